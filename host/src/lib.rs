@@ -1,0 +1,1 @@
+//! panoweave stitches the pictures of two cameras into one panorama with GPU kernels written in Rust.

@@ -1,0 +1,89 @@
+//! Geometry of the warp: how a panorama pixel becomes a ray, and a ray a source pixel.
+//!
+//! All coordinates have pixel centres at integers; x runs right, y down, z forward (OpenCV's camera
+//! frame). Angles are radians. Geometry is f64: it is evaluated once per rig, and f32 would cost
+//! 1e-3 px at the far side of a 4K picture.
+
+use bytemuck::{Pod, Zeroable};
+use glam::{DMat3, DVec2, UVec2};
+
+/// How a panorama pixel becomes a ray. With `p = (pixel - centre) / scale`:
+///
+/// | projection | ray |
+/// |---|---|
+/// | [`PLANAR`](Self::PLANAR) | `(p.x, p.y, 1)` |
+/// | [`CYLINDRICAL`](Self::CYLINDRICAL) | `(sin p.x, p.y, cos p.x)` |
+/// | [`EQUIRECTANGULAR`](Self::EQUIRECTANGULAR) | `(sin p.x · cos p.y, sin p.y, cos p.x · cos p.y)` |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Projection(pub u32);
+
+impl Projection {
+    /// A flat picture plane; straight lines stay straight.
+    pub const PLANAR: Self = Self(0);
+    /// Columns are angles, verticals stay straight.
+    pub const CYLINDRICAL: Self = Self(1);
+    /// Columns are longitudes, rows are latitudes.
+    pub const EQUIRECTANGULAR: Self = Self(2);
+}
+
+/// The panorama's canvas.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Canvas {
+    /// The canvas pixel at which the forward ray `(0, 0, 1)` lands.
+    pub centre: DVec2,
+    /// Pixels per radian, or per unit of tangent on a straight axis.
+    pub scale: DVec2,
+    /// Width and height in pixels.
+    pub size: UVec2,
+    /// How a pixel becomes a ray.
+    pub projection: Projection,
+    /// Keeps the layout free of hidden padding.
+    pub reserved: u32,
+}
+
+/// What the lens does to a ray `(X, Y, Z)` in the camera's frame.
+///
+/// | lens | distorted point, before `focal` and `centre` |
+/// |---|---|
+/// | [`PINHOLE`](Self::PINHOLE) | Brown–Conrady on `(X/Z, Y/Z)`, coefficients `k1 k2 p1 p2 k3` |
+/// | [`FISHEYE`](Self::FISHEYE) | equidistant: `θ(1 + k1θ² + k2θ⁴ + k3θ⁶ + k4θ⁸)` along `(X, Y)`, `k1 k2 k3 k4` |
+///
+/// Both as OpenCV defines them (`cv::projectPoints`, `cv::fisheye::projectPoints`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Lens(pub u32);
+
+impl Lens {
+    /// Perspective with Brown–Conrady distortion.
+    pub const PINHOLE: Self = Self(0);
+    /// Equidistant fisheye.
+    pub const FISHEYE: Self = Self(1);
+}
+
+/// One camera as the warp kernel sees it.
+///
+/// A homography is such a camera too: a planar canvas with `scale` 1, the matrix canvas → source in
+/// `from_ray`, and a pinhole of focal length 1 without distortion.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Camera {
+    /// Takes a panorama ray into the camera's frame.
+    pub from_ray: DMat3,
+    /// Focal lengths in source pixels.
+    pub focal: DVec2,
+    /// Principal point in source pixels.
+    pub centre: DVec2,
+    /// Lens coefficients; see [`Lens`]. Unused ones are 0.
+    pub distortion: [f64; 5],
+    /// Largest radius (tan θ for a pinhole, θ for a fisheye) up to which the lens polynomial rises.
+    /// Beyond it the polynomial folds back and would show the picture a second time.
+    pub limit: f64,
+    /// Source picture size in pixels.
+    pub size: UVec2,
+    /// The lens.
+    pub lens: Lens,
+    /// Keeps the layout free of hidden padding.
+    pub reserved: u32,
+}
