@@ -1,1 +1,17 @@
-//! kernels-gpu
+//! The GPU kernels, one module per system. Each is an ordinary function too, which the CPU runs.
+//!
+//! Compiled twice: for `nvptx64-nvidia-cuda` by `cuda_builder` into PTX, and for the host, where a
+//! kernel is a function and a launch type (`stitch_planes` and `StitchPlanes`).
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+#![no_std]
+
+#[cfg(not(target_arch = "nvptx64"))]
+extern crate std;
+
+pub mod stitch;
+
+#[cfg(target_arch = "nvptx64")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    cuda_std::trap()
+}

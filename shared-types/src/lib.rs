@@ -6,6 +6,7 @@
 #![no_std]
 
 mod pixel;
+pub mod stitch;
 pub mod warp;
 
 pub use pixel::Rgba8;

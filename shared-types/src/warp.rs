@@ -5,6 +5,7 @@
 //! 1e-3 px at the far side of a 4K picture.
 
 use bytemuck::{Pod, Zeroable};
+use cuda_std::KernelArg;
 use glam::{DMat3, DVec2, UVec2};
 
 /// How a panorama pixel becomes a ray. With `p = (pixel - centre) / scale`:
@@ -28,7 +29,7 @@ impl Projection {
 }
 
 /// The panorama's canvas.
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Canvas {
     /// The canvas pixel at which the forward ray `(0, 0, 1)` lands.
@@ -66,7 +67,7 @@ impl Lens {
 ///
 /// A homography is such a camera too: a planar canvas with `scale` 1, the matrix canvas → source in
 /// `from_ray`, and a pinhole of focal length 1 without distortion.
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Camera {
     /// Takes a panorama ray into the camera's frame.
@@ -87,3 +88,6 @@ pub struct Camera {
     /// Keeps the layout free of hidden padding.
     pub reserved: u32,
 }
+
+/// Threads of a block in x and y for the warp kernels.
+pub const BLOCK: [u32; 2] = [32, 8];

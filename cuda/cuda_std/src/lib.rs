@@ -1,1 +1,104 @@
-//! cuda_std
+//! What a GPU kernel needs of its machine, in Rust: indices, barriers, warps, shared and constant
+//! memory, images, textures, atomics and fast arithmetic.
+//!
+//! Everything here has two implementations with the same meaning: PTX instructions when compiled for
+//! `nvptx64-nvidia-cuda`, and the `cuda_cpu` crate otherwise, so that a
+//! kernel runs, and is tested, where there is no GPU. Names follow rust-cuda's crate of the same
+//! name where that has one; launch bounds, textures, read-only loads and CPU execution are ours.
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//!
+//! /// Doubles every pixel of `out`.
+//! #[kernel(launch_bounds(256, 4))]
+//! pub fn double(input: View<f32>, out: ViewMut<f32>) {
+//!     let at = thread::index_2d();
+//!     if out.contains(at.x, at.y) && input.contains(at.x, at.y) {
+//!         // SAFETY: inside of both images, and each thread has a pixel of its own.
+//!         unsafe { out.store(at.x, at.y, 2.0 * input.load(at.x, at.y)) };
+//!     }
+//! }
+//! ```
+//!
+//! Not here: launching (the host crate does that with what [`launch`] describes), allocation, libm
+//! beyond [`GpuFloat`], and cluster, tensor-core or asynchronous-copy instructions.
+#![cfg_attr(
+    target_arch = "nvptx64",
+    no_std,
+    feature(
+        abi_ptx,
+        abi_unadjusted,
+        asm_experimental_arch,
+        core_float_math,
+        core_intrinsics,
+        link_llvm_intrinsics,
+        stdarch_nvptx
+    ),
+    expect(
+        internal_features,
+        reason = "core_intrinsics is the only way to LLVM's fma without libm"
+    )
+)]
+
+extern crate self as cuda_std;
+
+pub mod arg;
+pub mod atomic;
+mod constant;
+mod float;
+mod image;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod launch;
+mod memory;
+pub mod shared;
+mod slice;
+mod texture;
+pub mod thread;
+pub mod warp;
+
+pub use cuda_std_macros::{KernelArg, kernel, shared_array};
+
+pub use arg::KernelArg;
+pub use constant::ConstantArray;
+pub use float::GpuFloat;
+pub use image::{View, ViewMut};
+pub use shared::Shared;
+pub use slice::{Slice, SliceMut};
+pub use texture::{Texture2d, TextureValue};
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use {
+    cuda_cpu as cpu,
+    image::{DeviceView, DeviceViewMut},
+    slice::{DeviceSlice, DeviceSliceMut},
+    texture::DeviceTexture,
+};
+
+/// What a kernel file imports.
+pub mod prelude {
+    pub use crate::{
+        ConstantArray, GpuFloat, KernelArg, Shared, Slice, SliceMut, Texture2d, View, ViewMut,
+        atomic, constant, kernel, shared, shared_array, thread, trap, warp,
+    };
+}
+
+/// Stops the kernel: on the GPU the launch fails, on the CPU it returns
+/// [`FaultKind::Trap`](cuda_cpu::FaultKind::Trap).
+#[inline]
+pub fn trap() -> ! {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: `trap` has no preconditions; it does not return.
+    unsafe {
+        core::arch::nvptx::trap()
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    cuda_cpu::fail(cuda_cpu::FaultKind::Trap)
+}
+
+/// What the macros expand to. Not for use by hand.
+#[doc(hidden)]
+pub mod __private {
+    pub use bytemuck;
+    #[cfg(target_arch = "nvptx64")]
+    pub use core::arch::{asm, global_asm};
+}

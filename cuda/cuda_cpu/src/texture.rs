@@ -1,0 +1,158 @@
+//! 2-D textures as the hardware reads them.
+//!
+//! Coordinates are unnormalised: texel `i` covers `[i, i + 1)`, its centre is at `i + 0.5`. Linear
+//! filtering is the formula of the CUDA programming guide, "Texture Fetching": with
+//! `i = floor(x - 0.5)` and `α = frac(x - 0.5)`, `α` held in fixed point with 8 fractional bits.
+//! That fraction is what makes a hardware sample differ from an exact one by up to 1/512 of the
+//! step between neighbours, and it is reproduced here.
+
+/// What one channel of a texel is in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Channel {
+    /// Unsigned 8-bit.
+    U8,
+    /// Unsigned 16-bit.
+    U16,
+    /// 32-bit float.
+    F32,
+}
+
+impl Channel {
+    /// Size in bytes.
+    #[must_use]
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::U8 => 1,
+            Self::U16 => 2,
+            Self::F32 => 4,
+        }
+    }
+}
+
+/// How a coordinate between texel centres is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Filter {
+    /// The texel that holds the coordinate.
+    Point,
+    /// Bilinear between the four nearest texels.
+    Linear,
+}
+
+/// What lies outside of the picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// The nearest texel of the edge.
+    Clamp,
+    /// Zero.
+    Border,
+}
+
+/// A texture in host memory.
+#[derive(Clone, Debug)]
+pub struct Texture {
+    /// First texel of the first row, aligned to a channel.
+    pub texels: *const u8,
+    /// Columns.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// Bytes from one row to the next.
+    pub pitch: u32,
+    /// Memory format of a channel.
+    pub channel: Channel,
+    /// 1, 2 or 4.
+    pub channels: u32,
+    /// Filter.
+    pub filter: Filter,
+    /// Edge mode.
+    pub address: Address,
+}
+
+// SAFETY: the texels are only read, and whoever makes the texture keeps them alive and unwritten.
+unsafe impl Send for Texture {}
+// SAFETY: as above.
+unsafe impl Sync for Texture {}
+
+impl Texture {
+    /// Reads floats, or integers as fractions of their range. Missing channels read as zero.
+    #[must_use]
+    pub fn sample(&self, x: f32, y: f32) -> [f32; 4] {
+        match self.filter {
+            Filter::Point => self.texel(x.floor() as i64, y.floor() as i64, Self::normalised),
+            Filter::Linear => {
+                let (i, a) = split(x);
+                let (j, b) = split(y);
+                let mut sum = [0.0; 4];
+                let corners = [
+                    (i, j, (1.0 - a) * (1.0 - b)),
+                    (i + 1, j, a * (1.0 - b)),
+                    (i, j + 1, (1.0 - a) * b),
+                    (i + 1, j + 1, a * b),
+                ];
+                for (i, j, weight) in corners {
+                    let texel = self.texel(i, j, Self::normalised);
+                    for (sum, value) in sum.iter_mut().zip(texel) {
+                        *sum += weight * value;
+                    }
+                }
+                sum
+            }
+        }
+    }
+
+    /// Reads integers as they are, at the texel that holds the coordinate. Missing channels read as
+    /// zero.
+    #[must_use]
+    pub fn element(&self, x: f32, y: f32) -> [u32; 4] {
+        self.texel(x.floor() as i64, y.floor() as i64, Self::integer)
+    }
+
+    fn texel<T: Copy + Default>(&self, x: i64, y: i64, read: fn(&Self, *const u8) -> T) -> [T; 4] {
+        let (w, h) = (i64::from(self.width), i64::from(self.height));
+        let inside = (0..w).contains(&x) && (0..h).contains(&y);
+        if !inside && self.address == Address::Border {
+            return [T::default(); 4];
+        }
+        let (x, y) = (x.clamp(0, w - 1) as usize, y.clamp(0, h - 1) as usize);
+        let bytes = self.channel.bytes() as usize;
+        let offset = y * self.pitch as usize + x * bytes * self.channels as usize;
+        std::array::from_fn(|c| {
+            if c < self.channels as usize {
+                // SAFETY: x and y were clamped to the picture, whose extent the maker vouches for.
+                read(self, unsafe { self.texels.add(offset + c * bytes) })
+            } else {
+                T::default()
+            }
+        })
+    }
+
+    fn normalised(&self, at: *const u8) -> f32 {
+        // SAFETY: `texel` hands over a pointer to a whole channel, aligned as the format asks.
+        unsafe {
+            match self.channel {
+                Channel::U8 => f32::from(*at) / 255.0,
+                Channel::U16 => f32::from(*at.cast::<u16>()) / 65535.0,
+                Channel::F32 => *at.cast::<f32>(),
+            }
+        }
+    }
+
+    fn integer(&self, at: *const u8) -> u32 {
+        // SAFETY: as in `normalised`.
+        unsafe {
+            match self.channel {
+                Channel::U8 => u32::from(*at),
+                Channel::U16 => u32::from(*at.cast::<u16>()),
+                Channel::F32 => *at.cast::<u32>(),
+            }
+        }
+    }
+}
+
+/// The lower neighbour of a coordinate and the filter fraction, rounded to 8 bits.
+fn split(x: f32) -> (i64, f32) {
+    let centred = x - 0.5;
+    let floor = centred.floor();
+    let fraction = ((centred - floor) * 256.0).round() / 256.0;
+    (floor as i64, fraction)
+}

@@ -1,0 +1,100 @@
+//! What a kernel may take as an argument, and how it crosses to the device.
+//!
+//! A GPU loads through a pointer well only if the pointer is a kernel parameter itself: inside a
+//! struct the compiler loses that it points to global memory. So an argument is spread over up to
+//! four plain parameters and put together again inside; unused ones are `()`, which the ABI skips.
+//! A plain value is one parameter.
+
+/// A type that can be a kernel's parameter. Derive it for `#[repr(C)]` structs of plain data.
+///
+/// # Safety
+/// - `P0` to `P3` are `()` or types whose layout is the same on host and device, aligned to at most
+///   16 bytes, and `from_params` does no more than put them together.
+/// - On the host, [`HostArg::push`] pushes exactly the non-`()` parameters, in order.
+pub unsafe trait KernelArg: Copy {
+    /// First parameter in the PTX.
+    type P0;
+    /// Second parameter, or `()`.
+    type P1;
+    /// Third parameter, or `()`.
+    type P2;
+    /// Fourth parameter, or `()`.
+    type P3;
+
+    /// What the host passes for it.
+    #[cfg(not(target_arch = "nvptx64"))]
+    type Host<'a>: HostArg<Self>;
+
+    /// Puts the argument together on the device.
+    ///
+    /// # Safety
+    /// The parameters are those that the host pushed for one argument.
+    unsafe fn from_params(p0: Self::P0, p1: Self::P1, p2: Self::P2, p3: Self::P3) -> Self;
+}
+
+/// The host's side of a kernel argument.
+#[cfg(not(target_arch = "nvptx64"))]
+pub trait HostArg<Device> {
+    /// Where the memory behind it lies; `None` for a plain value.
+    fn place(&self) -> Option<crate::launch::Place> {
+        None
+    }
+
+    /// Appends its parameters for the driver.
+    fn push(&self, params: &mut crate::launch::Params);
+
+    /// The argument as the kernel sees it on the CPU.
+    ///
+    /// # Safety
+    /// Any memory behind it lies on the host and stays valid while the result is used.
+    unsafe fn on_cpu(&self) -> Device;
+}
+
+/// Implements [`KernelArg`] for a type that is passed by value. `#[derive(KernelArg)]` calls it.
+#[macro_export]
+macro_rules! kernel_arg_by_value {
+    ($($type:ty),+ $(,)?) => {$(
+        // SAFETY: one parameter, passed as it is; `Pod` rules out hidden padding and pointers.
+        unsafe impl $crate::KernelArg for $type {
+            type P0 = Self;
+            type P1 = ();
+            type P2 = ();
+            type P3 = ();
+            #[cfg(not(target_arch = "nvptx64"))]
+            type Host<'a> = Self;
+
+            #[inline(always)]
+            unsafe fn from_params(value: Self, (): (), (): (), (): ()) -> Self {
+                value
+            }
+        }
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        impl $crate::arg::HostArg<$type> for $type {
+            fn push(&self, params: &mut $crate::launch::Params) {
+                params.push(*self);
+            }
+
+            unsafe fn on_cpu(&self) -> $type {
+                *self
+            }
+        }
+
+        const _: () = {
+            const fn is_pod<T: $crate::__private::bytemuck::Pod>() {}
+            is_pod::<$type>();
+            // A by-value parameter aligned over 16 crashes the compiler.
+            assert!(align_of::<$type>() <= 16);
+        };
+    )+};
+}
+
+kernel_arg_by_value!(u8, u16, u32, u64, i8, i16, i32, i64, f32, f64);
+kernel_arg_by_value!(
+    glam::Vec2,
+    glam::Vec3,
+    glam::UVec2,
+    glam::IVec2,
+    glam::DVec2,
+    glam::DMat3
+);

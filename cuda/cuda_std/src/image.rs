@@ -1,0 +1,200 @@
+//! Images in device memory: pointer, size and pitch.
+//!
+//! A [`View`] is read only for the length of a launch and goes through the read-only cache; a
+//! [`ViewMut`] may be written. Rows are `pitch` bytes apart, so padding and sub-images are views
+//! too. On the CPU every access is checked and a stray one is an
+//! [`OutOfBounds`](cuda_cpu::FaultKind::OutOfBounds) fault; on the GPU nothing is, the caller having
+//! vouched for it.
+
+use bytemuck::Pod;
+
+use crate::arg::KernelArg;
+use crate::memory::{self, Access, Index};
+
+/// An image that a kernel reads.
+#[derive(Debug)]
+pub struct View<T> {
+    data: *const T,
+    width: u32,
+    height: u32,
+    pitch: u32,
+}
+
+/// An image that a kernel writes, and may read back.
+#[derive(Debug)]
+pub struct ViewMut<T> {
+    data: *mut T,
+    width: u32,
+    height: u32,
+    pitch: u32,
+}
+
+/// What both views share: name, pointer type, host handle.
+macro_rules! view {
+    ($view:ident, $pointer:ty, $device:ident, $host:literal) => {
+        impl<T> Clone for $view<T> {
+            #[inline(always)]
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<T> Copy for $view<T> {}
+
+        // SAFETY: a view is a pointer whose target is plain data; who may touch which element at a
+        // time is the obligation of `load` and `store`.
+        unsafe impl<T: Pod> Send for $view<T> {}
+        // SAFETY: as above.
+        unsafe impl<T: Pod> Sync for $view<T> {}
+
+        impl<T: Pod> $view<T> {
+            /// Columns.
+            #[inline(always)]
+            #[must_use]
+            pub fn width(&self) -> u32 {
+                self.width
+            }
+
+            /// Rows.
+            #[inline(always)]
+            #[must_use]
+            pub fn height(&self) -> u32 {
+                self.height
+            }
+
+            /// Whether column `x` of row `y` exists.
+            #[inline(always)]
+            #[must_use]
+            pub fn contains(&self, x: u32, y: u32) -> bool {
+                x < self.width && y < self.height
+            }
+
+            /// Address of an element.
+            ///
+            /// # Safety
+            /// The element exists.
+            #[inline(always)]
+            unsafe fn at(&self, x: u32, y: u32, access: Access) -> $pointer {
+                memory::check(self.contains(x, y), access, stringify!($view), || {
+                    [Index::Pixel(x, y), Index::Pixel(self.width, self.height)]
+                });
+                // SAFETY: an element that exists lies within the view's memory.
+                unsafe { self.data.byte_add(y as usize * self.pitch as usize).add(x as usize) }
+            }
+        }
+
+        // SAFETY: pointer, width, height and pitch, pushed in this order by the host handle.
+        unsafe impl<T: Pod> KernelArg for $view<T> {
+            type P0 = $pointer;
+            type P1 = u32;
+            type P2 = u32;
+            type P3 = u32;
+            #[cfg(not(target_arch = "nvptx64"))]
+            type Host<'a> = $device<'a, T>;
+
+            #[inline(always)]
+            unsafe fn from_params(data: $pointer, width: u32, height: u32, pitch: u32) -> Self {
+                Self { data, width, height, pitch }
+            }
+        }
+
+        #[doc = concat!("What the host passes for a [`", stringify!($view), "`]: ", $host, ", on some device.")]
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[derive(Debug)]
+        pub struct $device<'a, T> {
+            view: $view<T>,
+            place: crate::launch::Place,
+            borrow: core::marker::PhantomData<&'a T>,
+        }
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        impl<T: Pod> $device<'_, T> {
+            /// Describes `height` rows of `width` elements, `pitch` bytes apart, at `data` on
+            /// `place`.
+            ///
+            /// # Safety
+            /// - The rows are valid for the lifetime of the handle and for every launch that it is
+            ///   passed to, until that launch has completed.
+            /// - `data` and `pitch` are multiples of `T`'s alignment.
+            /// - Nothing else writes there, or for the writable one touches it, before then.
+            #[must_use]
+            pub unsafe fn new(
+                place: crate::launch::Place,
+                data: $pointer,
+                width: u32,
+                height: u32,
+                pitch: u32,
+            ) -> Self {
+                debug_assert!(pitch as usize >= width as usize * size_of::<T>());
+                debug_assert!(pitch as usize % align_of::<T>() == 0 && data.is_aligned());
+                let view = $view { data, width, height, pitch };
+                Self { view, place, borrow: core::marker::PhantomData }
+            }
+
+            /// Columns and rows.
+            #[must_use]
+            pub fn size(&self) -> (u32, u32) {
+                (self.view.width, self.view.height)
+            }
+        }
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        impl<T: Pod> crate::arg::HostArg<$view<T>> for $device<'_, T> {
+            fn place(&self) -> Option<crate::launch::Place> {
+                Some(self.place)
+            }
+
+            fn push(&self, params: &mut crate::launch::Params) {
+                params.push(self.view.data as u64);
+                params.push(self.view.width);
+                params.push(self.view.height);
+                params.push(self.view.pitch);
+            }
+
+            unsafe fn on_cpu(&self) -> $view<T> {
+                self.view
+            }
+        }
+    };
+}
+
+view!(View, *const T, DeviceView, "a read-only image");
+view!(ViewMut, *mut T, DeviceViewMut, "a writable image");
+
+impl<T: Pod> View<T> {
+    /// Reads an element.
+    ///
+    /// # Safety
+    /// `x < width` and `y < height`.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn load(&self, x: u32, y: u32) -> T {
+        // SAFETY: the element exists, and nothing writes a `View`'s memory during a launch.
+        unsafe { memory::load_read_only(self.at(x, y, Access::Load)) }
+    }
+}
+
+impl<T: Pod> ViewMut<T> {
+    /// Reads an element back.
+    ///
+    /// # Safety
+    /// - `x < width` and `y < height`.
+    /// - No other thread writes it without a barrier between.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn load(&self, x: u32, y: u32) -> T {
+        // SAFETY: as the caller vouches.
+        unsafe { *self.at(x, y, Access::Load) }
+    }
+
+    /// Writes an element.
+    ///
+    /// # Safety
+    /// - `x < width` and `y < height`.
+    /// - No other thread touches it without a barrier between.
+    #[inline(always)]
+    pub unsafe fn store(&self, x: u32, y: u32, value: T) {
+        // SAFETY: as the caller vouches.
+        unsafe { *self.at(x, y, Access::Store) = value }
+    }
+}

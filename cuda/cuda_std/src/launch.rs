@@ -1,0 +1,219 @@
+//! What the host knows of a kernel, and what a launch must satisfy before a driver sees it.
+
+use std::ffi::c_void;
+
+use bytemuck::Pod;
+use thiserror::Error;
+
+/// A kernel together with its arguments, one field each. `#[kernel]` implements it.
+///
+/// # Safety
+/// - `NAME` is the kernel's entry in the PTX, `BOUNDS` are the bounds written there.
+/// - `params` yields exactly the parameters of that entry.
+/// - `thread` runs the same function.
+pub unsafe trait Kernel: Sync {
+    /// Name of the entry in the PTX.
+    const NAME: &'static str;
+    /// Its launch bounds.
+    const BOUNDS: LaunchBounds;
+
+    /// The parameters as the driver wants them.
+    fn params(&self) -> Params;
+
+    /// Where the memory behind each argument lies; plain values are left out.
+    fn places(&self) -> Vec<Place>;
+
+    /// Does one thread's work on the CPU.
+    ///
+    /// # Safety
+    /// - Called by [`cuda_cpu::launch`], with all memory arguments on the host and alive.
+    /// - What the kernel itself asks for, where it is an `unsafe fn`.
+    unsafe fn thread(&self);
+}
+
+/// A kernel that is no `unsafe fn`: with any arguments of the right types it stays within their
+/// memory and its threads do not race, so launching it is safe.
+pub trait SafeKernel: Kernel {}
+
+/// Bounds that a kernel was compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchBounds {
+    /// Most threads of a block.
+    pub max_threads: u32,
+    /// Blocks that must fit on a multiprocessor at once; 0 where nothing was asked.
+    pub min_blocks: u32,
+}
+
+/// Where memory lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// Host memory, used by the CPU device.
+    Cpu,
+    /// Memory of the CUDA device with this ordinal.
+    Cuda(u32),
+}
+
+/// Kernel parameters laid out for the driver, which wants a pointer to each.
+#[derive(Debug, Default)]
+pub struct Params {
+    words: Vec<u128>,
+    starts: Vec<usize>,
+}
+
+impl Params {
+    /// Appends a parameter.
+    pub fn push<T: Pod>(&mut self, value: T) {
+        self.starts.push(self.words.len());
+        for chunk in bytemuck::bytes_of(&value).chunks(16) {
+            let mut word = [0; 16];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.words.push(u128::from_ne_bytes(word));
+        }
+    }
+
+    /// One pointer for each parameter, valid until the next `push`.
+    pub fn pointers(&mut self) -> Vec<*mut c_void> {
+        let base = self.words.as_mut_ptr();
+        // SAFETY: every start is an index into `words`, or its end for a parameter of no size.
+        self.starts
+            .iter()
+            .map(|&start| unsafe { base.add(start).cast() })
+            .collect()
+    }
+}
+
+/// Shape of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchConfig {
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+}
+
+impl LaunchConfig {
+    /// Blocks of `block` threads that cover `width` × `height` elements, one a thread.
+    ///
+    /// An empty block or extent gives an empty grid, which [`check`](Self::check) refuses.
+    #[must_use]
+    pub const fn cover(width: u32, height: u32, block: [u32; 2]) -> Self {
+        let [x, y] = block;
+        let columns = if x == 0 { 0 } else { width.div_ceil(x) };
+        let rows = if y == 0 { 0 } else { height.div_ceil(y) };
+        Self {
+            grid: [columns, rows, 1],
+            block: [x, y, 1],
+            dynamic_shared: 0,
+        }
+    }
+
+    /// The same with `bytes` of dynamic shared memory.
+    #[must_use]
+    pub const fn with_dynamic_shared(self, bytes: u32) -> Self {
+        Self {
+            dynamic_shared: bytes,
+            ..self
+        }
+    }
+
+    /// Checks the shape against the bounds that `K` was compiled for and CUDA's own limits.
+    ///
+    /// # Errors
+    /// [`LaunchError::EmptyLaunch`], [`LaunchError::BlockTooLarge`] or
+    /// [`LaunchError::GridTooLarge`].
+    pub fn check<K: Kernel>(&self) -> Result<(), LaunchError> {
+        let kernel = K::NAME;
+        let Self { grid, block, .. } = *self;
+        if grid.contains(&0) || block.contains(&0) {
+            return Err(LaunchError::EmptyLaunch {
+                kernel,
+                grid,
+                block,
+            });
+        }
+        let threads = block.iter().map(|&n| u64::from(n)).product::<u64>();
+        let limit = K::BOUNDS.max_threads;
+        if threads > u64::from(limit) || block[2] > 64 {
+            return Err(LaunchError::BlockTooLarge {
+                kernel,
+                block,
+                limit,
+            });
+        }
+        if grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
+            return Err(LaunchError::GridTooLarge { kernel, grid });
+        }
+        Ok(())
+    }
+}
+
+/// A launch that was refused before the driver saw it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// A dimension is zero.
+    #[error(
+        "kernel `{kernel}`: grid {grid:?} of blocks {block:?} has no threads; check the output size"
+    )]
+    EmptyLaunch {
+        /// The kernel.
+        kernel: &'static str,
+        /// Blocks asked for.
+        grid: [u32; 3],
+        /// Threads of a block asked for.
+        block: [u32; 3],
+    },
+    /// More threads in a block than the kernel was compiled for.
+    #[error(
+        "kernel `{kernel}`: a block of {block:?} threads is over its launch bound of {limit}; use a smaller block"
+    )]
+    BlockTooLarge {
+        /// The kernel.
+        kernel: &'static str,
+        /// Threads of a block asked for.
+        block: [u32; 3],
+        /// The kernel's bound.
+        limit: u32,
+    },
+    /// More blocks than CUDA allows.
+    #[error(
+        "kernel `{kernel}`: a grid of {grid:?} blocks is over CUDA's limit of [2147483647, 65535, 65535]; use larger blocks"
+    )]
+    GridTooLarge {
+        /// The kernel.
+        kernel: &'static str,
+        /// Blocks asked for.
+        grid: [u32; 3],
+    },
+    /// An argument lies on another device than the stream.
+    #[error(
+        "kernel `{kernel}`: an argument lies on {found:?} but the stream runs on {wanted:?}; copy it there first"
+    )]
+    WrongDevice {
+        /// The kernel.
+        kernel: &'static str,
+        /// Where the argument lies.
+        found: Place,
+        /// Where the kernel would run.
+        wanted: Place,
+    },
+}
+
+impl LaunchError {
+    /// Checks that all memory of `kernel` lies on `wanted`.
+    ///
+    /// # Errors
+    /// [`LaunchError::WrongDevice`].
+    pub fn check_places<K: Kernel>(kernel: &K, wanted: Place) -> Result<(), Self> {
+        match kernel.places().into_iter().find(|&place| place != wanted) {
+            Some(found) => Err(Self::WrongDevice {
+                kernel: K::NAME,
+                found,
+                wanted,
+            }),
+            None => Ok(()),
+        }
+    }
+}

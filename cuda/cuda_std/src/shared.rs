@@ -1,0 +1,193 @@
+//! Shared memory of a block: static arrays by [`shared_array!`](crate::shared_array), and one
+//! dynamic array whose size the launch gives.
+//!
+//! Upstream hands out raw pointers; here it is a [`Shared`] array, so that on the CPU every access is
+//! checked for bounds and watched for races. On the GPU it is an address in the shared space and an
+//! access is one instruction.
+
+use core::marker::PhantomData;
+
+use bytemuck::Pod;
+
+use crate::memory::{self, Access, Index};
+
+/// An array in the block's shared memory. Its content is undefined until written.
+#[derive(Debug)]
+pub struct Shared<T> {
+    #[cfg(target_arch = "nvptx64")]
+    base: u64,
+    #[cfg(not(target_arch = "nvptx64"))]
+    region: cuda_cpu::SharedRegion,
+    len: u32,
+    element: PhantomData<*mut T>,
+}
+
+impl<T> Clone for Shared<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Shared<T> {}
+
+impl<T: Pod> Shared<T> {
+    /// The array at `base` in the shared space. `shared_array!` calls it.
+    ///
+    /// # Safety
+    /// `base` is aligned as `T`, at most 16, and `len` elements from there belong to the block.
+    #[doc(hidden)]
+    #[cfg(target_arch = "nvptx64")]
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn from_address(base: u64, len: u32) -> Self {
+        Self {
+            base,
+            len,
+            element: PhantomData,
+        }
+    }
+
+    /// The block's array declared at `name`. `shared_array!` calls it.
+    #[doc(hidden)]
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[must_use]
+    pub fn declared(name: &'static str, len: u32) -> Self {
+        let region = cuda_cpu::shared_static(name, len as usize * size_of::<T>());
+        Self {
+            region,
+            len,
+            element: PhantomData,
+        }
+    }
+
+    /// Number of elements.
+    #[inline(always)]
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "no kernel asks")]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    #[inline(always)]
+    fn check(&self, i: u32, access: Access) {
+        memory::check(i < self.len, access, "Shared", || {
+            [Index::Linear(i.into()), Index::Linear(self.len.into())]
+        });
+    }
+
+    /// Tells the race detector, and gives the element's address.
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[inline(always)]
+    fn touch(&self, i: u32, access: Access) -> *mut T {
+        self.check(i, access);
+        let offset = i as usize * size_of::<T>();
+        cuda_cpu::shared_access(&self.region, offset, size_of::<T>(), access);
+        self.region.base.wrapping_add(offset).cast()
+    }
+
+    /// Reads an element.
+    ///
+    /// # Safety
+    /// - `i < len`.
+    /// - No other thread writes it without a barrier between.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn load(&self, i: u32) -> T {
+        #[cfg(target_arch = "nvptx64")]
+        // SAFETY: the element exists; `base` is aligned.
+        unsafe {
+            self.check(i, Access::Load);
+            memory::load_shared(self.base + u64::from(i) * size_of::<T>() as u64)
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        // SAFETY: `touch` has checked the index; the block's region outlives the thread.
+        unsafe {
+            *self.touch(i, Access::Load)
+        }
+    }
+
+    /// Writes an element.
+    ///
+    /// # Safety
+    /// - `i < len`.
+    /// - No other thread touches it without a barrier between.
+    #[inline(always)]
+    pub unsafe fn store(&self, i: u32, value: T) {
+        #[cfg(target_arch = "nvptx64")]
+        // SAFETY: the element exists; `base` is aligned.
+        unsafe {
+            self.check(i, Access::Store);
+            memory::store_shared(self.base + u64::from(i) * size_of::<T>() as u64, value);
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        // SAFETY: `touch` has checked the index; the block's region outlives the thread.
+        unsafe {
+            *self.touch(i, Access::Store) = value;
+        }
+    }
+}
+
+impl Shared<u32> {
+    /// Adds to an element that other threads may be adding to; returns what was there before.
+    ///
+    /// # Safety
+    /// - `i < len`.
+    /// - No thread touches it otherwise without a barrier between.
+    #[inline(always)]
+    pub unsafe fn atomic_add(&self, i: u32, value: u32) -> u32 {
+        #[cfg(target_arch = "nvptx64")]
+        // SAFETY: the element exists; `base` is aligned.
+        unsafe {
+            self.check(i, Access::Atomic);
+            let old: u32;
+            core::arch::asm!("atom.shared.add.u32 {}, [{}], {};", out(reg32) old,
+                in(reg64) self.base + u64::from(i) * 4, in(reg32) value, options(nostack));
+            old
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        // SAFETY: `touch` has checked the index; threads of a block share one OS thread.
+        unsafe {
+            let at = self.touch(i, Access::Atomic);
+            at.replace((*at).wrapping_add(value))
+        }
+    }
+}
+
+/// The block's dynamic shared memory as elements of `T`; its length is what the launch gave.
+///
+/// Every call returns the same memory, aligned to 16 bytes.
+#[inline(always)]
+#[must_use]
+pub fn dynamic_shared_mem<T: Pod>() -> Shared<T> {
+    const { assert!(align_of::<T>() <= 16) };
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let (base, bytes): (u64, u32);
+        // SAFETY: reads an address and a special register.
+        unsafe {
+            core::arch::asm!("mov.u64 {}, cuda_std_dynamic_shared;", out(reg64) base,
+                options(pure, nomem, nostack, preserves_flags));
+            core::arch::asm!("mov.u32 {}, %dynamic_smem_size;", out(reg32) bytes,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+        Shared {
+            base,
+            len: bytes / size_of::<T>() as u32,
+            element: PhantomData,
+        }
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        let region = cuda_cpu::shared_dynamic();
+        let len = (region.bytes / size_of::<T>()) as u32;
+        Shared {
+            region,
+            len,
+            element: PhantomData,
+        }
+    }
+}
+
+#[cfg(target_arch = "nvptx64")]
+core::arch::global_asm!(".extern .shared .align 16 .b8 cuda_std_dynamic_shared[];");

@@ -1,0 +1,152 @@
+//! 2-D textures: reads through the texture unit, which filters and clamps for free.
+//!
+//! Coordinates are the hardware's, unnormalised: texel `i` has its centre at `i + 0.5`. Filter, edge
+//! mode and format belong to the texture object that the host makes; the type parameter says what
+//! a read returns. Linear filtering has 8 bits of fraction, on the CPU too.
+
+use core::marker::PhantomData;
+
+use glam::{UVec4, Vec4};
+
+use crate::arg::KernelArg;
+
+/// What a texture read returns.
+pub trait TextureValue: Copy {
+    /// Reads at `(x, y)`.
+    ///
+    /// # Safety
+    /// `handle` is a texture object that lives, made for this kind of read.
+    #[doc(hidden)]
+    unsafe fn read(handle: u64, x: f32, y: f32) -> Self;
+}
+
+/// A texture of up to four channels; those that it lacks read as zero.
+#[derive(Debug)]
+pub struct Texture2d<T> {
+    handle: u64,
+    value: PhantomData<T>,
+}
+
+impl<T> Clone for Texture2d<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Texture2d<T> {}
+
+impl<T: TextureValue> Texture2d<T> {
+    /// Reads at `(x, y)`. Any coordinate is allowed; the edge mode says what lies outside.
+    #[inline(always)]
+    #[must_use]
+    pub fn read(&self, x: f32, y: f32) -> T {
+        // SAFETY: the host's handle vouches for the texture object.
+        unsafe { T::read(self.handle, x, y) }
+    }
+}
+
+/// `tex.2d.v4.TYPE.f32` on the GPU, the software texture on the CPU.
+macro_rules! texture_value {
+    ($(#[$doc:meta])* $vector:ty, $scalar:ty, $ptx:literal, $method:ident) => {
+        $(#[$doc])*
+        impl TextureValue for $vector {
+            #[inline(always)]
+            unsafe fn read(handle: u64, x: f32, y: f32) -> Self {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: as the caller vouches.
+                unsafe {
+                    let (r, g, b, a): ($scalar, $scalar, $scalar, $scalar);
+                    core::arch::asm!(
+                        concat!("tex.2d.v4.", $ptx, ".f32 {{{}, {}, {}, {}}}, [{}, {{{}, {}}}];"),
+                        out(reg32) r, out(reg32) g, out(reg32) b, out(reg32) a,
+                        in(reg64) handle, in(reg32) x, in(reg32) y,
+                        options(pure, readonly, nostack, preserves_flags),
+                    );
+                    Self::new(r, g, b, a)
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                // SAFETY: as the caller vouches; on the CPU the handle is the object's address.
+                unsafe {
+                    let texture = &*core::ptr::with_exposed_provenance::<cuda_cpu::texture::Texture>(
+                        handle as usize,
+                    );
+                    Self::from_array(texture.$method(x, y))
+                }
+            }
+        }
+    };
+}
+
+texture_value! {
+    /// Floats, or integers as fractions of their range.
+    Vec4, f32, "f32", sample
+}
+texture_value! {
+    /// Integers as they are. The texture must not filter.
+    UVec4, u32, "u32", element
+}
+
+// SAFETY: one 64-bit handle, pushed by the host handle.
+unsafe impl<T: TextureValue> KernelArg for Texture2d<T> {
+    type P0 = u64;
+    type P1 = ();
+    type P2 = ();
+    type P3 = ();
+    #[cfg(not(target_arch = "nvptx64"))]
+    type Host<'a> = DeviceTexture<'a, T>;
+
+    #[inline(always)]
+    unsafe fn from_params(handle: u64, (): (), (): (), (): ()) -> Self {
+        Self {
+            handle,
+            value: PhantomData,
+        }
+    }
+}
+
+/// What the host passes for a [`Texture2d`]: a texture object on some device.
+#[cfg(not(target_arch = "nvptx64"))]
+#[derive(Debug)]
+pub struct DeviceTexture<'a, T> {
+    texture: Texture2d<T>,
+    place: crate::launch::Place,
+    borrow: PhantomData<&'a T>,
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T: TextureValue> DeviceTexture<'_, T> {
+    /// Describes the texture object `handle` on `place`: a `CUtexObject`, or on the CPU the exposed
+    /// address of a [`cuda_cpu::texture::Texture`].
+    ///
+    /// # Safety
+    /// - The object was made for reads of type `T`.
+    /// - It and its texels live, unwritten, for the lifetime of the handle and until every launch
+    ///   that it is passed to has completed.
+    #[must_use]
+    pub unsafe fn new(place: crate::launch::Place, handle: u64) -> Self {
+        Self {
+            texture: Texture2d {
+                handle,
+                value: PhantomData,
+            },
+            place,
+            borrow: PhantomData,
+        }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T: TextureValue + Sync> crate::arg::HostArg<Texture2d<T>> for DeviceTexture<'_, T> {
+    fn place(&self) -> Option<crate::launch::Place> {
+        Some(self.place)
+    }
+
+    fn push(&self, params: &mut crate::launch::Params) {
+        params.push(self.texture.handle);
+    }
+
+    unsafe fn on_cpu(&self) -> Texture2d<T> {
+        self.texture
+    }
+}

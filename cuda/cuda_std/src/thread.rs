@@ -1,0 +1,89 @@
+//! Where a thread is, and the barrier of its block.
+
+use glam::{UVec2, UVec3};
+
+/// The four index vectors: name, what it is, its place in PTX and on the CPU.
+macro_rules! index_vectors {
+    ($($all:ident $x:ident $y:ident $z:ident: $what:literal, $ptx_x:ident $ptx_y:ident $ptx_z:ident, $cpu:ident;)+) => {$(
+        #[doc = concat!($what, " along x.")]
+        #[inline(always)]
+        #[must_use]
+        pub fn $x() -> u32 {
+            index_vectors!(@read $ptx_x, $cpu, 0)
+        }
+        #[doc = concat!($what, " along y.")]
+        #[inline(always)]
+        #[must_use]
+        pub fn $y() -> u32 {
+            index_vectors!(@read $ptx_y, $cpu, 1)
+        }
+        #[doc = concat!($what, " along z.")]
+        #[inline(always)]
+        #[must_use]
+        pub fn $z() -> u32 {
+            index_vectors!(@read $ptx_z, $cpu, 2)
+        }
+        #[doc = concat!($what, ".")]
+        #[inline(always)]
+        #[must_use]
+        pub fn $all() -> UVec3 {
+            UVec3::new($x(), $y(), $z())
+        }
+    )+};
+    (@read $ptx:ident, $cpu:ident, $axis:literal) => {{
+        #[cfg(target_arch = "nvptx64")]
+        // SAFETY: reads a special register.
+        unsafe { core::arch::nvptx::$ptx() as u32 }
+        #[cfg(not(target_arch = "nvptx64"))]
+        cuda_cpu::$cpu()[$axis]
+    }};
+}
+
+index_vectors! {
+    thread_idx thread_idx_x thread_idx_y thread_idx_z: "Index of the thread in its block",
+        _thread_idx_x _thread_idx_y _thread_idx_z, thread_idx;
+    block_idx block_idx_x block_idx_y block_idx_z: "Index of the block in the grid",
+        _block_idx_x _block_idx_y _block_idx_z, block_idx;
+    block_dim block_dim_x block_dim_y block_dim_z: "Threads of a block",
+        _block_dim_x _block_dim_y _block_dim_z, block_dim;
+    grid_dim grid_dim_x grid_dim_y grid_dim_z: "Blocks of the grid",
+        _grid_dim_x _grid_dim_y _grid_dim_z, grid_dim;
+}
+
+/// Index of the thread in a one-dimensional grid.
+#[inline(always)]
+#[must_use]
+pub fn index_1d() -> u32 {
+    block_idx_x() * block_dim_x() + thread_idx_x()
+}
+
+/// Column and row of the thread in a two-dimensional grid.
+#[inline(always)]
+#[must_use]
+pub fn index_2d() -> UVec2 {
+    UVec2::new(index_1d(), block_idx_y() * block_dim_y() + thread_idx_y())
+}
+
+/// Linear index of the thread in its block, x fastest. Warp `n` holds ranks `32n` to `32n + 31`.
+#[inline(always)]
+#[must_use]
+pub fn rank() -> u32 {
+    (thread_idx_z() * block_dim_y() + thread_idx_y()) * block_dim_x() + thread_idx_x()
+}
+
+/// Waits until every thread of the block is here, and orders their memory accesses.
+///
+/// Every thread of the block must reach the same call, the same number of times; a kernel declares
+/// how many calls it has: `#[kernel(barriers(2))]`. On the CPU a block that diverges is a
+/// [`BarrierDivergence`](cuda_cpu::FaultKind::BarrierDivergence) fault; on a GPU it is undefined.
+#[inline(always)]
+#[track_caller]
+pub fn sync_threads() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: convergence is the kernel's obligation, stated above and checked on the CPU.
+    unsafe {
+        core::arch::nvptx::_syncthreads();
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    cuda_cpu::sync_threads();
+}

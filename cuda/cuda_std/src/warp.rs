@@ -1,0 +1,292 @@
+//! Warps: 32 threads that exchange values without memory.
+//!
+//! All operations name the lanes that take part by a bit mask. They are made from LLVM intrinsics,
+//! never from `asm!`, which the compiler may move or duplicate across branches; on the CPU all of
+//! them are one rendezvous, and lanes that fail to come are a
+//! [`WarpDivergence`](cuda_cpu::FaultKind::WarpDivergence) fault.
+//!
+//! The obligation shared by all of them, called *convergence* below: the calling lane is in `mask`,
+//! and every lane in `mask` makes the same call with the same `mask`.
+
+#[cfg(not(target_arch = "nvptx64"))]
+use cuda_cpu::WarpOp;
+
+/// Lanes of a warp.
+pub const WARP_SIZE: u32 = 32;
+
+/// The mask of all lanes.
+pub const FULL_MASK: u32 = u32::MAX;
+
+#[cfg(target_arch = "nvptx64")]
+unsafe extern "unadjusted" {
+    #[link_name = "llvm.nvvm.bar.warp.sync"]
+    fn bar_warp_sync(mask: u32);
+    #[link_name = "llvm.nvvm.shfl.sync.down.i32"]
+    fn shfl_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.up.i32"]
+    fn shfl_up(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
+    fn shfl_bfly(mask: u32, value: u32, lane_mask: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
+    fn shfl_idx(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.vote.all.sync"]
+    fn vote_all(mask: u32, predicate: bool) -> bool;
+    #[link_name = "llvm.nvvm.vote.any.sync"]
+    fn vote_any(mask: u32, predicate: bool) -> bool;
+    #[link_name = "llvm.nvvm.vote.ballot.sync"]
+    fn vote_ballot(mask: u32, predicate: bool) -> u32;
+}
+
+/// Lane of the thread in its warp.
+#[inline(always)]
+#[must_use]
+pub fn lane_id() -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let lane: u32;
+        // SAFETY: reads a special register.
+        unsafe {
+            core::arch::asm!("mov.u32 {}, %laneid;", out(reg32) lane,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+        lane
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        cuda_cpu::thread_rank() % WARP_SIZE
+    }
+}
+
+/// Waits for the lanes of `mask` and orders their memory accesses.
+///
+/// # Safety
+/// Convergence.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn sync_warp(mask: u32) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: as the caller vouches.
+    unsafe {
+        bar_warp_sync(mask);
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    cuda_cpu::warp_exchange(WarpOp::Sync, mask, 0);
+}
+
+/// A value that fits a register or two.
+pub trait WarpShuffleValue: Copy {
+    /// Calls `word` for each 32-bit half.
+    #[doc(hidden)]
+    fn shuffle_words(self, word: impl FnMut(u32) -> u32) -> Self;
+}
+
+macro_rules! shuffle_word {
+    ($($type:ty),+) => {$(
+        impl WarpShuffleValue for $type {
+            #[inline(always)]
+            #[track_caller]
+            fn shuffle_words(self, mut word: impl FnMut(u32) -> u32) -> Self {
+                Self::from_ne_bytes(word(u32::from_ne_bytes(self.to_ne_bytes())).to_ne_bytes())
+            }
+        }
+    )+};
+}
+shuffle_word!(u32, i32, f32);
+
+macro_rules! shuffle_two_words {
+    ($($type:ty),+) => {$(
+        impl WarpShuffleValue for $type {
+            #[inline(always)]
+            #[track_caller]
+            fn shuffle_words(self, mut word: impl FnMut(u32) -> u32) -> Self {
+                let bits = u64::from_ne_bytes(self.to_ne_bytes());
+                let (low, high) = (word(bits as u32), word((bits >> 32) as u32));
+                Self::from_ne_bytes((u64::from(high) << 32 | u64::from(low)).to_ne_bytes())
+            }
+        }
+    )+};
+}
+shuffle_two_words!(u64, i64, f64);
+
+/// Whether `lane` of the segment that `width` cuts the warp into exists, and its index in the warp.
+///
+/// Segments are aligned to `width`, a power of two up to 32.
+#[inline(always)]
+fn segment_source(from: impl FnOnce(u32) -> Option<u32>, width: u32) -> (u32, bool) {
+    let lane = lane_id();
+    let first = lane & !(width - 1);
+    match from(lane - first).filter(|&source| source < width) {
+        Some(source) => (first + source, true),
+        None => (lane, false),
+    }
+}
+
+/// Defines a shuffle: on the GPU the instruction, on the CPU an exchange and the same choice of
+/// source. Like upstream it also tells whether the source was in range; if not, the lane keeps its
+/// own value.
+macro_rules! shuffle {
+    ($(#[$doc:meta])* $name:ident, $argument:ident, $source:expr, $intrinsic:ident, $clamp:expr) => {
+        $(#[$doc])*
+        ///
+        /// Returns the value and whether its source was in range. `width`, a power of two up to 32,
+        /// cuts the warp into segments that shuffle on their own.
+        ///
+        /// # Safety
+        /// - Convergence.
+        /// - `width` is 1, 2, 4, 8, 16 or 32.
+        #[inline(always)]
+        #[track_caller]
+        pub unsafe fn $name<T: WarpShuffleValue>(
+            mask: u32,
+            value: T,
+            $argument: u32,
+            width: u32,
+        ) -> (T, bool) {
+            debug_assert!(width.is_power_of_two() && width <= WARP_SIZE);
+            let (source, in_range) = segment_source(|lane| $source(lane, $argument, width), width);
+            #[cfg(target_arch = "nvptx64")]
+            let shuffled = {
+                let _ = source;
+                let clamp = (WARP_SIZE - width) << 8 | $clamp;
+                // SAFETY: as the caller vouches.
+                value.shuffle_words(|word| unsafe { $intrinsic(mask, word, $argument, clamp) })
+            };
+            #[cfg(not(target_arch = "nvptx64"))]
+            let shuffled = value.shuffle_words(|word| {
+                cuda_cpu::warp_exchange(WarpOp::Exchange, mask, word)[source as usize]
+            });
+            (shuffled, in_range)
+        }
+    };
+}
+
+shuffle! {
+    /// Takes the value of the lane `delta` above.
+    warp_shuffle_down, delta, |lane: u32, delta, _| lane.checked_add(delta), shfl_down, 0x1f
+}
+shuffle! {
+    /// Takes the value of the lane `delta` below.
+    warp_shuffle_up, delta, |lane: u32, delta, _| lane.checked_sub(delta), shfl_up, 0
+}
+shuffle! {
+    /// Takes the value of the lane whose index differs in the bits of `lane_mask`.
+    warp_shuffle_xor, lane_mask, |lane: u32, lane_mask: u32, _| Some(lane ^ lane_mask), shfl_bfly, 0x1f
+}
+shuffle! {
+    /// Takes the value of lane `lane` of the segment; only its bits below `width` count.
+    warp_shuffle_idx, lane, |_, lane: u32, width: u32| Some(lane & (width - 1)), shfl_idx, 0x1f
+}
+
+/// Whether `predicate` holds in all lanes of `mask`.
+///
+/// # Safety
+/// Convergence.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: as the caller vouches.
+    unsafe {
+        vote_all(mask, predicate)
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        ballot_on_cpu(mask, predicate) == mask
+    }
+}
+
+/// Whether `predicate` holds in any lane of `mask`.
+///
+/// # Safety
+/// Convergence.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: as the caller vouches.
+    unsafe {
+        vote_any(mask, predicate)
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        ballot_on_cpu(mask, predicate) != 0
+    }
+}
+
+/// The lanes of `mask` in which `predicate` holds.
+///
+/// # Safety
+/// Convergence.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: as the caller vouches.
+    unsafe {
+        vote_ballot(mask, predicate)
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        ballot_on_cpu(mask, predicate)
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+#[track_caller]
+fn ballot_on_cpu(mask: u32, predicate: bool) -> u32 {
+    let lanes = cuda_cpu::warp_exchange(WarpOp::Exchange, mask, predicate.into());
+    (0..WARP_SIZE).fold(0, |ballot, lane| ballot | lanes[lane as usize] << lane) & mask
+}
+
+/// Combines the values of all 32 lanes; every lane gets the result.
+///
+/// A butterfly of five shuffles, so the order of combination is fixed: the same bits every time.
+///
+/// # Safety
+/// All lanes of the warp make the same call.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn warp_reduce<T: WarpShuffleValue>(value: T, combine: impl Fn(T, T) -> T) -> T {
+    let mut value = value;
+    let mut lane_mask = WARP_SIZE / 2;
+    while lane_mask > 0 {
+        // SAFETY: all lanes take part, as the caller vouches.
+        let (other, _) = unsafe { warp_shuffle_xor(FULL_MASK, value, lane_mask, WARP_SIZE) };
+        value = combine(value, other);
+        lane_mask /= 2;
+    }
+    value
+}
+
+/// Sum over all 32 lanes.
+///
+/// # Safety
+/// All lanes of the warp make the same call.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn warp_reduce_add<T: WarpShuffleValue + core::ops::Add<Output = T>>(value: T) -> T {
+    // SAFETY: as the caller vouches.
+    unsafe { warp_reduce(value, |a, b| a + b) }
+}
+
+/// Minimum over all 32 lanes.
+///
+/// # Safety
+/// All lanes of the warp make the same call.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn warp_reduce_min<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
+    // SAFETY: as the caller vouches.
+    unsafe { warp_reduce(value, |a, b| if b < a { b } else { a }) }
+}
+
+/// Maximum over all 32 lanes.
+///
+/// # Safety
+/// All lanes of the warp make the same call.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn warp_reduce_max<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
+    // SAFETY: as the caller vouches.
+    unsafe { warp_reduce(value, |a, b| if b > a { b } else { a }) }
+}

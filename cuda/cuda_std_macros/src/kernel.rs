@@ -1,0 +1,241 @@
+//! `#[kernel]`: the PTX entry on the GPU, the launch type on the host.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{
+    Error, FnArg, Ident, ItemFn, LitInt, Pat, ReturnType, Safety, Token, Type, parenthesized,
+};
+
+/// CUDA's limit, and the bound of a kernel that states none.
+const MAX_THREADS: u32 = 1024;
+
+/// What stands in the attribute's parentheses.
+pub(crate) struct Options {
+    max_threads: u32,
+    min_blocks: u32,
+    barriers: u32,
+}
+
+impl Parse for Options {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let mut options = Self {
+            max_threads: MAX_THREADS,
+            min_blocks: 0,
+            barriers: 0,
+        };
+        while !input.is_empty() {
+            let key: Ident = input.parse()?;
+            let content;
+            parenthesized!(content in input);
+            let values = content.parse_terminated(LitInt::parse, Token![,])?;
+            let values = values
+                .iter()
+                .map(LitInt::base10_parse)
+                .collect::<syn::Result<Vec<u32>>>()?;
+            match (key.to_string().as_str(), values.as_slice()) {
+                ("launch_bounds", &[threads]) => options.max_threads = threads,
+                ("launch_bounds", &[threads, blocks]) => {
+                    (options.max_threads, options.min_blocks) = (threads, blocks);
+                }
+                ("barriers", &[barriers]) => options.barriers = barriers,
+                _ => {
+                    let message = "expected `launch_bounds(THREADS)`, `launch_bounds(THREADS, BLOCKS)` or `barriers(N)`";
+                    return Err(Error::new(key.span(), message));
+                }
+            }
+            if !(1..=MAX_THREADS).contains(&options.max_threads) {
+                return Err(Error::new(key.span(), "a block has 1 to 1024 threads"));
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// One kernel argument.
+struct Argument<'a> {
+    name: &'a Ident,
+    ty: &'a Type,
+}
+
+impl<'a> Argument<'a> {
+    fn new(argument: &'a FnArg) -> syn::Result<Self> {
+        let FnArg::Typed(typed) = argument else {
+            return Err(Error::new(argument.span(), "a kernel is a free function"));
+        };
+        match &*typed.pat {
+            Pat::Ident(pattern) => Ok(Self {
+                name: &pattern.ident,
+                ty: &typed.ty,
+            }),
+            pattern => Err(Error::new(
+                pattern.span(),
+                "a kernel's argument needs a plain name",
+            )),
+        }
+    }
+}
+
+pub(crate) fn expand(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
+    let signature = &function.sig;
+    if !signature.generics.params.is_empty() {
+        let message = "a kernel cannot be generic: it is one entry in the PTX; call a generic function from it";
+        return Err(Error::new(signature.generics.span(), message));
+    }
+    if !matches!(signature.output, ReturnType::Default) {
+        return Err(Error::new(
+            signature.output.span(),
+            "a kernel returns nothing",
+        ));
+    }
+    let arguments = signature
+        .inputs
+        .iter()
+        .map(Argument::new)
+        .collect::<syn::Result<Vec<_>>>()?;
+    let device = entry(options, &signature.ident, &arguments);
+    let host = launch_type(options, function, &arguments);
+    Ok(quote! {
+        // One thread's arguments are copies, and there may be many of them.
+        #[inline(always)]
+        #[allow(clippy::too_many_arguments, reason = "the arguments are fields of the launch type")]
+        #function
+        #device
+        #host
+    })
+}
+
+/// The entry in the PTX, with a comment that `cuda_builder` reads.
+fn entry(options: &Options, name: &Ident, arguments: &[Argument]) -> TokenStream {
+    let Options {
+        max_threads,
+        min_blocks,
+        barriers,
+    } = options;
+    let exported = name.to_string();
+    let mut marker = format!("// cuda_std.kernel {name} maxntid={max_threads}");
+    if *min_blocks > 0 {
+        marker += &format!(" minnctapersm={min_blocks}");
+    }
+    marker += &format!(" barriers={barriers}");
+
+    let slots = ["P0", "P1", "P2", "P3"].map(|slot| Ident::new(slot, name.span()));
+    let mut parameters = Vec::new();
+    let mut values = Vec::new();
+    for Argument { name, ty } in arguments {
+        let names: [Ident; 4] = std::array::from_fn(|i| format_ident!("{name}_{i}"));
+        for (name, slot) in names.iter().zip(&slots) {
+            parameters.push(quote!(#name: <#ty as ::cuda_std::KernelArg>::#slot));
+        }
+        values.push(quote!(<#ty as ::cuda_std::KernelArg>::from_params(#(#names),*)));
+    }
+    quote! {
+        #[cfg(target_arch = "nvptx64")]
+        const _: () = {
+            ::cuda_std::__private::global_asm!(#marker);
+
+            #[unsafe(export_name = #exported)]
+            #[expect(improper_ctypes_definitions, reason = "unused parameter slots are `()`")]
+            unsafe extern "ptx-kernel" fn entry(#(#parameters),*) {
+                // SAFETY: the host pushed these parameters for these arguments; what the kernel
+                // itself asks for is the obligation of whoever launches it.
+                #[allow(unused_unsafe, reason = "a kernel without arguments")]
+                unsafe {
+                    #name(#(#values),*)
+                }
+            }
+        };
+    }
+}
+
+/// The struct that the host fills in to launch the kernel.
+fn launch_type(options: &Options, function: &ItemFn, arguments: &[Argument]) -> TokenStream {
+    let Options {
+        max_threads,
+        min_blocks,
+        ..
+    } = options;
+    let ItemFn { vis, sig, .. } = function;
+    let function_name = &sig.ident;
+    let name = sig.ident.to_string();
+    let launch = format_ident!("{}", pascal_case(&name), span = sig.ident.span());
+    let lifetime = (!arguments.is_empty()).then(|| quote!(<'a>));
+    let doc = format!("Launches the kernel [`{name}`].");
+    let names: Vec<_> = arguments.iter().map(|a| a.name).collect();
+    let fields = arguments.iter().map(|Argument { name, ty }| {
+        let doc = format!("Argument `{name}`.");
+        quote! {
+            #[doc = #doc]
+            pub #name: <#ty as ::cuda_std::KernelArg>::Host<'a>
+        }
+    });
+    let safe = (!matches!(sig.safety, Safety::Unsafe(_))).then(|| {
+        quote! {
+            #[cfg(not(target_arch = "nvptx64"))]
+            impl #lifetime ::cuda_std::launch::SafeKernel for #launch #lifetime {}
+        }
+    });
+    quote! {
+        #[doc = #doc]
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[derive(Debug)]
+        #vis struct #launch #lifetime {
+            #(#fields,)*
+        }
+
+        // SAFETY: name, bounds and parameters are those of the entry made by the same macro.
+        #[cfg(not(target_arch = "nvptx64"))]
+        unsafe impl #lifetime ::cuda_std::launch::Kernel for #launch #lifetime {
+            const NAME: &'static str = #name;
+            const BOUNDS: ::cuda_std::launch::LaunchBounds =
+                ::cuda_std::launch::LaunchBounds { max_threads: #max_threads, min_blocks: #min_blocks };
+
+            fn params(&self) -> ::cuda_std::launch::Params {
+                #[allow(unused_mut, reason = "a kernel without arguments")]
+                let mut params = ::cuda_std::launch::Params::default();
+                #(::cuda_std::arg::HostArg::push(&self.#names, &mut params);)*
+                params
+            }
+
+            fn places(&self) -> ::std::vec::Vec<::cuda_std::launch::Place> {
+                let places: &[::core::option::Option<::cuda_std::launch::Place>] =
+                    &[#(::cuda_std::arg::HostArg::place(&self.#names)),*];
+                places.iter().copied().flatten().collect()
+            }
+
+            #[inline]
+            unsafe fn thread(&self) {
+                // SAFETY: as the caller vouches.
+                #[allow(unused_unsafe, reason = "a safe kernel without arguments")]
+                unsafe {
+                    #function_name(#(::cuda_std::arg::HostArg::on_cpu(&self.#names)),*)
+                }
+            }
+        }
+
+        #safe
+    }
+}
+
+/// `stitch_planes` → `StitchPlanes`.
+fn pascal_case(snake: &str) -> String {
+    let mut upper = true;
+    let mut pascal = String::with_capacity(snake.len());
+    for c in snake.trim_start_matches("r#").chars() {
+        if c == '_' {
+            upper = true;
+        } else {
+            pascal.extend(if upper {
+                c.to_uppercase().collect()
+            } else {
+                vec![c]
+            });
+            upper = false;
+        }
+    }
+    pascal
+}
