@@ -11,7 +11,7 @@ use glam::{UVec4, Vec4};
 use crate::arg::KernelArg;
 
 /// What a texture read returns.
-pub trait TextureValue: Copy {
+pub trait TextureValue: Copy + Sync + 'static {
     /// Reads at `(x, y)`.
     ///
     /// # Safety
@@ -137,7 +137,7 @@ impl<T: TextureValue> DeviceTexture<'_, T> {
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
-impl<T: TextureValue + Sync> crate::arg::HostArg<Texture2d<T>> for DeviceTexture<'_, T> {
+impl<T: TextureValue> crate::arg::HostArg<Texture2d<T>> for DeviceTexture<'_, T> {
     fn place(&self) -> Option<crate::launch::Place> {
         Some(self.place)
     }

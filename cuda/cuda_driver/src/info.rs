@@ -1,0 +1,113 @@
+//! What is known about the driver before anything is asked of a device.
+
+use std::ffi::{OsStr, c_int};
+use std::fs;
+use std::path::PathBuf;
+
+use crate::error::DriverError;
+use crate::library::{Library, library};
+use crate::trampolines::{ADDRESSES, NAMES};
+
+/// The loaded driver library.
+#[derive(Clone, Copy)]
+pub struct DriverInfo {
+    library: &'static Library,
+}
+
+/// The loaded driver, or why there is none.
+///
+/// Loads the library if nothing has done so yet; initialises nothing. That the library is there
+/// does not mean that a device is: `cuInit` tells.
+///
+/// # Errors
+/// See [`DriverError`]: each says what the loader said and what to do.
+pub fn driver() -> Result<DriverInfo, DriverError> {
+    // What makes the linker take the object with the trampolines: see `trampolines`.
+    std::hint::black_box(&ADDRESSES);
+    match library() {
+        Ok(library) => Ok(DriverInfo { library }),
+        Err(error) => Err(error.clone()),
+    }
+}
+
+/// The names of all functions that this crate exports, sorted.
+pub fn exported_symbols() -> &'static [&'static str] {
+    &NAMES
+}
+
+/// The exported functions that the driver does not have: a call returns `CUDA_ERROR_NOT_FOUND`.
+///
+/// Without a driver that is every one of them; ask [`driver`] first.
+pub fn missing_symbols() -> Vec<&'static str> {
+    let missing = |name: &&str| library().map_or(true, |library| library.symbol(name).is_none());
+    NAMES.iter().copied().filter(missing).collect()
+}
+
+impl DriverInfo {
+    /// The library as it was asked for: [`crate::DEFAULT_LIBRARY`], or what the environment names.
+    pub fn library(&self) -> &OsStr {
+        &self.library.asked_for
+    }
+
+    /// The newest CUDA version that the driver supports, as (major, minor).
+    pub fn cuda_version(&self) -> Option<(u32, u32)> {
+        let address = self.library.symbol("cuDriverGetVersion")?;
+        // SAFETY: the function of this name has this type in every driver since CUDA 2.2.
+        let get_version: unsafe extern "C" fn(*mut c_int) -> c_int =
+            unsafe { std::mem::transmute(address) };
+        let mut version = 0;
+        // SAFETY: it writes one int, and works before `cuInit` and without a device.
+        let status = unsafe { get_version(&mut version) };
+        let version = u32::try_from(version).ok().filter(|_| status == 0)?;
+        Some((version / 1000, version % 1000 / 10))
+    }
+
+    /// The file that `cuInit` comes from, as this process has it mapped.
+    pub fn path(&self) -> Option<PathBuf> {
+        let address = self.library.symbol("cuInit")?.addr();
+        let maps = fs::read_to_string("/proc/self/maps").ok()?;
+        maps.lines().find_map(|line| file_mapped_at(line, address))
+    }
+}
+
+impl std::fmt::Debug for DriverInfo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DriverInfo")
+            .field("library", &self.library())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The file of one line of `/proc/self/maps`, if `address` is within it:
+/// `START-END PERMISSIONS OFFSET DEVICE INODE   PATH`, numbers in hexadecimal.
+fn file_mapped_at(line: &str, address: usize) -> Option<PathBuf> {
+    let (range, rest) = line.split_once(' ')?;
+    let (start, end) = range.split_once('-')?;
+    let start = usize::from_str_radix(start, 16).ok()?;
+    let end = usize::from_str_radix(end, 16).ok()?;
+    let path = &rest[rest.find('/')?..];
+    (start..end).contains(&address).then(|| PathBuf::from(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_names_its_file() {
+        let line = "7f00-7f80 r-xp 00001000 08:01 42                 /usr/lib/a dir/libcuda.so.1";
+        let file = Some(PathBuf::from("/usr/lib/a dir/libcuda.so.1"));
+        assert_eq!(file_mapped_at(line, 0x7f00), file);
+        assert_eq!(file_mapped_at(line, 0x7f7f), file);
+        assert_eq!(file_mapped_at(line, 0x7f80), None);
+        assert_eq!(
+            file_mapped_at("7f00-7f80 rw-p 00000000 00:00 0", 0x7f00),
+            None
+        );
+    }
+
+    #[test]
+    fn names_are_sorted_and_unique() {
+        assert!(exported_symbols().is_sorted_by(|a, b| a < b));
+    }
+}

@@ -1,0 +1,85 @@
+//! Loads the driver library, once for the life of the process.
+//!
+//! It is opened with all its symbols bound and kept private to this handle, and never closed:
+//! addresses from it live in the slots.
+
+use std::env;
+use std::error::Error;
+use std::ffi::{OsStr, OsString};
+use std::sync::OnceLock;
+
+use libloading::os::unix;
+
+use crate::error::DriverError;
+
+/// The driver's library as its installer names it on every Linux system.
+pub const DEFAULT_LIBRARY: &str = "libcuda.so.1";
+
+/// The environment variable that names another library than [`DEFAULT_LIBRARY`], for tests.
+pub const LIBRARY_VARIABLE: &str = "CUDA_DRIVER_LIBRARY";
+
+/// A loaded driver library.
+pub(crate) struct Library {
+    /// As it was asked for: a file name for the loader to find, or a path.
+    pub(crate) asked_for: OsString,
+    handle: unix::Library,
+}
+
+/// The library, loaded by the first call.
+///
+/// The loading itself is outside the cell: a constructor in the library may call `cu*` functions
+/// and so come back here on the same thread, where a lock would wait for itself. Threads that meet
+/// here open the same library; the loader counts, and the handles that lose stay open.
+pub(crate) fn library() -> Result<&'static Library, &'static DriverError> {
+    static LIBRARY: OnceLock<Result<Library, DriverError>> = OnceLock::new();
+    if LIBRARY.get().is_none()
+        && let Err(unused) = LIBRARY.set(open())
+    {
+        std::mem::forget(unused);
+    }
+    LIBRARY.wait().as_ref()
+}
+
+fn open() -> Result<Library, DriverError> {
+    let named = env::var_os(LIBRARY_VARIABLE).filter(|name| !name.is_empty());
+    let overridden = named.is_some();
+    let asked_for = named.unwrap_or_else(|| DEFAULT_LIBRARY.into());
+    let library = Library::open(asked_for).map_err(|message| {
+        if overridden {
+            DriverError::OverrideNotLoaded { message }
+        } else {
+            DriverError::NotLoaded { message }
+        }
+    })?;
+    if library.symbol("cuInit").is_none() {
+        let library = std::mem::ManuallyDrop::new(library);
+        return Err(DriverError::NotADriver {
+            library: library.asked_for.to_string_lossy().into_owned(),
+        });
+    }
+    Ok(library)
+}
+
+impl Library {
+    fn open(asked_for: OsString) -> Result<Self, String> {
+        let name: &OsStr = &asked_for;
+        // SAFETY: loading runs the library's constructors. It is NVIDIA's driver, which is made to
+        // be loaded this way, or a library that whoever started the process chose in its place.
+        let opened = unsafe { unix::Library::open(Some(name), unix::RTLD_NOW | unix::RTLD_LOCAL) };
+        match opened {
+            Ok(handle) => Ok(Self { asked_for, handle }),
+            Err(error) => Err(match error.source() {
+                Some(loader) => loader.to_string(),
+                None => format!("{}: {error}", asked_for.to_string_lossy()),
+            }),
+        }
+    }
+
+    /// The address of `name` in this library or in one that it was linked with.
+    pub(crate) fn symbol(&self, name: &str) -> Option<*mut ()> {
+        // SAFETY: the symbol is only looked up and kept as an address; whoever calls it knows its
+        // type from `cust_raw`.
+        let symbol = unsafe { self.handle.get::<*mut ()>(name) }.ok()?;
+        Some(symbol.as_raw_ptr().cast())
+    }
+}

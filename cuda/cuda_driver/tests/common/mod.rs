@@ -1,0 +1,60 @@
+//! Libraries built with `cc`, and tests that run again in a process of their own.
+//!
+//! The driver is loaded once per process and chosen by an environment variable, so each choice
+//! needs a process. A test that needs one is marked `#[ignore]` and started by [`run_alone`].
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// The file `tests/c/NAME`.
+pub(crate) fn c_source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/c")
+        .join(name)
+}
+
+/// A folder for the files of one test, made anew so that no stale library is loaded.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder under target/tmp");
+    folder
+}
+
+/// Builds a shared library; false, with a line that says so, where there is no C compiler.
+pub(crate) fn shared_library(output: &Path, arguments: &[&str]) -> bool {
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-O1", "-o"])
+        .arg(output)
+        .args(arguments);
+    match cc.status() {
+        Ok(status) => {
+            assert!(status.success(), "cc could not build {}", output.display());
+            true
+        }
+        Err(error) => {
+            eprintln!("SKIPPED: needs a C compiler: cc: {error}");
+            false
+        }
+    }
+}
+
+/// Runs the ignored test `name` of this file in a new process, with `library` as the driver.
+pub(crate) fn run_alone(name: &str, library: &Path) {
+    let output = Command::new(env::current_exe().expect("the test's own path"))
+        .args(["--ignored", "--exact", "--nocapture", name])
+        .env(cuda_driver::LIBRARY_VARIABLE, library)
+        .output()
+        .expect("the test starts again");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{name}: {}\n{text}\n{errors}",
+        output.status
+    );
+    assert!(text.contains("1 passed"), "no test {name} was run:\n{text}");
+}
