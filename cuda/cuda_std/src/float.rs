@@ -247,15 +247,15 @@ mod pow {
     #[inline(always)]
     fn exp2(hi: f32, lo: f32) -> f32 {
         // Beyond this the result is 0 or infinite; a NaN passes.
-        let n = hi.clamp(-160.0, 160.0);
-        let n = GpuFloat::round_ties_even(n);
+        let hi = hi.clamp(-160.0, 160.0);
+        let n = GpuFloat::round_ties_even(hi);
         let f = (hi - n) + lo;
         // Taylor of e^(f·ln 2) for |f| ≤ 1/2; the next term is under 2e-9.
         let p = GpuFloat::mul_add(f, 1.525_273_4e-5, 1.540_353e-4);
         let p = GpuFloat::mul_add(p, f, 1.333_355_8e-3);
         let p = GpuFloat::mul_add(p, f, 9.618_129e-3);
         let p = GpuFloat::mul_add(p, f, 5.550_411e-2);
-        let p = GpuFloat::mul_add(p, f, 2.402_265_1e-1);
+        let p = GpuFloat::mul_add(p, f, 2.402_265_2e-1);
         let p = GpuFloat::mul_add(p, f, core::f32::consts::LN_2);
         let p = GpuFloat::mul_add(p, f, 1.0);
         // 2^n in two factors: n may be outside of a single exponent's range.

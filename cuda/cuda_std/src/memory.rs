@@ -21,6 +21,7 @@ pub(crate) enum Access {
 
 /// As [`Access`].
 #[cfg(target_arch = "nvptx64")]
+#[expect(dead_code, reason = "only the CPU reports")]
 pub(crate) enum Index {
     Linear(u64),
     Pixel(u32, u32),

@@ -136,7 +136,10 @@ fn entry(options: &Options, name: &Ident, arguments: &[Argument]) -> TokenStream
     quote! {
         #[cfg(target_arch = "nvptx64")]
         const _: () = {
-            ::cuda_std::__private::global_asm!(#marker);
+            // A module, since a statement may not be `global_asm!`.
+            mod marker {
+                ::cuda_std::__private::global_asm!(#marker);
+            }
 
             #[unsafe(export_name = #exported)]
             #[expect(improper_ctypes_definitions, reason = "unused parameter slots are `()`")]

@@ -43,7 +43,12 @@ pub(crate) fn expand(
         const { assert!(align_of::<#element>() <= 16 && LEN <= u32::MAX as usize) };
         #[cfg(target_arch = "nvptx64")]
         {
-            ::cuda_std::__private::global_asm!(#declare, const LEN * size_of::<#element>());
+            // A module, since a statement may not be `global_asm!`.
+            mod declare {
+                #[allow(unused_imports, reason = "element type and length may be the caller's")]
+                use super::*;
+                ::cuda_std::__private::global_asm!(#declare, const (#len) * size_of::<#element>());
+            }
             let address: u64;
             // SAFETY: reads the address of the array declared just above.
             unsafe {
