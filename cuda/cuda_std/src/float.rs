@@ -194,14 +194,14 @@ mod pow {
         // The special cases of IEEE 754 `pow` for x ≥ 0; selects, not branches.
         if y == 0.0 || x == 1.0 {
             1.0
+        } else if x.is_nan() || x < 0.0 {
+            f32::NAN
         } else if x == 0.0 || x == f32::INFINITY {
             if (x == 0.0) == (y > 0.0) {
                 0.0
             } else {
                 f32::INFINITY
             }
-        } else if x < 0.0 {
-            f32::NAN
         } else {
             power
         }

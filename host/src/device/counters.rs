@@ -1,0 +1,78 @@
+//! Counts live objects of the driver, so that a test, or a service, can see a leak.
+//!
+//! Process-wide. Every handle in this module holds a [`Token`] that counts it in and out.
+
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+/// What is counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    DeviceBytes,
+    PinnedBytes,
+    Streams,
+    Events,
+    Modules,
+    Textures,
+    Arrays,
+}
+
+const KINDS: usize = 7;
+
+static LIVE: [AtomicI64; KINDS] = [const { AtomicI64::new(0) }; KINDS];
+
+/// Live objects of the process, on all CUDA devices. CPU devices count nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Counters {
+    /// Bytes of device memory.
+    pub device_bytes: i64,
+    /// Bytes of page-locked host memory.
+    pub pinned_bytes: i64,
+    /// Streams.
+    pub streams: i64,
+    /// Events.
+    pub events: i64,
+    /// Loaded PTX modules.
+    pub modules: i64,
+    /// Texture objects.
+    pub textures: i64,
+    /// CUDA arrays.
+    pub arrays: i64,
+}
+
+impl Counters {
+    /// The counts now.
+    #[must_use]
+    pub fn now() -> Self {
+        let live = |kind: Kind| LIVE[kind as usize].load(Relaxed);
+        Self {
+            device_bytes: live(Kind::DeviceBytes),
+            pinned_bytes: live(Kind::PinnedBytes),
+            streams: live(Kind::Streams),
+            events: live(Kind::Events),
+            modules: live(Kind::Modules),
+            textures: live(Kind::Textures),
+            arrays: live(Kind::Arrays),
+        }
+    }
+}
+
+/// Counts something for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Token {
+    kind: Kind,
+    amount: i64,
+}
+
+impl Token {
+    pub(crate) fn new(kind: Kind, amount: usize) -> Self {
+        let amount = amount as i64;
+        LIVE[kind as usize].fetch_add(amount, Relaxed);
+        Self { kind, amount }
+    }
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        LIVE[self.kind as usize].fetch_sub(self.amount, Relaxed);
+    }
+}

@@ -1,0 +1,257 @@
+//! One GPU: its primary context, its kernels, and whether it is still alive.
+
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use cuda_std::launch::{Kernel, LaunchConfig};
+use cust::context::{Context, CurrentContext};
+use cust::device::{Device as Gpu, DeviceAttribute};
+use cust::sys;
+
+use super::error::{Check, DeviceError, ErrorKind};
+use super::module::Module;
+use super::ptx::{Arch, PtxImage, newest_for};
+
+/// Dynamic shared memory that a kernel gets without asking.
+const PLAIN_DYNAMIC_SHARED: u32 = 48 << 10;
+
+/// What there is to know about a GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CudaInfo {
+    /// Number by which CUDA knows it.
+    pub ordinal: u32,
+    /// Product name.
+    pub name: String,
+    /// Compute capability.
+    pub arch: Arch,
+    /// Device memory in bytes.
+    pub memory: usize,
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+}
+
+impl CudaInfo {
+    #[track_caller]
+    pub(super) fn all() -> Result<Vec<Self>, DeviceError> {
+        (0..count()?)
+            .map(|ordinal| Self::of(ordinal, gpu(ordinal)?))
+            .collect()
+    }
+
+    #[track_caller]
+    fn of(ordinal: u32, gpu: Gpu) -> Result<Self, DeviceError> {
+        const OP: &str = "describing a CUDA device";
+        let attribute = |attribute| gpu.get_attribute(attribute).map(|value| value as u32);
+        Ok(Self {
+            ordinal,
+            name: gpu.name().check(OP)?,
+            arch: Arch {
+                major: attribute(DeviceAttribute::ComputeCapabilityMajor).check(OP)?,
+                minor: attribute(DeviceAttribute::ComputeCapabilityMinor).check(OP)?,
+            },
+            memory: gpu.total_memory().check(OP)?,
+            multiprocessors: attribute(DeviceAttribute::MultiprocessorCount).check(OP)?,
+        })
+    }
+}
+
+/// Loads and initialises the driver; the number of devices.
+#[track_caller]
+fn count() -> Result<u32, DeviceError> {
+    const OP: &str = "initialising the CUDA driver";
+    cuda_driver::driver().map_err(|e| DeviceError::new(OP, ErrorKind::NoDriver(e.to_string())))?;
+    cust::init(cust::CudaFlags::empty()).check(OP)?;
+    Gpu::num_devices().check("counting CUDA devices")
+}
+
+#[track_caller]
+fn gpu(ordinal: u32) -> Result<Gpu, DeviceError> {
+    const OP: &str = "opening a CUDA device";
+    let count = count()?;
+    if ordinal >= count {
+        return Err(DeviceError::new(OP, ErrorKind::NoDevice { ordinal, count }));
+    }
+    Gpu::get_device(ordinal).check(OP)
+}
+
+/// An open GPU. Fields drop in order: modules before their context.
+pub(crate) struct CudaDevice {
+    module: Module,
+    context: Context,
+    info: CudaInfo,
+    lost: AtomicBool,
+}
+
+impl CudaDevice {
+    #[track_caller]
+    pub(super) fn open(ordinal: u32, images: &[PtxImage]) -> Result<Self, DeviceError> {
+        let gpu = gpu(ordinal)?;
+        let info = CudaInfo::of(ordinal, gpu)?;
+        let Some(image) = newest_for(images, info.arch) else {
+            let compiled: Vec<_> = images.iter().map(|image| image.arch.to_string()).collect();
+            let kind = ErrorKind::NoKernelImage {
+                gpu: info.arch.to_string(),
+                compiled: compiled.join(", "),
+            };
+            return Err(DeviceError::new("choosing kernels", kind));
+        };
+        let context = Context::new(gpu).check("opening a CUDA context")?;
+        CurrentContext::set_current(&context).check("entering a CUDA context")?;
+        let module = Module::load(image.text)?;
+        Ok(Self {
+            module,
+            context,
+            info,
+            lost: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn info(&self) -> &CudaInfo {
+        &self.info
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.load(Relaxed)
+    }
+
+    /// Does `operation` with the context current on this thread. A fatal error marks the device as
+    /// lost, and a lost device does nothing more.
+    #[track_caller]
+    pub(super) fn enter<T>(
+        &self,
+        operation: &'static str,
+        body: impl FnOnce() -> Result<T, DeviceError>,
+    ) -> Result<T, DeviceError> {
+        if self.is_lost() {
+            return Err(DeviceError::new(operation, ErrorKind::Lost));
+        }
+        let result = CurrentContext::set_current(&self.context)
+            .check(operation)
+            .and_then(|()| body());
+        if result.as_ref().is_err_and(DeviceError::is_fatal) {
+            self.lost.store(true, Relaxed);
+        }
+        result
+    }
+
+    /// Does `body` if the context can be made current, for releasing what belongs to it. Errors are
+    /// dropped: the driver frees everything with the context.
+    pub(super) fn release(&self, body: impl FnOnce()) {
+        if CurrentContext::set_current(&self.context).is_ok() {
+            body();
+        }
+    }
+
+    /// Submits a launch whose shape and memory have been checked.
+    ///
+    /// # Safety
+    /// What the kernel asks for.
+    #[track_caller]
+    pub(super) unsafe fn launch<K: Kernel>(
+        &self,
+        stream: &cust::stream::Stream,
+        config: &LaunchConfig,
+        kernel: &K,
+    ) -> Result<(), DeviceError> {
+        const OP: &str = "launching a kernel";
+        let Ok(function) = self.module.function(K::NAME) else {
+            return Err(DeviceError::new(OP, ErrorKind::UnknownKernel(K::NAME)));
+        };
+        if config.dynamic_shared > PLAIN_DYNAMIC_SHARED {
+            let attribute =
+                sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function belongs to the module.
+            unsafe { sys::cuFuncSetAttribute(function, attribute, config.dynamic_shared as i32) }
+                .check(OP)?;
+        }
+        let mut params = kernel.params();
+        let [gx, gy, gz] = config.grid;
+        let [bx, by, bz] = config.block;
+        // SAFETY: the parameters are the kernel's own, by `Kernel`'s contract; the driver copies
+        // them before it returns. The rest is the caller's.
+        unsafe {
+            sys::cuLaunchKernel(
+                function,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                config.dynamic_shared,
+                stream.as_inner(),
+                params.pointers().as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        }
+        .check(OP)
+    }
+
+    /// What a kernel takes as compiled for this GPU.
+    #[track_caller]
+    pub(super) fn resources(&self, kernel: &'static str) -> Result<KernelResources, DeviceError> {
+        const OP: &str = "reading a kernel's resources";
+        use sys::CUfunction_attribute as Attribute;
+        self.enter(OP, || {
+            let function = self.module.function(kernel)?;
+            let read = |attribute| {
+                let mut value = 0;
+                // SAFETY: the function belongs to the module; the result is written.
+                unsafe { sys::cuFuncGetAttribute(&raw mut value, attribute, function) }
+                    .check(OP)
+                    .map(|()| value as u32)
+            };
+            Ok(KernelResources {
+                registers: read(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+                shared_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+                local_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+                max_threads: read(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            })
+        })
+    }
+
+    #[track_caller]
+    pub(super) fn set_constant(
+        &self,
+        symbol: &'static str,
+        bytes: &[u8],
+    ) -> Result<(), DeviceError> {
+        const OP: &str = "setting a constant";
+        self.enter(OP, || {
+            let (address, size) = self.module.global(symbol)?;
+            if bytes.len() > size {
+                let what = "bytes of a constant";
+                let (found, expected) = ((bytes.len(), 1), (size, 1));
+                let kind = ErrorKind::SizeMismatch {
+                    what,
+                    found,
+                    expected,
+                };
+                return Err(DeviceError::new(OP, kind));
+            }
+            CurrentContext::synchronize().check(OP)?;
+            // SAFETY: the constant has room, as just checked, and nothing reads it now.
+            unsafe { sys::cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), bytes.len()) }.check(OP)
+        })
+    }
+}
+
+impl Drop for CudaDevice {
+    fn drop(&mut self) {
+        // The module's own drop needs the context current; it runs right after this.
+        self.release(|| {});
+    }
+}
+
+/// What one kernel takes of a multiprocessor, as the driver compiled it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct KernelResources {
+    /// Registers a thread.
+    pub registers: u32,
+    /// Static shared memory of a block in bytes.
+    pub shared_bytes: u32,
+    /// Local memory of a thread in bytes, spills included.
+    pub local_bytes: u32,
+    /// Most threads of a block.
+    pub max_threads: u32,
+}

@@ -1,0 +1,195 @@
+//! Events: points in a stream that others can wait for, and between which time can be taken.
+
+use std::ptr;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use cust::sys;
+
+use super::counters::{self, Token};
+use super::error::{Check, DeviceError, ErrorKind};
+use super::{Device, Kind, Stream};
+
+/// A point in a stream, once [recorded](Self::record).
+#[derive(Debug)]
+pub struct Event {
+    point: Point,
+    device: Device,
+    _counted: Option<Token>,
+}
+
+#[derive(Debug)]
+enum Point {
+    /// Work is done when it is submitted, so a point in a stream is a point in time.
+    Cpu(Mutex<Option<Instant>>),
+    Cuda(sys::CUevent),
+}
+
+// SAFETY: an event handle may be used from any thread whose context is current; the driver locks.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// An event that can take time.
+    ///
+    /// # Errors
+    /// What the driver says.
+    #[track_caller]
+    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        const OP: &str = "creating an event";
+        let (point, counted) = match device.kind() {
+            Kind::Cpu { .. } => (Point::Cpu(Mutex::default()), None),
+            Kind::Cuda(cuda) => cuda.enter(OP, || {
+                let mut event = ptr::null_mut();
+                // SAFETY: the handle is written.
+                unsafe { sys::cuEventCreate(&raw mut event, 0) }.check(OP)?;
+                Ok((
+                    Point::Cuda(event),
+                    Some(Token::new(counters::Kind::Events, 1)),
+                ))
+            })?,
+        };
+        Ok(Self {
+            point,
+            device: device.clone(),
+            _counted: counted,
+        })
+    }
+
+    /// Puts the event behind all work that `stream` has so far.
+    ///
+    /// # Errors
+    /// A stream of another device, or what the driver says.
+    #[track_caller]
+    pub fn record(&self, stream: &Stream) -> Result<(), DeviceError> {
+        const OP: &str = "recording an event";
+        self.same_device(OP, stream)?;
+        match &self.point {
+            Point::Cpu(time) => {
+                *time.lock().unwrap_or_else(|e| e.into_inner()) = Some(Instant::now());
+                Ok(())
+            }
+            // SAFETY: both handles are alive.
+            Point::Cuda(event) => self.enter(OP, || unsafe {
+                sys::cuEventRecord(*event, stream.handle()).check(OP)
+            }),
+        }
+    }
+
+    /// Whether everything before the event is done. True before it was recorded.
+    ///
+    /// # Errors
+    /// What the driver says of that work.
+    #[track_caller]
+    pub fn is_done(&self) -> Result<bool, DeviceError> {
+        const OP: &str = "querying an event";
+        match &self.point {
+            Point::Cpu(_) => Ok(true),
+            // SAFETY: the handle is alive.
+            Point::Cuda(event) => self.enter(OP, || match unsafe { sys::cuEventQuery(*event) } {
+                sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+                result => result.check(OP).map(|()| true),
+            }),
+        }
+    }
+
+    /// Waits until everything before the event is done.
+    ///
+    /// # Errors
+    /// What the driver says of that work.
+    #[track_caller]
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        const OP: &str = "waiting for an event";
+        match &self.point {
+            Point::Cpu(_) => Ok(()),
+            // SAFETY: the handle is alive.
+            Point::Cuda(event) => {
+                self.enter(OP, || unsafe { sys::cuEventSynchronize(*event).check(OP) })
+            }
+        }
+    }
+
+    /// Time from `earlier` to this event; on a GPU the device's own, to half a microsecond.
+    ///
+    /// # Errors
+    /// An event that is not recorded or not done, or what the driver says.
+    #[track_caller]
+    pub fn since(&self, earlier: &Self) -> Result<Duration, DeviceError> {
+        const OP: &str = "timing between events";
+        match (&self.point, &earlier.point) {
+            (Point::Cpu(end), Point::Cpu(start)) => {
+                let read =
+                    |time: &Mutex<Option<Instant>>| *time.lock().unwrap_or_else(|e| e.into_inner());
+                match (read(end), read(start)) {
+                    (Some(end), Some(start)) => Ok(end.saturating_duration_since(start)),
+                    _ => Err(DeviceError::new(OP, ErrorKind::NotRecorded)),
+                }
+            }
+            (Point::Cuda(end), Point::Cuda(start)) => self.enter(OP, || {
+                let mut milliseconds = 0.0_f32;
+                // SAFETY: both handles are alive, the result is written.
+                unsafe { sys::cuEventElapsedTime(&raw mut milliseconds, *start, *end) }
+                    .check(OP)?;
+                Ok(Duration::from_secs_f64(
+                    f64::from(milliseconds.max(0.0)) / 1e3,
+                ))
+            }),
+            _ => {
+                let (found, wanted) = (earlier.device.place(), self.device.place());
+                Err(DeviceError::new(
+                    OP,
+                    ErrorKind::WrongDevice { found, wanted },
+                ))
+            }
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn make_wait(&self, stream: &Stream) -> Result<(), DeviceError> {
+        const OP: &str = "making a stream wait";
+        self.same_device(OP, stream)?;
+        match &self.point {
+            Point::Cpu(_) => Ok(()),
+            // SAFETY: both handles are alive; the driver keeps what it needs of the event.
+            Point::Cuda(event) => self.enter(OP, || unsafe {
+                sys::cuStreamWaitEvent(stream.handle(), *event, 0).check(OP)
+            }),
+        }
+    }
+
+    #[track_caller]
+    fn enter<T>(
+        &self,
+        operation: &'static str,
+        body: impl FnOnce() -> Result<T, DeviceError>,
+    ) -> Result<T, DeviceError> {
+        match self.device.kind() {
+            Kind::Cpu { .. } => body(),
+            Kind::Cuda(cuda) => cuda.enter(operation, body),
+        }
+    }
+
+    #[track_caller]
+    fn same_device(&self, operation: &'static str, stream: &Stream) -> Result<(), DeviceError> {
+        let (found, wanted) = (self.device.place(), stream.device().place());
+        if found == wanted {
+            return Ok(());
+        }
+        Err(DeviceError::new(
+            operation,
+            ErrorKind::WrongDevice { found, wanted },
+        ))
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if let (Point::Cuda(event), Kind::Cuda(cuda)) = (&self.point, self.device.kind()) {
+            // SAFETY: created here and destroyed once; the driver lets pending waits finish.
+            cuda.release(|| unsafe {
+                sys::cuEventDestroy_v2(*event);
+            });
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Images in device memory: rows of elements with a pitch.
+
+use std::marker::PhantomData;
+
+use bytemuck::Pod;
+use cuda_std::{DeviceView, DeviceViewMut};
+
+use super::memory::{ALIGN, Memory};
+use super::stream::{Rows, RowsMut};
+use super::{Device, DeviceError, ErrorKind, Stream};
+
+/// `height` rows of `width` elements on a device, zero at first.
+///
+/// Rows start at multiples of 256 bytes unless a pitch was asked for.
+#[derive(Debug)]
+pub struct Image<T> {
+    memory: Memory,
+    width: u32,
+    height: u32,
+    pitch: u32,
+    element: PhantomData<T>,
+}
+
+impl<T: Pod> Image<T> {
+    /// An image of zeros.
+    ///
+    /// # Errors
+    /// A size of zero or beyond memory, or what the driver says.
+    #[track_caller]
+    pub fn new(device: &Device, width: u32, height: u32) -> Result<Self, DeviceError> {
+        let row = u64::from(width) * size_of::<T>() as u64;
+        Self::with_pitch(device, width, height, row.next_multiple_of(ALIGN as u64))
+    }
+
+    /// An image of zeros whose rows are `pitch` bytes apart.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); also a pitch that is shorter than a row, not a multiple of the
+    /// element's alignment, or over 4 GiB.
+    #[track_caller]
+    pub fn with_pitch(
+        device: &Device,
+        width: u32,
+        height: u32,
+        pitch: u64,
+    ) -> Result<Self, DeviceError> {
+        let row = u64::from(width) * size_of::<T>() as u64;
+        let fits = pitch >= row && pitch % align_of::<T>() as u64 == 0;
+        let bytes = pitch
+            .checked_mul(height.into())
+            .and_then(|bytes| usize::try_from(bytes).ok());
+        let (Some(bytes), Ok(pitch), true) = (bytes, u32::try_from(pitch), fits) else {
+            let size = format!("{width}×{height} elements with {pitch} bytes a row");
+            return Err(DeviceError::new(
+                "allocating an image",
+                ErrorKind::ImpossibleSize(size),
+            ));
+        };
+        let memory = Memory::zeroed(device, bytes)?;
+        Ok(Self {
+            memory,
+            width,
+            height,
+            pitch,
+            element: PhantomData,
+        })
+    }
+
+    /// An image filled from `elements`, row after row without padding.
+    ///
+    /// # Errors
+    /// A number of elements other than `width · height`, or what the driver says.
+    #[track_caller]
+    pub fn from_slice(
+        stream: &Stream,
+        width: u32,
+        height: u32,
+        elements: &[T],
+    ) -> Result<Self, DeviceError> {
+        let mut image = Self::new(stream.device(), width, height)?;
+        image.upload(stream, elements)?;
+        Ok(image)
+    }
+
+    /// Columns.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Rows.
+    #[must_use]
+    pub fn height(&self) -> u32 {
+        self.height
+    }
+
+    /// Bytes from one row to the next.
+    #[must_use]
+    pub fn pitch(&self) -> u32 {
+        self.pitch
+    }
+
+    /// The device that it lies on.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.memory.device()
+    }
+
+    /// For a kernel to read.
+    #[must_use]
+    pub fn view(&self) -> DeviceView<'_, T> {
+        // SAFETY: the memory holds these rows and lives as long as the borrow; dropping it waits
+        // for launches. While a launch reads, streams keep writers of the same device in order.
+        unsafe {
+            let data = self.memory.pointer();
+            DeviceView::new(
+                self.memory.place(),
+                data,
+                self.width,
+                self.height,
+                self.pitch,
+            )
+        }
+    }
+
+    /// For a kernel to write.
+    #[must_use]
+    pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
+        // SAFETY: as in `view`, and the borrow is exclusive.
+        unsafe {
+            let data = self.memory.pointer();
+            DeviceViewMut::new(
+                self.memory.place(),
+                data,
+                self.width,
+                self.height,
+                self.pitch,
+            )
+        }
+    }
+
+    /// Fills the image from `elements`, row after row without padding. They are read before this
+    /// returns.
+    ///
+    /// # Errors
+    /// A number of elements other than `width · height`, a stream of another device, or what the
+    /// driver says.
+    #[track_caller]
+    pub fn upload(&mut self, stream: &Stream, elements: &[T]) -> Result<(), DeviceError> {
+        self.check_len("uploading an image", elements.len())?;
+        let tight = self.width as usize * size_of::<T>();
+        let (rows, bytes) = (self.height as usize, bytemuck::cast_slice(elements));
+        // SAFETY: both hold `rows` rows of `tight` bytes; a copy from pageable memory has read its
+        // source when it returns.
+        unsafe {
+            stream.copy_rows(
+                Rows::Host {
+                    bytes,
+                    pitch: tight,
+                },
+                RowsMut::Device {
+                    memory: &self.memory,
+                    pitch: self.pitch as usize,
+                },
+                tight,
+                rows,
+            )
+        }
+    }
+
+    /// Waits for the stream's work and returns the elements, row after row without padding.
+    ///
+    /// # Errors
+    /// A stream of another device, or what the driver says, of earlier work too.
+    #[track_caller]
+    pub fn download(&self, stream: &Stream) -> Result<Vec<T>, DeviceError> {
+        let mut elements = vec![T::zeroed(); self.width as usize * self.height as usize];
+        self.download_to(stream, &mut elements)?;
+        Ok(elements)
+    }
+
+    /// Waits for the stream's work and copies the elements out, row after row without padding.
+    ///
+    /// # Errors
+    /// As [`download`](Self::download), and a wrong number of elements.
+    #[track_caller]
+    pub fn download_to(&self, stream: &Stream, elements: &mut [T]) -> Result<(), DeviceError> {
+        self.check_len("downloading an image", elements.len())?;
+        let tight = self.width as usize * size_of::<T>();
+        let (rows, bytes) = (self.height as usize, bytemuck::cast_slice_mut(elements));
+        // SAFETY: both hold `rows` rows of `tight` bytes; the wait below keeps the borrow.
+        unsafe {
+            stream.copy_rows(
+                Rows::Device {
+                    memory: &self.memory,
+                    pitch: self.pitch as usize,
+                },
+                RowsMut::Host {
+                    bytes,
+                    pitch: tight,
+                },
+                tight,
+                rows,
+            )?;
+        }
+        stream.synchronize()
+    }
+
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    #[track_caller]
+    fn check_len(&self, operation: &'static str, len: usize) -> Result<(), DeviceError> {
+        let (width, height) = (self.width as usize, self.height as usize);
+        if len == width * height {
+            return Ok(());
+        }
+        let (found, expected) = ((len, 1), (width, height));
+        let kind = ErrorKind::SizeMismatch {
+            what: "elements",
+            found,
+            expected,
+        };
+        Err(DeviceError::new(operation, kind))
+    }
+}

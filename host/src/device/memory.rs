@@ -1,0 +1,114 @@
+//! Untyped memory of a device: one allocation and its release.
+
+use std::alloc::{self, Layout};
+use std::ptr::{self, NonNull};
+
+use cuda_std::launch::Place;
+use cust::sys;
+
+use super::counters::{self, Token};
+use super::error::{Check, DeviceError, ErrorKind};
+use super::{Device, Kind};
+
+/// Alignment of every allocation, and of every row of an image: what textures ask for, and a whole
+/// number of 128-byte lines.
+pub(super) const ALIGN: usize = 256;
+
+/// Zeroed bytes on a device.
+pub(super) struct Memory {
+    address: u64,
+    layout: Layout,
+    device: Device,
+    _counted: Option<Token>,
+}
+
+// SAFETY: plain bytes, reached through `&self` or `&mut self` as any other memory; on a GPU the
+// address is a number.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Allocates `bytes`, rounded up to [`ALIGN`], and sets them to zero.
+    #[track_caller]
+    pub(super) fn zeroed(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
+        const OP: &str = "allocating device memory";
+        let impossible =
+            || DeviceError::new(OP, ErrorKind::ImpossibleSize(format!("{bytes} bytes")));
+        let rounded = bytes
+            .checked_next_multiple_of(ALIGN)
+            .filter(|&b| b > 0)
+            .ok_or_else(impossible)?;
+        let layout = Layout::from_size_align(rounded, ALIGN).map_err(|_| impossible())?;
+        let (address, counted) = match device.kind() {
+            Kind::Cpu { .. } => {
+                // SAFETY: the layout is not empty.
+                let data = NonNull::new(unsafe { alloc::alloc_zeroed(layout) })
+                    .ok_or_else(|| DeviceError::new(OP, ErrorKind::OutOfHostMemory(bytes)))?;
+                (data.as_ptr().expose_provenance() as u64, None)
+            }
+            Kind::Cuda(cuda) => cuda.enter(OP, || {
+                let mut address = 0;
+                // SAFETY: the address is written; the memory that is zeroed was just allocated. The
+                // null stream does not order other streams after it, so this waits for it.
+                unsafe {
+                    sys::cuMemAlloc_v2(&raw mut address, layout.size()).check(OP)?;
+                    let zeroed = sys::cuMemsetD8_v2(address, 0, layout.size())
+                        .check(OP)
+                        .and_then(|()| sys::cuStreamSynchronize(ptr::null_mut()).check(OP));
+                    if let Err(e) = zeroed {
+                        sys::cuMemFree_v2(address);
+                        return Err(e);
+                    }
+                }
+                Ok((
+                    address,
+                    Some(Token::new(counters::Kind::DeviceBytes, layout.size())),
+                ))
+            })?,
+        };
+        Ok(Self {
+            address,
+            layout,
+            device: device.clone(),
+            _counted: counted,
+        })
+    }
+
+    pub(super) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.device.place()
+    }
+
+    /// Address in the device's own space; on the CPU an exposed pointer.
+    pub(super) fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The first element, for views and host access on the CPU.
+    pub(super) fn pointer<T>(&self) -> *mut T {
+        ptr::with_exposed_provenance_mut(self.address as usize)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        match self.device.kind() {
+            // SAFETY: allocated with this layout.
+            Kind::Cpu { .. } => unsafe { alloc::dealloc(self.pointer(), self.layout) },
+            // SAFETY: allocated in this context; the driver waits for work that uses it.
+            Kind::Cuda(cuda) => cuda.release(|| unsafe {
+                sys::cuMemFree_v2(self.address);
+            }),
+        }
+    }
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes on {}", self.layout.size(), self.device)
+    }
+}

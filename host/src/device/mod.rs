@@ -1,0 +1,213 @@
+//! Devices: where kernels run and memory lies, be it an NVIDIA GPU or the CPU.
+//!
+//! A [`Device`] gives [`Stream`]s, which take copies and kernel launches in order, and memory:
+//! [`Buffer`], [`Image`], [`Array`] and page-locked [`Pinned`]. Both kinds of device have the same
+//! interface; on the CPU work is done at once, when it is submitted.
+//!
+//! The NVIDIA driver is loaded at run time by `cuda_driver`. Without one everything here still links
+//! and runs, and asking for a GPU is an error that says so.
+//!
+//! Not here: managed memory, peer access, graphs.
+
+mod buffer;
+mod counters;
+mod cuda;
+mod error;
+mod event;
+mod image;
+mod memory;
+mod module;
+mod pinned;
+mod ptx;
+mod stream;
+mod texture;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytemuck::Pod;
+use cuda_std::ConstantArray;
+use cuda_std::cpu::ConstantBank;
+use cuda_std::launch::Place;
+
+use cuda::CudaDevice;
+
+pub use buffer::Buffer;
+pub use counters::Counters;
+pub use cuda::{CudaInfo, KernelResources};
+pub use error::{DeviceError, ErrorKind};
+pub use event::Event;
+pub use image::Image;
+pub use pinned::Pinned;
+pub use ptx::{Arch, PtxImage};
+pub use stream::{Priority, Stream};
+pub use texture::{Array, Texel, Texture, TextureMode};
+
+pub use cuda_std::cpu::texture::{Address, Filter};
+pub use cuda_std::launch::LaunchConfig;
+
+/// A GPU or the CPU. Cheap to clone; clones are the same device.
+#[derive(Clone)]
+pub struct Device(Arc<Kind>);
+
+/// What a device is.
+pub(crate) enum Kind {
+    Cpu { constants: Mutex<ConstantBank> },
+    Cuda(CudaDevice),
+}
+
+impl Device {
+    /// The first GPU that can be used, else the CPU.
+    #[must_use]
+    pub fn auto() -> Self {
+        match Self::cuda(0) {
+            Ok(device) => device,
+            Err(e) => {
+                tracing::info!("no GPU, using the CPU: {e}");
+                Self::cpu()
+            }
+        }
+    }
+
+    /// The CPU.
+    #[must_use]
+    pub fn cpu() -> Self {
+        Self(Arc::new(Kind::Cpu {
+            constants: Mutex::default(),
+        }))
+    }
+
+    /// The GPU with this ordinal, with panoweave's kernels loaded.
+    ///
+    /// # Errors
+    /// No driver, no such device, an architecture older than the kernels, or what the driver says.
+    #[track_caller]
+    pub fn cuda(ordinal: u32) -> Result<Self, DeviceError> {
+        Self::cuda_with(ordinal, crate::kernels::IMAGES)
+    }
+
+    /// The GPU with this ordinal, with other kernels loaded instead.
+    ///
+    /// # Errors
+    /// As [`cuda`](Self::cuda).
+    #[track_caller]
+    pub fn cuda_with(ordinal: u32, images: &[PtxImage]) -> Result<Self, DeviceError> {
+        Ok(Self(Arc::new(Kind::Cuda(CudaDevice::open(
+            ordinal, images,
+        )?))))
+    }
+
+    /// What there is to know about each GPU, in order of ordinals.
+    ///
+    /// # Errors
+    /// No driver, or what the driver says.
+    #[track_caller]
+    pub fn cuda_devices() -> Result<Vec<CudaInfo>, DeviceError> {
+        CudaInfo::all()
+    }
+
+    /// Where this device's memory lies.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        match self.kind() {
+            Kind::Cpu { .. } => Place::Cpu,
+            Kind::Cuda(device) => Place::Cuda(device.info().ordinal),
+        }
+    }
+
+    /// The GPU's description; `None` on the CPU.
+    #[must_use]
+    pub fn cuda_info(&self) -> Option<&CudaInfo> {
+        match self.kind() {
+            Kind::Cpu { .. } => None,
+            Kind::Cuda(device) => Some(device.info()),
+        }
+    }
+
+    /// Whether the device can still be used. False for good after a fatal error.
+    #[must_use]
+    pub fn is_healthy(&self) -> bool {
+        match self.kind() {
+            Kind::Cpu { .. } => true,
+            Kind::Cuda(device) => !device.is_lost(),
+        }
+    }
+
+    /// A stream of default priority.
+    ///
+    /// # Errors
+    /// What the driver says.
+    #[track_caller]
+    pub fn stream(&self) -> Result<Stream, DeviceError> {
+        Stream::new(self, Priority::Default)
+    }
+
+    /// Sets an array in constant memory: the first `values.len()` elements, on the CPU the rest to
+    /// zero. Waits for all work on the device, which may be reading it.
+    ///
+    /// # Errors
+    /// More values than elements, no such constant in the loaded kernels, or what the driver says.
+    #[track_caller]
+    pub fn set_constant<C: ConstantArray>(&self, values: &[C::Element]) -> Result<(), DeviceError>
+    where
+        C::Element: Pod,
+    {
+        if values.len() > C::LEN as usize {
+            return Err(DeviceError::new(
+                "setting a constant",
+                ErrorKind::SizeMismatch {
+                    what: C::SYMBOL,
+                    found: (values.len(), 1),
+                    expected: (C::LEN as usize, 1),
+                },
+            ));
+        }
+        let bytes = bytemuck::cast_slice(values);
+        match self.kind() {
+            Kind::Cpu { constants } => {
+                constants
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .set(C::SYMBOL, bytes);
+                Ok(())
+            }
+            Kind::Cuda(device) => device.set_constant(C::SYMBOL, bytes),
+        }
+    }
+
+    /// What a kernel takes as compiled for this GPU; `None` on the CPU.
+    ///
+    /// # Errors
+    /// No such kernel in the loaded module, or what the driver says.
+    #[track_caller]
+    pub fn kernel_resources(
+        &self,
+        kernel: &'static str,
+    ) -> Result<Option<KernelResources>, DeviceError> {
+        match self.kind() {
+            Kind::Cpu { .. } => Ok(None),
+            Kind::Cuda(device) => device.resources(kernel).map(Some),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.0
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind() {
+            Kind::Cpu { .. } => f.write_str("CPU"),
+            Kind::Cuda(device) => {
+                write!(f, "{} (cuda:{})", device.info().name, device.info().ordinal)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({self})")
+    }
+}

@@ -1,0 +1,120 @@
+//! Page-locked host memory, from and to which a GPU copies without the driver's staging.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr;
+use std::slice;
+
+use bytemuck::Pod;
+use cust::sys;
+
+use super::counters::{self, Token};
+use super::error::{Check, DeviceError, ErrorKind};
+use super::{Device, Kind};
+
+/// `len` elements of page-locked memory, zero at first; on the CPU device plain memory.
+#[derive(Debug)]
+pub struct Pinned<T> {
+    storage: Storage,
+    len: usize,
+    element: PhantomData<T>,
+}
+
+#[derive(Debug)]
+enum Storage {
+    Plain(Box<[u128]>),
+    Locked {
+        data: *mut u8,
+        device: Device,
+        _counted: Token,
+    },
+}
+
+// SAFETY: owned plain memory.
+unsafe impl<T: Pod> Send for Pinned<T> {}
+// SAFETY: as above.
+unsafe impl<T: Pod> Sync for Pinned<T> {}
+
+impl<T: Pod> Pinned<T> {
+    /// Zeros for copies from and to `device`.
+    ///
+    /// # Errors
+    /// A length of zero or beyond memory, or what the driver says.
+    #[track_caller]
+    pub fn new(device: &Device, len: usize) -> Result<Self, DeviceError> {
+        const OP: &str = "allocating page-locked memory";
+        const { assert!(align_of::<T>() <= 16) };
+        let bytes = len
+            .checked_mul(size_of::<T>())
+            .filter(|&bytes| bytes > 0 && bytes <= isize::MAX as usize)
+            .ok_or_else(|| {
+                DeviceError::new(OP, ErrorKind::ImpossibleSize(format!("{len} elements")))
+            })?;
+        let storage = match device.kind() {
+            Kind::Cpu { .. } => {
+                let mut words = Vec::new();
+                words
+                    .try_reserve_exact(bytes.div_ceil(16))
+                    .map_err(|_| DeviceError::new(OP, ErrorKind::OutOfHostMemory(bytes)))?;
+                words.resize(bytes.div_ceil(16), 0_u128);
+                Storage::Plain(words.into_boxed_slice())
+            }
+            Kind::Cuda(cuda) => cuda.enter(OP, || {
+                let mut data = ptr::null_mut();
+                // SAFETY: the address is written; what is zeroed was just allocated.
+                unsafe {
+                    sys::cuMemHostAlloc(&raw mut data, bytes, 0).check(OP)?;
+                    ptr::write_bytes(data.cast::<u8>(), 0, bytes);
+                }
+                let counted = Token::new(counters::Kind::PinnedBytes, bytes);
+                Ok(Storage::Locked {
+                    data: data.cast(),
+                    device: device.clone(),
+                    _counted: counted,
+                })
+            })?,
+        };
+        Ok(Self {
+            storage,
+            len,
+            element: PhantomData,
+        })
+    }
+}
+
+impl<T: Pod> Deref for Pinned<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        let data = match &self.storage {
+            Storage::Plain(words) => words.as_ptr().cast(),
+            Storage::Locked { data, .. } => data.cast_const(),
+        };
+        // SAFETY: `len` elements were allocated, zeroed, and aligned to at least 16.
+        unsafe { slice::from_raw_parts(data.cast(), self.len) }
+    }
+}
+
+impl<T: Pod> DerefMut for Pinned<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        let data = match &mut self.storage {
+            Storage::Plain(words) => words.as_mut_ptr().cast(),
+            Storage::Locked { data, .. } => *data,
+        };
+        // SAFETY: as in `deref`, and the borrow is exclusive.
+        unsafe { slice::from_raw_parts_mut(data.cast(), self.len) }
+    }
+}
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        if let Self::Locked { data, device, .. } = self
+            && let Kind::Cuda(cuda) = device.kind()
+        {
+            // SAFETY: allocated here and freed once.
+            cuda.release(|| unsafe {
+                sys::cuMemFreeHost(data.cast());
+            });
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Streams: queues of copies and launches that run in order.
+
+use std::fmt;
+use std::ptr;
+
+use cuda_std::cpu;
+use cuda_std::launch::{Kernel, LaunchConfig, LaunchError, SafeKernel};
+use cust::context::CurrentContext;
+use cust::stream::StreamFlags;
+use cust::sys;
+
+use super::counters::{self, Token};
+use super::error::{Check, DeviceError, ErrorKind};
+use super::memory::Memory;
+use super::{Device, Event, Kind};
+
+/// Which of two streams with work the GPU prefers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// The driver's default, which is its lowest.
+    Default,
+    /// Above the default: what has to keep pace.
+    High,
+}
+
+/// A queue of work on one device. On the CPU it is done at once.
+///
+/// Two streams of a GPU run side by side; order between them is made by [`Event`]s. Memory that
+/// both use without such order has unspecified contents, as with any two writers, but no more.
+pub struct Stream {
+    /// `None` on the CPU, and while dropping.
+    raw: Option<cust::stream::Stream>,
+    device: Device,
+    _counted: Option<Token>,
+}
+
+// SAFETY: a stream handle may be used from any thread whose context is current, which every
+// operation makes sure of; the driver locks.
+unsafe impl Send for Stream {}
+// SAFETY: as above.
+unsafe impl Sync for Stream {}
+
+/// Rows that a copy reads.
+pub(super) enum Rows<'a> {
+    Host { bytes: &'a [u8], pitch: usize },
+    Device { memory: &'a Memory, pitch: usize },
+}
+
+/// Rows that a copy writes.
+pub(super) enum RowsMut<'a> {
+    Host { bytes: &'a mut [u8], pitch: usize },
+    Device { memory: &'a Memory, pitch: usize },
+    Array(sys::CUarray),
+}
+
+impl Stream {
+    /// A stream that does not wait for the default stream.
+    ///
+    /// # Errors
+    /// What the driver says.
+    #[track_caller]
+    pub fn new(device: &Device, priority: Priority) -> Result<Self, DeviceError> {
+        const OP: &str = "creating a stream";
+        let (raw, counted) = match device.kind() {
+            Kind::Cpu { .. } => (None, None),
+            Kind::Cuda(cuda) => cuda.enter(OP, || {
+                let range = CurrentContext::get_stream_priority_range().check(OP)?;
+                let priority = match priority {
+                    Priority::Default => range.least,
+                    Priority::High => range.greatest,
+                };
+                let flags = StreamFlags::NON_BLOCKING;
+                let raw = cust::stream::Stream::new(flags, Some(priority)).check(OP)?;
+                Ok((Some(raw), Some(Token::new(counters::Kind::Streams, 1))))
+            })?,
+        };
+        Ok(Self {
+            raw,
+            device: device.clone(),
+            _counted: counted,
+        })
+    }
+
+    /// The device that it belongs to.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Launches a kernel with its arguments.
+    ///
+    /// # Errors
+    /// A block over the kernel's launch bounds, an empty or oversized grid, memory of another
+    /// device: all before the driver sees it. On the CPU what the kernel did wrong; on a GPU what
+    /// the driver says, of earlier work too.
+    #[track_caller]
+    pub fn launch<K: SafeKernel>(
+        &self,
+        config: &LaunchConfig,
+        kernel: &K,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: a safe kernel asks for nothing.
+        unsafe { self.launch_unchecked(config, kernel) }
+    }
+
+    /// Launches a kernel that is an `unsafe fn`.
+    ///
+    /// # Safety
+    /// What the kernel asks for.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch).
+    #[track_caller]
+    pub unsafe fn launch_unchecked<K: Kernel>(
+        &self,
+        config: &LaunchConfig,
+        kernel: &K,
+    ) -> Result<(), DeviceError> {
+        const OP: &str = "launching a kernel";
+        config.check::<K>().map_err(|e| DeviceError::new(OP, e))?;
+        LaunchError::check_places(kernel, self.device.place())
+            .map_err(|e| DeviceError::new(OP, e))?;
+        match (self.device.kind(), &self.raw) {
+            (Kind::Cuda(cuda), Some(raw)) => cuda.enter(OP, || {
+                // SAFETY: shape and places are checked; the rest is the caller's.
+                unsafe { cuda.launch(raw, config, kernel) }
+            }),
+            (Kind::Cpu { constants }, _) => {
+                let constants = constants.lock().unwrap_or_else(|e| e.into_inner()).clone();
+                let launch = cpu::Launch {
+                    kernel: K::NAME,
+                    grid: config.grid,
+                    block: config.block,
+                    dynamic_shared: config.dynamic_shared as usize,
+                    constants: &constants,
+                    check_races: cfg!(debug_assertions),
+                };
+                // SAFETY: all memory lies on the host, as checked; the rest is the caller's.
+                cpu::launch(&launch, &|| unsafe { kernel.thread() })
+                    .map_err(|fault| DeviceError::new(OP, Box::new(fault)))
+            }
+            (Kind::Cuda(_), None) => unreachable!("a GPU's stream has a handle until dropped"),
+        }
+    }
+
+    /// Waits until all work submitted so far is done.
+    ///
+    /// # Errors
+    /// What the driver says of that work.
+    #[track_caller]
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        const OP: &str = "waiting for a stream";
+        match (self.device.kind(), &self.raw) {
+            (Kind::Cuda(cuda), Some(raw)) => cuda.enter(OP, || raw.synchronize().check(OP)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes work submitted from now on wait for `event`, which may be another stream's.
+    ///
+    /// # Errors
+    /// An event of another device, or what the driver says.
+    #[track_caller]
+    pub fn wait(&self, event: &Event) -> Result<(), DeviceError> {
+        event.make_wait(self)
+    }
+
+    /// The driver's handle; null on the CPU.
+    pub(super) fn handle(&self) -> sys::CUstream {
+        self.raw
+            .as_ref()
+            .map_or(ptr::null_mut(), cust::stream::Stream::as_inner)
+    }
+
+    /// Copies `rows` rows of `width` bytes.
+    ///
+    /// # Safety
+    /// - Both sides hold that many rows, at their pitch.
+    /// - Host memory stays as it is until the copy is done: pageable memory that is read until this
+    ///   returns, anything else until the stream has been waited for.
+    #[track_caller]
+    pub(super) unsafe fn copy_rows(
+        &self,
+        from: Rows<'_>,
+        to: RowsMut<'_>,
+        width: usize,
+        rows: usize,
+    ) -> Result<(), DeviceError> {
+        const OP: &str = "copying";
+        let wanted = self.device.place();
+        let places = [
+            if let Rows::Device { memory, .. } = &from {
+                memory.place()
+            } else {
+                wanted
+            },
+            if let RowsMut::Device { memory, .. } = &to {
+                memory.place()
+            } else {
+                wanted
+            },
+        ];
+        if let Some(&found) = places.iter().find(|&&place| place != wanted) {
+            return Err(DeviceError::new(
+                OP,
+                ErrorKind::WrongDevice { found, wanted },
+            ));
+        }
+        match self.device.kind() {
+            Kind::Cpu { .. } => {
+                let (from, from_pitch) = match from {
+                    Rows::Host { bytes, pitch } => (bytes.as_ptr(), pitch),
+                    Rows::Device { memory, pitch } => (memory.pointer().cast_const(), pitch),
+                };
+                let (to, to_pitch) = match to {
+                    RowsMut::Host { bytes, pitch } => (bytes.as_mut_ptr(), pitch),
+                    RowsMut::Device { memory, pitch } => (memory.pointer(), pitch),
+                    RowsMut::Array(_) => unreachable!("on the CPU an array is an image"),
+                };
+                for row in 0..rows {
+                    // SAFETY: both sides hold `rows` rows of `width` bytes, by the caller; two
+                    // borrows, one of them exclusive, or two allocations do not overlap.
+                    unsafe {
+                        let from = from.add(row * from_pitch);
+                        ptr::copy_nonoverlapping(from, to.add(row * to_pitch), width);
+                    }
+                }
+                Ok(())
+            }
+            Kind::Cuda(cuda) => {
+                use sys::CUmemorytype::{
+                    CU_MEMORYTYPE_ARRAY, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST,
+                };
+                let mut copy = sys::CUDA_MEMCPY2D {
+                    WidthInBytes: width,
+                    Height: rows,
+                    srcXInBytes: 0,
+                    srcY: 0,
+                    srcMemoryType: CU_MEMORYTYPE_HOST,
+                    srcHost: ptr::null(),
+                    srcDevice: 0,
+                    srcArray: ptr::null_mut(),
+                    srcPitch: 0,
+                    dstXInBytes: 0,
+                    dstY: 0,
+                    dstMemoryType: CU_MEMORYTYPE_HOST,
+                    dstHost: ptr::null_mut(),
+                    dstDevice: 0,
+                    dstArray: ptr::null_mut(),
+                    dstPitch: 0,
+                };
+                match from {
+                    Rows::Host { bytes, pitch } => {
+                        (copy.srcHost, copy.srcPitch) = (bytes.as_ptr().cast(), pitch);
+                    }
+                    Rows::Device { memory, pitch } => {
+                        copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+                        (copy.srcDevice, copy.srcPitch) = (memory.address(), pitch);
+                    }
+                }
+                match to {
+                    RowsMut::Host { bytes, pitch } => {
+                        (copy.dstHost, copy.dstPitch) = (bytes.as_mut_ptr().cast(), pitch);
+                    }
+                    RowsMut::Device { memory, pitch } => {
+                        copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+                        (copy.dstDevice, copy.dstPitch) = (memory.address(), pitch);
+                    }
+                    RowsMut::Array(array) => {
+                        copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+                        copy.dstArray = array;
+                    }
+                }
+                // SAFETY: both sides hold the rows, by the caller.
+                cuda.enter(OP, || unsafe {
+                    sys::cuMemcpy2DAsync_v2(&raw const copy, self.handle()).check(OP)
+                })
+            }
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let Kind::Cuda(cuda) = self.device.kind() {
+            cuda.release(|| drop(self.raw.take()));
+        }
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Stream on {}", self.device)
+    }
+}

@@ -1,0 +1,345 @@
+//! Textures: reads of an image, or of an array laid out for 2-D locality, through the texture unit.
+
+use std::marker::PhantomData;
+use std::ptr;
+
+use bytemuck::Pod;
+use cuda_std::cpu::texture::{Address, Channel, Filter};
+use cuda_std::{DeviceTexture, TextureValue, cpu};
+use cust::sys;
+use glam::{UVec4, Vec2, Vec4};
+use shared_types::Rgba8;
+
+use super::counters::{self, Token};
+use super::error::{Check, DeviceError, ErrorKind};
+use super::stream::{Rows, RowsMut};
+use super::{Device, Image, Kind, Stream};
+
+/// An element that a texture can read.
+pub trait Texel: Pod {
+    /// What a channel is in memory.
+    const CHANNEL: Channel;
+    /// 1, 2 or 4.
+    const CHANNELS: u32 = (size_of::<Self>() / Self::CHANNEL.bytes() as usize) as u32;
+}
+
+macro_rules! texels {
+    ($($type:ty: $channel:ident),+ $(,)?) => {$(
+        impl Texel for $type {
+            const CHANNEL: Channel = Channel::$channel;
+        }
+    )+};
+}
+
+texels! {
+    u8: U8, [u8; 2]: U8, [u8; 4]: U8, Rgba8: U8,
+    u16: U16, [u16; 2]: U16, [u16; 4]: U16,
+    f32: F32, Vec2: F32, Vec4: F32,
+}
+
+/// How a texture answers: which filter, and what lies outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextureMode {
+    /// Point or bilinear.
+    pub filter: Filter,
+    /// Clamped or zero.
+    pub address: Address,
+}
+
+/// What reads of type `V` ask of the texture object.
+pub trait ReadMode: TextureValue {
+    /// Whether integers are read as they are.
+    #[doc(hidden)]
+    const INTEGER: bool;
+}
+
+impl ReadMode for Vec4 {
+    const INTEGER: bool = false;
+}
+
+impl ReadMode for UVec4 {
+    const INTEGER: bool = true;
+}
+
+/// An image laid out by the driver for reads that are near in both directions; only textures read
+/// it. On the CPU an [`Image`].
+#[derive(Debug)]
+pub struct Array<T>(Storage<T>);
+
+#[derive(Debug)]
+enum Storage<T> {
+    Cpu(Image<T>),
+    Cuda {
+        array: sys::CUarray,
+        width: u32,
+        height: u32,
+        device: Device,
+        _counted: Token,
+    },
+}
+
+// SAFETY: an array handle may be used from any thread whose context is current.
+unsafe impl<T: Texel> Send for Array<T> {}
+// SAFETY: as above.
+unsafe impl<T: Texel> Sync for Array<T> {}
+
+impl<T: Texel> Array<T> {
+    /// An array with unspecified content.
+    ///
+    /// # Errors
+    /// A size that the device does not support, or what the driver says.
+    #[track_caller]
+    pub fn new(device: &Device, width: u32, height: u32) -> Result<Self, DeviceError> {
+        const OP: &str = "creating an array";
+        match device.kind() {
+            Kind::Cpu { .. } => Image::new(device, width, height).map(|i| Self(Storage::Cpu(i))),
+            Kind::Cuda(cuda) => cuda.enter(OP, || {
+                let descriptor = sys::CUDA_ARRAY_DESCRIPTOR {
+                    Width: width as usize,
+                    Height: height as usize,
+                    Format: format(T::CHANNEL),
+                    NumChannels: T::CHANNELS,
+                };
+                let mut array = ptr::null_mut();
+                // SAFETY: the handle is written, the descriptor is complete.
+                unsafe { sys::cuArrayCreate_v2(&raw mut array, &raw const descriptor) }
+                    .check(OP)?;
+                let counted = Token::new(counters::Kind::Arrays, 1);
+                let device = device.clone();
+                Ok(Self(Storage::Cuda {
+                    array,
+                    width,
+                    height,
+                    device,
+                    _counted: counted,
+                }))
+            }),
+        }
+    }
+
+    /// Fills the array from an image of the same size.
+    ///
+    /// # Errors
+    /// Another size, another device, or what the driver says.
+    #[track_caller]
+    pub fn copy_from(&mut self, stream: &Stream, image: &Image<T>) -> Result<(), DeviceError> {
+        let (width, height) = match &self.0 {
+            Storage::Cpu(array) => (array.width(), array.height()),
+            Storage::Cuda { width, height, .. } => (*width, *height),
+        };
+        let size = |w: u32, h: u32| (w as usize, h as usize);
+        let (found, expected) = (size(image.width(), image.height()), size(width, height));
+        if found != expected {
+            let kind = ErrorKind::SizeMismatch {
+                what: "image for an array",
+                found,
+                expected,
+            };
+            return Err(DeviceError::new("filling an array", kind));
+        }
+        let from = Rows::Device {
+            memory: image.memory(),
+            pitch: image.pitch() as usize,
+        };
+        let to = match &self.0 {
+            Storage::Cpu(array) => RowsMut::Device {
+                memory: array.memory(),
+                pitch: array.pitch() as usize,
+            },
+            Storage::Cuda { array, .. } => RowsMut::Array(*array),
+        };
+        // SAFETY: both have this size; on the device, copies are ordered by the stream.
+        unsafe { stream.copy_rows(from, to, expected.0 * size_of::<T>(), expected.1) }
+    }
+}
+
+impl<T> Drop for Storage<T> {
+    fn drop(&mut self) {
+        if let Self::Cuda { array, device, .. } = self
+            && let Kind::Cuda(cuda) = device.kind()
+        {
+            // SAFETY: created here and destroyed once.
+            cuda.release(|| unsafe {
+                sys::cuArrayDestroy(*array);
+            });
+        }
+    }
+}
+
+/// A texture object over an image or an array, for kernels to read as `V`.
+#[derive(Debug)]
+pub struct Texture<'a, V> {
+    object: Object,
+    device: &'a Device,
+    value: PhantomData<V>,
+}
+
+#[derive(Debug)]
+enum Object {
+    Cpu(Box<cpu::texture::Texture>),
+    Cuda {
+        handle: sys::CUtexObject,
+        _counted: Token,
+    },
+}
+
+impl<'a, V: ReadMode> Texture<'a, V> {
+    /// A texture over an image, in place.
+    ///
+    /// # Errors
+    /// Linear filtering of whole integers, a pitch that the device cannot read, or what the driver
+    /// says.
+    #[track_caller]
+    pub fn of_image<T: Texel>(image: &'a Image<T>, mode: TextureMode) -> Result<Self, DeviceError> {
+        let device = image.device();
+        if let Kind::Cpu { .. } = device.kind() {
+            return Self::on_cpu(image, mode);
+        }
+        // SAFETY: all-zero is valid, and the variant written is the one that `resType` names.
+        let resource = unsafe {
+            let mut resource: sys::CUDA_RESOURCE_DESC = std::mem::zeroed();
+            resource.resType = sys::CUresourcetype::CU_RESOURCE_TYPE_PITCH2D;
+            resource.res.pitch2D.devPtr = image.memory().address();
+            resource.res.pitch2D.format = format(T::CHANNEL);
+            resource.res.pitch2D.numChannels = T::CHANNELS;
+            resource.res.pitch2D.width = image.width() as usize;
+            resource.res.pitch2D.height = image.height() as usize;
+            resource.res.pitch2D.pitchInBytes = image.pitch() as usize;
+            resource
+        };
+        Self::on_cuda::<T>(device, &resource, mode)
+    }
+
+    /// A texture over an array.
+    ///
+    /// # Errors
+    /// Linear filtering of whole integers, or what the driver says.
+    #[track_caller]
+    pub fn of_array<T: Texel>(array: &'a Array<T>, mode: TextureMode) -> Result<Self, DeviceError> {
+        match &array.0 {
+            Storage::Cpu(image) => Self::on_cpu(image, mode),
+            Storage::Cuda { array, device, .. } => {
+                // SAFETY: as in `of_image`.
+                let resource = unsafe {
+                    let mut resource: sys::CUDA_RESOURCE_DESC = std::mem::zeroed();
+                    resource.resType = sys::CUresourcetype::CU_RESOURCE_TYPE_ARRAY;
+                    resource.res.array.hArray = *array;
+                    resource
+                };
+                Self::on_cuda::<T>(device, &resource, mode)
+            }
+        }
+    }
+
+    /// For a kernel to read.
+    #[must_use]
+    pub fn view(&self) -> DeviceTexture<'_, V> {
+        let handle = match &self.object {
+            Object::Cpu(texture) => ptr::from_ref(&**texture).expose_provenance() as u64,
+            Object::Cuda { handle, .. } => *handle,
+        };
+        // SAFETY: made for reads of `V`; object and texels live as long as the borrow.
+        unsafe { DeviceTexture::new(self.device.place(), handle) }
+    }
+
+    #[track_caller]
+    fn on_cpu<T: Texel>(image: &'a Image<T>, mode: TextureMode) -> Result<Self, DeviceError> {
+        check_mode::<V, T>(mode)?;
+        let texture = cpu::texture::Texture {
+            texels: image.memory().pointer(),
+            width: image.width(),
+            height: image.height(),
+            pitch: image.pitch(),
+            channel: T::CHANNEL,
+            channels: T::CHANNELS,
+            filter: mode.filter,
+            address: mode.address,
+        };
+        let object = Object::Cpu(Box::new(texture));
+        Ok(Self {
+            object,
+            device: image.device(),
+            value: PhantomData,
+        })
+    }
+
+    #[track_caller]
+    fn on_cuda<T: Texel>(
+        device: &'a Device,
+        resource: &sys::CUDA_RESOURCE_DESC,
+        mode: TextureMode,
+    ) -> Result<Self, DeviceError> {
+        const OP: &str = "creating a texture";
+        /// `CU_TRSF_READ_AS_INTEGER`.
+        const READ_AS_INTEGER: u32 = 1;
+        check_mode::<V, T>(mode)?;
+        let Kind::Cuda(cuda) = device.kind() else {
+            unreachable!("called for GPUs only");
+        };
+        let address = match mode.address {
+            Address::Clamp => sys::CUaddress_mode::CU_TR_ADDRESS_MODE_CLAMP,
+            Address::Border => sys::CUaddress_mode::CU_TR_ADDRESS_MODE_BORDER,
+        };
+        // SAFETY: all-zero is valid: mode 0 of every enum exists.
+        let mut texture: sys::CUDA_TEXTURE_DESC = unsafe { std::mem::zeroed() };
+        texture.addressMode = [address; 3];
+        texture.filterMode = match mode.filter {
+            Filter::Point => sys::CUfilter_mode::CU_TR_FILTER_MODE_POINT,
+            Filter::Linear => sys::CUfilter_mode::CU_TR_FILTER_MODE_LINEAR,
+        };
+        texture.flags = if V::INTEGER { READ_AS_INTEGER } else { 0 };
+        cuda.enter(OP, || {
+            let mut handle = 0;
+            // SAFETY: the descriptors are complete, the handle is written.
+            unsafe {
+                sys::cuTexObjectCreate(
+                    &raw mut handle,
+                    ptr::from_ref(resource),
+                    &raw const texture,
+                    ptr::null(),
+                )
+            }
+            .check(OP)?;
+            let object = Object::Cuda {
+                handle,
+                _counted: Token::new(counters::Kind::Textures, 1),
+            };
+            Ok(Self {
+                object,
+                device,
+                value: PhantomData,
+            })
+        })
+    }
+}
+
+impl<V> Drop for Texture<'_, V> {
+    fn drop(&mut self) {
+        if let (Object::Cuda { handle, .. }, Kind::Cuda(cuda)) = (&self.object, self.device.kind())
+        {
+            // SAFETY: created here and destroyed once. A launch that reads it may still run, so
+            // this waits, as freeing memory does.
+            cuda.release(|| unsafe {
+                sys::cuCtxSynchronize();
+                sys::cuTexObjectDestroy(*handle);
+            });
+        }
+    }
+}
+
+/// A texture unit filters floats and fractions, not whole integers.
+#[track_caller]
+fn check_mode<V: ReadMode, T: Texel>(mode: TextureMode) -> Result<(), DeviceError> {
+    let readable = !(V::INTEGER && (mode.filter == Filter::Linear || T::CHANNEL == Channel::F32));
+    readable
+        .then_some(())
+        .ok_or_else(|| DeviceError::new("creating a texture", ErrorKind::UnreadableTexture))
+}
+
+fn format(channel: Channel) -> sys::CUarray_format {
+    match channel {
+        Channel::U8 => sys::CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8,
+        Channel::U16 => sys::CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16,
+        Channel::F32 => sys::CUarray_format::CU_AD_FORMAT_FLOAT,
+    }
+}
