@@ -224,6 +224,15 @@ pub enum PtxasError {
         /// All that it said.
         stderr: String,
     },
+    /// `ptxas` would go on without a directive, such as bounds beyond the GPU's threads.
+    #[error(
+        "ptxas ignores what was asked: {warning}; the launch bounds must be possible on every \
+         architecture that is built for"
+    )]
+    Ignored {
+        /// Its words.
+        warning: String,
+    },
     /// Registers go to memory.
     #[error(
         "`{function}` spills {stores} bytes of stores and {loads} of loads; spilled registers are \

@@ -95,7 +95,7 @@ impl CudaBuilder {
     }
 
     /// Keeps the source line of each instruction, for profilers. Paths in it begin with
-    /// `/crates/NAME-VERSION`. The instructions are the same.
+    /// `/workspace`, or with `/crates/NAME-VERSION` for crates from elsewhere.
     pub fn generate_line_info(mut self, line_info: bool) -> Self {
         self.line_info = line_info;
         self

@@ -48,6 +48,11 @@ pub(crate) fn measure(
         };
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status.success() {
+            if let Some(warning) = parse::ignored(&said) {
+                return Err(PtxasError::Ignored {
+                    warning: warning.to_owned(),
+                });
+            }
             check(&parse::functions(&said), kernels)?;
             return Ok(Some(version(program)));
         }

@@ -8,8 +8,8 @@
 //! - It replaces the hash by which cargo tells crates apart (`-Cmetadata`), which depends on the
 //!   folder of the source, by the crate's name and version. The hash is part of every mangled name
 //!   and of the order of functions, so with it no two folders give the same PTX.
-//! - It maps each crate's folder to `/crates/NAME-VERSION`, before cargo knows that folder for
-//!   crates that are still to be fetched.
+//! - It maps the workspace to `/workspace` and any other crate's folder to
+//!   `/crates/NAME-VERSION`, crates that are yet to be fetched and `core` among them.
 //!
 //! It is a POSIX shell script: kernels are not compiled on Windows.
 

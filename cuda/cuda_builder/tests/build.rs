@@ -79,7 +79,7 @@ fn two_architectures_and_a_report() {
             text.contains(")\n.maxntid 256, 1, 1\n.minnctapersm 4\n{"),
             "{text}"
         );
-        assert!(!text.contains("cuda_std.kernel") && !text.contains(".loc"));
+        assert!(!text.contains("cuda_std.kernel") && !text.contains("\t.loc\t"));
         let blocks = one.kernel("blocks").unwrap();
         assert_eq!(
             (blocks.max_threads, blocks.min_blocks),
@@ -140,7 +140,7 @@ fn the_same_bytes_from_every_folder() {
     let text = fs::read_to_string(&first.archs[0].ptx).unwrap();
     assert!(text.contains("\t.loc\t"), "{text}");
     assert!(text.contains("\"/crates/fixture_kernels-0.1.0/src/lib.rs\""));
-    assert!(text.contains("\"/crates/fixture_helper-0.1.0/src/lib.rs\""));
+    assert!(text.contains("\"/workspace/helper/src/lib.rs\""));
     assert!(!text.contains(scratch().to_str().unwrap()), "{text}");
     assert!(
         text == fs::read_to_string(&second.archs[0].ptx).unwrap(),
@@ -230,24 +230,41 @@ fn a_folder_without_a_crate_is_an_error() {
     assert!(matches!(error, Err(BuildError::KernelCrate { .. })));
 }
 
-#[test]
-fn a_kernel_that_spills_is_an_error() {
-    // 1024 threads with 2 blocks leave 32 registers for 96 values.
-    let fixture = Fixture::new(
-        "spill",
-        &[(
-            "kernel many maxntid=32",
-            "kernel many maxntid=1024 minnctapersm=2",
-        )],
-    );
+/// What `ptxas` has against the kernel `many` under other bounds; none where there is no `ptxas`.
+fn ptxas_error(bounds: &str, name: &str) -> Option<PtxasError> {
+    let bounds = format!("kernel many {bounds}");
+    let fixture = Fixture::new(name, &[("kernel many maxntid=32", &bounds)]);
     match fixture.build_one() {
         Ok(build) if build.archs[0].ptxas.is_none() => {
-            println!("skipped: no ptxas here, spills are not seen");
+            println!("skipped: no ptxas here, kernels are not measured");
+            None
         }
-        Err(BuildError::Ptxas {
-            source: PtxasError::Spill { function, .. },
-            ..
-        }) => assert_eq!(function, "many"),
-        other => panic!("the spilling crate gave {other:?}"),
+        Err(BuildError::Ptxas { source, .. }) => {
+            assert!(!fixture.folder.join("out/kernels.ptx").exists());
+            Some(source)
+        }
+        other => panic!("the spoilt crate gave {other:?}"),
+    }
+}
+
+#[test]
+fn a_kernel_that_spills_is_an_error() {
+    // 2 blocks of 768 threads leave 40 registers for 48 values.
+    if let Some(error) = ptxas_error("maxntid=768 minnctapersm=2", "spill") {
+        assert!(
+            matches!(&error, PtxasError::Spill { function, .. } if function == "many"),
+            "{error:?}"
+        );
+    }
+}
+
+#[test]
+fn bounds_that_the_gpu_cannot_keep_are_an_error() {
+    // 2 blocks of 1024 threads are more than the 1536 of this GPU: ptxas would ignore the bounds.
+    if let Some(error) = ptxas_error("maxntid=1024 minnctapersm=2", "ignored") {
+        assert!(
+            matches!(&error, PtxasError::Ignored { warning } if warning.contains("many")),
+            "{error:?}"
+        );
     }
 }

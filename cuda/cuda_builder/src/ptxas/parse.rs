@@ -14,6 +14,14 @@ pub(super) fn is_too_old(said: &str) -> bool {
     said.contains("Unsupported .version") || said.contains("is not defined for option 'gpu-name'")
 }
 
+/// The warning, if there is one, that a directive has no effect.
+pub(super) fn ignored(said: &str) -> Option<&str> {
+    said.lines()
+        .filter_map(|line| line.split_once("warning :"))
+        .map(|(_, warning)| warning.trim())
+        .find(|warning| warning.contains("will be ignored"))
+}
+
 /// All functions of the output, in its order.
 ///
 /// A function's properties follow its name; its registers follow on a line of their own, which

@@ -90,3 +90,14 @@ fn an_old_ptxas_is_told_from_bad_ptx() {
         "ptxas fatal   : Unresolved extern function 'f'"
     ));
 }
+
+#[test]
+fn ignored_bounds_are_noticed() {
+    let warning =
+        "Value of threads per SM for entry many is out of range. .minnctapersm will be ignored";
+    assert_eq!(
+        parse::ignored(&format!("ptxas warning : {warning}\n{SAID}")),
+        Some(warning)
+    );
+    assert_eq!(parse::ignored(SAID), None);
+}
