@@ -64,7 +64,7 @@ fn blanked(ptx: &str) -> String {
         }
         at = end;
     }
-    // Only ASCII was replaced or whole characters inside comments and strings were.
+    // Nothing is lost: comments and strings end at ASCII, so whole characters were blanked.
     String::from_utf8_lossy(&code).into_owned()
 }
 
