@@ -1,0 +1,127 @@
+//! The source of `core` of exactly the installed compiler.
+//!
+//! No compiler comes with a `core` for the GPU, so cargo builds it from source. `rustup` has that
+//! source as a component; a machine without it, or where rustup must not install anything, can
+//! still name a folder, or get the same version from Debian. Every way is tried in turn; when none
+//! serves, one error says what was tried.
+
+mod debian;
+
+use crate::BuildError;
+use crate::toolchain::{Installed, LIBRARY};
+use crate::workplace;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Names the `library` folder of the compiler's source.
+pub(crate) const VARIABLE: &str = "CUDA_BUILDER_CORE_SRC";
+
+/// The folder `library` of the compiler's source.
+///
+/// The caller holds a lock: two builds must not fetch it at once.
+pub(crate) fn find(
+    installed: &Installed,
+    workplace: &Path,
+    named: Option<&Path>,
+) -> Result<PathBuf, BuildError> {
+    let mut tried = Vec::new();
+
+    // What somebody named goes first: it is the only way to overrule the rest.
+    let variable = env::var_os(VARIABLE).map(PathBuf::from);
+    for (who, folder) in [
+        ("CudaBuilder::core_source", named),
+        (VARIABLE, variable.as_deref()),
+    ] {
+        if let Some(folder) = folder {
+            if is_library(folder) {
+                return Ok(folder.to_owned());
+            }
+            tried.push(format!(
+                "{who}: `{}` has no core/src/lib.rs",
+                folder.display()
+            ));
+        }
+    }
+
+    let own = installed.sysroot.join(LIBRARY);
+    if is_library(&own) {
+        return Ok(own);
+    }
+    tried.push(format!("the toolchain: no `{}`", own.display()));
+
+    let cached = workplace
+        .join(format!("core-{}", installed.version))
+        .join("library");
+    if is_library(&cached) {
+        return Ok(cached);
+    }
+
+    match add_component(installed) {
+        Ok(()) if is_library(&own) => return Ok(own),
+        Ok(()) => tried.push("rustup: added rust-src, and the source is still missing".to_owned()),
+        Err(reason) => tried.push(format!("rustup: {reason}")),
+    }
+
+    match debian::fetch(&installed.version, &cached, workplace) {
+        Ok(()) if is_library(&cached) => return Ok(cached),
+        Ok(()) => tried.push("Debian: the package has no `core`".to_owned()),
+        Err(reason) => tried.push(format!("Debian: {reason}")),
+    }
+
+    Err(BuildError::CoreSource {
+        version: installed.version.clone(),
+        tried: tried.join("\n"),
+    })
+}
+
+fn is_library(folder: &Path) -> bool {
+    folder.join("core/src/lib.rs").is_file() && folder.join("Cargo.lock").is_file()
+}
+
+/// Lets rustup add the component, unless it was told not to install by itself.
+fn add_component(installed: &Installed) -> Result<(), String> {
+    if env::var_os("RUSTUP_AUTO_INSTALL").is_some_and(|value| value == "0") {
+        return Err("RUSTUP_AUTO_INSTALL=0 forbids installing".to_owned());
+    }
+    // Another toolchain of the same name as rustup's default would get the component otherwise.
+    let toolchain = installed
+        .sysroot
+        .file_name()
+        .ok_or("the toolchain has no name")?;
+    let is_rustups = installed
+        .sysroot
+        .join("lib/rustlib/multirust-channel-manifest.toml")
+        .is_file();
+    if !is_rustups {
+        return Err("the toolchain is not one of rustup's".to_owned());
+    }
+    let mut command = Command::new("rustup");
+    command
+        .current_dir(&installed.folder)
+        .args(["component", "add", "rust-src", "--toolchain"])
+        .arg(toolchain);
+    run(&mut command).map(drop)
+}
+
+/// Runs a command and gives its output, or the last line of its complaint.
+fn run(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .map_err(|error| format!("cannot start `{name}`: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let last = said.lines().rfind(|line| !line.trim().is_empty());
+    Err(format!(
+        "`{name}` failed: {}",
+        last.unwrap_or("no reason given")
+    ))
+}
+
+/// A folder as a message of this module.
+fn create(folder: &Path) -> Result<(), String> {
+    workplace::create_folder(folder).map_err(|error| error.to_string())
+}

@@ -1,0 +1,152 @@
+//! Gets the compiler's source from Debian's package `rust-src` of the same version.
+//!
+//! Nothing is installed and no file of the system is changed: `apt-get` works with lists and a
+//! sources file of its own, from the mirror that the system already uses, verifies Debian's
+//! signatures as always, and the package is only unpacked.
+
+use super::{create, run};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Suites that may hold the version, the likeliest first.
+const SUITES: [&str; 3] = ["trixie-backports", "testing", "unstable"];
+
+/// Debian's keys for all its suites, newer ones than the system's own among them.
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// Puts the `library` folder of rustc `version` at `library`.
+pub(super) fn fetch(version: &str, library: &Path, workplace: &Path) -> Result<(), String> {
+    let mirror = mirror()?;
+    let mut reasons = Vec::new();
+    for suite in SUITES {
+        let apt = Apt {
+            folder: workplace.join("apt").join(suite),
+        };
+        match apt.fetch(&mirror, suite, version, library) {
+            Ok(()) => return Ok(()),
+            Err(reason) => reasons.push(format!("{suite}: {reason}")),
+        }
+    }
+    Err(reasons.join("; "))
+}
+
+/// The mirror of Debian itself that the system's sources name.
+fn mirror() -> Result<String, String> {
+    let said = run(Command::new("apt-get").args([
+        "indextargets",
+        "--format",
+        "$(ORIGIN) $(LABEL) $(REPO_URI)",
+        "Created-By: Packages",
+    ]))?;
+    said.lines()
+        .find_map(|line| line.strip_prefix("Debian Debian "))
+        .map(|uri| uri.trim().to_owned())
+        .ok_or_else(|| "no mirror of Debian in `apt-get indextargets`".to_owned())
+}
+
+/// An apt with its own lists, in `folder`.
+struct Apt {
+    folder: PathBuf,
+}
+
+impl Apt {
+    fn fetch(
+        &self,
+        mirror: &str,
+        suite: &str,
+        version: &str,
+        library: &Path,
+    ) -> Result<(), String> {
+        for part in ["lists/partial", "cache/archives/partial", "parts"] {
+            create(&self.folder.join(part))?;
+        }
+        let signed = if Path::new(KEYRING).is_file() {
+            format!("[signed-by={KEYRING}] ")
+        } else {
+            String::new()
+        };
+        let sources = format!("deb {signed}{mirror} {suite} main\n");
+        fs::write(self.folder.join("sources.list"), sources).map_err(|e| e.to_string())?;
+        run(self.command("apt-get").arg("update"))?;
+
+        let known = run(self.command("apt-cache").args(["madison", "rust-src"]))?;
+        let package =
+            package_version(&known, version).ok_or_else(|| format!("has no rust-src {version}"))?;
+        run(self
+            .command("apt-get")
+            .arg("download")
+            .arg(format!("rust-src={package}")))?;
+
+        let archive = self.archive()?;
+        let unpacked = self.folder.join("unpacked");
+        run(Command::new("dpkg").arg("-x").arg(&archive).arg(&unpacked))?;
+        let source = unpacked.join(format!("usr/src/rustc-{version}/library"));
+        if let Some(parent) = library.parent() {
+            create(parent)?;
+        }
+        // In one step: a build that is stopped here leaves no half a library behind.
+        fs::rename(&source, library).map_err(|e| format!("no `{}`: {e}", source.display()))?;
+        // The rest of the package is ten times as large and of no use.
+        fs::remove_dir_all(&self.folder).map_err(|e| e.to_string())
+    }
+
+    /// The package that was downloaded into the folder.
+    fn archive(&self) -> Result<PathBuf, String> {
+        fs::read_dir(&self.folder)
+            .map_err(|e| e.to_string())?
+            .filter_map(Result::ok)
+            .map(|entry| entry.path())
+            .find(|path| path.extension().is_some_and(|extension| extension == "deb"))
+            .ok_or_else(|| "apt-get left no package".to_owned())
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let option =
+            |name: &str, part: &str| format!("-o{name}={}", self.folder.join(part).display());
+        let mut command = Command::new(program);
+        command
+            .current_dir(&self.folder)
+            .env("LC_ALL", "C")
+            .arg(option("Dir::Etc::sourcelist", "sources.list"))
+            .arg(option("Dir::Etc::sourceparts", "parts"))
+            .arg(option("Dir::State::lists", "lists"))
+            .arg(option("Dir::Cache", "cache"))
+            .arg("-oAcquire::Languages=none")
+            // Without root's rights, apt cannot change to its own user for the download.
+            .arg("-oAPT::Sandbox::User=");
+        command
+    }
+}
+
+/// The package version of upstream `version` in the output of `apt-cache madison`.
+fn package_version<'a>(known: &'a str, version: &str) -> Option<&'a str> {
+    known
+        .lines()
+        .filter_map(|line| line.split('|').nth(1))
+        .map(str::trim)
+        .find(|package| {
+            package
+                .strip_prefix(version)
+                .is_some_and(|rest| rest.starts_with(['+', '-', '~']))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_exactly_the_version_will_do() {
+        let known = "\
+  rust-src | 1.96.1+dfsg1-2~bpo13+1 | mirror trixie-backports/main amd64 Packages
+  rust-src | 1.95.0+dfsg1-2~bpo13+1 | mirror trixie-backports/main amd64 Packages
+";
+        assert_eq!(
+            package_version(known, "1.95.0"),
+            Some("1.95.0+dfsg1-2~bpo13+1")
+        );
+        assert_eq!(package_version(known, "1.95"), None);
+        assert_eq!(package_version(known, "1.94.0"), None);
+    }
+}

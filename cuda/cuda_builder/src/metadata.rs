@@ -1,0 +1,156 @@
+//! What cargo knows about the kernel crate: its name, its workspace, its path dependencies.
+
+use crate::{BuildError, cargo};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The parts of `cargo metadata --no-deps` that are used here.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    workspace_root: PathBuf,
+    target_directory: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    manifest_path: PathBuf,
+    targets: Vec<Target>,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: Vec<String>,
+    src_path: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    kind: Option<String>,
+    path: Option<PathBuf>,
+}
+
+/// A kernel crate that exists.
+#[derive(Debug)]
+pub(crate) struct KernelCrate {
+    pub(crate) name: String,
+    pub(crate) folder: PathBuf,
+    pub(crate) workspace_root: PathBuf,
+    pub(crate) target_directory: PathBuf,
+    /// Files and folders that the PTX is made from, registry crates apart: the lock file has those.
+    pub(crate) sources: BTreeSet<PathBuf>,
+}
+
+impl KernelCrate {
+    /// Asks cargo about the package in `path`.
+    pub(crate) fn read(path: &Path) -> Result<Self, BuildError> {
+        let problem = |reason: String| BuildError::KernelCrate {
+            path: path.to_owned(),
+            reason,
+        };
+        let folder = path.canonicalize().map_err(|e| problem(e.to_string()))?;
+        let manifest = folder.join("Cargo.toml");
+        let output = cargo::command(&folder)
+            .args(["metadata", "--format-version=1", "--no-deps"])
+            .arg("--manifest-path")
+            .arg(&manifest)
+            .output()
+            .map_err(|source| BuildError::Start {
+                program: cargo::program().to_string_lossy().into_owned(),
+                operation: "read the kernel crate's metadata",
+                source,
+            })?;
+        if !output.status.success() {
+            return Err(problem(
+                String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            ));
+        }
+        let metadata: Metadata =
+            serde_json::from_slice(&output.stdout).map_err(|e| problem(e.to_string()))?;
+        let package = metadata
+            .find(&folder)
+            .ok_or_else(|| problem("cargo knows no package there".to_owned()))?;
+        if package.library().is_none() {
+            return Err(problem("the package has no library target".to_owned()));
+        }
+        Ok(Self {
+            name: package.name.clone(),
+            sources: metadata.sources(package),
+            workspace_root: metadata.workspace_root.clone(),
+            target_directory: metadata.target_directory.clone(),
+            folder,
+        })
+    }
+}
+
+impl Metadata {
+    fn find(&self, folder: &Path) -> Option<&Package> {
+        self.packages.iter().find(|package| {
+            let own = package.folder();
+            own == folder || own.canonicalize().is_ok_and(|own| own == folder)
+        })
+    }
+
+    /// Everything below `package` in the tree of path dependencies, and the workspace's own files.
+    fn sources(&self, package: &Package) -> BTreeSet<PathBuf> {
+        let mut sources: BTreeSet<PathBuf> = ["Cargo.lock", "Cargo.toml", "rust-toolchain.toml"]
+            .iter()
+            .map(|name| self.workspace_root.join(name))
+            .collect();
+        let mut seen = BTreeSet::new();
+        let mut open = vec![package];
+        while let Some(package) = open.pop() {
+            sources.insert(package.manifest_path.clone());
+            sources.extend(package.targets.iter().filter_map(Target::source));
+            for dependency in &package.dependencies {
+                let Some(path) = &dependency.path else {
+                    continue;
+                };
+                if dependency.kind.as_deref() == Some("dev") || !seen.insert(path) {
+                    continue;
+                }
+                match self.find(path) {
+                    Some(member) => open.push(member),
+                    // Outside of the workspace nothing is known of its layout.
+                    None => {
+                        sources.insert(path.clone());
+                    }
+                }
+            }
+        }
+        // Cargo takes a file that is missing for one that always changes.
+        sources.retain(|path| path.exists());
+        sources
+    }
+}
+
+impl Package {
+    fn folder(&self) -> &Path {
+        self.manifest_path.parent().unwrap_or(Path::new("."))
+    }
+
+    fn library(&self) -> Option<&Target> {
+        self.targets.iter().find(|target| target.is_library())
+    }
+}
+
+impl Target {
+    fn is_library(&self) -> bool {
+        let other = ["bin", "test", "bench", "example", "custom-build"];
+        !self.kind.iter().any(|kind| other.contains(&kind.as_str()))
+    }
+
+    /// What to watch: a library's whole folder, a build script alone, tests not at all.
+    fn source(&self) -> Option<PathBuf> {
+        if self.is_library() {
+            self.src_path.parent().map(Path::to_owned)
+        } else if self.kind.iter().any(|kind| kind == "custom-build") {
+            Some(self.src_path.clone())
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The text of the PTX: markers become launch bounds, barriers are counted, line tables go.
+//!
+//! rustc has no attribute for launch bounds. `#[kernel]` therefore leaves one comment for each
+//! kernel through `global_asm!`, which arrives in the PTX as it was written, from any module and
+//! any crate, without a comment of LLVM around it:
+//!
+//! ```text
+//! // cuda_std.kernel NAME maxntid=256 minnctapersm=4 barriers=1
+//! ```
+//!
+//! [`finish`] turns these into `.maxntid` and `.minnctapersm`, and refuses PTX whose barriers are
+//! not the declared ones. It works on text alone; nothing here touches a file. It is no PTX
+//! verifier: that is `ptxas`.
+
+mod marker;
+mod scan;
+
+use crate::PtxError;
+use marker::Marker;
+use scan::Function;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// A kernel as the text of the PTX shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kernel {
+    pub(crate) name: String,
+    pub(crate) max_threads: Option<u32>,
+    pub(crate) min_blocks: Option<u32>,
+    pub(crate) barriers_declared: u32,
+    pub(crate) barriers_counted: u32,
+}
+
+/// Finished PTX and the kernels in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finished {
+    pub(crate) text: String,
+    pub(crate) kernels: Vec<Kernel>,
+}
+
+/// Checks what the compiler wrote, and writes the launch bounds into it.
+///
+/// `.file` and `.loc` lines stay only with `keep_lines`.
+pub(crate) fn finish(ptx: &str, keep_lines: bool) -> Result<Finished, PtxError> {
+    let markers = marker::read_all(ptx)?;
+    let functions = scan::functions(ptx)?;
+    let entries: Vec<&Function> = functions.iter().filter(|f| f.is_entry).collect();
+
+    for marker in &markers {
+        if !entries.iter().any(|entry| entry.name == marker.name) {
+            return Err(PtxError::MarkerWithoutEntry {
+                kernel: marker.name.clone(),
+            });
+        }
+    }
+
+    let mut kernels = Vec::with_capacity(entries.len());
+    let mut text = String::with_capacity(ptx.len() + 64 * entries.len());
+    let mut copied = 0;
+    for entry in entries {
+        let marker = markers
+            .iter()
+            .find(|marker| marker.name == entry.name)
+            .ok_or_else(|| PtxError::EntryWithoutMarker {
+                kernel: entry.name.clone(),
+            })?;
+        kernels.push(checked(marker, entry, &functions)?);
+        text.push_str(&ptx[copied..entry.head_end]);
+        copied = entry.head_end;
+        push_bounds(&mut text, marker);
+    }
+    text.push_str(&ptx[copied..]);
+
+    Ok(Finished {
+        text: without_noise(&text, keep_lines),
+        kernels,
+    })
+}
+
+/// The kernel of `marker` and `entry`, if its barriers are the declared ones.
+fn checked(marker: &Marker, entry: &Function, functions: &[Function]) -> Result<Kernel, PtxError> {
+    for called in reachable(entry, functions) {
+        if called.barriers > 0 {
+            return Err(PtxError::BarrierInFunction {
+                kernel: entry.name.clone(),
+                function: called.name.clone(),
+                counted: called.barriers,
+            });
+        }
+    }
+    if entry.barriers != marker.barriers {
+        return Err(PtxError::Barriers {
+            kernel: entry.name.clone(),
+            declared: marker.barriers,
+            counted: entry.barriers,
+        });
+    }
+    Ok(Kernel {
+        name: entry.name.clone(),
+        max_threads: marker.max_threads,
+        min_blocks: marker.min_blocks,
+        barriers_declared: marker.barriers,
+        barriers_counted: entry.barriers,
+    })
+}
+
+/// Every function that `entry` names, directly or through others.
+///
+/// Naming is enough: a function whose address is taken may be called through it.
+fn reachable<'a>(entry: &'a Function, functions: &'a [Function]) -> Vec<&'a Function> {
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    let mut open = vec![entry];
+    while let Some(function) = open.pop() {
+        for next in functions {
+            if !next.is_entry && function.names.contains(&next.name) && seen.insert(&next.name) {
+                found.push(next);
+                open.push(next);
+            }
+        }
+    }
+    found
+}
+
+/// Performance directives stand between the parameter list and the body.
+fn push_bounds(text: &mut String, marker: &Marker) {
+    if let Some(threads) = marker.max_threads {
+        // A limit on the product of the three: a block of 16 × 16 may have 256 here.
+        let _ = write!(text, "\n.maxntid {threads}, 1, 1");
+    }
+    if let Some(blocks) = marker.min_blocks {
+        let _ = write!(text, "\n.minnctapersm {blocks}");
+    }
+}
+
+/// The text without markers, and without line tables unless they are kept.
+fn without_noise(ptx: &str, keep_lines: bool) -> String {
+    let is_noise = |line: &str| {
+        let line = line.trim_start();
+        marker::is_marker(line)
+            || (!keep_lines && (line.starts_with(".loc\t") || line.starts_with(".file\t")))
+    };
+    ptx.split_inclusive('\n')
+        .filter(|line| !is_noise(line))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

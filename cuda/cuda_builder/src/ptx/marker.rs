@@ -1,0 +1,82 @@
+//! The comment that `#[kernel]` leaves for each kernel.
+
+use crate::PtxError;
+
+/// How a marker line begins, without its indentation.
+const PREFIX: &str = "// cuda_std.kernel ";
+
+/// CUDA's limit for one block, on every architecture.
+const MAX_THREADS_OF_A_BLOCK: u32 = 1024;
+
+/// What one marker line says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Marker {
+    pub(super) name: String,
+    pub(super) max_threads: Option<u32>,
+    pub(super) min_blocks: Option<u32>,
+    pub(super) barriers: u32,
+}
+
+pub(super) fn is_marker(line: &str) -> bool {
+    line.trim_start().starts_with(PREFIX)
+}
+
+/// All markers of the text; two for one name are an error.
+pub(super) fn read_all(ptx: &str) -> Result<Vec<Marker>, PtxError> {
+    let mut markers: Vec<Marker> = Vec::new();
+    for line in ptx.lines().filter(|line| is_marker(line)) {
+        let marker = read(line.trim()).map_err(|reason| PtxError::Marker {
+            line: line.trim().to_owned(),
+            reason,
+        })?;
+        if markers.iter().any(|other| other.name == marker.name) {
+            return Err(PtxError::DuplicateMarker {
+                kernel: marker.name,
+            });
+        }
+        markers.push(marker);
+    }
+    Ok(markers)
+}
+
+fn read(line: &str) -> Result<Marker, String> {
+    let mut words = line[PREFIX.len().min(line.len())..].split_whitespace();
+    let name = words.next().ok_or("it has no name")?;
+    let (mut max_threads, mut min_blocks, mut barriers) = (None, None, None);
+    for word in words {
+        let (key, value) = word
+            .split_once('=')
+            .ok_or_else(|| format!("`{word}` is not KEY=NUMBER"))?;
+        let number = value
+            .parse()
+            .map_err(|_| format!("`{value}` is not a number"))?;
+        let slot = match key {
+            "maxntid" => &mut max_threads,
+            "minnctapersm" => &mut min_blocks,
+            "barriers" => &mut barriers,
+            _ => return Err(format!("there is no key `{key}`")),
+        };
+        if slot.replace(number).is_some() {
+            return Err(format!("`{key}` stands twice"));
+        }
+    }
+    if let Some(threads) = max_threads
+        && !(1..=MAX_THREADS_OF_A_BLOCK).contains(&threads)
+    {
+        return Err(format!(
+            "a block of {threads} threads is not possible, 1 to {MAX_THREADS_OF_A_BLOCK} are"
+        ));
+    }
+    if min_blocks == Some(0) {
+        return Err("0 blocks in a multiprocessor promise nothing".to_owned());
+    }
+    if min_blocks.is_some() && max_threads.is_none() {
+        return Err("minnctapersm has no meaning without maxntid".to_owned());
+    }
+    Ok(Marker {
+        name: name.to_owned(),
+        max_threads,
+        min_blocks,
+        barriers: barriers.unwrap_or(0),
+    })
+}

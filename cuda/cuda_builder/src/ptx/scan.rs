@@ -1,0 +1,162 @@
+//! Finds the functions of a PTX file: where their heads end, what they name, their barriers.
+//!
+//! A scan by words and brackets, not a grammar: comments and strings are blanked first, so that
+//! what remains can be split at punctuation. It knows enough of PTX for what LLVM writes and for
+//! what people write in `asm!`.
+
+use crate::PtxError;
+use std::collections::BTreeSet;
+
+/// A function or kernel that has a body.
+#[derive(Debug)]
+pub(super) struct Function {
+    pub(super) name: String,
+    pub(super) is_entry: bool,
+    /// Offset after the parameter list, where performance directives go.
+    pub(super) head_end: usize,
+    /// Block-wide barriers in the body.
+    pub(super) barriers: u32,
+    /// Every word of the body, the names of called functions among them.
+    pub(super) names: BTreeSet<String>,
+}
+
+/// All functions with bodies, in the order of the text.
+pub(super) fn functions(ptx: &str) -> Result<Vec<Function>, PtxError> {
+    let code = blanked(ptx);
+    let mut scan = Scan { code: &code, at: 0 };
+    let mut found = Vec::new();
+    while let Some(word) = scan.next() {
+        match word {
+            ".entry" | ".func" => found.extend(scan.function(word == ".entry")?),
+            "{" => {
+                scan.skip_group("{", "}")?;
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Blanks out comments and strings, keeping every offset and line break.
+fn blanked(ptx: &str) -> String {
+    let mut code = ptx.as_bytes().to_vec();
+    let mut at = 0;
+    while at < code.len() {
+        let rest = &code[at..];
+        let length = if rest.starts_with(b"//") {
+            rest.iter().position(|&b| b == b'\n')
+        } else if rest.starts_with(b"/*") {
+            rest.windows(2)
+                .skip(2)
+                .position(|w| w == b"*/")
+                .map(|n| n + 4)
+        } else if rest[0] == b'"' {
+            rest[1..].iter().position(|&b| b == b'"').map(|n| n + 2)
+        } else {
+            at += 1;
+            continue;
+        };
+        let end = length.map_or(code.len(), |length| at + length);
+        for byte in &mut code[at..end] {
+            if *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+        at = end;
+    }
+    // Nothing is lost: comments and strings end at ASCII, so whole characters were blanked.
+    String::from_utf8_lossy(&code).into_owned()
+}
+
+struct Scan<'a> {
+    code: &'a str,
+    at: usize,
+}
+
+impl<'a> Iterator for Scan<'a> {
+    type Item = &'a str;
+
+    /// The next word, or one character of punctuation.
+    fn next(&mut self) -> Option<&'a str> {
+        let rest = &self.code[self.at..];
+        let skipped = rest.len() - rest.trim_start().len();
+        let rest = &rest[skipped..];
+        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%' | '.');
+        let length = match rest.find(|c| !is_word(c)) {
+            Some(0) => rest.chars().next()?.len_utf8(),
+            Some(length) => length,
+            None if rest.is_empty() => return None,
+            None => rest.len(),
+        };
+        self.at += skipped + length;
+        Some(&rest[..length])
+    }
+}
+
+impl<'a> Scan<'a> {
+    /// Reads on after `.entry` or `.func`; a declaration without a body gives none.
+    fn function(&mut self, is_entry: bool) -> Result<Option<Function>, PtxError> {
+        let mut name = self.expect("a function's name")?;
+        if name == "(" {
+            // The return value of a `.func` comes before its name.
+            self.skip_group("(", ")")?;
+            name = self.expect("a function's name")?;
+        }
+        let mut head_end = self.at;
+        loop {
+            match self.expect("a body or a semicolon")? {
+                "(" => {
+                    self.skip_group("(", ")")?;
+                    head_end = self.at;
+                }
+                ";" => return Ok(None),
+                "{" => break,
+                _ => {}
+            }
+        }
+        let words = self.skip_group("{", "}")?;
+        Ok(Some(Function {
+            name: name.to_owned(),
+            is_entry,
+            head_end,
+            barriers: words.iter().map(|word| u32::from(is_barrier(word))).sum(),
+            names: words.into_iter().map(str::to_owned).collect(),
+        }))
+    }
+
+    /// Goes behind the bracket that closes the one just read; gives the words between.
+    fn skip_group(&mut self, open: &str, close: &str) -> Result<Vec<&'a str>, PtxError> {
+        let mut words = Vec::new();
+        let mut depth = 1;
+        loop {
+            let word = self.expect("a closing bracket")?;
+            if word == open {
+                depth += 1;
+            } else if word == close {
+                depth -= 1;
+            }
+            if depth == 0 {
+                return Ok(words);
+            }
+            words.push(word);
+        }
+    }
+
+    fn expect(&mut self, reason: &'static str) -> Result<&'a str, PtxError> {
+        let at = self.at;
+        self.next().ok_or(PtxError::Malformed { at, reason })
+    }
+}
+
+/// Whether the instruction makes a thread wait for its whole block.
+///
+/// `bar.warp.sync` waits for a warp and `bar.arrive` for nobody: neither is one.
+fn is_barrier(word: &str) -> bool {
+    let mut parts = word.split('.');
+    let family = parts.next();
+    let mut what = parts.next();
+    if what == Some("cta") {
+        what = parts.next();
+    }
+    matches!(family, Some("bar" | "barrier")) && matches!(what, Some("sync" | "red"))
+}

@@ -1,0 +1,76 @@
+//! Where `ptxas` may be: a CUDA installation, or a Python wheel that brings only the compiler.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The first names one `ptxas`, or none if it is empty; the others name CUDA installations.
+pub(crate) const VARIABLES: [&str; 3] = ["CUDA_BUILDER_PTXAS", "CUDA_PATH", "CUDA_HOME"];
+
+/// Folders of the wheels `nvidia-cuda-nvcc` and `nvidia-cuda-nvcc-cu12` under site-packages.
+const WHEELS: [&str; 2] = ["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"];
+
+/// The programs to try, best first.
+pub(crate) struct Candidates {
+    pub(crate) programs: Vec<PathBuf>,
+    /// Whether somebody named the program: then it has to work.
+    pub(crate) wanted: bool,
+}
+
+impl Candidates {
+    pub(crate) fn find() -> Self {
+        let [named, installations @ ..] = VARIABLES;
+        if let Some(named) = env::var_os(named) {
+            let programs = if named.is_empty() {
+                Vec::new()
+            } else {
+                vec![PathBuf::from(named)]
+            };
+            return Self {
+                programs,
+                wanted: true,
+            };
+        }
+        let mut folders: Vec<PathBuf> = env::var_os("PATH")
+            .map(|path| env::split_paths(&path).collect())
+            .unwrap_or_default();
+        folders.extend(
+            installations
+                .iter()
+                .filter_map(env::var_os)
+                .map(|home| Path::new(&home).join("bin")),
+        );
+        folders.push(PathBuf::from("/usr/local/cuda/bin"));
+        let mut programs = existing(folders);
+        if programs.is_empty() {
+            programs = existing(wheel_folders());
+        }
+        Self {
+            programs,
+            wanted: false,
+        }
+    }
+}
+
+fn existing(folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    folders
+        .into_iter()
+        .map(|folder| folder.join("ptxas"))
+        .filter(|program| program.is_file())
+        .collect()
+}
+
+/// Asks Python for its paths, which is some hundredths of a second, not its package manager.
+fn wheel_folders() -> Vec<PathBuf> {
+    let Ok(output) = Command::new("python3")
+        .args(["-c", "import sys; print(*sys.path, sep='\\n')"])
+        .output()
+    else {
+        return Vec::new();
+    };
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter(|line| !line.is_empty())
+        .flat_map(|site| WHEELS.iter().map(|wheel| Path::new(site).join(wheel)))
+        .collect()
+}

@@ -1,0 +1,103 @@
+use super::*;
+
+const SAID: &str = "\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'none' for 'sm_87'
+ptxas info    : Function properties for none
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 4 registers, used 0 barriers, 352 bytes cmem[0]
+ptxas info    : Compile time = 0.495 ms
+ptxas info    : Compiling entry function 'blur' for 'sm_87'
+ptxas info    : Function properties for blur
+    24 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 41 registers, used 1 barriers, 24 bytes cumulative stack size, 4096 bytes smem, 372 bytes cmem[0]
+ptxas info    : Compile time = 2.482 ms
+ptxas info    : Function properties for slow
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+";
+
+fn kernel(max_threads: u32, min_blocks: u32) -> KernelReport {
+    KernelReport {
+        name: "blur".to_owned(),
+        max_threads: Some(max_threads),
+        min_blocks: Some(min_blocks),
+        barriers_declared: 0,
+        barriers_counted: 0,
+        resources: None,
+    }
+}
+
+#[test]
+fn every_function_is_read() {
+    let functions = parse::functions(SAID);
+    let names: Vec<&str> = functions.iter().map(|f| f.name.as_str()).collect();
+    assert_eq!(names, ["none", "blur", "slow"]);
+    assert_eq!(
+        functions[1].resources,
+        Resources {
+            registers: 41,
+            shared_bytes: 4096,
+            stack_bytes: 24,
+            spill_store_bytes: 0,
+            spill_load_bytes: 0,
+        }
+    );
+}
+
+#[test]
+fn kernels_get_their_resources() {
+    let mut kernels = [kernel(256, 4)];
+    check(&parse::functions(SAID), &mut kernels).unwrap();
+    assert_eq!(kernels[0].resources.unwrap().registers, 41);
+}
+
+#[test]
+fn a_spill_is_an_error() {
+    let said = SAID.replace(
+        "24 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
+        "24 bytes stack frame, 16 bytes spill stores, 20 bytes spill loads",
+    );
+    assert_eq!(
+        check(&parse::functions(&said), &mut []),
+        Err(PtxasError::Spill {
+            function: "blur".to_owned(),
+            stores: 16,
+            loads: 20,
+        })
+    );
+}
+
+#[test]
+fn registers_are_counted_as_the_gpu_gives_them() {
+    // 41 registers are 48, and 250 threads are 256: 5 blocks fit, 6 do not.
+    let functions = parse::functions(SAID);
+    check(&functions, &mut [kernel(250, 5)]).unwrap();
+    assert!(matches!(
+        check(&functions, &mut [kernel(250, 6)]),
+        Err(PtxasError::OverBounds { registers: 41, .. })
+    ));
+}
+
+#[test]
+fn an_old_ptxas_is_told_from_bad_ptx() {
+    assert!(parse::is_too_old(
+        "ptxas bad.ptx, line 5; fatal   : Unsupported .version 9.9; current version is '9.5'"
+    ));
+    assert!(parse::is_too_old(
+        "ptxas fatal   : Value 'sm_90' is not defined for option 'gpu-name'"
+    ));
+    assert!(!parse::is_too_old(
+        "ptxas fatal   : Unresolved extern function 'f'"
+    ));
+}
+
+#[test]
+fn ignored_bounds_are_noticed() {
+    let warning =
+        "Value of threads per SM for entry many is out of range. .minnctapersm will be ignored";
+    assert_eq!(
+        parse::ignored(&format!("ptxas warning : {warning}\n{SAID}")),
+        Some(warning)
+    );
+    assert_eq!(parse::ignored(SAID), None);
+}

@@ -1,0 +1,223 @@
+//! The compiler for the GPU: the toolchain's own rustc behind a small script.
+//!
+//! The script does three things that no flag does:
+//!
+//! - It shows rustc a sysroot that has `core`'s source, where the toolchain has none. That sysroot
+//!   is a folder of links; nothing is written into the toolchain, which a later
+//!   `rustup component add` would find damaged.
+//! - It replaces the hash by which cargo tells crates apart (`-Cmetadata`), which depends on the
+//!   folder of the source, by the crate's name and version. The hash is part of every mangled name
+//!   and of the order of functions, so with it no two folders give the same PTX.
+//! - It maps the workspace to `/workspace` and any other crate's folder to
+//!   `/crates/NAME-VERSION`, crates that are yet to be fetched and `core` among them.
+//!
+//! It is a POSIX shell script: kernels are not compiled on Windows.
+
+use crate::{BuildError, core_source, workplace};
+use std::collections::hash_map::DefaultHasher;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where a sysroot has the source of `core`.
+pub(crate) const LIBRARY: &str = "lib/rustlib/src/rust/library";
+
+/// A compiler that can build `core` for the GPU.
+#[derive(Debug)]
+pub(crate) struct Toolchain {
+    pub(crate) version: String,
+    /// To be given to cargo as RUSTC.
+    pub(crate) wrapper: PathBuf,
+}
+
+/// The compiler as it is installed.
+#[derive(Debug, Clone)]
+pub(crate) struct Installed {
+    /// As in `1.95.0`.
+    pub(crate) version: String,
+    pub(crate) sysroot: PathBuf,
+    /// The folder whose rust-toolchain.toml chose this compiler.
+    pub(crate) folder: PathBuf,
+}
+
+impl Toolchain {
+    /// Finds the compiler for the crate in `folder`, and the source of `core` for it.
+    pub(crate) fn prepare(
+        folder: &Path,
+        workplace: &Path,
+        core_source: Option<&Path>,
+    ) -> Result<Self, BuildError> {
+        let installed = Installed::find(folder)?;
+        let _lock = workplace::lock(&workplace.join("toolchain.lock"))?;
+        let library = core_source::find(&installed, workplace, core_source)?;
+        let sysroot = if library == installed.sysroot.join(LIBRARY) {
+            installed.sysroot.clone()
+        } else {
+            overlay(&installed, &library, workplace)?
+        };
+        let wrapper = write_wrapper(&installed, &sysroot, workplace)?;
+        Ok(Self {
+            version: installed.version,
+            wrapper,
+        })
+    }
+}
+
+impl Installed {
+    fn find(folder: &Path) -> Result<Self, BuildError> {
+        let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let sysroot = ask(&rustc, folder, &["--print", "sysroot"], "sysroot")?;
+        let said = ask(&rustc, folder, &["-vV"], "version")?;
+        let version = said
+            .lines()
+            .find_map(|line| line.strip_prefix("release: "))
+            .ok_or_else(|| BuildError::Toolchain {
+                rustc: rustc.to_string_lossy().into_owned(),
+                what: "version",
+                reason: format!("no release in `{said}`"),
+            })?;
+        Ok(Self {
+            version: version.to_owned(),
+            sysroot: PathBuf::from(sysroot),
+            folder: folder.to_owned(),
+        })
+    }
+
+    fn rustc(&self) -> PathBuf {
+        self.sysroot.join("bin").join("rustc")
+    }
+}
+
+fn ask(
+    rustc: &OsString,
+    folder: &Path,
+    arguments: &[&str],
+    what: &'static str,
+) -> Result<String, BuildError> {
+    let name = || rustc.to_string_lossy().into_owned();
+    let output = Command::new(rustc)
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .map_err(|source| BuildError::Start {
+            program: name(),
+            operation: "learn its version",
+            source,
+        })?;
+    if !output.status.success() {
+        return Err(BuildError::Toolchain {
+            rustc: name(),
+            what,
+            reason: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// A sysroot made of links: the toolchain's libraries, and `library` as its source.
+fn overlay(installed: &Installed, library: &Path, workplace: &Path) -> Result<PathBuf, BuildError> {
+    // Its name says what it links, so one that exists is right and is never changed.
+    let links = hash(&(&installed.sysroot, library));
+    let sysroot = workplace.join(format!("sysroot-{links:016x}"));
+    if sysroot.is_dir() {
+        return Ok(sysroot);
+    }
+    let fresh = sysroot.with_extension("new");
+    workplace::remove_folder(&fresh)?;
+    let source = fresh.join(LIBRARY);
+    if let Some(parent) = source.parent() {
+        workplace::create_folder(parent)?;
+    }
+    link(library, &source)?;
+    let lib = installed.sysroot.join("lib");
+    link_all(&lib, &fresh.join("lib"), |name| name.contains(".so"))?;
+    link_all(&lib.join("rustlib"), &fresh.join("lib/rustlib"), |name| {
+        name != "src"
+    })?;
+    fs::rename(&fresh, &sysroot).map_err(BuildError::io("create", &sysroot))?;
+    Ok(sysroot)
+}
+
+/// Links every entry of `from` whose name is `wanted` into `into`.
+fn link_all(from: &Path, into: &Path, wanted: impl Fn(&str) -> bool) -> Result<(), BuildError> {
+    let entries = fs::read_dir(from).map_err(BuildError::io("list", from))?;
+    for entry in entries {
+        let entry = entry.map_err(BuildError::io("list", from))?;
+        if wanted(&entry.file_name().to_string_lossy()) {
+            link(&entry.path(), &into.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn link(original: &Path, link: &Path) -> Result<(), BuildError> {
+    symlink(original, link).map_err(BuildError::io("create the link", link))
+}
+
+fn write_wrapper(
+    installed: &Installed,
+    sysroot: &Path,
+    workplace: &Path,
+) -> Result<PathBuf, BuildError> {
+    let text = wrapper(&installed.rustc(), sysroot);
+    // Its name says what is in it: builds with different toolchains may run side by side.
+    let path = workplace.join(format!("rustc-{:016x}", hash(&text)));
+    workplace::write_if_changed(&path, &text)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
+        .map_err(BuildError::io("make executable", &path))?;
+    Ok(path)
+}
+
+/// The script. Cargo names the crate it compiles in the environment of each rustc.
+fn wrapper(rustc: &Path, sysroot: &Path) -> String {
+    format!(
+        r#"#!/bin/sh
+# Written by cuda_builder, whose module `toolchain` says why.
+case " $* " in
+*" --target nvptx64-nvidia-cuda "*)
+    if [ -n "$CARGO_MANIFEST_DIR" ]; then
+        crate="$CARGO_PKG_NAME-$CARGO_PKG_VERSION"
+        for argument; do
+            shift
+            case "$argument" in
+            metadata=*) argument="metadata=$crate" ;;
+            esac
+            set -- "$@" "$argument"
+        done
+        set -- "$@" "--remap-path-prefix=$PWD=/workspace"
+        [ -z "$OUT_DIR" ] || set -- "$@" "--remap-path-prefix=$OUT_DIR=/crates/$crate/out"
+        set -- "$@" "--remap-path-prefix=$CARGO_MANIFEST_DIR=/crates/$crate"
+    fi
+    ;;
+esac
+exec {} --sysroot {} "$@"
+"#,
+        quoted(rustc),
+        quoted(sysroot)
+    )
+}
+
+/// A path as one word of a shell.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_in_a_path_does_not_end_the_word() {
+        assert_eq!(quoted(Path::new("/a b/it's")), r"'/a b/it'\''s'");
+    }
+}

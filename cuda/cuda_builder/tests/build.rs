@@ -1,0 +1,270 @@
+//! Builds a small kernel crate as a user would, right and spoilt.
+//!
+//! All tests share the compiled `core`, one for each architecture and set of flags: a first run
+//! takes a minute, most of it for that. Tests about `ptxas` say so where there is none, and pass.
+
+use cuda_builder::{Arch, Build, BuildError, CudaBuilder, PtxError, PtxasError};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A copy of the fixture in the test's own folder, with some text replaced.
+struct Fixture {
+    folder: PathBuf,
+}
+
+impl Fixture {
+    fn new(name: &str, changes: &[(&str, &str)]) -> Self {
+        let folder = scratch().join("crates").join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).unwrap();
+        }
+        let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixture");
+        for file in [
+            "Cargo.toml",
+            "src/lib.rs",
+            "helper/Cargo.toml",
+            "helper/src/lib.rs",
+        ] {
+            let mut text = fs::read_to_string(original.join(file)).unwrap();
+            if file == "src/lib.rs" {
+                for (from, to) in changes {
+                    assert!(text.contains(from), "the fixture has no `{from}`");
+                    text = text.replace(from, to);
+                }
+            }
+            let copy = folder.join(file);
+            fs::create_dir_all(copy.parent().unwrap()).unwrap();
+            fs::write(copy, text).unwrap();
+        }
+        Self { folder }
+    }
+
+    fn builder(&self) -> CudaBuilder {
+        CudaBuilder::new(&self.folder)
+            .work_dir(scratch().join("work"))
+            .copy_to(self.folder.join("out/kernels.ptx"))
+    }
+
+    fn build_one(&self) -> Result<Build, BuildError> {
+        self.builder().arch(Arch::Sm87).build()
+    }
+}
+
+fn scratch() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+}
+
+fn ptx_error(changes: &[(&str, &str)], name: &str) -> PtxError {
+    match Fixture::new(name, changes).build_one() {
+        Err(BuildError::Ptx { source, .. }) => source,
+        other => panic!("the spoilt crate gave {other:?}"),
+    }
+}
+
+#[test]
+fn two_architectures_and_a_report() {
+    let fixture = Fixture::new("plain", &[]);
+    let build = fixture.builder().build().unwrap();
+
+    let archs: Vec<Arch> = build.archs.iter().map(|one| one.arch).collect();
+    assert_eq!(archs, [Arch::Sm87, Arch::Sm90]);
+    for one in &build.archs {
+        assert_eq!(
+            one.ptx,
+            fixture.folder.join(format!("out/kernels.{}.ptx", one.arch))
+        );
+        let text = fs::read_to_string(&one.ptx).unwrap();
+        assert!(text.contains(&format!(".target {}", one.arch)), "{text}");
+        assert!(
+            text.contains(")\n.maxntid 256, 1, 1\n.minnctapersm 4\n{"),
+            "{text}"
+        );
+        assert!(!text.contains("cuda_std.kernel") && !text.contains("\t.loc\t"));
+        let blocks = one.kernel("blocks").unwrap();
+        assert_eq!(
+            (blocks.max_threads, blocks.min_blocks),
+            (Some(256), Some(4))
+        );
+        assert_eq!((blocks.barriers_declared, blocks.barriers_counted), (1, 1));
+        assert_eq!(one.kernel("counts").unwrap().barriers_counted, 1);
+        assert!(one.kernel("from_helper").is_some());
+        match &one.ptxas {
+            Some(version) => {
+                println!("measured by {version}");
+                assert!(one.kernels.iter().all(|k| k.resources.is_some()));
+                assert!(blocks.resources.unwrap().registers > 0);
+            }
+            None => println!("skipped: no ptxas here, kernels are not measured"),
+        }
+    }
+
+    let json = build.write_json().unwrap();
+    assert_eq!(json, fixture.folder.join("out/kernels.json"));
+    let text = fs::read_to_string(json).unwrap();
+    assert!(!text.contains(scratch().to_str().unwrap()), "{text}");
+    let read: Build = serde_json::from_str(&text).unwrap();
+    assert_eq!(read.archs[1].kernels, build.archs[1].kernels);
+}
+
+#[test]
+fn one_architecture_goes_exactly_where_asked() {
+    let fixture = Fixture::new("one", &[]);
+    let build = fixture.build_one().unwrap();
+    assert_eq!(build.archs[0].ptx, fixture.folder.join("out/kernels.ptx"));
+    assert!(build.archs[0].ptx.is_file());
+}
+
+#[test]
+fn the_same_bytes_from_every_folder() {
+    // Lines kept, since paths stand there; another work folder too, so that `core` itself is
+    // compiled from another place.
+    let here = Fixture::new("here", &[]);
+    let there = Fixture::new("elsewhere/deeper", &[]);
+    let first = here
+        .builder()
+        .arch(Arch::Sm87)
+        .generate_line_info(true)
+        .build()
+        .unwrap();
+    let core = core_source(&scratch().join("work"));
+    let mut second = there
+        .builder()
+        .arch(Arch::Sm87)
+        .generate_line_info(true)
+        .work_dir(scratch().join("other work"));
+    if let Some(core) = core {
+        second = second.core_source(core);
+    }
+    let second = second.build().unwrap();
+
+    let text = fs::read_to_string(&first.archs[0].ptx).unwrap();
+    assert!(text.contains("\t.loc\t"), "{text}");
+    assert!(text.contains("\"/crates/fixture_kernels-0.1.0/src/lib.rs\""));
+    assert!(text.contains("\"/workspace/helper/src/lib.rs\""));
+    assert!(!text.contains(scratch().to_str().unwrap()), "{text}");
+    assert!(
+        text == fs::read_to_string(&second.archs[0].ptx).unwrap(),
+        "`{}` and `{}` differ",
+        first.archs[0].ptx.display(),
+        second.archs[0].ptx.display()
+    );
+    let json = |build: &Build| fs::read(build.write_json().unwrap()).unwrap();
+    assert_eq!(json(&first), json(&second));
+}
+
+/// The fetched source in a work folder; none where the toolchain has its own.
+fn core_source(work: &Path) -> Option<PathBuf> {
+    fs::read_dir(work)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| {
+            path.file_name()
+                .unwrap()
+                .to_string_lossy()
+                .starts_with("core-")
+        })
+        .map(|path| path.join("library"))
+}
+
+#[test]
+fn an_undeclared_barrier_is_an_error() {
+    let error = ptx_error(
+        &[("minnctapersm=4 barriers=1", "minnctapersm=4")],
+        "undeclared",
+    );
+    assert_eq!(
+        error,
+        PtxError::Barriers {
+            kernel: "blocks".to_owned(),
+            declared: 0,
+            counted: 1,
+        }
+    );
+}
+
+#[test]
+fn a_second_barrier_is_an_error() {
+    let error = ptx_error(
+        &[(
+            "            _syncthreads();",
+            "_syncthreads(); _syncthreads();",
+        )],
+        "second",
+    );
+    assert!(matches!(
+        error,
+        PtxError::Barriers {
+            declared: 1,
+            counted: 2,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn a_marker_without_a_kernel_is_an_error() {
+    let error = ptx_error(
+        &[("cuda_std.kernel counts", "cuda_std.kernel cuonts")],
+        "marker",
+    );
+    assert!(matches!(
+        error,
+        PtxError::MarkerWithoutEntry { kernel } if kernel == "cuonts"
+    ));
+}
+
+#[test]
+fn a_crate_that_does_not_compile_shows_the_compilers_words() {
+    let fixture = Fixture::new("broken", &[("let inside = i < n;", "")]);
+    match fixture.build_one() {
+        Err(BuildError::Compile { stderr, .. }) => {
+            assert!(stderr.contains("cannot find value `inside`"), "{stderr}");
+        }
+        other => panic!("the broken crate gave {other:?}"),
+    }
+}
+
+#[test]
+fn a_folder_without_a_crate_is_an_error() {
+    let error = CudaBuilder::new(scratch().join("nothing")).build();
+    assert!(matches!(error, Err(BuildError::KernelCrate { .. })));
+}
+
+/// What `ptxas` has against the kernel `many` under other bounds; none where there is no `ptxas`.
+fn ptxas_error(bounds: &str, name: &str) -> Option<PtxasError> {
+    let bounds = format!("kernel many {bounds}");
+    let fixture = Fixture::new(name, &[("kernel many maxntid=32", &bounds)]);
+    match fixture.build_one() {
+        Ok(build) if build.archs[0].ptxas.is_none() => {
+            println!("skipped: no ptxas here, kernels are not measured");
+            None
+        }
+        Err(BuildError::Ptxas { source, .. }) => {
+            assert!(!fixture.folder.join("out/kernels.ptx").exists());
+            Some(source)
+        }
+        other => panic!("the spoilt crate gave {other:?}"),
+    }
+}
+
+#[test]
+fn a_kernel_that_spills_is_an_error() {
+    // 2 blocks of 768 threads leave 40 registers for 48 values.
+    if let Some(error) = ptxas_error("maxntid=768 minnctapersm=2", "spill") {
+        assert!(
+            matches!(&error, PtxasError::Spill { function, .. } if function == "many"),
+            "{error:?}"
+        );
+    }
+}
+
+#[test]
+fn bounds_that_the_gpu_cannot_keep_are_an_error() {
+    // 2 blocks of 1024 threads are more than the 1536 of this GPU: ptxas would ignore the bounds.
+    if let Some(error) = ptxas_error("maxntid=1024 minnctapersm=2", "ignored") {
+        assert!(
+            matches!(&error, PtxasError::Ignored { warning } if warning.contains("many")),
+            "{error:?}"
+        );
+    }
+}
