@@ -1,9 +1,19 @@
-//! panoweave's kernels as compiled for each architecture.
+//! panoweave's kernels as compiled for each architecture, and what the compiler said of them.
 
 use crate::device::{Arch, PtxImage};
 
 /// PTX for every architecture that was built.
-pub static IMAGES: &[PtxImage] = &[PtxImage {
-    arch: Arch { major: 8, minor: 7 },
-    text: include_str!("/tmp/k87.ptx"),
-}];
+pub static IMAGES: &[PtxImage] = &[
+    PtxImage {
+        arch: Arch { major: 8, minor: 7 },
+        text: include_str!(concat!(env!("OUT_DIR"), "/kernels.sm_87.ptx")),
+    },
+    PtxImage {
+        arch: Arch { major: 9, minor: 0 },
+        text: include_str!(concat!(env!("OUT_DIR"), "/kernels.sm_90.ptx")),
+    },
+];
+
+/// Bounds, barriers and, where `ptxas` was found, registers and spills of every kernel and
+/// architecture, as JSON: a [`cuda_builder::Build`](../cuda_builder/struct.Build.html).
+pub static REPORT: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.json"));

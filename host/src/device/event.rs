@@ -103,10 +103,10 @@ impl Event {
         const OP: &str = "waiting for an event";
         match &self.point {
             Point::Cpu(_) => Ok(()),
-            // SAFETY: the handle is alive.
-            Point::Cuda(event) => {
-                self.enter(OP, || unsafe { sys::cuEventSynchronize(*event).check(OP) })
-            }
+            Point::Cuda(event) => self.enter(OP, || {
+                // SAFETY: the handle is alive.
+                unsafe { sys::cuEventSynchronize(*event) }.check(OP)
+            }),
         }
     }
 

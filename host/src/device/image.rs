@@ -45,7 +45,7 @@ impl<T: Pod> Image<T> {
         pitch: u64,
     ) -> Result<Self, DeviceError> {
         let row = u64::from(width) * size_of::<T>() as u64;
-        let fits = pitch >= row && pitch % align_of::<T>() as u64 == 0;
+        let fits = pitch >= row && pitch.is_multiple_of(align_of::<T>() as u64);
         let bytes = pitch
             .checked_mul(height.into())
             .and_then(|bytes| usize::try_from(bytes).ok());

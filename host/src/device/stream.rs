@@ -210,7 +210,7 @@ impl Stream {
             Kind::Cpu { .. } => {
                 let (from, from_pitch) = match from {
                     Rows::Host { bytes, pitch } => (bytes.as_ptr(), pitch),
-                    Rows::Device { memory, pitch } => (memory.pointer().cast_const(), pitch),
+                    Rows::Device { memory, pitch } => (memory.pointer::<u8>().cast_const(), pitch),
                 };
                 let (to, to_pitch) = match to {
                     RowsMut::Host { bytes, pitch } => (bytes.as_mut_ptr(), pitch),

@@ -1,0 +1,16 @@
+//! Compiles the kernels to PTX for every supported GPU.
+
+use std::env;
+use std::error::Error;
+use std::path::Path;
+
+use cuda_builder::CudaBuilder;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let out = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: run by cargo only")?;
+    let build = CudaBuilder::new("../kernels-gpu")
+        .copy_to(Path::new(&out).join("kernels.ptx"))
+        .build()?;
+    build.write_json()?;
+    Ok(())
+}
