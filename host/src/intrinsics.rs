@@ -4,16 +4,17 @@
 //! YAML is in `opencv_yaml`. OpenCV does not store which lens model the coefficients belong to, so
 //! the caller says whether they are fisheye ones.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use glam::{DVec2, UVec2};
 
+pub use crate::intrinsics_error::IntrinsicsError;
 pub use crate::opencv_yaml::YamlError;
 use crate::opencv_yaml::{Node, parse};
 use crate::text_file::read_text;
 
 /// Names under which calibration tools store K; a stereo file appends the camera's number.
-const MATRIX_NAMES: [&str; 6] = [
+pub(crate) const MATRIX_NAMES: [&str; 6] = [
     "camera_matrix",
     "cameraMatrix",
     "CameraMatrix",
@@ -35,69 +36,6 @@ const DISTORTION_NAMES: [&str; 7] = [
 const SIZE_NAMES: [[&str; 2]; 2] = [["image_width", "image_height"], ["width", "height"]];
 /// Names of a list of width and height.
 const SIZE_LIST_NAMES: [&str; 3] = ["resolution", "image_size", "imageSize"];
-
-/// Why a calibration file does not give a camera.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum IntrinsicsError {
-    /// The file is not readable as YAML.
-    #[error(transparent)]
-    Yaml(#[from] YamlError),
-    /// There is no camera matrix.
-    #[error("{}: no camera matrix of camera {camera}; looked for {} with and without the number", file.display(), MATRIX_NAMES.join(", "))]
-    NoMatrix {
-        /// The file.
-        file: PathBuf,
-        /// Number of the camera in the file, from 1.
-        camera: u32,
-    },
-    /// A matrix does not have the shape that its meaning asks for.
-    #[error("{}: {name} has {found}; must be {expected}", file.display())]
-    Shape {
-        /// The file.
-        file: PathBuf,
-        /// Name of the matrix.
-        name: String,
-        /// What it has.
-        found: String,
-        /// What it must have.
-        expected: &'static str,
-    },
-    /// An element is no finite number.
-    #[error("{}: {name}: {text:?} is not a finite number", file.display())]
-    NotANumber {
-        /// The file.
-        file: PathBuf,
-        /// Name of the matrix or value.
-        name: String,
-        /// The element, cut short.
-        text: String,
-    },
-    /// The camera matrix has a skew or is not `fx 0 cx; 0 fy cy; 0 0 1`.
-    #[error("{}: {name} must be [fx 0 cx; 0 fy cy; 0 0 1] but element {row},{column} is {value}", file.display())]
-    NotACamera {
-        /// The file.
-        file: PathBuf,
-        /// Name of the matrix.
-        name: String,
-        /// Row, from 1.
-        row: usize,
-        /// Column, from 1.
-        column: usize,
-        /// The element.
-        value: f64,
-    },
-    /// The picture size is not two whole numbers of at least 1.
-    #[error("{}: the picture size is {width} by {height}; must be whole numbers of at least 1", file.display())]
-    Size {
-        /// The file.
-        file: PathBuf,
-        /// Width as read.
-        width: f64,
-        /// Height as read.
-        height: f64,
-    },
-}
 
 /// K, D and the picture size of one camera.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,9 @@
 // Files and geometry, no GPU.
 pub mod geometry;
 pub mod homography;
+mod homography_error;
 pub mod intrinsics;
+mod intrinsics_error;
 pub mod lens_limit;
 mod opencv_yaml;
 pub mod picture;
@@ -23,4 +25,5 @@ pub mod warp_error;
 mod warp_file;
 mod warp_preview;
 mod warp_raw;
+mod warp_read;
 pub mod warp_stats;

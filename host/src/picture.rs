@@ -247,7 +247,12 @@ impl From<ImageError> for Refusal {
     fn from(error: ImageError) -> Self {
         match error {
             ImageError::IoError(error) => Self::System(error),
-            other => Self::Encoder(other.to_string()),
+            other => Self::Encoder(one_line(&other)),
         }
     }
+}
+
+/// What the image library says, in one line.
+pub(crate) fn one_line(error: &ImageError) -> String {
+    error.to_string().replace('\n', " ")
 }

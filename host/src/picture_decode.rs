@@ -17,7 +17,7 @@ use image::metadata::Orientation;
 use image::{ColorType, ImageDecoder, ImageError, ImageFormat, Limits};
 use shared_types::Rgba8;
 
-use crate::picture::{MAX_SIDE, Picture, PictureError};
+use crate::picture::{MAX_SIDE, Picture, PictureError, one_line};
 use crate::text_file::open_regular;
 
 /// Bytes that decoding one picture may take.
@@ -237,7 +237,7 @@ fn corrupt(path: &Path, error: ImageError) -> PictureError {
         ImageError::IoError(source) => PictureError::Unreadable { file, source },
         other => PictureError::Corrupt {
             file,
-            reason: other.to_string(),
+            reason: one_line(&other),
         },
     }
 }
