@@ -15,6 +15,7 @@ pub mod lens_limit;
 mod opencv_yaml;
 pub mod picture;
 mod picture_decode;
+mod picture_jpeg;
 mod replace_file;
 pub mod rig;
 pub mod rig_error;

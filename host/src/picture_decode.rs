@@ -3,25 +3,22 @@
 //! A file can claim any size in a few bytes. So the claim is checked first: sides of at most
 //! [`MAX_SIDE`], and decoder buffer, result and (for a JPEG, which its decoder reads whole) the file
 //! together within [`MEMORY`]. That admits 8K pictures, 7680×4320.
-//!
-//! The JPEG decoder paints what is missing gray and reports success, as viewers like it. A camera
-//! frame that is half gray must not reach a panorama, so the markers are walked to the end first.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use image::codecs::jpeg::JpegDecoder;
 use image::codecs::png::PngDecoder;
 use image::metadata::Orientation;
 use image::{ColorType, ImageDecoder, ImageError, ImageFormat, Limits};
 use shared_types::Rgba8;
 
 use crate::picture::{MAX_SIDE, Picture, PictureError, one_line};
+use crate::picture_jpeg::decode_jpeg;
 use crate::text_file::open_regular;
 
 /// Bytes that decoding one picture may take.
-const MEMORY: u64 = 248 << 20;
+pub(crate) const MEMORY: u64 = 248 << 20;
 
 /// Reads the picture at `path`; see [`Picture::open`].
 pub(crate) fn decode(path: &Path) -> Result<Picture, PictureError> {
@@ -45,46 +42,55 @@ pub(crate) fn decode(path: &Path) -> Result<Picture, PictureError> {
     }
 }
 
+/// A picture as a decoder gives it.
+pub(crate) struct Decoded {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    /// Kind of pixel in `samples`.
+    pub(crate) colour: ColorType,
+    /// Rows from the top without padding, 16-bit samples in the machine's byte order.
+    pub(crate) samples: Vec<u8>,
+    pub(crate) orientation: Orientation,
+}
+
 fn decode_png(path: &Path, reader: BufReader<File>) -> Result<Picture, PictureError> {
+    let corrupt = |error| corrupt(path, error);
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(MEMORY);
-    let decoder = PngDecoder::with_limits(reader, limits).map_err(|e| corrupt(path, e))?;
-    finish(path, decoder, 0)
-}
-
-fn decode_jpeg(
-    path: &Path,
-    mut reader: BufReader<File>,
-    bytes: u64,
-) -> Result<Picture, PictureError> {
-    if bytes > MEMORY / 4 {
-        return Err(corrupt_because(
-            path,
-            format!("{bytes} bytes are too long for a JPEG file"),
-        ));
-    }
-    let mut content = Vec::with_capacity(bytes as usize);
-    reader
-        .by_ref()
-        .take(bytes)
-        .read_to_end(&mut content)
-        .map_err(|source| PictureError::Unreadable {
-            file: path.to_owned(),
-            source,
-        })?;
-    if !jpeg_is_whole(&content) {
-        return Err(PictureError::Truncated {
-            file: path.to_owned(),
-        });
-    }
-    // The decoder keeps a copy of its own; given by value, ours is gone once it has it.
-    let decoder = JpegDecoder::new(Cursor::new(content)).map_err(|e| corrupt(path, e))?;
-    finish(path, decoder, bytes)
-}
-
-/// Checks the size that the header claims, decodes, converts to RGBA and turns upright.
-fn finish(path: &Path, mut decoder: impl ImageDecoder, held: u64) -> Result<Picture, PictureError> {
+    let mut decoder = PngDecoder::with_limits(reader, limits).map_err(corrupt)?;
     let (width, height) = decoder.dimensions();
+    let colour = decoder.color_type();
+    admit(path, width, height, colour, 0)?;
+    let orientation = decoder.orientation().map_err(corrupt)?;
+    if colour == ColorType::Rgba8 {
+        let mut pixels = vec![Rgba8::default(); width as usize * height as usize];
+        decoder
+            .read_image(bytemuck::cast_slice_mut(&mut pixels))
+            .map_err(corrupt)?;
+        return assemble(path, width, height, pixels, orientation);
+    }
+    let mut samples = vec![0; decoder.total_bytes() as usize];
+    decoder.read_image(&mut samples).map_err(corrupt)?;
+    convert(
+        path,
+        Decoded {
+            width,
+            height,
+            colour,
+            samples,
+            orientation,
+        },
+    )
+}
+
+/// Refuses a picture that is too large, before memory is taken for it. `held` bytes are taken already.
+pub(crate) fn admit(
+    path: &Path,
+    width: u32,
+    height: u32,
+    colour: ColorType,
+    held: u64,
+) -> Result<(), PictureError> {
     let file = || path.to_owned();
     if width > MAX_SIDE || height > MAX_SIDE {
         return Err(PictureError::TooLarge {
@@ -93,14 +99,14 @@ fn finish(path: &Path, mut decoder: impl ImageDecoder, held: u64) -> Result<Pict
             height,
         });
     }
-    let area = u64::from(width) * u64::from(height);
-    let colour = decoder.color_type();
+    // RGBA8 is decoded where it stays.
     let native = if colour == ColorType::Rgba8 {
         0
     } else {
-        decoder.total_bytes()
+        u64::from(colour.bytes_per_pixel())
     };
-    if held + native + area * 4 > MEMORY {
+    let bytes = u64::from(width) * u64::from(height) * (native + 4) + held;
+    if bytes > MEMORY {
         return Err(PictureError::TooMuchMemory {
             file: file(),
             width,
@@ -108,21 +114,31 @@ fn finish(path: &Path, mut decoder: impl ImageDecoder, held: u64) -> Result<Pict
             limit: MEMORY,
         });
     }
-    let orientation = decoder.orientation().map_err(|e| corrupt(path, e))?;
-    let pixels = if colour == ColorType::Rgba8 {
-        let mut pixels = vec![Rgba8::default(); area as usize];
-        decoder
-            .read_image(bytemuck::cast_slice_mut(&mut pixels))
-            .map_err(|e| corrupt(path, e))?;
-        pixels
-    } else {
-        let mut samples = vec![0; native as usize];
-        decoder
-            .read_image(&mut samples)
-            .map_err(|e| corrupt(path, e))?;
-        to_rgba(&samples, colour)
-            .ok_or_else(|| corrupt_because(path, format!("pixels of kind {colour:?}")))?
-    };
+    Ok(())
+}
+
+/// Makes samples of any kind an upright RGBA picture.
+pub(crate) fn convert(path: &Path, decoded: Decoded) -> Result<Picture, PictureError> {
+    let Decoded {
+        width,
+        height,
+        colour,
+        samples,
+        orientation,
+    } = decoded;
+    let pixels = to_rgba(&samples, colour)
+        .ok_or_else(|| corrupt_because(path, format!("pixels of kind {colour:?}")))?;
+    drop(samples);
+    assemble(path, width, height, pixels, orientation)
+}
+
+fn assemble(
+    path: &Path,
+    width: u32,
+    height: u32,
+    pixels: Vec<Rgba8>,
+    orientation: Orientation,
+) -> Result<Picture, PictureError> {
     let (width, height, pixels) = upright(width, height, pixels, orientation);
     Picture::from_pixels(width, height, pixels)
         .ok_or_else(|| corrupt_because(path, "fewer pixels than its size states".to_owned()))
@@ -193,35 +209,7 @@ fn upright(
     (new_width, new_height, result)
 }
 
-/// Whether the markers of a JPEG run on to its end marker (ITU-T T.81, annex B).
-fn jpeg_is_whole(content: &[u8]) -> bool {
-    let mut at = 2; // after SOI
-    loop {
-        // Anything between segments up to the next marker is entropy-coded data or padding. In it
-        // 0xFF00 is a stuffed byte and 0xFFD0 to 0xFFD7 restart it.
-        let Some(skip) = content
-            .get(at..)
-            .and_then(|rest| rest.iter().position(|&b| b == 0xFF))
-        else {
-            return false;
-        };
-        at += skip + 1;
-        match content.get(at) {
-            None => return false,
-            Some(0xD9) => return true,
-            Some(0xFF) => {}
-            Some(0x00 | 0x01 | 0xD0..=0xD8) => at += 1,
-            Some(_) => {
-                let Some(&[high, low]) = content.get(at + 1..at + 3) else {
-                    return false;
-                };
-                at += 1 + usize::from(u16::from_be_bytes([high, low])).max(2);
-            }
-        }
-    }
-}
-
-fn corrupt_because(path: &Path, reason: String) -> PictureError {
+pub(crate) fn corrupt_because(path: &Path, reason: String) -> PictureError {
     PictureError::Corrupt {
         file: path.to_owned(),
         reason,
