@@ -1,5 +1,24 @@
 //! panoweave stitches the pictures of two cameras into one panorama with GPU kernels written in Rust.
+//!
+//! This crate is the host side: the library, and the program of the same name. A stitch takes
+//! pictures ([`picture`]) and a warp ([`warp`]), which says for every panorama pixel where each camera
+//! sees it. Warps are files, or come from a description of the cameras ([`rig`], [`homography`]).
+//! Kernels run on a [`device`], a GPU or the CPU.
+//!
+//! Each file format has its own error type whose messages name the file, the reason and the remedy;
+//! nothing here panics on bad input.
 
+// Files and geometry: no GPU.
+pub mod geometry;
+pub mod homography;
+pub mod intrinsics;
+pub mod picture;
+mod replace_file;
+pub mod rig;
+pub mod text_file;
+pub mod warp;
+
+// Kernels and where they run.
 pub mod device;
 pub mod kernels;
 pub mod stitch;

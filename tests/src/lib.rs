@@ -1,1 +1,25 @@
-//! panoweave-tests
+//! Helpers that several test files share.
+
+use std::path::{Path, PathBuf};
+
+/// The path of a test datum with outside truth, or `None`, with a line on stderr, where it is missing.
+///
+/// Such data stay out of the repository. They are looked for in the directory that the environment
+/// variable `PANOWEAVE_DATA` names, or else in `../shared/data` beside the repository.
+#[must_use]
+pub fn data(relative: impl AsRef<Path>) -> Option<PathBuf> {
+    let relative = relative.as_ref();
+    let root = match std::env::var_os("PANOWEAVE_DATA") {
+        Some(root) => PathBuf::from(root),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"),
+    };
+    let path = root.join(relative);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!(
+        "skipped: {} is missing; set PANOWEAVE_DATA to the test data",
+        path.display()
+    );
+    None
+}

@@ -1,0 +1,358 @@
+//! A rig: how the cameras stand, what their lenses do, and which panorama is wanted.
+//!
+//! # Conventions
+//! A camera's frame is OpenCV's: x right, y down, z forward. Angles are degrees.
+//! - `yaw` > 0 turns the camera to the right, about y.
+//! - `pitch` > 0 turns it up, about its x.
+//! - `roll` > 0 turns it clockwise as the camera itself sees it, about its z.
+//!
+//! `R = Ry(yaw) · Rx(pitch) · Rz(roll)` takes a vector from the camera's frame to the world's.
+//! The panorama has a frame like a camera's, turned by its own `yaw` and `pitch`: they say where in
+//! the world its middle looks. Cameras stand in one point; parallax is not modelled.
+//!
+//! # File
+//! ```toml
+//! [panorama]
+//! projection = "cylindrical"    # planar, cylindrical or equirectangular
+//! width = 5700                  # pixels
+//! height = 1900
+//! fov = 150.0                   # horizontal; vertical follows from square pixels in the middle
+//! # fov_vertical = 50.0         # unless given
+//! # yaw = 0.0
+//! # pitch = 0.0
+//!
+//! [[camera]]                    # left, then right
+//! name = "left"
+//! size = [3840, 2160]
+//! lens = "pinhole"              # or "fisheye"
+//! matrix = { fx = 2100.0, fy = 2100.0, cx = 1919.5, cy = 1079.5 }
+//! distortion = [-0.05, 0.01, 0.0, 0.0, 0.0]    # OpenCV's order; missing ones are 0
+//! yaw = -35.0
+//!
+//! [[camera]]
+//! name = "right"
+//! lens = "pinhole"
+//! opencv = "calibration.yaml"   # K, D and perhaps the size; relative to this file
+//! # opencv_camera = 2           # of a stereo file that holds M1, D1, M2, D2
+//! yaw = 35.0
+//! ```
+//! Unknown keys are errors. [`Rig::to_toml`] writes the same without `opencv`: one file that stands
+//! alone.
+
+mod error;
+mod file;
+mod lens_limit;
+
+use std::path::{Path, PathBuf};
+
+use glam::{DMat3, DVec2, UVec2};
+use serde::{Deserialize, Serialize};
+use shared_types::warp::{Camera, Canvas, Lens, Projection};
+
+use crate::geometry::Geometry;
+pub use error::RigError;
+use lens_limit::radial_limit;
+
+/// How the panorama is laid out; see [`Projection`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProjectionName {
+    /// A flat picture plane.
+    Planar,
+    /// Columns are angles, verticals stay straight.
+    Cylindrical,
+    /// Columns are longitudes, rows are latitudes.
+    Equirectangular,
+}
+
+impl ProjectionName {
+    /// The name as files have it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Planar => "planar",
+            Self::Cylindrical => "cylindrical",
+            Self::Equirectangular => "equirectangular",
+        }
+    }
+
+    /// The number as kernels have it.
+    #[must_use]
+    pub const fn projection(self) -> Projection {
+        match self {
+            Self::Planar => Projection::PLANAR,
+            Self::Cylindrical => Projection::CYLINDRICAL,
+            Self::Equirectangular => Projection::EQUIRECTANGULAR,
+        }
+    }
+
+    /// Whether rows are tangents, not angles.
+    pub(crate) const fn straight_rows(self) -> bool {
+        !matches!(self, Self::Equirectangular)
+    }
+
+    /// Whether columns are tangents, not angles.
+    pub(crate) const fn straight_columns(self) -> bool {
+        matches!(self, Self::Planar)
+    }
+}
+
+/// The lens model; see [`Lens`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LensName {
+    /// Perspective with Brown–Conrady distortion `k1 k2 p1 p2 k3`.
+    Pinhole,
+    /// Equidistant with `k1 k2 k3 k4`.
+    Fisheye,
+}
+
+impl LensName {
+    /// The number as kernels have it.
+    #[must_use]
+    pub const fn lens(self) -> Lens {
+        match self {
+            Self::Pinhole => Lens::PINHOLE,
+            Self::Fisheye => Lens::FISHEYE,
+        }
+    }
+
+    /// How many coefficients the model has.
+    #[must_use]
+    pub const fn coefficients(self) -> usize {
+        match self {
+            Self::Pinhole => 5,
+            Self::Fisheye => 4,
+        }
+    }
+}
+
+/// The panorama that is wanted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Panorama {
+    /// How it is laid out.
+    pub projection: ProjectionName,
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    /// Horizontal field of view over the full width, in degrees.
+    pub fov: f64,
+    /// Vertical field of view over the full height, in degrees; `None` for square pixels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fov_vertical: Option<f64>,
+    /// Where the middle looks, in degrees to the right.
+    pub yaw: f64,
+    /// Where the middle looks, in degrees up.
+    pub pitch: f64,
+}
+
+/// OpenCV's camera matrix K without skew, in pixels, pixel centres at integers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Matrix {
+    /// Horizontal focal length.
+    pub fx: f64,
+    /// Vertical focal length.
+    pub fy: f64,
+    /// Column of the principal point.
+    pub cx: f64,
+    /// Row of the principal point.
+    pub cy: f64,
+}
+
+/// One camera of a rig.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RigCamera {
+    /// Its name in messages.
+    pub name: String,
+    /// Picture width and height in pixels.
+    pub size: [u32; 2],
+    /// Lens model.
+    pub lens: LensName,
+    /// Camera matrix.
+    pub matrix: Matrix,
+    /// Distortion in OpenCV's order; missing coefficients are 0.
+    pub distortion: Vec<f64>,
+    /// Degrees to the right.
+    pub yaw: f64,
+    /// Degrees up.
+    pub pitch: f64,
+    /// Degrees clockwise as the camera sees it.
+    pub roll: f64,
+}
+
+/// A panorama and the cameras that fill it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rig {
+    /// Where it came from; named in errors.
+    #[serde(skip)]
+    pub file: PathBuf,
+    /// The panorama.
+    pub panorama: Panorama,
+    /// The cameras: left, right.
+    #[serde(rename = "camera")]
+    pub cameras: Vec<RigCamera>,
+}
+
+impl Rig {
+    /// Reads a rig file and the calibration files it names.
+    ///
+    /// # Errors
+    /// [`RigError`], each naming the file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, RigError> {
+        let file = path.as_ref();
+        Self::parse(&crate::text_file::read_text(file)?, file)
+    }
+
+    /// Reads a rig from text. `file` is named in errors, and calibration files are looked for in its
+    /// directory.
+    ///
+    /// # Errors
+    /// [`RigError`], each naming the file.
+    pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, RigError> {
+        let rig = crate::rig::file::parse(text, file.as_ref())?;
+        rig.check()?;
+        Ok(rig)
+    }
+
+    /// The rig as TOML that [`parse`](Self::parse) reads back unchanged and that needs no other file.
+    ///
+    /// # Errors
+    /// [`RigError::Unwritable`] if a name or number has no TOML form.
+    pub fn to_toml(&self) -> Result<String, RigError> {
+        toml::to_string(self).map_err(|error| RigError::Unwritable {
+            file: self.file.clone(),
+            reason: error.to_string(),
+        })
+    }
+
+    /// The numbers that the warp kernel takes.
+    ///
+    /// # Errors
+    /// Those of [`RigError`] about numbers, for a rig that was built or changed in code.
+    pub fn geometry(&self) -> Result<Geometry, RigError> {
+        self.check()?;
+        let panorama = &self.panorama;
+        let to_world = rotation(panorama.yaw, panorama.pitch, 0.0);
+        Ok(Geometry {
+            canvas: panorama.canvas(),
+            cameras: self
+                .cameras
+                .iter()
+                .map(|camera| camera.camera(to_world))
+                .collect(),
+        })
+    }
+}
+
+impl Panorama {
+    /// Pixels per radian or per unit of tangent: the full width spans `fov`.
+    pub(crate) fn scale(&self) -> DVec2 {
+        let along = |pixels: u32, fov: f64, straight: bool| {
+            let half = fov.to_radians() / 2.0;
+            f64::from(pixels) / 2.0 / if straight { half.tan() } else { half }
+        };
+        let x = along(self.width, self.fov, self.projection.straight_columns());
+        let y = self.fov_vertical.map_or(x, |fov| {
+            along(self.height, fov, self.projection.straight_rows())
+        });
+        DVec2::new(x, y)
+    }
+
+    fn canvas(&self) -> Canvas {
+        let size = UVec2::new(self.width, self.height);
+        Canvas {
+            centre: (size.as_dvec2() - 1.0) / 2.0,
+            scale: self.scale(),
+            size,
+            projection: self.projection.projection(),
+            reserved: 0,
+        }
+    }
+}
+
+impl RigCamera {
+    fn camera(&self, panorama_to_world: DMat3) -> Camera {
+        let mut distortion = [0.0; 5];
+        for (slot, k) in distortion.iter_mut().zip(&self.distortion) {
+            *slot = *k;
+        }
+        let Matrix { fx, fy, cx, cy } = self.matrix;
+        let to_world = rotation(self.yaw, self.pitch, self.roll);
+        Camera {
+            // The inverse of a rotation is its transpose.
+            from_ray: to_world.transpose() * panorama_to_world,
+            focal: DVec2::new(fx, fy),
+            centre: DVec2::new(cx, cy),
+            distortion,
+            limit: radial_limit(self.lens.lens(), &distortion),
+            size: UVec2::from(self.size),
+            lens: self.lens.lens(),
+            reserved: 0,
+        }
+    }
+}
+
+/// `Ry(yaw) · Rx(pitch) · Rz(roll)` of angles in degrees.
+///
+/// With y down and z forward the textbook matrices turn the way the conventions ask: Ry takes
+/// forward to the right, Rx takes forward up, Rz takes right to down.
+fn rotation(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
+    DMat3::from_rotation_y(yaw.to_radians())
+        * DMat3::from_rotation_x(pitch.to_radians())
+        * DMat3::from_rotation_z(roll.to_radians())
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::DVec3;
+
+    use super::*;
+
+    fn close(a: DVec3, b: DVec3) {
+        assert!((a - b).length() < 1e-12, "{a} is not {b}");
+    }
+
+    #[test]
+    fn axes_turn_as_documented() {
+        let (right, down, forward) = (DVec3::X, DVec3::Y, DVec3::Z);
+        close(rotation(90.0, 0.0, 0.0) * forward, right);
+        close(rotation(0.0, 90.0, 0.0) * forward, -down);
+        close(rotation(0.0, 0.0, 90.0) * right, down);
+        // Turned right, then tilted up: still looks right of the world's forward, and up.
+        let seen = rotation(30.0, 20.0, 0.0) * forward;
+        let (yaw, pitch) = (30.0f64.to_radians(), 20.0f64.to_radians());
+        close(
+            seen,
+            DVec3::new(
+                yaw.sin() * pitch.cos(),
+                -pitch.sin(),
+                yaw.cos() * pitch.cos(),
+            ),
+        );
+        // Roll is innermost: it does not move where the camera looks.
+        close(rotation(30.0, 20.0, 45.0) * forward, seen);
+    }
+
+    #[test]
+    fn a_full_width_spans_the_field_of_view() {
+        let panorama = |projection, fov_vertical| Panorama {
+            projection,
+            width: 200,
+            height: 100,
+            fov: 90.0,
+            fov_vertical,
+            yaw: 0.0,
+            pitch: 0.0,
+        };
+        let planar = panorama(ProjectionName::Planar, None).canvas();
+        assert!((planar.scale - DVec2::splat(100.0)).length() < 1e-12);
+        assert_eq!(planar.centre, DVec2::new(99.5, 49.5));
+        let quarter = std::f64::consts::FRAC_PI_2;
+        let cylinder = panorama(ProjectionName::Cylindrical, Some(90.0)).scale();
+        assert!((cylinder - DVec2::new(200.0 / quarter, 50.0)).length() < 1e-12);
+        let sphere = panorama(ProjectionName::Equirectangular, Some(90.0)).scale();
+        assert!((sphere - DVec2::new(200.0 / quarter, 100.0 / quarter)).length() < 1e-12);
+    }
+}

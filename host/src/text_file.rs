@@ -1,0 +1,84 @@
+//! Opening regular files, and reading small text files whole.
+//!
+//! Rigs, calibrations and homographies are a few kilobytes. The size is checked before anything is
+//! read, so that a wrong path (a video, a device, a pipe) costs nothing. Directories, pipes and
+//! devices are refused: reading them could block for ever.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The largest text file that is read, in bytes.
+pub const TEXT_LIMIT: u64 = 1 << 20;
+
+/// Why a text file could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TextError {
+    /// The file is not there, may not be read, or is no regular file.
+    #[error("{}: cannot be read: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The file is larger than any such file can sensibly be.
+    #[error("{}: {bytes} bytes long, at most {TEXT_LIMIT} are read; is it the right file?", file.display())]
+    TooLong {
+        /// The file.
+        file: PathBuf,
+        /// Its length in bytes.
+        bytes: u64,
+    },
+    /// The file is not UTF-8.
+    #[error("{}: not UTF-8 text: byte {offset} is invalid", file.display())]
+    NotText {
+        /// The file.
+        file: PathBuf,
+        /// Offset of the first invalid byte.
+        offset: usize,
+    },
+}
+
+/// Opens a regular file and returns it with its length in bytes.
+pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
+    // Asked before opening: opening a pipe blocks until somebody writes to it.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        ));
+    }
+    let file = File::open(path)?;
+    let bytes = file.metadata()?.len();
+    Ok((file, bytes))
+}
+
+/// Reads a UTF-8 file of at most [`TEXT_LIMIT`] bytes.
+pub(crate) fn read_text(path: &Path) -> Result<String, TextError> {
+    let unreadable = |source| TextError::Unreadable {
+        file: path.to_owned(),
+        source,
+    };
+    let (file, bytes) = open_regular(path).map_err(unreadable)?;
+    let too_long = |bytes| TextError::TooLong {
+        file: path.to_owned(),
+        bytes,
+    };
+    if bytes > TEXT_LIMIT {
+        return Err(too_long(bytes));
+    }
+    let mut content = Vec::new();
+    // The file may have grown since its length was asked.
+    file.take(TEXT_LIMIT + 1)
+        .read_to_end(&mut content)
+        .map_err(unreadable)?;
+    if content.len() as u64 > TEXT_LIMIT {
+        return Err(too_long(content.len() as u64));
+    }
+    String::from_utf8(content).map_err(|error| TextError::NotText {
+        file: path.to_owned(),
+        offset: error.utf8_error().valid_up_to(),
+    })
+}

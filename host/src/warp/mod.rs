@@ -1,0 +1,231 @@
+//! A warp: for every panorama pixel, where each camera sees it and how much that camera counts.
+//!
+//! Six f32 planes of the panorama's size, row by row from the top without padding. The coordinates
+//! are source pixels with centres at integers and may lie outside of the source: that camera does not
+//! see the pixel. Weights are 0 to 1. Every [`Warp`] was checked: right lengths, finite coordinates,
+//! weights in range; kernels rely on that.
+//!
+//! Files: `warp_file` (the panoweave warp, one safetensors file) and `warp_raw` (six raw files, as
+//! existing rigs have them). Errors: [`WarpError`].
+
+mod error;
+mod file;
+mod preview;
+mod raw;
+mod read;
+mod stats;
+
+use glam::UVec2;
+
+use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
+use crate::picture::MAX_SIDE;
+use crate::rig::ProjectionName;
+pub use error::{PlaneError, WarpError};
+pub use stats::{Bounds, CameraStats, WarpStats};
+
+/// A weight must exceed this for its camera to count at a pixel.
+pub const LEAST_WEIGHT: f32 = 0.001;
+
+/// One of the six planes, in the order of [`Warp::planes`] and of all files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plane {
+    /// Column in the left source.
+    LeftX,
+    /// Row in the left source.
+    LeftY,
+    /// Column in the right source.
+    RightX,
+    /// Row in the right source.
+    RightY,
+    /// How much the left camera counts.
+    WeightLeft,
+    /// How much the right camera counts.
+    WeightRight,
+}
+
+impl Plane {
+    /// All planes in order.
+    pub const ALL: [Self; 6] = [
+        Self::LeftX,
+        Self::LeftY,
+        Self::RightX,
+        Self::RightY,
+        Self::WeightLeft,
+        Self::WeightRight,
+    ];
+
+    /// The plane's name in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LeftX => "lut_left_x",
+            Self::LeftY => "lut_left_y",
+            Self::RightX => "lut_right_x",
+            Self::RightY => "lut_right_y",
+            Self::WeightLeft => "weight_left",
+            Self::WeightRight => "weight_right",
+        }
+    }
+
+    /// Whether the plane holds weights, not coordinates.
+    #[must_use]
+    pub const fn is_weight(self) -> bool {
+        matches!(self, Self::WeightLeft | Self::WeightRight)
+    }
+
+    /// Checks `values`, which start at element `at` of a plane of `width` pixels a row.
+    pub(crate) fn check(self, values: &[f32], at: usize, width: u32) -> Result<(), PlaneError> {
+        let weight = self.is_weight();
+        // A NaN is in no range.
+        let fine = |v: &f32| {
+            if weight {
+                (0.0..=1.0).contains(v)
+            } else {
+                v.is_finite()
+            }
+        };
+        // Without an early end the loop vectorizes.
+        if values.iter().fold(true, |all, v| all & fine(v)) {
+            return Ok(());
+        }
+        let Some(bad) = values.iter().position(|v| !fine(v)) else {
+            return Ok(());
+        };
+        let (index, value) = (at + bad, values[bad]);
+        let (x, y) = (index % width as usize, index / width as usize);
+        Err(if value.is_finite() {
+            PlaneError::Weight {
+                plane: self,
+                x,
+                y,
+                value,
+            }
+        } else {
+            PlaneError::NotFinite {
+                plane: self,
+                x,
+                y,
+                value,
+            }
+        })
+    }
+}
+
+/// A checked warp of two cameras.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Warp {
+    size: UVec2,
+    sources: [UVec2; 2],
+    planes: [Vec<f32>; 6],
+    projection: Option<ProjectionName>,
+    rig: Option<String>,
+}
+
+impl Warp {
+    /// A warp of `size` pixels from sources of `sources` pixels (left, right) and six planes of
+    /// `size.x · size.y` numbers, in the order of [`Plane`].
+    ///
+    /// # Errors
+    /// [`PlaneError`].
+    pub fn new(
+        size: UVec2,
+        sources: [UVec2; 2],
+        planes: [Vec<f32>; 6],
+    ) -> Result<Self, PlaneError> {
+        check_sizes(size, sources)?;
+        let expected = size.x as usize * size.y as usize;
+        for (plane, values) in Plane::ALL.into_iter().zip(&planes) {
+            if values.len() != expected {
+                return Err(PlaneError::Length {
+                    plane,
+                    found: values.len(),
+                    expected,
+                });
+            }
+            plane.check(values, 0, size.x)?;
+        }
+        Ok(Self {
+            size,
+            sources,
+            planes,
+            projection: None,
+            rig: None,
+        })
+    }
+
+    /// The same warp with a note of what it was made from: the panorama's projection and the text of
+    /// the rig or homography. An empty text is none.
+    #[must_use]
+    pub fn made_from(self, projection: Option<ProjectionName>, rig: Option<String>) -> Self {
+        Self {
+            projection,
+            rig: rig.filter(|text| !text.is_empty()),
+            ..self
+        }
+    }
+
+    /// Size of the panorama in pixels.
+    #[must_use]
+    pub fn size(&self) -> UVec2 {
+        self.size
+    }
+
+    /// Sizes of the sources in pixels: left, right.
+    #[must_use]
+    pub fn sources(&self) -> [UVec2; 2] {
+        self.sources
+    }
+
+    /// The six planes in the order of [`Plane`].
+    #[must_use]
+    pub fn planes(&self) -> &[Vec<f32>; 6] {
+        &self.planes
+    }
+
+    /// One plane, row by row from the top.
+    #[must_use]
+    pub fn plane(&self, plane: Plane) -> &[f32] {
+        &self.planes[plane as usize]
+    }
+
+    /// The panorama's projection, where known.
+    #[must_use]
+    pub fn projection(&self) -> Option<ProjectionName> {
+        self.projection
+    }
+
+    /// The rig (TOML) or homography (text) that the warp was made from, where known.
+    #[must_use]
+    pub fn rig(&self) -> Option<&str> {
+        self.rig.as_deref()
+    }
+
+    /// The weight of camera `camera` (0 left, 1 right) at element `at` of the planes, or `None` where
+    /// it does not count: weight at most [`LEAST_WEIGHT`], or outside of the source.
+    pub(crate) fn counts(&self, camera: usize, at: usize) -> Option<f32> {
+        let weight = self.planes[4 + camera][at];
+        let [u, v] = self.source(camera, at);
+        let size = self.sources[camera].as_vec2();
+        let inside = u >= 0.0 && u < size.x && v >= 0.0 && v < size.y;
+        (weight > LEAST_WEIGHT && inside).then_some(weight)
+    }
+
+    /// The coordinates in the source of camera `camera` at element `at` of the planes.
+    pub(crate) fn source(&self, camera: usize, at: usize) -> [f32; 2] {
+        [self.planes[2 * camera][at], self.planes[2 * camera + 1][at]]
+    }
+}
+
+/// Checks the sizes of a warp and its sources.
+pub(crate) fn check_sizes(size: UVec2, sources: [UVec2; 2]) -> Result<(), PlaneError> {
+    let area = u64::from(size.x) * u64::from(size.y);
+    if area == 0 || size.max_element() > MAX_CANVAS_SIDE || area > MAX_CANVAS_AREA {
+        return Err(PlaneError::Size { size });
+    }
+    for source in sources {
+        if source.min_element() == 0 || source.max_element() > MAX_SIDE {
+            return Err(PlaneError::SourceSize { size: source });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! A warp as six raw files in one directory, `lut_left_x.bin` to `weight_right.bin`: little-endian
+//! f32, row by row, nothing else. They do not say their size, so the caller must.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use glam::UVec2;
+
+use crate::replace_file::replace;
+use crate::text_file::open_regular;
+use crate::warp::{Plane, PlaneError, Warp, WarpError, check_sizes};
+
+/// Bytes that are read or written at a time; a multiple of 4.
+pub(crate) const CHUNK: usize = 1 << 20;
+
+impl Warp {
+    /// Reads six raw planes of `size` pixels, for sources of `sources` pixels (left, right).
+    ///
+    /// # Errors
+    /// [`RawMissing`](WarpError::RawMissing), [`RawLength`](WarpError::RawLength),
+    /// [`Unreadable`](WarpError::Unreadable) or [`Plane`](WarpError::Plane). All lengths are checked
+    /// before anything is read.
+    pub fn import_raw(
+        directory: impl AsRef<Path>,
+        size: UVec2,
+        sources: [UVec2; 2],
+    ) -> Result<Self, WarpError> {
+        let directory = directory.as_ref();
+        let in_directory = |error| WarpError::Plane {
+            file: directory.to_owned(),
+            error,
+        };
+        check_sizes(size, sources).map_err(in_directory)?;
+        let expected = u64::from(size.x) * u64::from(size.y) * 4;
+        for plane in Plane::ALL {
+            let file = path(directory, plane);
+            match open_regular(&file) {
+                Ok((_, found)) if found == expected => {}
+                Ok((_, found)) => {
+                    let hint = hint(found, size);
+                    return Err(WarpError::RawLength {
+                        file,
+                        found,
+                        expected,
+                        size,
+                        hint,
+                    });
+                }
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                    return Err(WarpError::RawMissing { file });
+                }
+                Err(source) => return Err(WarpError::Unreadable { file, source }),
+            }
+        }
+        let mut planes = [const { Vec::new() }; 6];
+        for (plane, values) in Plane::ALL.into_iter().zip(&mut planes) {
+            *values = read(&path(directory, plane), plane, size)?;
+        }
+        Self::new(size, sources, planes).map_err(in_directory)
+    }
+
+    /// Writes six raw planes into `directory`, which is made if missing. Each file is replaced at
+    /// once; the six together are not.
+    ///
+    /// # Errors
+    /// [`Unwritable`](WarpError::Unwritable).
+    pub fn export_raw(&self, directory: impl AsRef<Path>) -> Result<(), WarpError> {
+        let directory = directory.as_ref();
+        let unwritable = |file: &Path| {
+            let file = file.to_owned();
+            move |source| WarpError::Unwritable { file, source }
+        };
+        std::fs::create_dir_all(directory).map_err(unwritable(directory))?;
+        for plane in Plane::ALL {
+            let file = path(directory, plane);
+            replace(&file, |out| {
+                bytes_of(self.plane(plane), |bytes| out.write_all(bytes))
+            })
+            .map_err(unwritable(&file))?;
+        }
+        Ok(())
+    }
+}
+
+fn path(directory: &Path, plane: Plane) -> PathBuf {
+    directory.join(format!("{}.bin", plane.name()))
+}
+
+/// Reads one plane, checking as it goes.
+fn read(file: &Path, plane: Plane, size: UVec2) -> Result<Vec<f32>, WarpError> {
+    let unreadable = |source| WarpError::Unreadable {
+        file: file.to_owned(),
+        source,
+    };
+    let bad = |error: PlaneError| WarpError::Plane {
+        file: file.to_owned(),
+        error,
+    };
+    let (mut reader, _) = open_regular(file).map_err(unreadable)?;
+    let mut left = size.x as usize * size.y as usize * 4;
+    let mut values = Vec::with_capacity(left / 4);
+    let mut chunk = vec![0; CHUNK.min(left)];
+    while left > 0 {
+        let bytes = &mut chunk[..CHUNK.min(left)];
+        reader.read_exact(bytes).map_err(unreadable)?;
+        let start = values.len();
+        values.extend(floats_of(bytes));
+        plane.check(&values[start..], start, size.x).map_err(bad)?;
+        left -= bytes.len();
+    }
+    Ok(values)
+}
+
+/// Little-endian numbers from bytes.
+pub(crate) fn floats_of(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
+    let (numbers, _) = bytes.as_chunks();
+    numbers.iter().map(|b| f32::from_le_bytes(*b))
+}
+
+/// Little-endian bytes of numbers, handed to `sink` in chunks.
+pub(crate) fn bytes_of<E>(
+    values: &[f32],
+    mut sink: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut bytes = Vec::with_capacity(CHUNK.min(values.len() * 4));
+    for chunk in values.chunks(CHUNK / 4) {
+        bytes.clear();
+        bytes.extend(chunk.iter().flat_map(|v| v.to_le_bytes()));
+        sink(&bytes)?;
+    }
+    Ok(())
+}
+
+/// At which size a file of `bytes` bytes would fit, as an addition to a message.
+fn hint(bytes: u64, size: UVec2) -> String {
+    let numbers = bytes / 4;
+    let (width, height) = (u64::from(size.x), u64::from(size.y));
+    if bytes == 0 {
+        "; the file is empty".to_owned()
+    } else if !bytes.is_multiple_of(4) {
+        "; that is no whole number of f32: truncated?".to_owned()
+    } else if numbers.is_multiple_of(width) {
+        format!("; it would fit {width}×{}", numbers / width)
+    } else if numbers.is_multiple_of(height) {
+        format!("; it would fit {}×{height}", numbers / height)
+    } else {
+        format!("; it holds {numbers} numbers, which fit neither that width nor that height")
+    }
+}

@@ -1,0 +1,105 @@
+//! How much of the panorama each camera fills, and where they overlap.
+
+use serde::Serialize;
+
+use crate::warp::Warp;
+
+/// A box of pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Bounds {
+    /// First column.
+    pub x: u32,
+    /// First row.
+    pub y: u32,
+    /// Columns.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+}
+
+/// What one camera contributes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CameraStats {
+    /// Share of the panorama's pixels in which the camera counts, 0 to 1.
+    pub coverage: f64,
+    /// Smallest source column and row in use; `None` if the camera is not seen at all.
+    pub least: Option<[f32; 2]>,
+    /// Largest source column and row in use; `None` if the camera is not seen at all.
+    pub most: Option<[f32; 2]>,
+}
+
+/// What a warp makes of its cameras. A camera counts at a pixel if its weight is above 0.001 and the
+/// pixel lies in its picture.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WarpStats {
+    /// Panorama width and height in pixels.
+    pub size: [u32; 2],
+    /// Source widths and heights in pixels: left, right.
+    pub sources: [[u32; 2]; 2],
+    /// Left, right.
+    pub cameras: [CameraStats; 2],
+    /// Share of the pixels that any camera fills; the rest stays black.
+    pub coverage: f64,
+    /// Share of the pixels in which both cameras count.
+    pub overlap: f64,
+    /// The smallest box around those; `None` if there is no overlap.
+    pub overlap_box: Option<Bounds>,
+}
+
+impl Warp {
+    /// Measures the warp.
+    #[must_use]
+    pub fn stats(&self) -> WarpStats {
+        let size = self.size();
+        let mut counts = [0u64; 2];
+        let mut ranges = [([f32::INFINITY; 2], [f32::NEG_INFINITY; 2]); 2];
+        let (mut any, mut both) = (0u64, 0u64);
+        let mut corners: Option<[u32; 4]> = None;
+        for y in 0..size.y {
+            for x in 0..size.x {
+                let at = y as usize * size.x as usize + x as usize;
+                let seen = [0, 1].map(|camera| self.counts(camera, at).is_some());
+                for camera in 0..2 {
+                    if !seen[camera] {
+                        continue;
+                    }
+                    counts[camera] += 1;
+                    let (least, most) = &mut ranges[camera];
+                    for (axis, value) in self.source(camera, at).into_iter().enumerate() {
+                        least[axis] = least[axis].min(value);
+                        most[axis] = most[axis].max(value);
+                    }
+                }
+                any += u64::from(seen[0] || seen[1]);
+                if seen[0] && seen[1] {
+                    both += 1;
+                    let [left, top, right, bottom] = corners.unwrap_or([x, y, x, y]);
+                    corners = Some([left.min(x), top.min(y), right.max(x), bottom.max(y)]);
+                }
+            }
+        }
+        let share = |count: u64| count as f64 / (f64::from(size.x) * f64::from(size.y));
+        let cameras = [0, 1].map(|camera| {
+            let (least, most) = ranges[camera];
+            let seen = counts[camera] > 0;
+            CameraStats {
+                coverage: share(counts[camera]),
+                least: seen.then_some(least),
+                most: seen.then_some(most),
+            }
+        });
+        WarpStats {
+            size: size.into(),
+            sources: self.sources().map(Into::into),
+            cameras,
+            coverage: share(any),
+            overlap: share(both),
+            overlap_box: corners.map(|[left, top, right, bottom]| Bounds {
+                x: left,
+                y: top,
+                width: right - left + 1,
+                height: bottom - top + 1,
+            }),
+        }
+    }
+}
