@@ -8,9 +8,8 @@ use cuda_builder::CudaBuilder;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: run by cargo only")?;
-    let build = CudaBuilder::new("../kernels-gpu")
-        .copy_to(Path::new(&out).join("kernels.ptx"))
-        .build()?;
+    let build =
+        CudaBuilder::new("../kernels-gpu").copy_to(Path::new(&out).join("kernels.ptx")).build()?;
     build.write_json()?;
     Ok(())
 }

@@ -45,10 +45,7 @@ pub enum TextError {
 pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
     // Asked before opening: opening a pipe blocks until somebody writes to it.
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a regular file",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
@@ -57,23 +54,15 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
 
 /// Reads a UTF-8 file of at most [`TEXT_LIMIT`] bytes.
 pub(crate) fn read_text(path: &Path) -> Result<String, TextError> {
-    let unreadable = |source| TextError::Unreadable {
-        file: path.to_owned(),
-        source,
-    };
+    let unreadable = |source| TextError::Unreadable { file: path.to_owned(), source };
     let (file, bytes) = open_regular(path).map_err(unreadable)?;
-    let too_long = |bytes| TextError::TooLong {
-        file: path.to_owned(),
-        bytes,
-    };
+    let too_long = |bytes| TextError::TooLong { file: path.to_owned(), bytes };
     if bytes > TEXT_LIMIT {
         return Err(too_long(bytes));
     }
     let mut content = Vec::new();
     // The file may have grown since its length was asked.
-    file.take(TEXT_LIMIT + 1)
-        .read_to_end(&mut content)
-        .map_err(unreadable)?;
+    file.take(TEXT_LIMIT + 1).read_to_end(&mut content).map_err(unreadable)?;
     if content.len() as u64 > TEXT_LIMIT {
         return Err(too_long(content.len() as u64));
     }

@@ -9,6 +9,7 @@
 extern crate std;
 
 pub mod stitch;
+pub mod warp;
 
 #[cfg(target_arch = "nvptx64")]
 #[panic_handler]

@@ -145,12 +145,7 @@ fn bilinear(picture: &View<Rgba8>, u: f32, v: f32) -> Vec3 {
     let y1 = (y0 + 1).min(picture.height() - 1);
     // SAFETY: clamped to the picture.
     let [p00, p10, p01, p11] = unsafe {
-        [
-            picture.load(x0, y0),
-            picture.load(x1, y0),
-            picture.load(x0, y1),
-            picture.load(x1, y1),
-        ]
+        [picture.load(x0, y0), picture.load(x1, y0), picture.load(x0, y1), picture.load(x1, y1)]
     };
     let top = lerp(levels(p00), levels(p10), a);
     let bottom = lerp(levels(p01), levels(p11), a);
@@ -166,11 +161,7 @@ fn levels(pixel: Rgba8) -> Vec3 {
 #[inline(always)]
 fn lerp(a: Vec3, b: Vec3, t: f32) -> Vec3 {
     let d = b - a;
-    vec3(
-        d.x.mul_add(t, a.x),
-        d.y.mul_add(t, a.y),
-        d.z.mul_add(t, a.z),
-    )
+    vec3(d.x.mul_add(t, a.x), d.y.mul_add(t, a.y), d.z.mul_add(t, a.z))
 }
 
 /// A camera's colour on levels 0 to 255, with a result from 0 to 1.
@@ -186,11 +177,7 @@ fn apply<P: Power>(colour: &Colour, levels: Vec3) -> Vec3 {
 fn edge_boost(x: u32, width: u32) -> f32 {
     let half = 0.5 * width as f32;
     let d = (x as f32 - half).abs() / half;
-    if d > 0.8 {
-        (d - 0.8).mul_add(1.75, 1.0).min(1.35)
-    } else {
-        1.0
-    }
+    if d > 0.8 { (d - 0.8).mul_add(1.75, 1.0).min(1.35) } else { 1.0 }
 }
 
 /// Σ weight·colour and Σ weight, colour from 0 to 1.

@@ -25,10 +25,7 @@ pub struct Colour {
 
 impl Colour {
     /// Leaves pictures as they are.
-    pub const IDENTITY: Self = Self {
-        gain: Vec3::ONE,
-        gamma: 1.0,
-    };
+    pub const IDENTITY: Self = Self { gain: Vec3::ONE, gamma: 1.0 };
 }
 
 /// What a stitch does beside warping.
@@ -48,12 +45,8 @@ pub struct StitchParams {
 
 impl StitchParams {
     /// Warps and blends, nothing else.
-    pub const IDENTITY: Self = Self {
-        left: Colour::IDENTITY,
-        right: Colour::IDENTITY,
-        flip: 0,
-        edge_boost: 0,
-    };
+    pub const IDENTITY: Self =
+        Self { left: Colour::IDENTITY, right: Colour::IDENTITY, flip: 0, edge_boost: 0 };
 }
 
 impl Default for StitchParams {

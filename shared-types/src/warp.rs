@@ -91,3 +91,9 @@ pub struct Camera {
 
 /// Threads of a block in x and y for the warp kernels.
 pub const BLOCK: [u32; 2] = [32, 8];
+
+/// Threads of a block, for launch bounds.
+pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
+
+/// Both source coordinates where a camera cannot see: outside of any picture.
+pub const UNSEEN: f32 = -1.0;

@@ -17,9 +17,6 @@ pub fn data(relative: impl AsRef<Path>) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    eprintln!(
-        "skipped: {} is missing; set PANOWEAVE_DATA to the test data",
-        path.display()
-    );
+    eprintln!("skipped: {} is missing; set PANOWEAVE_DATA to the test data", path.display());
     None
 }

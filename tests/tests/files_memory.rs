@@ -16,29 +16,16 @@ use panoweave::warp::{Warp, WarpError};
 /// Peak resident memory of this process in bytes.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmHWM:"))
-        .unwrap();
-    line.split_whitespace()
-        .nth(1)
-        .unwrap()
-        .parse::<u64>()
-        .unwrap()
-        * 1024
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
 fn timed<T, E>(what: &str, read: impl FnOnce() -> Result<T, E>) -> E {
     let start = Instant::now();
-    let Err(error) = read() else {
-        panic!("{what} was accepted")
-    };
+    let Err(error) = read() else { panic!("{what} was accepted") };
     let took = start.elapsed();
     eprintln!("{what}: {took:?}, peak {} MiB", peak() >> 20);
-    assert!(
-        cfg!(debug_assertions) || took < Duration::from_secs(2),
-        "{what} took {took:?}"
-    );
+    assert!(cfg!(debug_assertions) || took < Duration::from_secs(2), "{what} took {took:?}");
     error
 }
 
@@ -52,9 +39,7 @@ fn cut_png(path: &Path) {
 /// A JPEG of 8 by 8 pixels whose header claims `width`×`height`, baseline or progressive.
 fn claiming_jpeg(path: &Path, width: u16, height: u16, progressive: bool) {
     let mut bytes = Vec::new();
-    JpegEncoder::new(&mut bytes)
-        .encode(&[90; 192], 8, 8, ExtendedColorType::Rgb8)
-        .unwrap();
+    JpegEncoder::new(&mut bytes).encode(&[90; 192], 8, 8, ExtendedColorType::Rgb8).unwrap();
     let at = bytes.windows(2).position(|w| w == [0xFF, 0xC0]).unwrap();
     bytes[at + 1] = if progressive { 0xC2 } else { 0xC0 };
     bytes[at + 5..at + 7].copy_from_slice(&height.to_be_bytes());
@@ -77,21 +62,14 @@ fn jpeg_with_a_bad_end(path: &Path) {
 fn damaged_warp(path: &Path) {
     let size = UVec2::new(5700, 1900);
     let one = [(); 6].map(|()| vec![0.0]);
-    Warp::new(UVec2::ONE, [UVec2::ONE; 2], one)
-        .unwrap()
-        .save(path)
-        .unwrap();
+    Warp::new(UVec2::ONE, [UVec2::ONE; 2], one).unwrap().save(path).unwrap();
     let bytes = fs::read(path).unwrap();
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let mut header: serde_json::Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
     let plane = u64::from(size.x) * u64::from(size.y) * 4;
-    for (i, (_, tensor)) in (0..).zip(
-        header
-            .as_object_mut()
-            .unwrap()
-            .iter_mut()
-            .filter(|(name, _)| *name != "__metadata__"),
-    ) {
+    for (i, (_, tensor)) in (0..)
+        .zip(header.as_object_mut().unwrap().iter_mut().filter(|(name, _)| *name != "__metadata__"))
+    {
         tensor["shape"] = serde_json::json!([size.y, size.x]);
         tensor["data_offsets"] = serde_json::json!([i * plane, (i + 1) * plane]);
     }
@@ -134,10 +112,7 @@ fn malformed_files_cost_little() {
     cut_png(&dir.path().join("a.png"));
     let error = timed("PNG", || Picture::open(dir.path().join("a.png")));
     assert!(
-        matches!(
-            error,
-            PictureError::Truncated { .. } | PictureError::Corrupt { .. }
-        ),
+        matches!(error, PictureError::Truncated { .. } | PictureError::Corrupt { .. }),
         "{error}"
     );
     assert!(peak() < 256 << 20, "peak {} MiB", peak() >> 20);

@@ -148,11 +148,7 @@ pub(crate) fn compile(
 
 /// The release profile, whole: the workspace's own must not shape the PTX.
 fn profile(line_info: bool) -> [String; 9] {
-    let debug = if line_info {
-        "\"line-directives-only\""
-    } else {
-        "false"
-    };
+    let debug = if line_info { "\"line-directives-only\"" } else { "false" };
     [
         "opt-level=3",
         // Everything is one module: calls between crates are inlined, unused code goes.

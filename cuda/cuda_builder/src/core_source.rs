@@ -29,18 +29,12 @@ pub(crate) fn find(
 
     // What somebody named goes first: it is the only way to overrule the rest.
     let variable = env::var_os(VARIABLE).map(PathBuf::from);
-    for (who, folder) in [
-        ("CudaBuilder::core_source", named),
-        (VARIABLE, variable.as_deref()),
-    ] {
+    for (who, folder) in [("CudaBuilder::core_source", named), (VARIABLE, variable.as_deref())] {
         if let Some(folder) = folder {
             if is_library(folder) {
                 return Ok(folder.to_owned());
             }
-            tried.push(format!(
-                "{who}: `{}` has no core/src/lib.rs",
-                folder.display()
-            ));
+            tried.push(format!("{who}: `{}` has no core/src/lib.rs", folder.display()));
         }
     }
 
@@ -50,9 +44,7 @@ pub(crate) fn find(
     }
     tried.push(format!("the toolchain: no `{}`", own.display()));
 
-    let cached = workplace
-        .join(format!("core-{}", installed.version))
-        .join("library");
+    let cached = workplace.join(format!("core-{}", installed.version)).join("library");
     if is_library(&cached) {
         return Ok(cached);
     }
@@ -69,10 +61,7 @@ pub(crate) fn find(
         Err(reason) => tried.push(format!("Debian: {reason}")),
     }
 
-    Err(BuildError::CoreSource {
-        version: installed.version.clone(),
-        tried: tried.join("\n"),
-    })
+    Err(BuildError::CoreSource { version: installed.version.clone(), tried: tried.join("\n") })
 }
 
 fn is_library(folder: &Path) -> bool {
@@ -85,14 +74,9 @@ fn add_component(installed: &Installed) -> Result<(), String> {
         return Err("RUSTUP_AUTO_INSTALL=0 forbids installing".to_owned());
     }
     // Another toolchain of the same name as rustup's default would get the component otherwise.
-    let toolchain = installed
-        .sysroot
-        .file_name()
-        .ok_or("the toolchain has no name")?;
-    let is_rustups = installed
-        .sysroot
-        .join("lib/rustlib/multirust-channel-manifest.toml")
-        .is_file();
+    let toolchain = installed.sysroot.file_name().ok_or("the toolchain has no name")?;
+    let is_rustups =
+        installed.sysroot.join("lib/rustlib/multirust-channel-manifest.toml").is_file();
     if !is_rustups {
         return Err("the toolchain is not one of rustup's".to_owned());
     }
@@ -107,18 +91,13 @@ fn add_component(installed: &Installed) -> Result<(), String> {
 /// Runs a command and gives its output, or the last line of its complaint.
 fn run(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .output()
-        .map_err(|error| format!("cannot start `{name}`: {error}"))?;
+    let output = command.output().map_err(|error| format!("cannot start `{name}`: {error}"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let last = said.lines().rfind(|line| !line.trim().is_empty());
-    Err(format!(
-        "`{name}` failed: {}",
-        last.unwrap_or("no reason given")
-    ))
+    Err(format!("`{name}` failed: {}", last.unwrap_or("no reason given")))
 }
 
 /// A folder as a message of this module.

@@ -124,11 +124,7 @@ impl BuildError {
         operation: &'static str,
         path: &'a Path,
     ) -> impl FnOnce(io::Error) -> Self + 'a {
-        move |source| Self::Io {
-            operation,
-            path: path.to_owned(),
-            source,
-        }
+        move |source| Self::Io { operation, path: path.to_owned(), source }
     }
 }
 

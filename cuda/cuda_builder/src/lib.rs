@@ -132,18 +132,11 @@ impl CudaBuilder {
             rerun::announce(&kernels);
         }
         let workplace = absolute(
-            &self
-                .work_dir
-                .clone()
-                .unwrap_or_else(|| workplace::folder(&kernels.target_directory)),
+            &self.work_dir.clone().unwrap_or_else(|| workplace::folder(&kernels.target_directory)),
         )?;
         let toolchain =
             Toolchain::prepare(&kernels.folder, &workplace, self.core_source.as_deref())?;
-        let archs = if self.archs.is_empty() {
-            DEFAULT_ARCHS.to_vec()
-        } else {
-            self.archs.clone()
-        };
+        let archs = if self.archs.is_empty() { DEFAULT_ARCHS.to_vec() } else { self.archs.clone() };
         let ptx = absolute(&self.copy_to.clone().unwrap_or_else(|| {
             in_build_script
                 .unwrap_or_else(|| workplace.join("ptx"))
@@ -177,18 +170,12 @@ impl CudaBuilder {
         path: PathBuf,
         ptxas: &ptxas::Candidates,
     ) -> Result<ArchBuild, BuildError> {
-        let options = cargo::Options {
-            arch,
-            line_info: self.line_info,
-            ptx_version: self.ptx_version,
-        };
+        let options =
+            cargo::Options { arch, line_info: self.line_info, ptx_version: self.ptx_version };
         let assembly = cargo::compile(kernels, toolchain, workplace, options)?;
-        let finished =
-            ptx::finish(&assembly, self.line_info).map_err(|source| BuildError::Ptx {
-                kernel_crate: kernels.name.clone(),
-                arch,
-                source,
-            })?;
+        let finished = ptx::finish(&assembly, self.line_info).map_err(|source| {
+            BuildError::Ptx { kernel_crate: kernels.name.clone(), arch, source }
+        })?;
         // Measured before it is put in place: PTX that fails a check must not be picked up.
         let candidate = workplace.join("candidate").join(format!(
             "{}.{}.{arch}.ptx",
@@ -197,13 +184,8 @@ impl CudaBuilder {
         ));
         workplace::write_if_changed(&candidate, &finished.text)?;
         let mut reports: Vec<KernelReport> = finished.kernels.into_iter().map(report).collect();
-        let measured = ptxas::measure(ptxas, arch, &candidate, &mut reports).map_err(|source| {
-            BuildError::Ptxas {
-                ptx: candidate.clone(),
-                arch,
-                source,
-            }
-        })?;
+        let measured = ptxas::measure(ptxas, arch, &candidate, &mut reports)
+            .map_err(|source| BuildError::Ptxas { ptx: candidate.clone(), arch, source })?;
         workplace::write_if_changed(&path, &finished.text)?;
         std::fs::remove_file(&candidate).map_err(BuildError::io("remove", &candidate))?;
         Ok(ArchBuild {

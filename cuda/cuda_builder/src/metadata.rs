@@ -47,10 +47,7 @@ pub(crate) struct KernelCrate {
 impl KernelCrate {
     /// Asks cargo about the package in `path`.
     pub(crate) fn read(path: &Path) -> Result<Self, BuildError> {
-        let problem = |reason: String| BuildError::KernelCrate {
-            path: path.to_owned(),
-            reason,
-        };
+        let problem = |reason: String| BuildError::KernelCrate { path: path.to_owned(), reason };
         let folder = path.canonicalize().map_err(|e| problem(e.to_string()))?;
         let manifest = folder.join("Cargo.toml");
         let output = cargo::command(&folder)
@@ -64,9 +61,7 @@ impl KernelCrate {
                 source,
             })?;
         if !output.status.success() {
-            return Err(problem(
-                String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-            ));
+            return Err(problem(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
         }
         let metadata: Metadata =
             serde_json::from_slice(&output.stdout).map_err(|e| problem(e.to_string()))?;

@@ -48,9 +48,7 @@ pub(crate) fn finish(ptx: &str, keep_lines: bool) -> Result<Finished, PtxError> 
 
     for marker in &markers {
         if !entries.iter().any(|entry| entry.name == marker.name) {
-            return Err(PtxError::MarkerWithoutEntry {
-                kernel: marker.name.clone(),
-            });
+            return Err(PtxError::MarkerWithoutEntry { kernel: marker.name.clone() });
         }
     }
 
@@ -61,9 +59,7 @@ pub(crate) fn finish(ptx: &str, keep_lines: bool) -> Result<Finished, PtxError> 
         let marker = markers
             .iter()
             .find(|marker| marker.name == entry.name)
-            .ok_or_else(|| PtxError::EntryWithoutMarker {
-                kernel: entry.name.clone(),
-            })?;
+            .ok_or_else(|| PtxError::EntryWithoutMarker { kernel: entry.name.clone() })?;
         kernels.push(checked(marker, entry, &functions)?);
         text.push_str(&ptx[copied..entry.head_end]);
         copied = entry.head_end;
@@ -71,10 +67,7 @@ pub(crate) fn finish(ptx: &str, keep_lines: bool) -> Result<Finished, PtxError> 
     }
     text.push_str(&ptx[copied..]);
 
-    Ok(Finished {
-        text: without_noise(&text, keep_lines),
-        kernels,
-    })
+    Ok(Finished { text: without_noise(&text, keep_lines), kernels })
 }
 
 /// The kernel of `marker` and `entry`, if its barriers are the declared ones.
@@ -140,9 +133,7 @@ fn without_noise(ptx: &str, keep_lines: bool) -> String {
         marker::is_marker(line)
             || (!keep_lines && (line.starts_with(".loc\t") || line.starts_with(".file\t")))
     };
-    ptx.split_inclusive('\n')
-        .filter(|line| !is_noise(line))
-        .collect()
+    ptx.split_inclusive('\n').filter(|line| !is_noise(line)).collect()
 }
 
 #[cfg(test)]

@@ -49,17 +49,13 @@ pub(crate) fn measure(
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status.success() {
             if let Some(warning) = parse::ignored(&said) {
-                return Err(PtxasError::Ignored {
-                    warning: warning.to_owned(),
-                });
+                return Err(PtxasError::Ignored { warning: warning.to_owned() });
             }
             check(&parse::functions(&said), kernels)?;
             return Ok(Some(version(program)));
         }
         if candidates.wanted || !parse::is_too_old(&said) {
-            return Err(PtxasError::Refused {
-                stderr: said.trim().to_owned(),
-            });
+            return Err(PtxasError::Refused { stderr: said.trim().to_owned() });
         }
     }
     Ok(None)
@@ -67,17 +63,10 @@ pub(crate) fn measure(
 
 fn check(functions: &[Function], kernels: &mut [KernelReport]) -> Result<(), PtxasError> {
     for function in functions {
-        let Resources {
-            spill_store_bytes: stores,
-            spill_load_bytes: loads,
-            ..
-        } = function.resources;
+        let Resources { spill_store_bytes: stores, spill_load_bytes: loads, .. } =
+            function.resources;
         if stores > 0 || loads > 0 {
-            return Err(PtxasError::Spill {
-                function: function.name.clone(),
-                stores,
-                loads,
-            });
+            return Err(PtxasError::Spill { function: function.name.clone(), stores, loads });
         }
     }
     for kernel in kernels {

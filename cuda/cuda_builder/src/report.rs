@@ -81,10 +81,8 @@ impl Build {
     /// # Errors
     /// [`BuildError::Io`] where the file cannot be written.
     pub fn write_json(&self) -> Result<&Path, BuildError> {
-        let mut text = serde_json::to_string_pretty(self).map_err(|source| BuildError::Report {
-            path: self.json.clone(),
-            source,
-        })?;
+        let mut text = serde_json::to_string_pretty(self)
+            .map_err(|source| BuildError::Report { path: self.json.clone(), source })?;
         text.push('\n');
         workplace::write_if_changed(&self.json, &text)?;
         Ok(&self.json)

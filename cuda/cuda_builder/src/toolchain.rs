@@ -60,10 +60,7 @@ impl Toolchain {
             overlay(&installed, &library, workplace)?
         };
         let wrapper = write_wrapper(&installed, &sysroot, workplace)?;
-        Ok(Self {
-            version: installed.version,
-            wrapper,
-        })
+        Ok(Self { version: installed.version, wrapper })
     }
 }
 
@@ -72,13 +69,13 @@ impl Installed {
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let sysroot = ask(&rustc, folder, &["--print", "sysroot"], "sysroot")?;
         let said = ask(&rustc, folder, &["-vV"], "version")?;
-        let version = said
-            .lines()
-            .find_map(|line| line.strip_prefix("release: "))
-            .ok_or_else(|| BuildError::Toolchain {
-                rustc: rustc.to_string_lossy().into_owned(),
-                what: "version",
-                reason: format!("no release in `{said}`"),
+        let version =
+            said.lines().find_map(|line| line.strip_prefix("release: ")).ok_or_else(|| {
+                BuildError::Toolchain {
+                    rustc: rustc.to_string_lossy().into_owned(),
+                    what: "version",
+                    reason: format!("no release in `{said}`"),
+                }
             })?;
         Ok(Self {
             version: version.to_owned(),
@@ -99,14 +96,9 @@ fn ask(
     what: &'static str,
 ) -> Result<String, BuildError> {
     let name = || rustc.to_string_lossy().into_owned();
-    let output = Command::new(rustc)
-        .current_dir(folder)
-        .args(arguments)
-        .output()
-        .map_err(|source| BuildError::Start {
-            program: name(),
-            operation: "learn its version",
-            source,
+    let output =
+        Command::new(rustc).current_dir(folder).args(arguments).output().map_err(|source| {
+            BuildError::Start { program: name(), operation: "learn its version", source }
         })?;
     if !output.status.success() {
         return Err(BuildError::Toolchain {
@@ -135,9 +127,7 @@ fn overlay(installed: &Installed, library: &Path, workplace: &Path) -> Result<Pa
     link(library, &source)?;
     let lib = installed.sysroot.join("lib");
     link_all(&lib, &fresh.join("lib"), |name| name.contains(".so"))?;
-    link_all(&lib.join("rustlib"), &fresh.join("lib/rustlib"), |name| {
-        name != "src"
-    })?;
+    link_all(&lib.join("rustlib"), &fresh.join("lib/rustlib"), |name| name != "src")?;
     fs::rename(&fresh, &sysroot).map_err(BuildError::io("create", &sysroot))?;
     Ok(sysroot)
 }

@@ -30,9 +30,7 @@ pub(crate) fn folder(kernel_target_dir: &Path) -> PathBuf {
             .find(|folder| folder.join("CACHEDIR.TAG").is_file())
             .map_or_else(|| out_dir.clone(), Path::to_owned)
     });
-    outer
-        .unwrap_or_else(|| kernel_target_dir.to_owned())
-        .join(NAME)
+    outer.unwrap_or_else(|| kernel_target_dir.to_owned()).join(NAME)
 }
 
 /// Creates `path` and its parents.

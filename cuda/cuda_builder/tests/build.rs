@@ -19,12 +19,7 @@ impl Fixture {
             fs::remove_dir_all(&folder).unwrap();
         }
         let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixture");
-        for file in [
-            "Cargo.toml",
-            "src/lib.rs",
-            "helper/Cargo.toml",
-            "helper/src/lib.rs",
-        ] {
+        for file in ["Cargo.toml", "src/lib.rs", "helper/Cargo.toml", "helper/src/lib.rs"] {
             let mut text = fs::read_to_string(original.join(file)).unwrap();
             if file == "src/lib.rs" {
                 for (from, to) in changes {
@@ -69,22 +64,13 @@ fn two_architectures_and_a_report() {
     let archs: Vec<Arch> = build.archs.iter().map(|one| one.arch).collect();
     assert_eq!(archs, [Arch::Sm87, Arch::Sm90]);
     for one in &build.archs {
-        assert_eq!(
-            one.ptx,
-            fixture.folder.join(format!("out/kernels.{}.ptx", one.arch))
-        );
+        assert_eq!(one.ptx, fixture.folder.join(format!("out/kernels.{}.ptx", one.arch)));
         let text = fs::read_to_string(&one.ptx).unwrap();
         assert!(text.contains(&format!(".target {}", one.arch)), "{text}");
-        assert!(
-            text.contains(")\n.maxntid 256, 1, 1\n.minnctapersm 4\n{"),
-            "{text}"
-        );
+        assert!(text.contains(")\n.maxntid 256, 1, 1\n.minnctapersm 4\n{"), "{text}");
         assert!(!text.contains("cuda_std.kernel") && !text.contains("\t.loc\t"));
         let blocks = one.kernel("blocks").unwrap();
-        assert_eq!(
-            (blocks.max_threads, blocks.min_blocks),
-            (Some(256), Some(4))
-        );
+        assert_eq!((blocks.max_threads, blocks.min_blocks), (Some(256), Some(4)));
         assert_eq!((blocks.barriers_declared, blocks.barriers_counted), (1, 1));
         assert_eq!(one.kernel("counts").unwrap().barriers_counted, 1);
         assert!(one.kernel("from_helper").is_some());
@@ -120,12 +106,7 @@ fn the_same_bytes_from_every_folder() {
     // compiled from another place.
     let here = Fixture::new("here", &[]);
     let there = Fixture::new("elsewhere/deeper", &[]);
-    let first = here
-        .builder()
-        .arch(Arch::Sm87)
-        .generate_line_info(true)
-        .build()
-        .unwrap();
+    let first = here.builder().arch(Arch::Sm87).generate_line_info(true).build().unwrap();
     let core = core_source(&scratch().join("work"));
     let mut second = there
         .builder()
@@ -157,56 +138,26 @@ fn core_source(work: &Path) -> Option<PathBuf> {
     fs::read_dir(work)
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .find(|path| {
-            path.file_name()
-                .unwrap()
-                .to_string_lossy()
-                .starts_with("core-")
-        })
+        .find(|path| path.file_name().unwrap().to_string_lossy().starts_with("core-"))
         .map(|path| path.join("library"))
 }
 
 #[test]
 fn an_undeclared_barrier_is_an_error() {
-    let error = ptx_error(
-        &[("minnctapersm=4 barriers=1", "minnctapersm=4")],
-        "undeclared",
-    );
-    assert_eq!(
-        error,
-        PtxError::Barriers {
-            kernel: "blocks".to_owned(),
-            declared: 0,
-            counted: 1,
-        }
-    );
+    let error = ptx_error(&[("minnctapersm=4 barriers=1", "minnctapersm=4")], "undeclared");
+    assert_eq!(error, PtxError::Barriers { kernel: "blocks".to_owned(), declared: 0, counted: 1 });
 }
 
 #[test]
 fn a_second_barrier_is_an_error() {
-    let error = ptx_error(
-        &[(
-            "            _syncthreads();",
-            "_syncthreads(); _syncthreads();",
-        )],
-        "second",
-    );
-    assert!(matches!(
-        error,
-        PtxError::Barriers {
-            declared: 1,
-            counted: 2,
-            ..
-        }
-    ));
+    let error =
+        ptx_error(&[("            _syncthreads();", "_syncthreads(); _syncthreads();")], "second");
+    assert!(matches!(error, PtxError::Barriers { declared: 1, counted: 2, .. }));
 }
 
 #[test]
 fn a_marker_without_a_kernel_is_an_error() {
-    let error = ptx_error(
-        &[("cuda_std.kernel counts", "cuda_std.kernel cuonts")],
-        "marker",
-    );
+    let error = ptx_error(&[("cuda_std.kernel counts", "cuda_std.kernel cuonts")], "marker");
     assert!(matches!(
         error,
         PtxError::MarkerWithoutEntry { kernel } if kernel == "cuonts"

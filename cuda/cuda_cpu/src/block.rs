@@ -123,13 +123,10 @@ pub(crate) fn run(
 impl Block<'_> {
     /// A fiber that runs threads from `next` on until one waits or none is left.
     fn fiber(&self, thread: &(impl Fn() + Sync)) -> Result<Fiber, Fault> {
-        let stack = STACKS
-            .with_borrow_mut(Vec::pop)
-            .map_or_else(|| DefaultStack::new(STACK_BYTES), Ok);
+        let stack =
+            STACKS.with_borrow_mut(Vec::pop).map_or_else(|| DefaultStack::new(STACK_BYTES), Ok);
         let stack = stack.map_err(|e| {
-            self.fault(FaultKind::Panic(format!(
-                "no memory for a fiber's stack: {e}"
-            )))
+            self.fault(FaultKind::Panic(format!("no memory for a fiber's stack: {e}")))
         })?;
         let body = move |yielder: &Yielder<(), Wait>, ()| {
             while self.next.get() < self.threads {
@@ -147,11 +144,7 @@ impl Block<'_> {
     fn resume(&self, mut fiber: Fiber, waiting: &mut Vec<Waiting>) -> Result<(), Fault> {
         match panic::catch_unwind(AssertUnwindSafe(|| fiber.resume(()))) {
             Ok(CoroutineResult::Yield(wait)) => {
-                waiting.push(Waiting {
-                    thread: self.rank.get(),
-                    wait,
-                    fiber,
-                });
+                waiting.push(Waiting { thread: self.rank.get(), wait, fiber });
                 Ok(())
             }
             Ok(CoroutineResult::Return(())) => {
@@ -189,12 +182,8 @@ impl Block<'_> {
         }
         if let Some((at, op, mask, missing)) = stuck {
             let Waiting { thread, wait, .. } = &waiting[at];
-            let kind = FaultKind::WarpDivergence {
-                op: op.name(),
-                place: wait.place,
-                mask,
-                missing,
-            };
+            let kind =
+                FaultKind::WarpDivergence { op: op.name(), place: wait.place, mask, missing };
             self.select(*thread);
             return Err(self.fault(kind));
         }
@@ -204,10 +193,12 @@ impl Block<'_> {
             self.block_epoch.set(self.block_epoch.get() + 1);
             return Ok(std::mem::take(waiting));
         }
-        let others = waiting.iter().find(|w| w.wait.place != barrier).map_or(
-            Elsewhere::Returned(self.threads - waiting.len() as u32),
-            |w| Elsewhere::Waiting(w.wait.place),
-        );
+        let others = waiting
+            .iter()
+            .find(|w| w.wait.place != barrier)
+            .map_or(Elsewhere::Returned(self.threads - waiting.len() as u32), |w| {
+                Elsewhere::Waiting(w.wait.place)
+            });
         self.select(waiting[0].thread);
         Err(self.fault(FaultKind::BarrierDivergence {
             waiting: together,
@@ -257,15 +248,8 @@ impl Block<'_> {
     }
 
     fn fault(&self, kind: FaultKind) -> Fault {
-        let at = ThreadId {
-            block: self.index,
-            thread: self.thread.get(),
-        };
-        Fault {
-            kernel: self.launch.kernel,
-            at,
-            kind,
-        }
+        let at = ThreadId { block: self.index, thread: self.thread.get() };
+        Fault { kernel: self.launch.kernel, at, kind }
     }
 
     /// Turns what a thread unwound with into a fault.
@@ -294,10 +278,7 @@ fn extract(from: &mut Vec<Waiting>, take: impl Fn(&Waiting) -> bool) -> Vec<Wait
 #[inline]
 fn current<'a>() -> &'a Block<'a> {
     let block = CURRENT.get();
-    assert!(
-        !block.is_null(),
-        "a function of the GPU was called outside of a kernel launch"
-    );
+    assert!(!block.is_null(), "a function of the GPU was called outside of a kernel launch");
     // SAFETY: not null, so `run` is below us on the stack and holds the block; the reference does
     // not leave the functions of this module.
     unsafe { &*block }
@@ -341,10 +322,7 @@ pub fn grid_dim() -> [u32; 3] {
 /// Waits until every thread of the block is at this barrier.
 #[track_caller]
 pub fn sync_threads() {
-    current().wait(Wait {
-        place: Location::caller(),
-        reason: Reason::Barrier,
-    });
+    current().wait(Wait { place: Location::caller(), reason: Reason::Barrier });
 }
 
 /// Meets the lanes of `mask` in `op`; returns what each lane of the warp offered. Lanes outside of
@@ -356,28 +334,15 @@ pub fn warp_exchange(op: WarpOp, mask: u32, value: u32) -> [u32; WARP_SIZE as us
     let place = Location::caller();
     if mask & 1 << (rank % WARP_SIZE) == 0 {
         let missing = 1 << (rank % WARP_SIZE);
-        fail(FaultKind::WarpDivergence {
-            op: op.name(),
-            place,
-            mask,
-            missing,
-        });
+        fail(FaultKind::WarpDivergence { op: op.name(), place, mask, missing });
     }
     {
         let mut offered = block.offered.borrow_mut();
         offered.resize(block.threads as usize, 0);
         offered[rank as usize] = value;
     }
-    block.wait(Wait {
-        place,
-        reason: Reason::Warp { op, mask },
-    });
-    block
-        .taken
-        .borrow()
-        .get(rank as usize)
-        .copied()
-        .unwrap_or_default()
+    block.wait(Wait { place, reason: Reason::Warp { op, mask } });
+    block.taken.borrow().get(rank as usize).copied().unwrap_or_default()
 }
 
 /// The block's static shared array declared at `name`, `bytes` long.
@@ -390,10 +355,7 @@ pub fn shared_static(name: &'static str, bytes: usize) -> SharedRegion {
 #[must_use]
 pub fn shared_dynamic() -> SharedRegion {
     let block = current();
-    block
-        .shared
-        .borrow_mut()
-        .region(DYNAMIC, block.launch.dynamic_shared)
+    block.shared.borrow_mut().region(DYNAMIC, block.launch.dynamic_shared)
 }
 
 /// Tells the race detector of an access to `size` bytes of `region` at `offset`, which lie inside.
@@ -408,16 +370,10 @@ pub fn shared_access(region: &SharedRegion, offset: usize, size: usize, kind: Ac
     let access = Access {
         thread,
         block_epoch: block.block_epoch.get(),
-        warp_epoch: warp_epochs
-            .get((thread / WARP_SIZE) as usize)
-            .copied()
-            .unwrap_or(0),
+        warp_epoch: warp_epochs.get((thread / WARP_SIZE) as usize).copied().unwrap_or(0),
         kind,
     };
-    let race = block
-        .shared
-        .borrow_mut()
-        .note(region.id, offset, size, access);
+    let race = block.shared.borrow_mut().note(region.id, offset, size, access);
     if let Some((offset, other, array)) = race {
         fail(FaultKind::SharedRace {
             access: kind,

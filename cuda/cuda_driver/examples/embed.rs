@@ -8,20 +8,13 @@ use cust::CudaFlags;
 fn main() {
     match cuda_driver::driver() {
         Ok(driver) => {
-            println!(
-                "driver: {:?} CUDA {:?}",
-                driver.path(),
-                driver.cuda_version()
-            );
+            println!("driver: {:?} CUDA {:?}", driver.path(), driver.cuda_version());
             println!("missing functions: {:?}", cuda_driver::missing_symbols());
         }
         Err(error) => println!("driver: {error}"),
     }
     match cust::init(CudaFlags::empty()) {
-        Ok(()) => println!(
-            "cust: ready, {:?} devices",
-            cust::device::Device::num_devices()
-        ),
+        Ok(()) => println!("cust: ready, {:?} devices", cust::device::Device::num_devices()),
         Err(error) => println!("cust: {error:?}: {error}"),
     }
 }

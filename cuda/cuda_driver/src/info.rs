@@ -72,9 +72,7 @@ impl DriverInfo {
 
 impl std::fmt::Debug for DriverInfo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DriverInfo")
-            .field("library", &self.library())
-            .finish_non_exhaustive()
+        f.debug_struct("DriverInfo").field("library", &self.library()).finish_non_exhaustive()
     }
 }
 
@@ -100,10 +98,7 @@ mod tests {
         assert_eq!(file_mapped_at(line, 0x7f00), file);
         assert_eq!(file_mapped_at(line, 0x7f7f), file);
         assert_eq!(file_mapped_at(line, 0x7f80), None);
-        assert_eq!(
-            file_mapped_at("7f00-7f80 rw-p 00000000 00:00 0", 0x7f00),
-            None
-        );
+        assert_eq!(file_mapped_at("7f00-7f80 rw-p 00000000 00:00 0", 0x7f00), None);
     }
 
     #[test]

@@ -39,10 +39,7 @@
 //! - It is for Linux on x86-64 and aarch64. Do not use it in a set-uid program: the variable above
 //!   is honoured there too.
 
-#[cfg(not(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!("cuda_driver has trampolines for Linux on x86-64 and aarch64 only");
 
 mod arch;

@@ -16,9 +16,7 @@ pub(crate) extern "C" fn resolve(index: u32) -> *mut () {
     let index = index as usize;
     let name = NAMES[index];
     let address = match library() {
-        Ok(library) => library
-            .symbol(name)
-            .unwrap_or_else(|| fallback::missing_function(name)),
+        Ok(library) => library.symbol(name).unwrap_or_else(|| fallback::missing_function(name)),
         Err(_) => fallback::missing_driver(name),
     };
     SLOTS[index].store(address, Ordering::Release);

@@ -144,12 +144,7 @@ fn alone_threads_meet_in_their_first_calls() {
 fn alone_an_old_driver_lacks_functions() {
     let driver = cuda_driver::driver().expect("the fake is a driver");
     assert_eq!(driver.cuda_version(), Some((12, 4)));
-    assert!(
-        driver
-            .path()
-            .expect("a mapped file")
-            .ends_with("libfake_cuda.so")
-    );
+    assert!(driver.path().expect("a mapped file").ends_with("libfake_cuda.so"));
     assert_eq!(cust::init(CudaFlags::empty()), Ok(()));
     assert_eq!(cust::device::Device::num_devices(), Ok(7));
 
@@ -192,8 +187,5 @@ fn alone_the_second_call_fails() {
     // SAFETY: no arguments; the shim counts.
     let statuses = [(); 3].map(|()| unsafe { sys::cuCtxSynchronize() });
     let failed = Status::CUDA_ERROR_LAUNCH_FAILED;
-    assert_eq!(
-        statuses,
-        [Status::CUDA_SUCCESS, failed, Status::CUDA_SUCCESS]
-    );
+    assert_eq!(statuses, [Status::CUDA_SUCCESS, failed, Status::CUDA_SUCCESS]);
 }

@@ -32,23 +32,12 @@ fn installation() -> Option<PathBuf> {
 }
 
 fn linkers() -> &'static [&'static [&'static str]] {
-    if cfg!(target_arch = "x86_64") {
-        &[&[], &["-Clinker-features=-lld"]]
-    } else {
-        &[&[]]
-    }
+    if cfg!(target_arch = "x86_64") { &[&[], &["-Clinker-features=-lld"]] } else { &[&[]] }
 }
 
 fn build(cuda: &Path, target: &Path, profile: &str, linker: &[&str]) -> PathBuf {
     let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args([
-            "rustc",
-            "--offline",
-            "--package",
-            "cuda_driver",
-            "--example",
-            "embed",
-        ])
+        .args(["rustc", "--offline", "--package", "cuda_driver", "--example", "embed"])
         .args(["--profile", profile, "--target-dir"])
         .arg(target)
         .arg("--")
@@ -70,34 +59,22 @@ fn check(cuda: &Path, target: &str) {
         for linker in linkers() {
             let program = build(cuda, &target, profile, linker);
             let bytes = fs::read(&program).expect("the program");
-            let needs = bytes
-                .windows(INSTALLED.len())
-                .any(|window| window == INSTALLED.as_bytes());
+            let needs = bytes.windows(INSTALLED.len()).any(|window| window == INSTALLED.as_bytes());
             assert!(!needs, "{profile} {linker:?}: needs the installed library");
             let output = Command::new(&program)
                 .env(cuda_driver::LIBRARY_VARIABLE, "/nonexistent/libcuda.so.1")
                 .output()
                 .expect("the program starts");
             let text = String::from_utf8_lossy(&output.stdout);
-            assert!(
-                output.status.success(),
-                "{profile} {linker:?}: {}",
-                output.status
-            );
-            assert!(
-                text.contains("cust: NoDevice"),
-                "{profile} {linker:?}:\n{text}"
-            );
+            assert!(output.status.success(), "{profile} {linker:?}: {}", output.status);
+            assert!(text.contains("cust: NoDevice"), "{profile} {linker:?}:\n{text}");
         }
     }
 }
 
 #[test]
 fn with_the_empty_linker_script() {
-    check(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("link"),
-        "link-empty",
-    );
+    check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("link"), "link-empty");
 }
 
 #[test]

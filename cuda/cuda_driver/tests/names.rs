@@ -18,13 +18,8 @@ fn packages() -> Vec<PathBuf> {
     let manifests = metadata.split("\"manifest_path\":\"").skip(1);
     let folders = manifests.filter_map(|rest| Path::new(rest.split('"').next()?).parent());
     let wanted = |folder: &&Path| {
-        let name = folder
-            .file_name()
-            .map(|name| name.to_string_lossy())
-            .unwrap_or_default();
-        let version = name
-            .strip_prefix("cust_raw-")
-            .or(name.strip_prefix("cust-"));
+        let name = folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let version = name.strip_prefix("cust_raw-").or(name.strip_prefix("cust-"));
         version.is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()))
     };
     folders.filter(wanted).map(Path::to_path_buf).collect()
@@ -32,19 +27,10 @@ fn packages() -> Vec<PathBuf> {
 
 /// The functions `cu…` that blocks `extern "C" { … }` of `source` declare.
 fn declared(source: &str) -> impl Iterator<Item = String> {
-    let blocks = source
-        .split("extern \"C\" {")
-        .skip(1)
-        .filter_map(|rest| rest.split('}').next());
+    let blocks = source.split("extern \"C\" {").skip(1).filter_map(|rest| rest.split('}').next());
     blocks.flat_map(|block| {
-        let names = block
-            .split("fn ")
-            .skip(1)
-            .filter_map(|rest| rest.split('(').next());
-        names
-            .filter(|name| name.starts_with("cu"))
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
+        let names = block.split("fn ").skip(1).filter_map(|rest| rest.split('(').next());
+        names.filter(|name| name.starts_with("cu")).map(str::to_owned).collect::<Vec<_>>()
     })
 }
 
@@ -73,28 +59,15 @@ fn every_declared_function_is_exported() {
     let mut wanted = BTreeSet::new();
     for file in files {
         let source = fs::read_to_string(&file).expect("a source of a dependency");
-        assert!(
-            !source.contains("#[link_name"),
-            "{}: read the symbol's name too",
-            file.display()
-        );
+        assert!(!source.contains("#[link_name"), "{}: read the symbol's name too", file.display());
         wanted.extend(declared(&source));
     }
-    assert!(
-        wanted.len() > 300,
-        "only {} declarations found: has the form changed?",
-        wanted.len()
-    );
-    let exported = cuda_driver::exported_symbols()
-        .iter()
-        .map(|name| name.to_string());
+    assert!(wanted.len() > 300, "only {} declarations found: has the form changed?", wanted.len());
+    let exported = cuda_driver::exported_symbols().iter().map(|name| name.to_string());
     let exported: BTreeSet<_> = exported.collect();
     let add: Vec<_> = wanted.difference(&exported).collect();
     let remove: Vec<_> = exported.difference(&wanted).collect();
-    assert!(
-        add.is_empty() && remove.is_empty(),
-        "src/names.rs: add {add:?}, remove {remove:?}"
-    );
+    assert!(add.is_empty() && remove.is_empty(), "src/names.rs: add {add:?}, remove {remove:?}");
 }
 
 #[test]

@@ -13,21 +13,11 @@ fn cust_finds_no_device() {
     for _ in 0..2 {
         assert_eq!(cust::init(CudaFlags::empty()), Err(CudaError::NoDevice));
     }
-    assert_eq!(
-        cust::device::Device::num_devices(),
-        Err(CudaError::NoDevice)
-    );
+    assert_eq!(cust::device::Device::num_devices(), Err(CudaError::NoDevice));
     // `cust` asks the driver for the texts, and panics where it gets none.
-    assert!(
-        CudaError::NoDevice
-            .to_string()
-            .contains("no CUDA-capable device")
-    );
+    assert!(CudaError::NoDevice.to_string().contains("no CUDA-capable device"));
     assert!(!CudaError::LaunchFailed.to_string().is_empty());
-    assert_eq!(
-        cuda_driver::missing_symbols(),
-        cuda_driver::exported_symbols()
-    );
+    assert_eq!(cuda_driver::missing_symbols(), cuda_driver::exported_symbols());
 }
 
 #[test]
@@ -49,10 +39,7 @@ fn the_machine_as_it_is() {
 
 #[test]
 fn a_library_that_is_not_there() {
-    common::run_alone(
-        "alone_nothing_to_load",
-        Path::new("/nonexistent/libcuda.so.1"),
-    );
+    common::run_alone("alone_nothing_to_load", Path::new("/nonexistent/libcuda.so.1"));
 }
 
 #[test]
@@ -61,14 +48,8 @@ fn alone_nothing_to_load() {
     // A call before `driver()`, so that the trampoline is what loads.
     cust_finds_no_device();
     let error = cuda_driver::driver().expect_err("there is no such file");
-    assert!(
-        matches!(error, DriverError::OverrideNotLoaded { .. }),
-        "{error:?}"
-    );
-    assert!(
-        error.to_string().contains("/nonexistent/libcuda.so.1"),
-        "{error}"
-    );
+    assert!(matches!(error, DriverError::OverrideNotLoaded { .. }), "{error:?}");
+    assert!(error.to_string().contains("/nonexistent/libcuda.so.1"), "{error}");
 }
 
 #[test]
@@ -80,11 +61,6 @@ fn a_library_that_is_no_driver() {
 #[ignore = "run by a_library_that_is_no_driver"]
 fn alone_another_library() {
     let error = cuda_driver::driver().expect_err("the C library has no cuInit");
-    assert_eq!(
-        error,
-        DriverError::NotADriver {
-            library: "libc.so.6".into()
-        }
-    );
+    assert_eq!(error, DriverError::NotADriver { library: "libc.so.6".into() });
     cust_finds_no_device();
 }

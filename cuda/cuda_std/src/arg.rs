@@ -90,11 +90,4 @@ macro_rules! kernel_arg_by_value {
 }
 
 kernel_arg_by_value!(u8, u16, u32, u64, i8, i16, i32, i64, f32, f64);
-kernel_arg_by_value!(
-    glam::Vec2,
-    glam::Vec3,
-    glam::UVec2,
-    glam::IVec2,
-    glam::DVec2,
-    glam::DMat3
-);
+kernel_arg_by_value!(glam::Vec2, glam::Vec3, glam::UVec2, glam::IVec2, glam::DVec2, glam::DMat3);

@@ -4,7 +4,7 @@
 //! the CPU all of them are the standard library's, so that each agrees with the other within its
 //! stated error.
 
-/// Operations on floats that a kernel has on both machines.
+/// IEEE operations that a kernel has on both machines, for `f32` and `f64`: correctly rounded.
 ///
 /// On the CPU the standard library's methods of the same name take precedence and do the same.
 pub trait GpuFloat: Sized {
@@ -12,7 +12,7 @@ pub trait GpuFloat: Sized {
     #[must_use]
     fn mul_add(self, a: Self, b: Self) -> Self;
 
-    /// Square root, correctly rounded.
+    /// Square root.
     #[must_use]
     fn sqrt(self) -> Self;
 
@@ -23,7 +23,10 @@ pub trait GpuFloat: Sized {
     /// Nearest integer, ties to even.
     #[must_use]
     fn round_ties_even(self) -> Self;
+}
 
+/// Powers and logarithms of an `f32`, exact or fast, and conversion to a level.
+pub trait GpuPower: Sized {
     /// `self` to the power `exponent`, for `self ≥ 0`, within 2 ULP. A negative `self` gives NaN.
     #[must_use]
     fn powf(self, exponent: Self) -> Self;
@@ -46,24 +49,48 @@ pub trait GpuFloat: Sized {
     fn to_u8_saturating(self) -> u8;
 }
 
+/// The standard library on the CPU, `core`'s intrinsics on the GPU.
+macro_rules! gpu_float {
+    ($($float:ident),+) => {$(
+        impl GpuFloat for $float {
+            #[inline(always)]
+            fn mul_add(self, a: Self, b: Self) -> Self {
+                #[cfg(target_arch = "nvptx64")]
+                return core::$float::math::mul_add(self, a, b);
+                #[cfg(not(target_arch = "nvptx64"))]
+                $float::mul_add(self, a, b)
+            }
+
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                #[cfg(target_arch = "nvptx64")]
+                return core::$float::math::sqrt(self);
+                #[cfg(not(target_arch = "nvptx64"))]
+                $float::sqrt(self)
+            }
+
+            #[inline(always)]
+            fn floor(self) -> Self {
+                #[cfg(target_arch = "nvptx64")]
+                return core::$float::math::floor(self);
+                #[cfg(not(target_arch = "nvptx64"))]
+                $float::floor(self)
+            }
+
+            #[inline(always)]
+            fn round_ties_even(self) -> Self {
+                #[cfg(target_arch = "nvptx64")]
+                return core::$float::math::round_ties_even(self);
+                #[cfg(not(target_arch = "nvptx64"))]
+                $float::round_ties_even(self)
+            }
+        }
+    )+};
+}
+gpu_float!(f32, f64);
+
 #[cfg(not(target_arch = "nvptx64"))]
-impl GpuFloat for f32 {
-    fn mul_add(self, a: Self, b: Self) -> Self {
-        Self::mul_add(self, a, b)
-    }
-
-    fn sqrt(self) -> Self {
-        Self::sqrt(self)
-    }
-
-    fn floor(self) -> Self {
-        Self::floor(self)
-    }
-
-    fn round_ties_even(self) -> Self {
-        Self::round_ties_even(self)
-    }
-
+impl GpuPower for f32 {
     fn powf(self, exponent: Self) -> Self {
         Self::powf(self, exponent)
     }
@@ -88,27 +115,7 @@ impl GpuFloat for f32 {
 }
 
 #[cfg(target_arch = "nvptx64")]
-impl GpuFloat for f32 {
-    #[inline(always)]
-    fn mul_add(self, a: Self, b: Self) -> Self {
-        core::f32::math::mul_add(self, a, b)
-    }
-
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        core::f32::math::sqrt(self)
-    }
-
-    #[inline(always)]
-    fn floor(self) -> Self {
-        core::f32::math::floor(self)
-    }
-
-    #[inline(always)]
-    fn round_ties_even(self) -> Self {
-        core::f32::math::round_ties_even(self)
-    }
-
+impl GpuPower for f32 {
     #[inline(always)]
     fn powf(self, exponent: Self) -> Self {
         pow::powf(self, exponent)
@@ -116,12 +123,12 @@ impl GpuFloat for f32 {
 
     #[inline(always)]
     fn fast_log2(self) -> Self {
-        unary::<0>(self)
+        unary::<LG2>(self)
     }
 
     #[inline(always)]
     fn fast_exp2(self) -> Self {
-        unary::<1>(self)
+        unary::<EX2>(self)
     }
 
     #[inline(always)]
@@ -141,7 +148,14 @@ impl GpuFloat for f32 {
     }
 }
 
-/// One instruction of the special function unit: `lg2`, `ex2` or `rcp`.
+#[cfg(target_arch = "nvptx64")]
+const LG2: u32 = 0;
+#[cfg(target_arch = "nvptx64")]
+const EX2: u32 = 1;
+#[cfg(target_arch = "nvptx64")]
+const RCP: u32 = 2;
+
+/// One instruction of the special function unit.
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 fn unary<const OP: u32>(x: f32) -> f32 {
@@ -149,9 +163,9 @@ fn unary<const OP: u32>(x: f32) -> f32 {
     // SAFETY: arithmetic on registers.
     unsafe {
         match OP {
-            0 => core::arch::asm!("lg2.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
+            LG2 => core::arch::asm!("lg2.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
                 options(pure, nomem, nostack, preserves_flags)),
-            1 => core::arch::asm!("ex2.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
+            EX2 => core::arch::asm!("ex2.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
                 options(pure, nomem, nostack, preserves_flags)),
             _ => core::arch::asm!("rcp.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
                 options(pure, nomem, nostack, preserves_flags)),
@@ -170,14 +184,14 @@ mod pow {
     use super::GpuFloat;
 
     #[cfg(target_arch = "nvptx64")]
-    use super::unary;
+    use super::{RCP, unary};
 
     /// log2(e) as a sum of two f32.
     const LOG2_E: (f32, f32) = (core::f32::consts::LOG2_E, 1.925_963_e-8);
 
     #[cfg(target_arch = "nvptx64")]
     fn reciprocal(x: f32) -> f32 {
-        unary::<2>(x)
+        unary::<RCP>(x)
     }
 
     #[cfg(not(target_arch = "nvptx64"))]
@@ -197,11 +211,7 @@ mod pow {
         } else if x.is_nan() || x < 0.0 {
             f32::NAN
         } else if x == 0.0 || x == f32::INFINITY {
-            if (x == 0.0) == (y > 0.0) {
-                0.0
-            } else {
-                f32::INFINITY
-            }
+            if (x == 0.0) == (y > 0.0) { 0.0 } else { f32::INFINITY }
         } else {
             power
         }
@@ -277,11 +287,7 @@ mod pow {
         fn agrees_with_f64_within_two_ulp() {
             let mut worst = 0;
             for i in 1..20_000u32 {
-                let x = if i % 2 == 0 {
-                    i as f32 / 20_000.0
-                } else {
-                    i as f32 * 0.37
-                };
+                let x = if i % 2 == 0 { i as f32 / 20_000.0 } else { i as f32 * 0.37 };
                 for y in [0.1, 0.45, 0.8, 1.0 / 2.2, 1.0, 1.2, 2.2, 3.7, -1.3] {
                     let exact = f64::from(x).powf(f64::from(y)) as f32;
                     worst = worst.max(ulps(powf(x, y), exact));

@@ -75,10 +75,7 @@ impl Params {
     pub fn pointers(&mut self) -> Vec<*mut c_void> {
         let base = self.words.as_mut_ptr();
         // SAFETY: every start is an index into `words`, or its end for a parameter of no size.
-        self.starts
-            .iter()
-            .map(|&start| unsafe { base.add(start).cast() })
-            .collect()
+        self.starts.iter().map(|&start| unsafe { base.add(start).cast() }).collect()
     }
 }
 
@@ -102,20 +99,13 @@ impl LaunchConfig {
         let [x, y] = block;
         let columns = if x == 0 { 0 } else { width.div_ceil(x) };
         let rows = if y == 0 { 0 } else { height.div_ceil(y) };
-        Self {
-            grid: [columns, rows, 1],
-            block: [x, y, 1],
-            dynamic_shared: 0,
-        }
+        Self { grid: [columns, rows, 1], block: [x, y, 1], dynamic_shared: 0 }
     }
 
     /// The same with `bytes` of dynamic shared memory.
     #[must_use]
     pub const fn with_dynamic_shared(self, bytes: u32) -> Self {
-        Self {
-            dynamic_shared: bytes,
-            ..self
-        }
+        Self { dynamic_shared: bytes, ..self }
     }
 
     /// Checks the shape against the bounds that `K` was compiled for and CUDA's own limits.
@@ -127,20 +117,12 @@ impl LaunchConfig {
         let kernel = K::NAME;
         let Self { grid, block, .. } = *self;
         if grid.contains(&0) || block.contains(&0) {
-            return Err(LaunchError::EmptyLaunch {
-                kernel,
-                grid,
-                block,
-            });
+            return Err(LaunchError::EmptyLaunch { kernel, grid, block });
         }
         let threads = block.iter().map(|&n| u64::from(n)).product::<u64>();
         let limit = K::BOUNDS.max_threads;
         if threads > u64::from(limit) || block[2] > 64 {
-            return Err(LaunchError::BlockTooLarge {
-                kernel,
-                block,
-                limit,
-            });
+            return Err(LaunchError::BlockTooLarge { kernel, block, limit });
         }
         if grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
             return Err(LaunchError::GridTooLarge { kernel, grid });
@@ -208,11 +190,7 @@ impl LaunchError {
     /// [`LaunchError::WrongDevice`].
     pub fn check_places<K: Kernel>(kernel: &K, wanted: Place) -> Result<(), Self> {
         match kernel.places().into_iter().find(|&place| place != wanted) {
-            Some(found) => Err(Self::WrongDevice {
-                kernel: K::NAME,
-                found,
-                wanted,
-            }),
+            Some(found) => Err(Self::WrongDevice { kernel: K::NAME, found, wanted }),
             None => Ok(()),
         }
     }

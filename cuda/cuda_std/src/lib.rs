@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Not here: launching (the host crate does that with what [`launch`] describes), allocation, libm
-//! beyond [`GpuFloat`], and cluster, tensor-core or asynchronous-copy instructions.
+//! beyond [`GpuFloat`] and [`GpuPower`], and cluster, tensor-core or asynchronous-copy instructions.
 #![cfg_attr(
     target_arch = "nvptx64",
     no_std,
@@ -60,7 +60,7 @@ pub use cuda_std_macros::{KernelArg, kernel, shared_array};
 
 pub use arg::KernelArg;
 pub use constant::ConstantArray;
-pub use float::GpuFloat;
+pub use float::{GpuFloat, GpuPower};
 pub use image::{View, ViewMut};
 pub use shared::Shared;
 pub use slice::{Slice, SliceMut};
@@ -77,8 +77,8 @@ pub use {
 /// What a kernel file imports.
 pub mod prelude {
     pub use crate::{
-        ConstantArray, GpuFloat, KernelArg, Shared, Slice, SliceMut, Texture2d, View, ViewMut,
-        atomic, constant, kernel, shared, shared_array, thread, trap, warp,
+        ConstantArray, GpuFloat, GpuPower, KernelArg, Shared, Slice, SliceMut, Texture2d, View,
+        ViewMut, atomic, constant, kernel, shared, shared_array, thread, trap, warp,
     };
 }
 

@@ -39,12 +39,7 @@ pub(crate) fn check(
     #[cfg(not(target_arch = "nvptx64"))]
     if !inside {
         let [index, extent] = place();
-        cuda_cpu::fail(cuda_cpu::FaultKind::OutOfBounds {
-            access,
-            what,
-            index,
-            extent,
-        });
+        cuda_cpu::fail(cuda_cpu::FaultKind::OutOfBounds { access, what, index, extent });
     }
     #[cfg(target_arch = "nvptx64")]
     let _ = (inside, access, what, place);

@@ -41,11 +41,7 @@ impl<T: Pod> Shared<T> {
     #[inline(always)]
     #[must_use]
     pub unsafe fn from_address(base: u64, len: u32) -> Self {
-        Self {
-            base,
-            len,
-            element: PhantomData,
-        }
+        Self { base, len, element: PhantomData }
     }
 
     /// The block's array declared at `name`. `shared_array!` calls it.
@@ -54,11 +50,7 @@ impl<T: Pod> Shared<T> {
     #[must_use]
     pub fn declared(name: &'static str, len: u32) -> Self {
         let region = cuda_cpu::shared_static(name, len as usize * size_of::<T>());
-        Self {
-            region,
-            len,
-            element: PhantomData,
-        }
+        Self { region, len, element: PhantomData }
     }
 
     /// Number of elements.
@@ -171,21 +163,13 @@ pub fn dynamic_shared_mem<T: Pod>() -> Shared<T> {
             core::arch::asm!("mov.u32 {}, %dynamic_smem_size;", out(reg32) bytes,
                 options(pure, nomem, nostack, preserves_flags));
         }
-        Shared {
-            base,
-            len: bytes / size_of::<T>() as u32,
-            element: PhantomData,
-        }
+        Shared { base, len: bytes / size_of::<T>() as u32, element: PhantomData }
     }
     #[cfg(not(target_arch = "nvptx64"))]
     {
         let region = cuda_cpu::shared_dynamic();
         let len = (region.bytes / size_of::<T>()) as u32;
-        Shared {
-            region,
-            len,
-            element: PhantomData,
-        }
+        Shared { region, len, element: PhantomData }
     }
 }
 

@@ -98,10 +98,7 @@ unsafe impl<T: TextureValue> KernelArg for Texture2d<T> {
 
     #[inline(always)]
     unsafe fn from_params(handle: u64, (): (), (): (), (): ()) -> Self {
-        Self {
-            handle,
-            value: PhantomData,
-        }
+        Self { handle, value: PhantomData }
     }
 }
 
@@ -125,14 +122,7 @@ impl<T: TextureValue> DeviceTexture<'_, T> {
     ///   that it is passed to has completed.
     #[must_use]
     pub unsafe fn new(place: crate::launch::Place, handle: u64) -> Self {
-        Self {
-            texture: Texture2d {
-                handle,
-                value: PhantomData,
-            },
-            place,
-            borrow: PhantomData,
-        }
+        Self { texture: Texture2d { handle, value: PhantomData }, place, borrow: PhantomData }
     }
 }
 

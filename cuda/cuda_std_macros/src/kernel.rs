@@ -20,20 +20,14 @@ pub(crate) struct Options {
 
 impl Parse for Options {
     fn parse(input: ParseStream) -> syn::Result<Self> {
-        let mut options = Self {
-            max_threads: MAX_THREADS,
-            min_blocks: 0,
-            barriers: 0,
-        };
+        let mut options = Self { max_threads: MAX_THREADS, min_blocks: 0, barriers: 0 };
         while !input.is_empty() {
             let key: Ident = input.parse()?;
             let content;
             parenthesized!(content in input);
             let values = content.parse_terminated(LitInt::parse, Token![,])?;
-            let values = values
-                .iter()
-                .map(LitInt::base10_parse)
-                .collect::<syn::Result<Vec<u32>>>()?;
+            let values =
+                values.iter().map(LitInt::base10_parse).collect::<syn::Result<Vec<u32>>>()?;
             match (key.to_string().as_str(), values.as_slice()) {
                 ("launch_bounds", &[threads]) => options.max_threads = threads,
                 ("launch_bounds", &[threads, blocks]) => {
@@ -68,14 +62,8 @@ impl<'a> Argument<'a> {
             return Err(Error::new(argument.span(), "a kernel is a free function"));
         };
         match &*typed.pat {
-            Pat::Ident(pattern) => Ok(Self {
-                name: &pattern.ident,
-                ty: &typed.ty,
-            }),
-            pattern => Err(Error::new(
-                pattern.span(),
-                "a kernel's argument needs a plain name",
-            )),
+            Pat::Ident(pattern) => Ok(Self { name: &pattern.ident, ty: &typed.ty }),
+            pattern => Err(Error::new(pattern.span(), "a kernel's argument needs a plain name")),
         }
     }
 }
@@ -87,16 +75,9 @@ pub(crate) fn expand(options: &Options, function: &ItemFn) -> syn::Result<TokenS
         return Err(Error::new(signature.generics.span(), message));
     }
     if !matches!(signature.output, ReturnType::Default) {
-        return Err(Error::new(
-            signature.output.span(),
-            "a kernel returns nothing",
-        ));
+        return Err(Error::new(signature.output.span(), "a kernel returns nothing"));
     }
-    let arguments = signature
-        .inputs
-        .iter()
-        .map(Argument::new)
-        .collect::<syn::Result<Vec<_>>>()?;
+    let arguments = signature.inputs.iter().map(Argument::new).collect::<syn::Result<Vec<_>>>()?;
     let device = entry(options, &signature.ident, &arguments);
     let host = launch_type(options, function, &arguments);
     Ok(quote! {
@@ -111,11 +92,7 @@ pub(crate) fn expand(options: &Options, function: &ItemFn) -> syn::Result<TokenS
 
 /// The entry in the PTX, with a comment that `cuda_builder` reads.
 fn entry(options: &Options, name: &Ident, arguments: &[Argument]) -> TokenStream {
-    let Options {
-        max_threads,
-        min_blocks,
-        barriers,
-    } = options;
+    let Options { max_threads, min_blocks, barriers } = options;
     let exported = name.to_string();
     let mut marker = format!("// cuda_std.kernel {name} maxntid={max_threads}");
     if *min_blocks > 0 {
@@ -157,11 +134,7 @@ fn entry(options: &Options, name: &Ident, arguments: &[Argument]) -> TokenStream
 
 /// The struct that the host fills in to launch the kernel.
 fn launch_type(options: &Options, function: &ItemFn, arguments: &[Argument]) -> TokenStream {
-    let Options {
-        max_threads,
-        min_blocks,
-        ..
-    } = options;
+    let Options { max_threads, min_blocks, .. } = options;
     let ItemFn { vis, sig, .. } = function;
     let function_name = &sig.ident;
     let name = sig.ident.to_string();
@@ -232,11 +205,7 @@ fn pascal_case(snake: &str) -> String {
         if c == '_' {
             upper = true;
         } else {
-            pascal.extend(if upper {
-                c.to_uppercase().collect()
-            } else {
-                vec![c]
-            });
+            pascal.extend(if upper { c.to_uppercase().collect() } else { vec![c] });
             upper = false;
         }
     }

@@ -26,23 +26,17 @@ use syn::{DeriveInput, parse_macro_input};
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let options = parse_macro_input!(attribute as kernel::Options);
     let function = parse_macro_input!(item as syn::ItemFn);
-    kernel::expand(&options, &function)
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    kernel::expand(&options, &function).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Lets a `#[repr(C)]` struct of plain data (`bytemuck::Pod`) be passed to a kernel by value.
 #[proc_macro_derive(KernelArg)]
 pub fn kernel_arg(item: TokenStream) -> TokenStream {
-    let DeriveInput {
-        ident, generics, ..
-    } = parse_macro_input!(item);
+    let DeriveInput { ident, generics, .. } = parse_macro_input!(item);
     if let Some(parameter) = generics.params.first() {
         let message =
             "a kernel argument cannot be generic: its layout must be one for host and device";
-        return syn::Error::new_spanned(parameter, message)
-            .into_compile_error()
-            .into();
+        return syn::Error::new_spanned(parameter, message).into_compile_error().into();
     }
     quote!(::cuda_std::kernel_arg_by_value!(#ident);).into()
 }

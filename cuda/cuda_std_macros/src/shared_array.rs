@@ -15,10 +15,7 @@ impl Parse for Declaration {
     fn parse(input: ParseStream) -> syn::Result<Self> {
         let element = input.parse()?;
         input.parse::<Token![;]>()?;
-        Ok(Self {
-            element,
-            len: input.parse()?,
-        })
+        Ok(Self { element, len: input.parse()? })
     }
 }
 
@@ -28,13 +25,8 @@ pub(crate) fn expand(
 ) -> TokenStream {
     // The place in the source makes the name: unique, and the same from every folder.
     let file = at.file();
-    let stem = file
-        .rsplit(['/', '\\'])
-        .next()
-        .and_then(|name| name.split('.').next());
-    let stem = stem
-        .unwrap_or_default()
-        .replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    let stem = file.rsplit(['/', '\\']).next().and_then(|name| name.split('.').next());
+    let stem = stem.unwrap_or_default().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let name = format!("cuda_std_shared_{stem}_{}_{}", at.line(), at.column());
     let declare = format!(".shared .align 16 .b8 {name}[{{}}];");
     let address = format!("mov.u64 {{}}, {name};");

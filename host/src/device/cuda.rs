@@ -33,9 +33,7 @@ pub struct CudaInfo {
 impl CudaInfo {
     #[track_caller]
     pub(super) fn all() -> Result<Vec<Self>, DeviceError> {
-        (0..count()?)
-            .map(|ordinal| Self::of(ordinal, gpu(ordinal)?))
-            .collect()
+        (0..count()?).map(|ordinal| Self::of(ordinal, gpu(ordinal)?)).collect()
     }
 
     #[track_caller]
@@ -98,12 +96,7 @@ impl CudaDevice {
         let context = Context::new(gpu).check("opening a CUDA context")?;
         CurrentContext::set_current(&context).check("entering a CUDA context")?;
         let module = Module::load(image.text)?;
-        Ok(Self {
-            module,
-            context,
-            info,
-            lost: AtomicBool::new(false),
-        })
+        Ok(Self { module, context, info, lost: AtomicBool::new(false) })
     }
 
     pub(super) fn info(&self) -> &CudaInfo {
@@ -125,9 +118,8 @@ impl CudaDevice {
         if self.is_lost() {
             return Err(DeviceError::new(operation, ErrorKind::Lost));
         }
-        let result = CurrentContext::set_current(&self.context)
-            .check(operation)
-            .and_then(|()| body());
+        let result =
+            CurrentContext::set_current(&self.context).check(operation).and_then(|()| body());
         if result.as_ref().is_err_and(DeviceError::is_fatal) {
             self.lost.store(true, Relaxed);
         }
@@ -222,11 +214,7 @@ impl CudaDevice {
             if bytes.len() > size {
                 let what = "bytes of a constant";
                 let (found, expected) = ((bytes.len(), 1), (size, 1));
-                let kind = ErrorKind::SizeMismatch {
-                    what,
-                    found,
-                    expected,
-                };
+                let kind = ErrorKind::SizeMismatch { what, found, expected };
                 return Err(DeviceError::new(OP, kind));
             }
             CurrentContext::synchronize().check(OP)?;

@@ -117,11 +117,7 @@ impl DeviceError {
     /// An error of `operation`, located at the caller.
     #[track_caller]
     pub(crate) fn new(operation: &'static str, kind: impl Into<ErrorKind>) -> Self {
-        Self {
-            operation,
-            location: Location::caller(),
-            kind: kind.into(),
-        }
+        Self { operation, location: Location::caller(), kind: kind.into() }
     }
 
     /// Whether CUDA says that the process must be restarted: nothing on this device can succeed.
@@ -153,10 +149,7 @@ const NO_DEVICE: u32 = 100;
 /// is gone, by the CUDA driver API's description of `CUresult`: uncorrectable ECC (214), NVLink
 /// (220), illegal address, timeout, context destroyed, assert, and the hardware exceptions.
 fn is_fatal(code: u32) -> bool {
-    matches!(
-        code,
-        4 | 46 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=721
-    )
+    matches!(code, 4 | 46 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=721)
 }
 
 impl ErrorKind {

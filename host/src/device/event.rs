@@ -44,17 +44,10 @@ impl Event {
                 let mut event = ptr::null_mut();
                 // SAFETY: the handle is written.
                 unsafe { sys::cuEventCreate(&raw mut event, 0) }.check(OP)?;
-                Ok((
-                    Point::Cuda(event),
-                    Some(Token::new(counters::Kind::Events, 1)),
-                ))
+                Ok((Point::Cuda(event), Some(Token::new(counters::Kind::Events, 1))))
             })?,
         };
-        Ok(Self {
-            point,
-            device: device.clone(),
-            _counted: counted,
-        })
+        Ok(Self { point, device: device.clone(), _counted: counted })
     }
 
     /// Puts the event behind all work that `stream` has so far.
@@ -70,9 +63,9 @@ impl Event {
                 *time.lock().unwrap_or_else(|e| e.into_inner()) = Some(Instant::now());
                 Ok(())
             }
-            // SAFETY: both handles are alive.
-            Point::Cuda(event) => self.enter(OP, || unsafe {
-                sys::cuEventRecord(*event, stream.handle()).check(OP)
+            Point::Cuda(event) => self.enter(OP, || {
+                // SAFETY: both handles are alive.
+                unsafe { sys::cuEventRecord(*event, stream.handle()) }.check(OP)
             }),
         }
     }
@@ -131,16 +124,11 @@ impl Event {
                 // SAFETY: both handles are alive, the result is written.
                 unsafe { sys::cuEventElapsedTime(&raw mut milliseconds, *start, *end) }
                     .check(OP)?;
-                Ok(Duration::from_secs_f64(
-                    f64::from(milliseconds.max(0.0)) / 1e3,
-                ))
+                Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
             }),
             _ => {
                 let (found, wanted) = (earlier.device.place(), self.device.place());
-                Err(DeviceError::new(
-                    OP,
-                    ErrorKind::WrongDevice { found, wanted },
-                ))
+                Err(DeviceError::new(OP, ErrorKind::WrongDevice { found, wanted }))
             }
         }
     }
@@ -176,10 +164,7 @@ impl Event {
         if found == wanted {
             return Ok(());
         }
-        Err(DeviceError::new(
-            operation,
-            ErrorKind::WrongDevice { found, wanted },
-        ))
+        Err(DeviceError::new(operation, ErrorKind::WrongDevice { found, wanted }))
     }
 }
 

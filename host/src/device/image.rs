@@ -46,24 +46,13 @@ impl<T: Pod> Image<T> {
     ) -> Result<Self, DeviceError> {
         let row = u64::from(width) * size_of::<T>() as u64;
         let fits = pitch >= row && pitch.is_multiple_of(align_of::<T>() as u64);
-        let bytes = pitch
-            .checked_mul(height.into())
-            .and_then(|bytes| usize::try_from(bytes).ok());
+        let bytes = pitch.checked_mul(height.into()).and_then(|bytes| usize::try_from(bytes).ok());
         let (Some(bytes), Ok(pitch), true) = (bytes, u32::try_from(pitch), fits) else {
             let size = format!("{width}×{height} elements with {pitch} bytes a row");
-            return Err(DeviceError::new(
-                "allocating an image",
-                ErrorKind::ImpossibleSize(size),
-            ));
+            return Err(DeviceError::new("allocating an image", ErrorKind::ImpossibleSize(size)));
         };
         let memory = Memory::zeroed(device, bytes)?;
-        Ok(Self {
-            memory,
-            width,
-            height,
-            pitch,
-            element: PhantomData,
-        })
+        Ok(Self { memory, width, height, pitch, element: PhantomData })
     }
 
     /// An image filled from `elements`, row after row without padding.
@@ -113,13 +102,7 @@ impl<T: Pod> Image<T> {
         // for launches. While a launch reads, streams keep writers of the same device in order.
         unsafe {
             let data = self.memory.pointer();
-            DeviceView::new(
-                self.memory.place(),
-                data,
-                self.width,
-                self.height,
-                self.pitch,
-            )
+            DeviceView::new(self.memory.place(), data, self.width, self.height, self.pitch)
         }
     }
 
@@ -129,13 +112,7 @@ impl<T: Pod> Image<T> {
         // SAFETY: as in `view`, and the borrow is exclusive.
         unsafe {
             let data = self.memory.pointer();
-            DeviceViewMut::new(
-                self.memory.place(),
-                data,
-                self.width,
-                self.height,
-                self.pitch,
-            )
+            DeviceViewMut::new(self.memory.place(), data, self.width, self.height, self.pitch)
         }
     }
 
@@ -154,14 +131,8 @@ impl<T: Pod> Image<T> {
         // source when it returns.
         unsafe {
             stream.copy_rows(
-                Rows::Host {
-                    bytes,
-                    pitch: tight,
-                },
-                RowsMut::Device {
-                    memory: &self.memory,
-                    pitch: self.pitch as usize,
-                },
+                Rows::Host { bytes, pitch: tight },
+                RowsMut::Device { memory: &self.memory, pitch: self.pitch as usize },
                 tight,
                 rows,
             )
@@ -191,14 +162,8 @@ impl<T: Pod> Image<T> {
         // SAFETY: both hold `rows` rows of `tight` bytes; the wait below keeps the borrow.
         unsafe {
             stream.copy_rows(
-                Rows::Device {
-                    memory: &self.memory,
-                    pitch: self.pitch as usize,
-                },
-                RowsMut::Host {
-                    bytes,
-                    pitch: tight,
-                },
+                Rows::Device { memory: &self.memory, pitch: self.pitch as usize },
+                RowsMut::Host { bytes, pitch: tight },
                 tight,
                 rows,
             )?;
@@ -217,11 +182,7 @@ impl<T: Pod> Image<T> {
             return Ok(());
         }
         let (found, expected) = ((len, 1), (width, height));
-        let kind = ErrorKind::SizeMismatch {
-            what: "elements",
-            found,
-            expected,
-        };
+        let kind = ErrorKind::SizeMismatch { what: "elements", found, expected };
         Err(DeviceError::new(operation, kind))
     }
 }

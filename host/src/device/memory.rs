@@ -35,10 +35,8 @@ impl Memory {
         const OP: &str = "allocating device memory";
         let impossible =
             || DeviceError::new(OP, ErrorKind::ImpossibleSize(format!("{bytes} bytes")));
-        let rounded = bytes
-            .checked_next_multiple_of(ALIGN)
-            .filter(|&b| b > 0)
-            .ok_or_else(impossible)?;
+        let rounded =
+            bytes.checked_next_multiple_of(ALIGN).filter(|&b| b > 0).ok_or_else(impossible)?;
         let layout = Layout::from_size_align(rounded, ALIGN).map_err(|_| impossible())?;
         let (address, counted) = match device.kind() {
             Kind::Cpu { .. } => {
@@ -61,18 +59,10 @@ impl Memory {
                         return Err(e);
                     }
                 }
-                Ok((
-                    address,
-                    Some(Token::new(counters::Kind::DeviceBytes, layout.size())),
-                ))
+                Ok((address, Some(Token::new(counters::Kind::DeviceBytes, layout.size()))))
             })?,
         };
-        Ok(Self {
-            address,
-            layout,
-            device: device.clone(),
-            _counted: counted,
-        })
+        Ok(Self { address, layout, device: device.clone(), _counted: counted })
     }
 
     pub(super) fn device(&self) -> &Device {

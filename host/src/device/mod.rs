@@ -72,9 +72,7 @@ impl Device {
     /// The CPU.
     #[must_use]
     pub fn cpu() -> Self {
-        Self(Arc::new(Kind::Cpu {
-            constants: Mutex::default(),
-        }))
+        Self(Arc::new(Kind::Cpu { constants: Mutex::default() }))
     }
 
     /// The GPU with this ordinal, with panoweave's kernels loaded.
@@ -92,9 +90,7 @@ impl Device {
     /// As [`cuda`](Self::cuda).
     #[track_caller]
     pub fn cuda_with(ordinal: u32, images: &[PtxImage]) -> Result<Self, DeviceError> {
-        Ok(Self(Arc::new(Kind::Cuda(CudaDevice::open(
-            ordinal, images,
-        )?))))
+        Ok(Self(Arc::new(Kind::Cuda(CudaDevice::open(ordinal, images)?))))
     }
 
     /// What there is to know about each GPU, in order of ordinals.
@@ -165,10 +161,7 @@ impl Device {
         let bytes = bytemuck::cast_slice(values);
         match self.kind() {
             Kind::Cpu { constants } => {
-                constants
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .set(C::SYMBOL, bytes);
+                constants.lock().unwrap_or_else(PoisonError::into_inner).set(C::SYMBOL, bytes);
                 Ok(())
             }
             Kind::Cuda(device) => device.set_constant(C::SYMBOL, bytes),

@@ -30,14 +30,10 @@ impl Module {
         use sys::CUjit_option as Option;
         let text = c_string(ptx);
         let mut log = vec![0_u8; LOG_BYTES];
-        let mut options = [
-            Option::CU_JIT_ERROR_LOG_BUFFER,
-            Option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-        ];
-        let mut values = [
-            log.as_mut_ptr().cast(),
-            ptr::without_provenance_mut::<c_void>(LOG_BYTES),
-        ];
+        let mut options =
+            [Option::CU_JIT_ERROR_LOG_BUFFER, Option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        let mut values =
+            [log.as_mut_ptr().cast(), ptr::without_provenance_mut::<c_void>(LOG_BYTES)];
         let mut raw = ptr::null_mut();
         // SAFETY: the text ends with a zero; options and values are two each, and the log has the
         // size that they state.
@@ -54,17 +50,11 @@ impl Module {
             let end = log.iter().position(|&b| b == 0).unwrap_or(LOG_BYTES);
             let log = String::from_utf8_lossy(&log[..end]).trim().to_owned();
             if !log.is_empty() {
-                e.kind = ErrorKind::BadPtx {
-                    cause: Box::new(e.kind),
-                    log,
-                };
+                e.kind = ErrorKind::BadPtx { cause: Box::new(e.kind), log };
             }
             e
         })?;
-        Ok(Self {
-            raw,
-            _counted: Token::new(counters::Kind::Modules, 1),
-        })
+        Ok(Self { raw, _counted: Token::new(counters::Kind::Modules, 1) })
     }
 
     /// A kernel by name.

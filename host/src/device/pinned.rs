@@ -23,11 +23,7 @@ pub struct Pinned<T> {
 #[derive(Debug)]
 enum Storage {
     Plain(Box<[u128]>),
-    Locked {
-        data: *mut u8,
-        device: Device,
-        _counted: Token,
-    },
+    Locked { data: *mut u8, device: Device, _counted: Token },
 }
 
 // SAFETY: owned plain memory.
@@ -67,18 +63,10 @@ impl<T: Pod> Pinned<T> {
                     ptr::write_bytes(data.cast::<u8>(), 0, bytes);
                 }
                 let counted = Token::new(counters::Kind::PinnedBytes, bytes);
-                Ok(Storage::Locked {
-                    data: data.cast(),
-                    device: device.clone(),
-                    _counted: counted,
-                })
+                Ok(Storage::Locked { data: data.cast(), device: device.clone(), _counted: counted })
             })?,
         };
-        Ok(Self {
-            storage,
-            len,
-            element: PhantomData,
-        })
+        Ok(Self { storage, len, element: PhantomData })
     }
 }
 

@@ -28,9 +28,5 @@ impl fmt::Display for Arch {
 
 /// The newest image that runs on `gpu`: PTX is compatible with every later architecture.
 pub(crate) fn newest_for(images: &[PtxImage], gpu: Arch) -> Option<PtxImage> {
-    images
-        .iter()
-        .copied()
-        .filter(|image| image.arch <= gpu)
-        .max_by_key(|image| image.arch)
+    images.iter().copied().filter(|image| image.arch <= gpu).max_by_key(|image| image.arch)
 }

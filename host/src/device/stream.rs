@@ -74,11 +74,7 @@ impl Stream {
                 Ok((Some(raw), Some(Token::new(counters::Kind::Streams, 1))))
             })?,
         };
-        Ok(Self {
-            raw,
-            device: device.clone(),
-            _counted: counted,
-        })
+        Ok(Self { raw, device: device.clone(), _counted: counted })
     }
 
     /// The device that it belongs to.
@@ -167,9 +163,7 @@ impl Stream {
 
     /// The driver's handle; null on the CPU.
     pub(super) fn handle(&self) -> sys::CUstream {
-        self.raw
-            .as_ref()
-            .map_or(ptr::null_mut(), cust::stream::Stream::as_inner)
+        self.raw.as_ref().map_or(ptr::null_mut(), cust::stream::Stream::as_inner)
     }
 
     /// Copies `rows` rows of `width` bytes.
@@ -189,22 +183,11 @@ impl Stream {
         const OP: &str = "copying";
         let wanted = self.device.place();
         let places = [
-            if let Rows::Device { memory, .. } = &from {
-                memory.place()
-            } else {
-                wanted
-            },
-            if let RowsMut::Device { memory, .. } = &to {
-                memory.place()
-            } else {
-                wanted
-            },
+            if let Rows::Device { memory, .. } = &from { memory.place() } else { wanted },
+            if let RowsMut::Device { memory, .. } = &to { memory.place() } else { wanted },
         ];
         if let Some(&found) = places.iter().find(|&&place| place != wanted) {
-            return Err(DeviceError::new(
-                OP,
-                ErrorKind::WrongDevice { found, wanted },
-            ));
+            return Err(DeviceError::new(OP, ErrorKind::WrongDevice { found, wanted }));
         }
         match self.device.kind() {
             Kind::Cpu { .. } => {

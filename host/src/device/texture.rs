@@ -69,13 +69,7 @@ pub struct Array<T>(Storage<T>);
 #[derive(Debug)]
 enum Storage<T> {
     Cpu(Image<T>),
-    Cuda {
-        array: sys::CUarray,
-        width: u32,
-        height: u32,
-        device: Device,
-        _counted: Token,
-    },
+    Cuda { array: sys::CUarray, width: u32, height: u32, device: Device, _counted: Token },
 }
 
 // SAFETY: an array handle may be used from any thread whose context is current.
@@ -106,13 +100,7 @@ impl<T: Texel> Array<T> {
                     .check(OP)?;
                 let counted = Token::new(counters::Kind::Arrays, 1);
                 let device = device.clone();
-                Ok(Self(Storage::Cuda {
-                    array,
-                    width,
-                    height,
-                    device,
-                    _counted: counted,
-                }))
+                Ok(Self(Storage::Cuda { array, width, height, device, _counted: counted }))
             }),
         }
     }
@@ -130,22 +118,14 @@ impl<T: Texel> Array<T> {
         let size = |w: u32, h: u32| (w as usize, h as usize);
         let (found, expected) = (size(image.width(), image.height()), size(width, height));
         if found != expected {
-            let kind = ErrorKind::SizeMismatch {
-                what: "image for an array",
-                found,
-                expected,
-            };
+            let kind = ErrorKind::SizeMismatch { what: "image for an array", found, expected };
             return Err(DeviceError::new("filling an array", kind));
         }
-        let from = Rows::Device {
-            memory: image.memory(),
-            pitch: image.pitch() as usize,
-        };
+        let from = Rows::Device { memory: image.memory(), pitch: image.pitch() as usize };
         let to = match &self.0 {
-            Storage::Cpu(array) => RowsMut::Device {
-                memory: array.memory(),
-                pitch: array.pitch() as usize,
-            },
+            Storage::Cpu(array) => {
+                RowsMut::Device { memory: array.memory(), pitch: array.pitch() as usize }
+            }
             Storage::Cuda { array, .. } => RowsMut::Array(*array),
         };
         // SAFETY: both have this size; on the device, copies are ordered by the stream.
@@ -177,10 +157,7 @@ pub struct Texture<'a, V> {
 #[derive(Debug)]
 enum Object {
     Cpu(Box<cpu::texture::Texture>),
-    Cuda {
-        handle: sys::CUtexObject,
-        _counted: Token,
-    },
+    Cuda { handle: sys::CUtexObject, _counted: Token },
 }
 
 impl<'a, V: ReadMode> Texture<'a, V> {
@@ -256,11 +233,7 @@ impl<'a, V: ReadMode> Texture<'a, V> {
             address: mode.address,
         };
         let object = Object::Cpu(Box::new(texture));
-        Ok(Self {
-            object,
-            device: image.device(),
-            value: PhantomData,
-        })
+        Ok(Self { object, device: image.device(), value: PhantomData })
     }
 
     #[track_caller]
@@ -300,15 +273,8 @@ impl<'a, V: ReadMode> Texture<'a, V> {
                 )
             }
             .check(OP)?;
-            let object = Object::Cuda {
-                handle,
-                _counted: Token::new(counters::Kind::Textures, 1),
-            };
-            Ok(Self {
-                object,
-                device,
-                value: PhantomData,
-            })
+            let object = Object::Cuda { handle, _counted: Token::new(counters::Kind::Textures, 1) };
+            Ok(Self { object, device, value: PhantomData })
         })
     }
 }

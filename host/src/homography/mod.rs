@@ -55,11 +55,7 @@ impl Homography {
                 }
                 let Ok(number) = word.parse::<f64>() else {
                     let word = word.chars().take(40).collect();
-                    return Err(HomographyError::NotANumber {
-                        file,
-                        line: line + 1,
-                        word,
-                    });
+                    return Err(HomographyError::NotANumber { file, line: line + 1, word });
                 };
                 if let Some(slot) = numbers.get_mut(found) {
                     *slot = number;
@@ -120,12 +116,7 @@ impl Homography {
         for (picture, size) in [("left", left), ("right", right)] {
             if size.min_element() == 0 || size.max_element() > crate::picture::MAX_SIDE {
                 let (width, height) = (size.x, size.y);
-                return Err(HomographyError::PictureSize {
-                    file: file(),
-                    picture,
-                    width,
-                    height,
-                });
+                return Err(HomographyError::PictureSize { file: file(), picture, width, height });
             }
         }
         let images = corners(right).map(|corner| self.matrix * corner.extend(1.0));
@@ -135,18 +126,10 @@ impl Homography {
         // the corners. Where it falls to a millionth of its size, pixels are stretched as much.
         let margin = 1e-6 * least.abs().max(most.abs());
         if !(least > margin || most < -margin) {
-            return Err(HomographyError::Infinity {
-                file: file(),
-                least,
-                most,
-            });
+            return Err(HomographyError::Infinity { file: file(), least, most });
         }
         // A homography and its negative are the same map; this one has z > 0 over the right picture.
-        let matrix = if most < 0.0 {
-            self.matrix * -1.0
-        } else {
-            self.matrix
-        };
+        let matrix = if most < 0.0 { self.matrix * -1.0 } else { self.matrix };
 
         let bent = images.map(|p: DVec3| p.truncate() / p.z);
         let all = corners(left).into_iter().chain(bent);
@@ -160,11 +143,7 @@ impl Homography {
             || size.x * size.y > MAX_CANVAS_AREA as f64;
         if too_large || !size.is_finite() {
             let (width, height) = (size.x, size.y);
-            return Err(HomographyError::CanvasTooLarge {
-                file: file(),
-                width,
-                height,
-            });
+            return Err(HomographyError::CanvasTooLarge { file: file(), width, height });
         }
         let camera = |from_ray, size| Camera {
             from_ray,
@@ -184,10 +163,7 @@ impl Homography {
                 projection: Projection::PLANAR,
                 reserved: 0,
             },
-            cameras: vec![
-                camera(DMat3::IDENTITY, left),
-                camera(matrix.inverse(), right),
-            ],
+            cameras: vec![camera(DMat3::IDENTITY, left), camera(matrix.inverse(), right)],
         })
     }
 }
@@ -209,10 +185,7 @@ mod tests {
     #[test]
     fn reads_commas_comments_and_blank_lines() {
         let h = parse("# right to left\n1, 0,10\n\n0 1 -2 # row 2\n0,0,1\n").unwrap();
-        assert_eq!(
-            h.matrix() * DVec3::new(0.0, 0.0, 1.0),
-            DVec3::new(10.0, -2.0, 1.0)
-        );
+        assert_eq!(h.matrix() * DVec3::new(0.0, 0.0, 1.0), DVec3::new(10.0, -2.0, 1.0));
         assert_eq!(parse(&h.to_text()).unwrap(), h);
     }
 
@@ -233,10 +206,7 @@ mod tests {
         let size = UVec2::new(64, 48);
         let plus = parse("1.1 0.02 20  0.01 0.9 3  1e-4 2e-5 1").unwrap();
         let minus = parse("-1.1 -0.02 -20  -0.01 -0.9 -3  -1e-4 -2e-5 -1").unwrap();
-        let (a, b) = (
-            plus.geometry(size, size).unwrap(),
-            minus.geometry(size, size).unwrap(),
-        );
+        let (a, b) = (plus.geometry(size, size).unwrap(), minus.geometry(size, size).unwrap());
         assert_eq!(a, b);
         let middle = plus.matrix() * DVec3::new(30.0, 20.0, 1.0);
         let back = a.cameras[1].from_ray * (middle / middle.z);
@@ -247,52 +217,21 @@ mod tests {
     #[test]
     fn what_cannot_be_a_panorama() {
         let size = UVec2::new(100, 100);
-        assert!(matches!(
-            parse("1 2 3"),
-            Err(HomographyError::Count { found: 3, .. })
-        ));
-        assert!(matches!(
-            parse("1 x"),
-            Err(HomographyError::NotANumber { line: 1, .. })
-        ));
+        assert!(matches!(parse("1 2 3"), Err(HomographyError::Count { found: 3, .. })));
+        assert!(matches!(parse("1 x"), Err(HomographyError::NotANumber { line: 1, .. })));
         assert!(matches!(
             parse("1 0 0 0 nan 0 0 0 1"),
-            Err(HomographyError::NotFinite {
-                row: 2,
-                column: 2,
-                ..
-            })
+            Err(HomographyError::NotFinite { row: 2, column: 2, .. })
         ));
-        assert!(matches!(
-            parse("1 2 3 2 4 6 0 0 1"),
-            Err(HomographyError::Singular { .. })
-        ));
-        assert!(matches!(
-            parse("0 0 0 0 0 0 0 0 0"),
-            Err(HomographyError::Singular { .. })
-        ));
+        assert!(matches!(parse("1 2 3 2 4 6 0 0 1"), Err(HomographyError::Singular { .. })));
+        assert!(matches!(parse("0 0 0 0 0 0 0 0 0"), Err(HomographyError::Singular { .. })));
         let h = parse("1 0 0 0 1 0 -0.02 0 1").unwrap();
-        assert!(matches!(
-            h.geometry(size, size),
-            Err(HomographyError::Infinity { .. })
-        ));
+        assert!(matches!(h.geometry(size, size), Err(HomographyError::Infinity { .. })));
         let h = parse("1 0 40000 0 1 0 0 0 1").unwrap();
-        assert!(matches!(
-            h.geometry(size, size),
-            Err(HomographyError::CanvasTooLarge { .. })
-        ));
+        assert!(matches!(h.geometry(size, size), Err(HomographyError::CanvasTooLarge { .. })));
         let h = parse("1 0 20000 0 1 20000 0 0 1").unwrap();
-        assert!(matches!(
-            h.geometry(size, size),
-            Err(HomographyError::CanvasTooLarge { .. })
-        ));
+        assert!(matches!(h.geometry(size, size), Err(HomographyError::CanvasTooLarge { .. })));
         let none = h.geometry(UVec2::new(0, 4), size);
-        assert!(matches!(
-            none,
-            Err(HomographyError::PictureSize {
-                picture: "left",
-                ..
-            })
-        ));
+        assert!(matches!(none, Err(HomographyError::PictureSize { picture: "left", .. })));
     }
 }

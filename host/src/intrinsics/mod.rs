@@ -17,14 +17,8 @@ pub use opencv_yaml::YamlError;
 use opencv_yaml::{Node, parse};
 
 /// Names under which calibration tools store K; a stereo file appends the camera's number.
-pub(crate) const MATRIX_NAMES: [&str; 6] = [
-    "camera_matrix",
-    "cameraMatrix",
-    "CameraMatrix",
-    "K",
-    "M",
-    "intrinsic_matrix",
-];
+pub(crate) const MATRIX_NAMES: [&str; 6] =
+    ["camera_matrix", "cameraMatrix", "CameraMatrix", "K", "M", "intrinsic_matrix"];
 /// Names under which calibration tools store D.
 const DISTORTION_NAMES: [&str; 7] = [
     "dist_coeffs",
@@ -73,10 +67,7 @@ impl Intrinsics {
         let file = file.as_ref();
         let root = parse(text, file)?;
         let Some((name, node)) = find(&root, &MATRIX_NAMES, camera) else {
-            return Err(IntrinsicsError::NoMatrix {
-                file: file.to_owned(),
-                camera,
-            });
+            return Err(IntrinsicsError::NoMatrix { file: file.to_owned(), camera });
         };
         let k = matrix(file, &name, node)?;
         let Ok([fx, skew, cx, zero, fy, cy, bottom @ ..]) = <[f64; 9]>::try_from(k.as_slice())
@@ -84,22 +75,12 @@ impl Intrinsics {
             return Err(shape(file, name, format!("{} elements", k.len()), "3×3"));
         };
         let fixed = [(1, 2, skew, 0.0), (2, 1, zero, 0.0)].into_iter().chain(
-            bottom
-                .into_iter()
-                .zip([0.0, 0.0, 1.0])
-                .enumerate()
-                .map(|(i, (v, e))| (3, i + 1, v, e)),
+            bottom.into_iter().zip([0.0, 0.0, 1.0]).enumerate().map(|(i, (v, e))| (3, i + 1, v, e)),
         );
         for (row, column, value, expected) in fixed {
             if value != expected {
                 let file = file.to_owned();
-                return Err(IntrinsicsError::NotACamera {
-                    file,
-                    name,
-                    row,
-                    column,
-                    value,
-                });
+                return Err(IntrinsicsError::NotACamera { file, name, row, column, value });
             }
         }
         let distortion = match find(&root, &DISTORTION_NAMES, camera) {
@@ -107,12 +88,7 @@ impl Intrinsics {
             None => Vec::new(),
         };
         let size = size(file, &root)?;
-        Ok(Self {
-            focal: DVec2::new(fx, fy),
-            centre: DVec2::new(cx, cy),
-            distortion,
-            size,
-        })
+        Ok(Self { focal: DVec2::new(fx, fy), centre: DVec2::new(cx, cy), distortion, size })
     }
 }
 
@@ -120,9 +96,7 @@ impl Intrinsics {
 fn find<'n>(root: &'n Node, names: &[&str], camera: u32) -> Option<(String, &'n Node)> {
     let numbered = names.iter().map(|name| format!("{name}{camera}"));
     let plain = names.iter().map(|name| (*name).to_owned());
-    numbered
-        .chain(plain)
-        .find_map(|name| root.get(&name).map(|node| (name, node)))
+    numbered.chain(plain).find_map(|name| root.get(&name).map(|node| (name, node)))
 }
 
 /// The elements of an `opencv-matrix` (`rows`, `cols`, `data`) or of a plain list.
@@ -130,17 +104,10 @@ fn matrix(file: &Path, name: &str, node: &Node) -> Result<Vec<f64>, IntrinsicsEr
     let data = node.get("data").unwrap_or(node);
     let Node::List(items) = data else {
         let expected = "a matrix with rows, cols and data";
-        return Err(shape(
-            file,
-            name.to_owned(),
-            "no list of numbers".to_owned(),
-            expected,
-        ));
+        return Err(shape(file, name.to_owned(), "no list of numbers".to_owned(), expected));
     };
-    let elements: Vec<f64> = items
-        .iter()
-        .map(|item| number(file, name, item))
-        .collect::<Result<_, _>>()?;
+    let elements: Vec<f64> =
+        items.iter().map(|item| number(file, name, item)).collect::<Result<_, _>>()?;
     if let (Some(rows), Some(cols)) = (node.get("rows"), node.get("cols")) {
         let (rows, cols) = (number(file, name, rows)?, number(file, name, cols)?);
         if rows * cols != elements.len() as f64 {
@@ -153,12 +120,8 @@ fn matrix(file: &Path, name: &str, node: &Node) -> Result<Vec<f64>, IntrinsicsEr
 }
 
 fn size(file: &Path, root: &Node) -> Result<Option<UVec2>, IntrinsicsError> {
-    let list = SIZE_LIST_NAMES
-        .iter()
-        .find_map(|name| Some((*name, root.get(name)?)));
-    let pair = SIZE_NAMES
-        .iter()
-        .find_map(|[w, h]| Some((*w, root.get(w)?, *h, root.get(h)?)));
+    let list = SIZE_LIST_NAMES.iter().find_map(|name| Some((*name, root.get(name)?)));
+    let pair = SIZE_NAMES.iter().find_map(|[w, h]| Some((*w, root.get(w)?, *h, root.get(h)?)));
     let (width, height) = match (list, pair) {
         (Some((name, node)), _) => match matrix(file, name, node)?.as_slice() {
             &[width, height] => (width, height),
@@ -172,11 +135,7 @@ fn size(file: &Path, root: &Node) -> Result<Option<UVec2>, IntrinsicsError> {
     };
     let whole = |v: f64| v >= 1.0 && v <= f64::from(u32::MAX) && v.fract() == 0.0;
     if !whole(width) || !whole(height) {
-        return Err(IntrinsicsError::Size {
-            file: file.to_owned(),
-            width,
-            height,
-        });
+        return Err(IntrinsicsError::Size { file: file.to_owned(), width, height });
     }
     Ok(Some(DVec2::new(width, height).as_uvec2()))
 }
@@ -187,23 +146,15 @@ fn number(file: &Path, name: &str, node: &Node) -> Result<f64, IntrinsicsError> 
         Node::List(_) => "a list",
         Node::Map(_) => "a map",
     };
-    text.parse::<f64>()
-        .ok()
-        .filter(|v| v.is_finite())
-        .ok_or_else(|| IntrinsicsError::NotANumber {
-            file: file.to_owned(),
-            name: name.to_owned(),
-            text: text.chars().take(40).collect(),
-        })
+    text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| IntrinsicsError::NotANumber {
+        file: file.to_owned(),
+        name: name.to_owned(),
+        text: text.chars().take(40).collect(),
+    })
 }
 
 fn shape(file: &Path, name: String, found: String, expected: &'static str) -> IntrinsicsError {
-    IntrinsicsError::Shape {
-        file: file.to_owned(),
-        name,
-        found,
-        expected,
-    }
+    IntrinsicsError::Shape { file: file.to_owned(), name, found, expected }
 }
 
 #[cfg(test)]
@@ -218,19 +169,13 @@ mod tests {
     #[test]
     fn stereo_files_hold_two_cameras() {
         let one = Intrinsics::parse(STEREO, "s.yml", 1).unwrap();
-        assert_eq!(
-            (one.focal, one.centre),
-            (DVec2::new(500.0, 501.0), DVec2::new(320.0, 240.0))
-        );
+        assert_eq!((one.focal, one.centre), (DVec2::new(500.0, 501.0), DVec2::new(320.0, 240.0)));
         assert_eq!(one.distortion, [-0.1, 0.2, 0.0, 0.0, 0.3]);
         let two = Intrinsics::parse(STEREO, "s.yml", 2).unwrap();
         assert_eq!(two.focal, DVec2::new(600.0, 601.0));
         assert!(two.distortion.is_empty() && two.size.is_none());
         let three = Intrinsics::parse(STEREO, "s.yml", 3);
-        assert!(matches!(
-            three,
-            Err(IntrinsicsError::NoMatrix { camera: 3, .. })
-        ));
+        assert!(matches!(three, Err(IntrinsicsError::NoMatrix { camera: 3, .. })));
     }
 
     #[test]
@@ -242,21 +187,11 @@ mod tests {
             parse("K: {rows: 2, cols: 3, data: [1,0,1,0,1,1,0,0,1]}"),
             IntrinsicsError::Shape { .. }
         ));
-        assert!(matches!(
-            parse("K: [1,0,.Nan,0,1,1,0,0,1]"),
-            IntrinsicsError::NotANumber { .. }
-        ));
-        assert!(matches!(
-            parse("K: [1,0,[2],0,1,1,0,0,1]"),
-            IntrinsicsError::NotANumber { .. }
-        ));
+        assert!(matches!(parse("K: [1,0,.Nan,0,1,1,0,0,1]"), IntrinsicsError::NotANumber { .. }));
+        assert!(matches!(parse("K: [1,0,[2],0,1,1,0,0,1]"), IntrinsicsError::NotANumber { .. }));
         assert!(matches!(
             parse("K: [1,0.5,2,0,1,1,0,0,1]"),
-            IntrinsicsError::NotACamera {
-                row: 1,
-                column: 2,
-                ..
-            }
+            IntrinsicsError::NotACamera { row: 1, column: 2, .. }
         ));
         let sized = "K: [1,0,1,0,1,1,0,0,1]\nimage_width: 0\nimage_height: 4\n";
         assert!(matches!(parse(sized), IntrinsicsError::Size { .. }));

@@ -69,10 +69,7 @@ impl Node {
     /// The value under `name` of a map.
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         match self {
-            Self::Map(entries) => entries
-                .iter()
-                .find(|(n, _)| n == name)
-                .map(|(_, node)| node),
+            Self::Map(entries) => entries.iter().find(|(n, _)| n == name).map(|(_, node)| node),
             _ => None,
         }
     }
@@ -108,17 +105,11 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Node, YamlError> {
                 return Err(YamlError::TooDeep { file: file(), line });
             }
             Event::SequenceStart(..) => {
-                open.push(Open {
-                    node: Node::List(Vec::new()),
-                    name: None,
-                });
+                open.push(Open { node: Node::List(Vec::new()), name: None });
                 continue;
             }
             Event::MappingStart(..) => {
-                open.push(Open {
-                    node: Node::Map(Vec::new()),
-                    name: None,
-                });
+                open.push(Open { node: Node::Map(Vec::new()), name: None });
                 continue;
             }
             Event::Scalar(value, ..) => Node::Scalar(value.into_owned()),
@@ -168,16 +159,10 @@ mod tests {
         let bomb = "a: &a [x,x]\nb: &b [*a,*a]\n";
         assert!(matches!(parse(bomb), Err(YamlError::Alias { line: 2, .. })));
         let deep = "[".repeat(100_000);
-        assert!(matches!(
-            parse(&deep),
-            Err(YamlError::TooDeep { .. } | YamlError::Syntax { .. })
-        ));
+        assert!(matches!(parse(&deep), Err(YamlError::TooDeep { .. } | YamlError::Syntax { .. })));
         assert!(matches!(parse("a: [1, 2"), Err(YamlError::Syntax { .. })));
         assert!(matches!(parse(""), Err(YamlError::NotAMap { .. })));
-        assert!(matches!(
-            parse("- 1\n- 2\n"),
-            Err(YamlError::NotAMap { .. })
-        ));
+        assert!(matches!(parse("- 1\n- 2\n"), Err(YamlError::NotAMap { .. })));
         assert!(matches!(parse("%YAML:1.0"), Err(YamlError::NotAMap { .. })));
     }
 }

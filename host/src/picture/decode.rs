@@ -22,10 +22,7 @@ pub(crate) const MEMORY: u64 = 248 << 20;
 
 /// Reads the picture at `path`; see [`Picture::open`].
 pub(crate) fn decode(path: &Path) -> Result<Picture, PictureError> {
-    let unreadable = |source| PictureError::Unreadable {
-        file: path.to_owned(),
-        source,
-    };
+    let unreadable = |source| PictureError::Unreadable { file: path.to_owned(), source };
     let (file, bytes) = open_regular(path).map_err(unreadable)?;
     let mut reader = BufReader::new(file);
     let start = reader.fill_buf().map_err(unreadable)?;
@@ -36,9 +33,7 @@ pub(crate) fn decode(path: &Path) -> Result<Picture, PictureError> {
             file: path.to_owned(),
             found: format!("{other:?}").to_uppercase(),
         }),
-        Err(_) => Err(PictureError::NotAPicture {
-            file: path.to_owned(),
-        }),
+        Err(_) => Err(PictureError::NotAPicture { file: path.to_owned() }),
     }
 }
 
@@ -64,23 +59,12 @@ fn decode_png(path: &Path, reader: BufReader<File>) -> Result<Picture, PictureEr
     let orientation = decoder.orientation().map_err(corrupt)?;
     if colour == ColorType::Rgba8 {
         let mut pixels = vec![Rgba8::default(); width as usize * height as usize];
-        decoder
-            .read_image(bytemuck::cast_slice_mut(&mut pixels))
-            .map_err(corrupt)?;
+        decoder.read_image(bytemuck::cast_slice_mut(&mut pixels)).map_err(corrupt)?;
         return assemble(path, width, height, pixels, orientation);
     }
     let mut samples = vec![0; decoder.total_bytes() as usize];
     decoder.read_image(&mut samples).map_err(corrupt)?;
-    convert(
-        path,
-        Decoded {
-            width,
-            height,
-            colour,
-            samples,
-            orientation,
-        },
-    )
+    convert(path, Decoded { width, height, colour, samples, orientation })
 }
 
 /// Refuses a picture that is too large, before memory is taken for it. `held` bytes are taken already.
@@ -93,39 +77,20 @@ pub(crate) fn admit(
 ) -> Result<(), PictureError> {
     let file = || path.to_owned();
     if width > MAX_SIDE || height > MAX_SIDE {
-        return Err(PictureError::TooLarge {
-            file: file(),
-            width,
-            height,
-        });
+        return Err(PictureError::TooLarge { file: file(), width, height });
     }
     // RGBA8 is decoded where it stays.
-    let native = if colour == ColorType::Rgba8 {
-        0
-    } else {
-        u64::from(colour.bytes_per_pixel())
-    };
+    let native = if colour == ColorType::Rgba8 { 0 } else { u64::from(colour.bytes_per_pixel()) };
     let bytes = u64::from(width) * u64::from(height) * (native + 4) + held;
     if bytes > MEMORY {
-        return Err(PictureError::TooMuchMemory {
-            file: file(),
-            width,
-            height,
-            limit: MEMORY,
-        });
+        return Err(PictureError::TooMuchMemory { file: file(), width, height, limit: MEMORY });
     }
     Ok(())
 }
 
 /// Makes samples of any kind an upright RGBA picture.
 pub(crate) fn convert(path: &Path, decoded: Decoded) -> Result<Picture, PictureError> {
-    let Decoded {
-        width,
-        height,
-        colour,
-        samples,
-        orientation,
-    } = decoded;
+    let Decoded { width, height, colour, samples, orientation } = decoded;
     let pixels = to_rgba(&samples, colour)
         .ok_or_else(|| corrupt_because(path, format!("pixels of kind {colour:?}")))?;
     drop(samples);
@@ -163,13 +128,9 @@ fn to_rgba(samples: &[u8], colour: ColorType) -> Option<Vec<Rgba8>> {
         ColorType::La8 => each(samples, 2, |s| [s[0], s[0], s[0], s[1]]),
         ColorType::Rgb8 => each(samples, 3, |s| [s[0], s[1], s[2], 255]),
         ColorType::L16 => each(samples, 2, |s| [wide(s, 0), wide(s, 0), wide(s, 0), 255]),
-        ColorType::La16 => each(samples, 4, |s| {
-            [wide(s, 0), wide(s, 0), wide(s, 0), wide(s, 1)]
-        }),
+        ColorType::La16 => each(samples, 4, |s| [wide(s, 0), wide(s, 0), wide(s, 0), wide(s, 1)]),
         ColorType::Rgb16 => each(samples, 6, |s| [wide(s, 0), wide(s, 1), wide(s, 2), 255]),
-        ColorType::Rgba16 => each(samples, 8, |s| {
-            [wide(s, 0), wide(s, 1), wide(s, 2), wide(s, 3)]
-        }),
+        ColorType::Rgba16 => each(samples, 8, |s| [wide(s, 0), wide(s, 1), wide(s, 2), wide(s, 3)]),
         _ => None,
     }
 }
@@ -194,11 +155,7 @@ fn upright(
         Orientation::Rotate270FlipH => (true, |x, y, right, down| (right - y, down - x)),
         Orientation::Rotate270 => (true, |x, y, right, _| (right - y, x)),
     };
-    let (new_width, new_height) = if turned {
-        (height, width)
-    } else {
-        (width, height)
-    };
+    let (new_width, new_height) = if turned { (height, width) } else { (width, height) };
     let mut result = Vec::with_capacity(pixels.len());
     for y in 0..new_height {
         for x in 0..new_width {
@@ -210,10 +167,7 @@ fn upright(
 }
 
 pub(crate) fn corrupt_because(path: &Path, reason: String) -> PictureError {
-    PictureError::Corrupt {
-        file: path.to_owned(),
-        reason,
-    }
+    PictureError::Corrupt { file: path.to_owned(), reason }
 }
 
 fn corrupt(path: &Path, error: ImageError) -> PictureError {
@@ -223,9 +177,6 @@ fn corrupt(path: &Path, error: ImageError) -> PictureError {
             PictureError::Truncated { file }
         }
         ImageError::IoError(source) => PictureError::Unreadable { file, source },
-        other => PictureError::Corrupt {
-            file,
-            reason: one_line(&other),
-        },
+        other => PictureError::Corrupt { file, reason: one_line(&other) },
     }
 }

@@ -28,23 +28,15 @@ pub(crate) fn decode_jpeg(
     bytes: u64,
 ) -> Result<Picture, PictureError> {
     if bytes > MEMORY / 4 {
-        return Err(corrupt_because(
-            path,
-            format!("{bytes} bytes are too long for a JPEG file"),
-        ));
+        return Err(corrupt_because(path, format!("{bytes} bytes are too long for a JPEG file")));
     }
     let mut content = Vec::with_capacity(bytes as usize);
     reader
         .take(bytes)
         .read_to_end(&mut content)
-        .map_err(|source| PictureError::Unreadable {
-            file: path.to_owned(),
-            source,
-        })?;
+        .map_err(|source| PictureError::Unreadable { file: path.to_owned(), source })?;
     let Some(frame) = walk(&content) else {
-        return Err(PictureError::Truncated {
-            file: path.to_owned(),
-        });
+        return Err(PictureError::Truncated { file: path.to_owned() });
     };
     let (width, height) = (u32::from(frame.width), u32::from(frame.height));
     admit(path, width, height, ColorType::Rgb8, bytes)?;
@@ -64,9 +56,7 @@ fn decode(content: &[u8], width: u32, height: u32) -> Result<Decoded, String> {
         .set_max_width(MAX_SIDE as usize)
         .set_max_height(MAX_SIDE as usize);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(content), options);
-    decoder
-        .decode_headers()
-        .map_err(|error| error.to_string())?;
+    decoder.decode_headers().map_err(|error| error.to_string())?;
     if decoder.dimensions() != Some((width as usize, height as usize)) {
         return Err("it has two frames of different sizes".to_owned());
     }
@@ -76,22 +66,12 @@ fn decode(content: &[u8], width: u32, height: u32) -> Result<Decoded, String> {
         false => (ColorSpace::RGB, ColorType::Rgb8),
     };
     decoder.set_options(options.jpeg_set_out_colorspace(space));
-    let orientation = decoder
-        .exif()
-        .and_then(|exif| Orientation::from_exif_chunk(exif));
+    let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
     let bytes = width as usize * height as usize * usize::from(colour.bytes_per_pixel());
     let mut samples = vec![0; bytes];
-    decoder
-        .decode_into(&mut samples)
-        .map_err(|error| error.to_string())?;
+    decoder.decode_into(&mut samples).map_err(|error| error.to_string())?;
     let orientation = orientation.unwrap_or(Orientation::NoTransforms);
-    Ok(Decoded {
-        width,
-        height,
-        colour,
-        samples,
-        orientation,
-    })
+    Ok(Decoded { width, height, colour, samples, orientation })
 }
 
 /// What the frame header says.
@@ -113,11 +93,7 @@ impl Frame {
 /// Walks the markers (ITU-T T.81, annex B) and returns the last frame header, or `None` if they do
 /// not run on to the end marker.
 fn walk(content: &[u8]) -> Option<Frame> {
-    let mut frame = Frame {
-        width: 0,
-        height: 0,
-        progressive: false,
-    };
+    let mut frame = Frame { width: 0, height: 0, progressive: false };
     let mut at = 2; // after SOI
     loop {
         // Anything between segments up to the next marker is entropy-coded data or padding. In it

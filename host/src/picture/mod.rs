@@ -131,11 +131,7 @@ impl Picture {
     #[must_use]
     pub fn filled(width: u32, height: u32, colour: Rgba8) -> Self {
         let pixels = vec![colour; width as usize * height as usize];
-        Self {
-            width,
-            height,
-            pixels,
-        }
+        Self { width, height, pixels }
     }
 
     /// Reads a PNG or JPEG file, whatever its name; the EXIF orientation is applied.
@@ -156,11 +152,8 @@ impl Picture {
     /// or more than 65 535 a side as JPEG) or [`Unwritable`](PictureError::Unwritable).
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), PictureError> {
         let file = path.as_ref();
-        let extension = file
-            .extension()
-            .and_then(|e| e.to_str())
-            .unwrap_or("")
-            .to_ascii_lowercase();
+        let extension =
+            file.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
         let (width, height) = (self.width, self.height);
         let written = match extension.as_str() {
             _ if self.pixels.is_empty() => {
@@ -187,20 +180,12 @@ impl Picture {
                 Ok(())
             }),
             _ => {
-                return Err(PictureError::Extension {
-                    file: file.to_owned(),
-                });
+                return Err(PictureError::Extension { file: file.to_owned() });
             }
         };
         written.map_err(|refusal| match refusal {
-            Refusal::System(source) => PictureError::Unwritable {
-                file: file.to_owned(),
-                source,
-            },
-            Refusal::Encoder(reason) => PictureError::Unencodable {
-                file: file.to_owned(),
-                reason,
-            },
+            Refusal::System(source) => PictureError::Unwritable { file: file.to_owned(), source },
+            Refusal::Encoder(reason) => PictureError::Unencodable { file: file.to_owned(), reason },
         })
     }
 

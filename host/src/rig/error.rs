@@ -14,147 +14,68 @@ use crate::text_file::TextError;
 /// Why a rig is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(
-    missing_docs,
-    reason = "the fields of each variant are explained by its message"
-)]
+#[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum RigError {
     /// The file could not be read as text.
     #[error(transparent)]
     Text(#[from] TextError),
     /// The text is no TOML, or not the TOML of a rig.
     #[error("{}:{line}:{column}: {reason}", file.display())]
-    Syntax {
-        file: PathBuf,
-        line: usize,
-        column: usize,
-        reason: String,
-    },
+    Syntax { file: PathBuf, line: usize, column: usize, reason: String },
     /// A calibration file that the rig names does not give a camera.
     #[error("{}: {field}: {source}", file.display())]
-    Calibration {
-        file: PathBuf,
-        field: String,
-        source: Box<IntrinsicsError>,
-    },
+    Calibration { file: PathBuf, field: String, source: Box<IntrinsicsError> },
     /// A camera has neither `matrix` nor `opencv`, or both.
     #[error("{}: {field} has {found}; exactly one of matrix and opencv is needed", file.display())]
-    MatrixSource {
-        file: PathBuf,
-        field: String,
-        found: &'static str,
-    },
+    MatrixSource { file: PathBuf, field: String, found: &'static str },
     /// `distortion` or `opencv_camera` contradicts where the matrix comes from.
     #[error("{}: {field} {reason}", file.display())]
-    Contradiction {
-        file: PathBuf,
-        field: String,
-        reason: &'static str,
-    },
+    Contradiction { file: PathBuf, field: String, reason: &'static str },
     /// Neither the rig nor the calibration file says how large the pictures are.
     #[error("{}: {field} is missing and the calibration file does not say it either; give size = [width, height]", file.display())]
     SizeMissing { file: PathBuf, field: String },
     /// The calibration was made at another picture size.
     #[error("{}: {field} is {}×{} but the calibration was made at {}×{}; calibrate at the size in use", file.display(), size[0], size[1], calibrated[0], calibrated[1])]
-    SizeMismatch {
-        file: PathBuf,
-        field: String,
-        size: [u32; 2],
-        calibrated: [u32; 2],
-    },
+    SizeMismatch { file: PathBuf, field: String, size: [u32; 2], calibrated: [u32; 2] },
     /// There are not two cameras.
     #[error("{}: {value} cameras; exactly 2 [[camera]] tables are allowed, left then right", file.display())]
     CameraCount { file: PathBuf, value: usize },
     /// A camera's name is empty or used twice.
     #[error("{}: {field} is {value:?}; must be unique and not empty", file.display())]
-    CameraName {
-        file: PathBuf,
-        field: String,
-        value: String,
-    },
+    CameraName { file: PathBuf, field: String, value: String },
     /// A number is NaN or infinite.
     #[error("{}: {field} is {value}; must be a finite number", file.display())]
-    NotFinite {
-        file: PathBuf,
-        field: String,
-        value: f64,
-    },
+    NotFinite { file: PathBuf, field: String, value: f64 },
     /// A picture side is impossible.
     #[error("{}: {field} is {value}; allowed are 1 to {MAX_SIDE} pixels", file.display())]
-    PictureSize {
-        file: PathBuf,
-        field: String,
-        value: i64,
-    },
+    PictureSize { file: PathBuf, field: String, value: i64 },
     /// A panorama side is impossible.
     #[error("{}: {field} is {value}; allowed are 1 to {MAX_CANVAS_SIDE} pixels", file.display())]
-    CanvasSize {
-        file: PathBuf,
-        field: String,
-        value: i64,
-    },
+    CanvasSize { file: PathBuf, field: String, value: i64 },
     /// The panorama has too many pixels.
     #[error("{}: {field} is {value} pixels; at most {MAX_CANVAS_AREA} are allowed", file.display())]
-    CanvasArea {
-        file: PathBuf,
-        field: String,
-        value: u64,
-    },
+    CanvasArea { file: PathBuf, field: String, value: u64 },
     /// A field of view is impossible for its projection.
     #[error("{}: {field} is {value}°; a {} panorama allows 0.01° to {most}°", file.display(), projection.as_str())]
-    Fov {
-        file: PathBuf,
-        field: String,
-        value: f64,
-        projection: ProjectionName,
-        most: f64,
-    },
+    Fov { file: PathBuf, field: String, value: f64, projection: ProjectionName, most: f64 },
     /// An equirectangular panorama is higher than from pole to pole.
     #[error("{}: {field} is {value} pixels or {degrees:.1}° high with square pixels; at most 180° are allowed: lower it or give fov_vertical", file.display())]
-    BeyondPoles {
-        file: PathBuf,
-        field: String,
-        value: u32,
-        degrees: f64,
-    },
+    BeyondPoles { file: PathBuf, field: String, value: u32, degrees: f64 },
     /// An angle is beyond a full turn.
     #[error("{}: {field} is {value}; allowed are -360 to 360 degrees", file.display())]
-    Angle {
-        file: PathBuf,
-        field: String,
-        value: f64,
-    },
+    Angle { file: PathBuf, field: String, value: f64 },
     /// A focal length is impossible.
     #[error("{}: {field} is {value}; allowed are 1 to 1e6, in pixels", file.display())]
-    Focal {
-        file: PathBuf,
-        field: String,
-        value: f64,
-    },
+    Focal { file: PathBuf, field: String, value: f64 },
     /// A principal point is far outside of the picture.
     #[error("{}: {field} is {value}; allowed are {least} to {most}, one picture size beyond either side", file.display())]
-    PrincipalPoint {
-        file: PathBuf,
-        field: String,
-        value: f64,
-        least: f64,
-        most: f64,
-    },
+    PrincipalPoint { file: PathBuf, field: String, value: f64, least: f64, most: f64 },
     /// A distortion coefficient is beyond any lens.
     #[error("{}: {field} is {value}; allowed are -1e6 to 1e6", file.display())]
-    Distortion {
-        file: PathBuf,
-        field: String,
-        value: f64,
-    },
+    Distortion { file: PathBuf, field: String, value: f64 },
     /// There are more distortion coefficients than the lens model has.
     #[error("{}: {field} has {value} coefficients; the lens model has {most} (more are allowed if they are 0)", file.display())]
-    DistortionCount {
-        file: PathBuf,
-        field: String,
-        value: usize,
-        most: usize,
-    },
+    DistortionCount { file: PathBuf, field: String, value: usize, most: usize },
     /// A name or number has no TOML form.
     #[error("{}: cannot be written as TOML: {reason}", file.display())]
     Unwritable { file: PathBuf, reason: String },
@@ -166,20 +87,13 @@ impl Rig {
         let file = || self.file.clone();
         self.check_panorama(&self.panorama)?;
         if self.cameras.len() != 2 {
-            return Err(RigError::CameraCount {
-                file: file(),
-                value: self.cameras.len(),
-            });
+            return Err(RigError::CameraCount { file: file(), value: self.cameras.len() });
         }
         for (i, camera) in self.cameras.iter().enumerate() {
             let name = &camera.name;
             if name.is_empty() || self.cameras[..i].iter().any(|c| c.name == *name) {
                 let field = format!("name of camera {}", i + 1);
-                return Err(RigError::CameraName {
-                    file: file(),
-                    field,
-                    value: name.clone(),
-                });
+                return Err(RigError::CameraName { file: file(), field, value: name.clone() });
             }
             self.check_camera(camera)?;
         }
@@ -191,21 +105,13 @@ impl Rig {
         for (side, value) in [("width", panorama.width), ("height", panorama.height)] {
             if !(1..=MAX_CANVAS_SIDE).contains(&value) {
                 let field = format!("panorama {side}");
-                return Err(RigError::CanvasSize {
-                    file: file(),
-                    field,
-                    value: value.into(),
-                });
+                return Err(RigError::CanvasSize { file: file(), field, value: value.into() });
             }
         }
         let area = u64::from(panorama.width) * u64::from(panorama.height);
         if area > MAX_CANVAS_AREA {
             let field = "panorama area".to_owned();
-            return Err(RigError::CanvasArea {
-                file: file(),
-                field,
-                value: area,
-            });
+            return Err(RigError::CanvasArea { file: file(), field, value: area });
         }
         let projection = panorama.projection;
         let most = |straight, whole| if straight { 179.0 } else { whole };
@@ -220,13 +126,7 @@ impl Rig {
             self.finite(field, value)?;
             if !(0.01..=most).contains(&value) {
                 let field = field.to_owned();
-                return Err(RigError::Fov {
-                    file: file(),
-                    field,
-                    value,
-                    projection,
-                    most,
-                });
+                return Err(RigError::Fov { file: file(), field, value, projection, most });
             }
         }
         // With fov_vertical this was checked above.
@@ -234,12 +134,7 @@ impl Rig {
         if !projection.straight_rows() && degrees > 180.0 + 1e-9 {
             let field = "panorama height".to_owned();
             let value = panorama.height;
-            return Err(RigError::BeyondPoles {
-                file: file(),
-                field,
-                value,
-                degrees,
-            });
+            return Err(RigError::BeyondPoles { file: file(), field, value, degrees });
         }
         self.angle("panorama yaw", panorama.yaw)?;
         self.angle("panorama pitch", panorama.pitch)
@@ -251,22 +146,14 @@ impl Rig {
         for value in camera.size {
             if !(1..=MAX_SIDE).contains(&value) {
                 let field = field("size");
-                return Err(RigError::PictureSize {
-                    file: file(),
-                    field,
-                    value: value.into(),
-                });
+                return Err(RigError::PictureSize { file: file(), field, value: value.into() });
             }
         }
         let m = camera.matrix;
         for (name, value) in [("fx", m.fx), ("fy", m.fy)] {
             self.finite(&field(name), value)?;
             if !(1.0..=1e6).contains(&value) {
-                return Err(RigError::Focal {
-                    file: file(),
-                    field: field(name),
-                    value,
-                });
+                return Err(RigError::Focal { file: file(), field: field(name), value });
             }
         }
         for (name, value, size) in [("cx", m.cx, camera.size[0]), ("cy", m.cy, camera.size[1])] {
@@ -274,13 +161,7 @@ impl Rig {
             let (least, most) = (-f64::from(size), 2.0 * f64::from(size));
             if !(least..=most).contains(&value) {
                 let field = field(name);
-                return Err(RigError::PrincipalPoint {
-                    file: file(),
-                    field,
-                    value,
-                    least,
-                    most,
-                });
+                return Err(RigError::PrincipalPoint { file: file(), field, value, least, most });
             }
         }
         let most = camera.lens.coefficients();
@@ -289,19 +170,10 @@ impl Rig {
             self.finite(&name, value)?;
             if i >= most && value != 0.0 {
                 let (field, value) = (field("distortion"), camera.distortion.len());
-                return Err(RigError::DistortionCount {
-                    file: file(),
-                    field,
-                    value,
-                    most,
-                });
+                return Err(RigError::DistortionCount { file: file(), field, value, most });
             }
             if value.abs() > 1e6 {
-                return Err(RigError::Distortion {
-                    file: file(),
-                    field: name,
-                    value,
-                });
+                return Err(RigError::Distortion { file: file(), field: name, value });
             }
         }
         self.angle(&field("yaw"), camera.yaw)?;
@@ -313,11 +185,7 @@ impl Rig {
         if value.is_finite() {
             return Ok(());
         }
-        Err(RigError::NotFinite {
-            file: self.file.clone(),
-            field: field.to_owned(),
-            value,
-        })
+        Err(RigError::NotFinite { file: self.file.clone(), field: field.to_owned(), value })
     }
 
     fn angle(&self, field: &str, value: f64) -> Result<(), RigError> {
@@ -325,10 +193,6 @@ impl Rig {
         if value.abs() <= 360.0 {
             return Ok(());
         }
-        Err(RigError::Angle {
-            file: self.file.clone(),
-            field: field.to_owned(),
-            value,
-        })
+        Err(RigError::Angle { file: self.file.clone(), field: field.to_owned(), value })
     }
 }

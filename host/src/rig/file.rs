@@ -55,9 +55,7 @@ struct CameraTable {
 /// Parses a rig and reads the calibration files it names; numbers are not yet checked.
 pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
     let table: RigTable = toml::from_str(text).map_err(|error| {
-        let before = text
-            .get(..error.span().map_or(0, |span| span.start))
-            .unwrap_or("");
+        let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or("");
         RigError::Syntax {
             file: file.to_owned(),
             line: before.matches('\n').count() + 1,
@@ -82,22 +80,13 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
         yaw: p.yaw,
         pitch: p.pitch,
     };
-    let cameras = table
-        .camera
-        .into_iter()
-        .map(|camera| complete(camera, file))
-        .collect::<Result<_, _>>()?;
-    Ok(Rig {
-        file: file.to_owned(),
-        panorama,
-        cameras,
-    })
+    let cameras =
+        table.camera.into_iter().map(|camera| complete(camera, file)).collect::<Result<_, _>>()?;
+    Ok(Rig { file: file.to_owned(), panorama, cameras })
 }
 
 fn canvas_side(value: i64) -> Option<u32> {
-    u32::try_from(value)
-        .ok()
-        .filter(|v| (1..=MAX_CANVAS_SIDE).contains(v))
+    u32::try_from(value).ok().filter(|v| (1..=MAX_CANVAS_SIDE).contains(v))
 }
 
 /// Fills in what the calibration file says.
@@ -109,9 +98,7 @@ fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
         Some(sides) => {
             let mut size = [0; 2];
             for (side, value) in size.iter_mut().zip(sides) {
-                let fits = u32::try_from(value)
-                    .ok()
-                    .filter(|v| (1..=MAX_SIDE).contains(v));
+                let fits = u32::try_from(value).ok().filter(|v| (1..=MAX_SIDE).contains(v));
                 *side = fits.ok_or_else(|| RigError::PictureSize {
                     file: file(),
                     field: field("size"),
@@ -122,11 +109,7 @@ fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
         }
     };
     let contradiction = |name: &str, reason| {
-        Err(RigError::Contradiction {
-            file: file(),
-            field: field(name),
-            reason,
-        })
+        Err(RigError::Contradiction { file: file(), field: field(name), reason })
     };
     let (matrix, distortion, calibrated) = match (camera.matrix, &camera.opencv) {
         (Some(matrix), None) => {
@@ -160,29 +143,17 @@ fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
         (given, _) => {
             let found = if given.is_some() { "both" } else { "neither" };
             let field = format!("camera {:?}", camera.name);
-            return Err(RigError::MatrixSource {
-                file: file(),
-                field,
-                found,
-            });
+            return Err(RigError::MatrixSource { file: file(), field, found });
         }
     };
     let size = match (stated, calibrated) {
         (Some(size), Some(calibrated)) if size != calibrated => {
             let field = field("size");
-            return Err(RigError::SizeMismatch {
-                file: file(),
-                field,
-                size,
-                calibrated,
-            });
+            return Err(RigError::SizeMismatch { file: file(), field, size, calibrated });
         }
         (Some(size), _) | (None, Some(size)) => size,
         (None, None) => {
-            return Err(RigError::SizeMissing {
-                file: file(),
-                field: field("size"),
-            });
+            return Err(RigError::SizeMissing { file: file(), field: field("size") });
         }
     };
     Ok(RigCamera {

@@ -34,9 +34,7 @@ fn root_bound(polynomial: &[f64]) -> f64 {
     let Some(degree) = polynomial.iter().rposition(|&c| c != 0.0) else {
         return 0.0;
     };
-    let largest = polynomial[..degree]
-        .iter()
-        .fold(0.0, |m: f64, c| m.max(c.abs()));
+    let largest = polynomial[..degree].iter().fold(0.0, |m: f64, c| m.max(c.abs()));
     (1.0 + largest / polynomial[degree].abs()).min(f64::MAX)
 }
 
@@ -55,12 +53,8 @@ fn first_fall(polynomial: &[f64], end: f64) -> Option<f64> {
 
 /// Ascending places in `(0, end]` between which the polynomial is monotone; the last is `end`.
 fn turns(polynomial: &[f64], end: f64) -> Vec<f64> {
-    let derivative: Vec<f64> = polynomial
-        .iter()
-        .enumerate()
-        .skip(1)
-        .map(|(i, c)| i as f64 * c)
-        .collect();
+    let derivative: Vec<f64> =
+        polynomial.iter().enumerate().skip(1).map(|(i, c)| i as f64 * c).collect();
     let mut places = Vec::new();
     if derivative.len() > 1 {
         let mut low = 0.0;
@@ -93,10 +87,7 @@ fn bisect(polynomial: &[f64], mut low: f64, mut high: f64) -> f64 {
 
 /// Horner's scheme; lowest coefficient first.
 fn value(polynomial: &[f64], at: f64) -> f64 {
-    polynomial
-        .iter()
-        .rev()
-        .fold(0.0, |sum, c| sum.mul_add(at, *c))
+    polynomial.iter().rev().fold(0.0, |sum, c| sum.mul_add(at, *c))
 }
 
 #[cfg(test)]
@@ -106,10 +97,7 @@ mod tests {
     #[test]
     fn lenses_that_always_rise() {
         assert_eq!(radial_limit(Lens::PINHOLE, &[0.0; 5]), f64::INFINITY);
-        assert_eq!(
-            radial_limit(Lens::PINHOLE, &[0.1, 0.2, 0.0, 0.0, 0.3]),
-            f64::INFINITY
-        );
+        assert_eq!(radial_limit(Lens::PINHOLE, &[0.1, 0.2, 0.0, 0.0, 0.3]), f64::INFINITY);
         assert_eq!(radial_limit(Lens::FISHEYE, &[0.0; 5]), PI);
     }
 
@@ -120,10 +108,7 @@ mod tests {
         assert!((limit - (1.0f64 / 0.9).sqrt()).abs() < 1e-12, "{limit}");
         // 1 + 9k4·θ⁸ = 0.
         let limit = radial_limit(Lens::FISHEYE, &[0.0, 0.0, 0.0, -0.01, 0.0]);
-        assert!(
-            (limit - (1.0f64 / 0.09).powf(0.125)).abs() < 1e-12,
-            "{limit}"
-        );
+        assert!((limit - (1.0f64 / 0.09).powf(0.125)).abs() < 1e-12, "{limit}");
     }
 
     #[test]
@@ -138,23 +123,15 @@ mod tests {
 
     #[test]
     fn agrees_with_a_scan() {
-        let lenses = [
-            [-0.04, 0.02, -0.026, 0.008, 0.0],
-            [-0.3, 0.13, -0.03, 0.002, 0.0],
-        ];
+        let lenses = [[-0.04, 0.02, -0.026, 0.008, 0.0], [-0.3, 0.13, -0.03, 0.002, 0.0]];
         for k in lenses {
             let rise = |t: f64| {
                 let s = t * t;
                 1.0 + s * (3.0 * k[0] + s * (5.0 * k[1] + s * (7.0 * k[2] + s * 9.0 * k[3])))
             };
-            let scanned = (1..=31_415)
-                .map(|i| f64::from(i) * 1e-4)
-                .find(|&t| rise(t) <= 0.0);
+            let scanned = (1..=31_415).map(|i| f64::from(i) * 1e-4).find(|&t| rise(t) <= 0.0);
             let limit = radial_limit(Lens::FISHEYE, &k);
-            assert!(
-                (limit - scanned.unwrap_or(PI)).abs() < 2e-4,
-                "{limit} {scanned:?}"
-            );
+            assert!((limit - scanned.unwrap_or(PI)).abs() < 2e-4, "{limit} {scanned:?}");
         }
     }
 

@@ -237,11 +237,7 @@ impl Rig {
         let to_world = rotation(panorama.yaw, panorama.pitch, 0.0);
         Ok(Geometry {
             canvas: panorama.canvas(),
-            cameras: self
-                .cameras
-                .iter()
-                .map(|camera| camera.camera(to_world))
-                .collect(),
+            cameras: self.cameras.iter().map(|camera| camera.camera(to_world)).collect(),
         })
     }
 }
@@ -254,9 +250,9 @@ impl Panorama {
             f64::from(pixels) / 2.0 / if straight { half.tan() } else { half }
         };
         let x = along(self.width, self.fov, self.projection.straight_columns());
-        let y = self.fov_vertical.map_or(x, |fov| {
-            along(self.height, fov, self.projection.straight_rows())
-        });
+        let y = self
+            .fov_vertical
+            .map_or(x, |fov| along(self.height, fov, self.projection.straight_rows()));
         DVec2::new(x, y)
     }
 
@@ -323,14 +319,7 @@ mod tests {
         // Turned right, then tilted up: still looks right of the world's forward, and up.
         let seen = rotation(30.0, 20.0, 0.0) * forward;
         let (yaw, pitch) = (30.0f64.to_radians(), 20.0f64.to_radians());
-        close(
-            seen,
-            DVec3::new(
-                yaw.sin() * pitch.cos(),
-                -pitch.sin(),
-                yaw.cos() * pitch.cos(),
-            ),
-        );
+        close(seen, DVec3::new(yaw.sin() * pitch.cos(), -pitch.sin(), yaw.cos() * pitch.cos()));
         // Roll is innermost: it does not move where the camera looks.
         close(rotation(30.0, 20.0, 45.0) * forward, seen);
     }

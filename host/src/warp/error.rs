@@ -12,10 +12,7 @@ use crate::warp::Plane;
 /// What can be wrong with the numbers of a warp, wherever they come from.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-#[expect(
-    missing_docs,
-    reason = "the fields of each variant are explained by its message"
-)]
+#[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum PlaneError {
     /// The panorama has no pixels or too many.
     #[error("the panorama is {}×{} pixels; allowed are 1 to {MAX_CANVAS_SIDE} a side and {MAX_CANVAS_AREA} in all", size.x, size.y)]
@@ -25,36 +22,19 @@ pub enum PlaneError {
     SourceSize { size: UVec2 },
     /// A plane has not one number for each pixel.
     #[error("{} has {found} numbers; {expected} expected", plane.name())]
-    Length {
-        plane: Plane,
-        found: usize,
-        expected: usize,
-    },
+    Length { plane: Plane, found: usize, expected: usize },
     /// A number is NaN or infinite.
     #[error("{} is {value} at column {x}, row {y}; must be a finite number", plane.name())]
-    NotFinite {
-        plane: Plane,
-        x: usize,
-        y: usize,
-        value: f32,
-    },
+    NotFinite { plane: Plane, x: usize, y: usize, value: f32 },
     /// A weight is out of range.
     #[error("{} is {value} at column {x}, row {y}; must be 0 to 1", plane.name())]
-    Weight {
-        plane: Plane,
-        x: usize,
-        y: usize,
-        value: f32,
-    },
+    Weight { plane: Plane, x: usize, y: usize, value: f32 },
 }
 
 /// Why a warp could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(
-    missing_docs,
-    reason = "the fields of each variant are explained by its message"
-)]
+#[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum WarpError {
     /// The file is not there, may not be read, or is no regular file.
     #[error("{}: cannot be read: {source}", file.display())]
@@ -67,13 +47,7 @@ pub enum WarpError {
     RawMissing { file: PathBuf },
     /// A raw file has not one f32 for each pixel.
     #[error("{}: {found} bytes; {}×{} pixels take {expected}{hint}", file.display(), size.x, size.y)]
-    RawLength {
-        file: PathBuf,
-        found: u64,
-        expected: u64,
-        size: UVec2,
-        hint: String,
-    },
+    RawLength { file: PathBuf, found: u64, expected: u64, size: UVec2, hint: String },
     /// The file is too short for, or states an impossible length of, a safetensors header.
     #[error("{}: not a safetensors file: {reason}", file.display())]
     NotSafetensors { file: PathBuf, reason: String },
@@ -85,19 +59,10 @@ pub enum WarpError {
     NotAWarp { file: PathBuf },
     /// The file was written by an older or newer program.
     #[error("{}: warp file version {found:?}; this program reads version {expected:?}: make the warp again with this program", file.display())]
-    Version {
-        file: PathBuf,
-        found: String,
-        expected: &'static str,
-    },
+    Version { file: PathBuf, found: String, expected: &'static str },
     /// An entry of the metadata is missing or wrong.
     #[error("{}: metadata {key} is {found}; must be {expected}", file.display())]
-    Metadata {
-        file: PathBuf,
-        key: &'static str,
-        found: String,
-        expected: &'static str,
-    },
+    Metadata { file: PathBuf, key: &'static str, found: String, expected: &'static str },
     /// A plane is missing.
     #[error("{}: plane {} is missing", file.display(), plane.name())]
     PlaneMissing { file: PathBuf, plane: Plane },
@@ -106,33 +71,16 @@ pub enum WarpError {
     UnexpectedTensor { file: PathBuf, name: String },
     /// A plane is not of f32 numbers.
     #[error("{}: plane {} is of type {found}; must be F32", file.display(), plane.name())]
-    Dtype {
-        file: PathBuf,
-        plane: Plane,
-        found: String,
-    },
+    Dtype { file: PathBuf, plane: Plane, found: String },
     /// A plane is not two-dimensional, or not of the size of the others.
     #[error("{}: plane {} has shape {found:?}; must be {expected}", file.display(), plane.name())]
-    Shape {
-        file: PathBuf,
-        plane: Plane,
-        found: Vec<usize>,
-        expected: String,
-    },
+    Shape { file: PathBuf, plane: Plane, found: Vec<usize>, expected: String },
     /// The file is shorter or longer than its header states.
     #[error("{}: {found} bytes long, but its header states {expected}; truncated or overwritten?", file.display())]
-    Length {
-        file: PathBuf,
-        found: u64,
-        expected: u64,
-    },
+    Length { file: PathBuf, found: u64, expected: u64 },
     /// The content is not what was written.
     #[error("{}: checksum is {found:08x}, but {expected:08x} was written; the file is damaged", file.display())]
-    Checksum {
-        file: PathBuf,
-        found: u32,
-        expected: u32,
-    },
+    Checksum { file: PathBuf, found: u32, expected: u32 },
     /// A size or a number in the planes is impossible.
     #[error("{}: {error}", file.display())]
     Plane { file: PathBuf, error: PlaneError },

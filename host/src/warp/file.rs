@@ -43,21 +43,14 @@ impl Warp {
     /// [`Unwritable`](WarpError::Unwritable).
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), WarpError> {
         let file = path.as_ref();
-        let header = self.header().map_err(|reason| WarpError::Header {
-            file: file.to_owned(),
-            reason,
-        })?;
+        let header =
+            self.header().map_err(|reason| WarpError::Header { file: file.to_owned(), reason })?;
         replace(file, |out| {
             out.write_all(&(header.len() as u64).to_le_bytes())?;
             out.write_all(&header)?;
-            self.planes()
-                .iter()
-                .try_for_each(|plane| bytes_of(plane, |b| out.write_all(b)))
+            self.planes().iter().try_for_each(|plane| bytes_of(plane, |b| out.write_all(b)))
         })
-        .map_err(|source| WarpError::Unwritable {
-            file: file.to_owned(),
-            source,
-        })
+        .map_err(|source| WarpError::Unwritable { file: file.to_owned(), source })
     }
 
     /// The header: JSON, padded with spaces so that the planes begin at a multiple of 8.
@@ -91,11 +84,7 @@ impl Warp {
         let bytes = 4 * shape[0] * shape[1];
         let tensors = Plane::ALL.into_iter().enumerate().map(|(i, plane)| {
             let data_offsets = (i * bytes, (i + 1) * bytes);
-            let info = TensorInfo {
-                dtype: Dtype::F32,
-                shape: shape.clone(),
-                data_offsets,
-            };
+            let info = TensorInfo { dtype: Dtype::F32, shape: shape.clone(), data_offsets };
             (plane.name().to_owned(), info)
         });
         let layout =
@@ -107,9 +96,7 @@ impl Warp {
         json.resize(json.len().next_multiple_of(8), b' ');
         if json.len() as u64 > HEADER_LIMIT {
             let length = json.len();
-            return Err(format!(
-                "{length} bytes long, at most {HEADER_LIMIT}: shorten the rig"
-            ));
+            return Err(format!("{length} bytes long, at most {HEADER_LIMIT}: shorten the rig"));
         }
         Ok(json)
     }

@@ -8,6 +8,7 @@
 //! Files: `warp_file` (the panoweave warp, one safetensors file) and `warp_raw` (six raw files, as
 //! existing rigs have them). Errors: [`WarpError`].
 
+mod device;
 mod error;
 mod file;
 mod preview;
@@ -20,11 +21,10 @@ use glam::UVec2;
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::picture::MAX_SIDE;
 use crate::rig::ProjectionName;
+pub use device::{DeviceWarp, RenderError};
 pub use error::{PlaneError, WarpError};
+use shared_types::stitch::MIN_WEIGHT;
 pub use stats::{Bounds, CameraStats, WarpStats};
-
-/// A weight must exceed this for its camera to count at a pixel.
-pub const LEAST_WEIGHT: f32 = 0.001;
 
 /// One of the six planes, in the order of [`Warp::planes`] and of all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,14 +45,8 @@ pub enum Plane {
 
 impl Plane {
     /// All planes in order.
-    pub const ALL: [Self; 6] = [
-        Self::LeftX,
-        Self::LeftY,
-        Self::RightX,
-        Self::RightY,
-        Self::WeightLeft,
-        Self::WeightRight,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::LeftX, Self::LeftY, Self::RightX, Self::RightY, Self::WeightLeft, Self::WeightRight];
 
     /// The plane's name in files.
     #[must_use]
@@ -78,11 +72,7 @@ impl Plane {
         let weight = self.is_weight();
         // A NaN is in no range.
         let fine = |v: &f32| {
-            if weight {
-                (0.0..=1.0).contains(v)
-            } else {
-                v.is_finite()
-            }
+            if weight { (0.0..=1.0).contains(v) } else { v.is_finite() }
         };
         // Without an early end the loop vectorizes.
         if values.iter().fold(true, |all, v| all & fine(v)) {
@@ -94,19 +84,9 @@ impl Plane {
         let (index, value) = (at + bad, values[bad]);
         let (x, y) = (index % width as usize, index / width as usize);
         Err(if value.is_finite() {
-            PlaneError::Weight {
-                plane: self,
-                x,
-                y,
-                value,
-            }
+            PlaneError::Weight { plane: self, x, y, value }
         } else {
-            PlaneError::NotFinite {
-                plane: self,
-                x,
-                y,
-                value,
-            }
+            PlaneError::NotFinite { plane: self, x, y, value }
         })
     }
 }
@@ -136,32 +116,18 @@ impl Warp {
         let expected = size.x as usize * size.y as usize;
         for (plane, values) in Plane::ALL.into_iter().zip(&planes) {
             if values.len() != expected {
-                return Err(PlaneError::Length {
-                    plane,
-                    found: values.len(),
-                    expected,
-                });
+                return Err(PlaneError::Length { plane, found: values.len(), expected });
             }
             plane.check(values, 0, size.x)?;
         }
-        Ok(Self {
-            size,
-            sources,
-            planes,
-            projection: None,
-            rig: None,
-        })
+        Ok(Self { size, sources, planes, projection: None, rig: None })
     }
 
     /// The same warp with a note of what it was made from: the panorama's projection and the text of
     /// the rig or homography. An empty text is none.
     #[must_use]
     pub fn made_from(self, projection: Option<ProjectionName>, rig: Option<String>) -> Self {
-        Self {
-            projection,
-            rig: rig.filter(|text| !text.is_empty()),
-            ..self
-        }
+        Self { projection, rig: rig.filter(|text| !text.is_empty()), ..self }
     }
 
     /// Size of the panorama in pixels.
@@ -201,13 +167,13 @@ impl Warp {
     }
 
     /// The weight of camera `camera` (0 left, 1 right) at element `at` of the planes, or `None` where
-    /// it does not count: weight at most [`LEAST_WEIGHT`], or outside of the source.
+    /// it does not count: weight at most [`MIN_WEIGHT`], or outside of the source.
     pub(crate) fn counts(&self, camera: usize, at: usize) -> Option<f32> {
         let weight = self.planes[4 + camera][at];
         let [u, v] = self.source(camera, at);
         let size = self.sources[camera].as_vec2();
         let inside = u >= 0.0 && u < size.x && v >= 0.0 && v < size.y;
-        (weight > LEAST_WEIGHT && inside).then_some(weight)
+        (weight > MIN_WEIGHT && inside).then_some(weight)
     }
 
     /// The coordinates in the source of camera `camera` at element `at` of the planes.

@@ -34,10 +34,8 @@ impl Warp {
         let pixels = picture.pixels_mut();
         for y in 0..height {
             for x in 0..width {
-                let next = [
-                    element((x + 1).min(width - 1), y),
-                    element(x, (y + 1).min(height - 1)),
-                ];
+                let next =
+                    [element((x + 1).min(width - 1), y), element(x, (y + 1).min(height - 1))];
                 let at = y as usize * width as usize + x as usize;
                 pixels[at] = self.preview_pixel(element(x, y), next);
             }

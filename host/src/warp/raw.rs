@@ -26,10 +26,7 @@ impl Warp {
         sources: [UVec2; 2],
     ) -> Result<Self, WarpError> {
         let directory = directory.as_ref();
-        let in_directory = |error| WarpError::Plane {
-            file: directory.to_owned(),
-            error,
-        };
+        let in_directory = |error| WarpError::Plane { file: directory.to_owned(), error };
         check_sizes(size, sources).map_err(in_directory)?;
         let expected = u64::from(size.x) * u64::from(size.y) * 4;
         for plane in Plane::ALL {
@@ -38,13 +35,7 @@ impl Warp {
                 Ok((_, found)) if found == expected => {}
                 Ok((_, found)) => {
                     let hint = hint(found, size);
-                    return Err(WarpError::RawLength {
-                        file,
-                        found,
-                        expected,
-                        size,
-                        hint,
-                    });
+                    return Err(WarpError::RawLength { file, found, expected, size, hint });
                 }
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                     return Err(WarpError::RawMissing { file });
@@ -73,10 +64,8 @@ impl Warp {
         std::fs::create_dir_all(directory).map_err(unwritable(directory))?;
         for plane in Plane::ALL {
             let file = path(directory, plane);
-            replace(&file, |out| {
-                bytes_of(self.plane(plane), |bytes| out.write_all(bytes))
-            })
-            .map_err(unwritable(&file))?;
+            replace(&file, |out| bytes_of(self.plane(plane), |bytes| out.write_all(bytes)))
+                .map_err(unwritable(&file))?;
         }
         Ok(())
     }
@@ -88,14 +77,8 @@ fn path(directory: &Path, plane: Plane) -> PathBuf {
 
 /// Reads one plane, checking as it goes.
 fn read(file: &Path, plane: Plane, size: UVec2) -> Result<Vec<f32>, WarpError> {
-    let unreadable = |source| WarpError::Unreadable {
-        file: file.to_owned(),
-        source,
-    };
-    let bad = |error: PlaneError| WarpError::Plane {
-        file: file.to_owned(),
-        error,
-    };
+    let unreadable = |source| WarpError::Unreadable { file: file.to_owned(), source };
+    let bad = |error: PlaneError| WarpError::Plane { file: file.to_owned(), error };
     let (mut reader, _) = open_regular(file).map_err(unreadable)?;
     let mut left = size.x as usize * size.y as usize * 4;
     let mut values = Vec::with_capacity(left / 4);

@@ -37,14 +37,9 @@ impl Warp {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, WarpError> {
         let path = path.as_ref();
         if path.is_dir() {
-            return Err(WarpError::Directory {
-                file: path.to_owned(),
-            });
+            return Err(WarpError::Directory { file: path.to_owned() });
         }
-        let unreadable = |source| WarpError::Unreadable {
-            file: path.to_owned(),
-            source,
-        };
+        let unreadable = |source| WarpError::Unreadable { file: path.to_owned(), source };
         let (mut file, length) = open_regular(path).map_err(unreadable)?;
         let header = read_header(path, &mut file, length)?;
         read_planes(path, &mut file, &header, |_, _| ())?;
@@ -53,25 +48,16 @@ impl Warp {
         read_planes(path, &mut file, &header, |plane, values| {
             planes[plane as usize].extend_from_slice(values);
         })?;
-        let warp =
-            Self::new(header.size, header.sources, planes).map_err(|error| WarpError::Plane {
-                file: path.to_owned(),
-                error,
-            })?;
+        let warp = Self::new(header.size, header.sources, planes)
+            .map_err(|error| WarpError::Plane { file: path.to_owned(), error })?;
         Ok(warp.made_from(header.projection, header.rig))
     }
 }
 
 /// Reads and checks everything before the planes; takes at most [`HEADER_LIMIT`] and its parse.
 fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, WarpError> {
-    let unreadable = |source| WarpError::Unreadable {
-        file: path.to_owned(),
-        source,
-    };
-    let foreign = |reason| WarpError::NotSafetensors {
-        file: path.to_owned(),
-        reason,
-    };
+    let unreadable = |source| WarpError::Unreadable { file: path.to_owned(), source };
+    let foreign = |reason| WarpError::NotSafetensors { file: path.to_owned(), reason };
     if length < 8 {
         return Err(foreign(format!("{length} bytes long, shorter than any")));
     }
@@ -85,43 +71,24 @@ fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, Warp
     }
     let start = 8 + json_length;
     if start > length {
-        return Err(WarpError::Length {
-            file: path.to_owned(),
-            found: length,
-            expected: start,
-        });
+        return Err(WarpError::Length { file: path.to_owned(), found: length, expected: start });
     }
     let mut json = vec![0; json_length as usize];
     file.read_exact(&mut json).map_err(unreadable)?;
-    let layout: Metadata = serde_json::from_slice(&json).map_err(|error| WarpError::Header {
-        file: path.to_owned(),
-        reason: error.to_string(),
-    })?;
+    let layout: Metadata = serde_json::from_slice(&json)
+        .map_err(|error| WarpError::Header { file: path.to_owned(), reason: error.to_string() })?;
 
     let none = HashMap::new();
     let metadata = layout.metadata().as_ref().unwrap_or(&none);
     let (sources, projection, checksum) = read_metadata(path, metadata)?;
     let size = read_layout(path, &layout)?;
-    check_sizes(size, sources).map_err(|error| WarpError::Plane {
-        file: path.to_owned(),
-        error,
-    })?;
+    check_sizes(size, sources)
+        .map_err(|error| WarpError::Plane { file: path.to_owned(), error })?;
     let expected = start + u64::from(size.x) * u64::from(size.y) * 24;
     if length != expected {
-        return Err(WarpError::Length {
-            file: path.to_owned(),
-            found: length,
-            expected,
-        });
+        return Err(WarpError::Length { file: path.to_owned(), found: length, expected });
     }
-    Ok(Header {
-        size,
-        sources,
-        projection,
-        rig: metadata.get("rig").cloned(),
-        checksum,
-        start,
-    })
+    Ok(Header { size, sources, projection, rig: metadata.get("rig").cloned(), checksum, start })
 }
 
 type Description = ([UVec2; 2], Option<ProjectionName>, u32);
@@ -131,36 +98,25 @@ fn read_metadata(
     metadata: &HashMap<String, String>,
 ) -> Result<Description, WarpError> {
     if metadata.get("format").map(String::as_str) != Some(FORMAT) {
-        return Err(WarpError::NotAWarp {
-            file: path.to_owned(),
-        });
+        return Err(WarpError::NotAWarp { file: path.to_owned() });
     }
     let version = metadata.get("version").map_or("", String::as_str);
     if version != VERSION {
         let found = version.to_owned();
-        return Err(WarpError::Version {
-            file: path.to_owned(),
-            found,
-            expected: VERSION,
-        });
+        return Err(WarpError::Version { file: path.to_owned(), found, expected: VERSION });
     }
     let wrong = |key: &'static str, expected| WarpError::Metadata {
         file: path.to_owned(),
         key,
-        found: metadata
-            .get(key)
-            .map_or("missing".to_owned(), |v| format!("{v:?}")),
+        found: metadata.get(key).map_or("missing".to_owned(), |v| format!("{v:?}")),
         expected,
     };
     let source = |key| {
         let text = metadata.get(key).map_or("", String::as_str);
-        let sides = text
-            .split_once('x')
-            .and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+        let sides =
+            text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
         // Compared with its own text: "+5x05" and "5x5" must not both be valid.
-        let size = sides
-            .map(UVec2::from)
-            .filter(|size| size_text(*size) == text);
+        let size = sides.map(UVec2::from).filter(|size| size_text(*size) == text);
         size.ok_or_else(|| wrong(key, "a size such as 3840x2160"))
     };
     let sources = [source("left")?, source("right")?];
@@ -170,15 +126,10 @@ fn read_metadata(
         Some("equirectangular") => Some(ProjectionName::Equirectangular),
         Some("unknown") => None,
         _ => {
-            return Err(wrong(
-                "projection",
-                "planar, cylindrical, equirectangular or unknown",
-            ));
+            return Err(wrong("projection", "planar, cylindrical, equirectangular or unknown"));
         }
     };
-    let digits = metadata
-        .get("checksum")
-        .filter(|t| t.len() == 8 && !t.starts_with('+'));
+    let digits = metadata.get("checksum").filter(|t| t.len() == 8 && !t.starts_with('+'));
     let checksum = digits.and_then(|text| u32::from_str_radix(text, 16).ok());
     let checksum = checksum.ok_or_else(|| wrong("checksum", "eight hex digits"))?;
     Ok((sources, projection, checksum))
@@ -189,30 +140,17 @@ fn read_metadata(
 fn read_layout(path: &Path, layout: &Metadata) -> Result<UVec2, WarpError> {
     let file = || path.to_owned();
     let names = layout.offset_keys();
-    if let Some(name) = names
-        .iter()
-        .find(|name| Plane::ALL.iter().all(|p| p.name() != **name))
-    {
-        return Err(WarpError::UnexpectedTensor {
-            file: file(),
-            name: name.clone(),
-        });
+    if let Some(name) = names.iter().find(|name| Plane::ALL.iter().all(|p| p.name() != **name)) {
+        return Err(WarpError::UnexpectedTensor { file: file(), name: name.clone() });
     }
     let mut shape: Option<&[usize]> = None;
     for (i, plane) in Plane::ALL.into_iter().enumerate() {
         let Some(info) = layout.info(plane.name()) else {
-            return Err(WarpError::PlaneMissing {
-                file: file(),
-                plane,
-            });
+            return Err(WarpError::PlaneMissing { file: file(), plane });
         };
         if info.dtype != Dtype::F32 {
             let found = info.dtype.to_string();
-            return Err(WarpError::Dtype {
-                file: file(),
-                plane,
-                found,
-            });
+            return Err(WarpError::Dtype { file: file(), plane, found });
         }
         if info.shape.len() != 2 || shape.is_some_and(|shape| shape != info.shape) {
             let expected = match shape {
@@ -220,20 +158,12 @@ fn read_layout(path: &Path, layout: &Metadata) -> Result<UVec2, WarpError> {
                 None => "[height, width]".to_owned(),
             };
             let found = info.shape.clone();
-            return Err(WarpError::Shape {
-                file: file(),
-                plane,
-                found,
-                expected,
-            });
+            return Err(WarpError::Shape { file: file(), plane, found, expected });
         }
         let (begin, end) = info.data_offsets;
         if begin != i * (end - begin) {
             let reason = format!("plane {} is not number {} in the file", plane.name(), i + 1);
-            return Err(WarpError::Header {
-                file: file(),
-                reason,
-            });
+            return Err(WarpError::Header { file: file(), reason });
         }
         shape = Some(&info.shape);
     }
@@ -249,12 +179,8 @@ fn read_planes(
     header: &Header,
     mut keep: impl FnMut(Plane, &[f32]),
 ) -> Result<(), WarpError> {
-    let unreadable = |source| WarpError::Unreadable {
-        file: path.to_owned(),
-        source,
-    };
-    file.seek(SeekFrom::Start(header.start))
-        .map_err(unreadable)?;
+    let unreadable = |source| WarpError::Unreadable { file: path.to_owned(), source };
+    file.seek(SeekFrom::Start(header.start)).map_err(unreadable)?;
     let area = header.size.x as usize * header.size.y as usize;
     let mut bytes = vec![0; CHUNK.min(area * 4)];
     let mut values = Vec::with_capacity(bytes.len() / 4);
@@ -279,16 +205,7 @@ fn read_planes(
     // The checksum comes first: in a damaged file an odd number is a symptom.
     let (found, expected) = (crc.finalize(), header.checksum);
     if found != expected {
-        return Err(WarpError::Checksum {
-            file: path.to_owned(),
-            found,
-            expected,
-        });
+        return Err(WarpError::Checksum { file: path.to_owned(), found, expected });
     }
-    bad.map_or(Ok(()), |error| {
-        Err(WarpError::Plane {
-            file: path.to_owned(),
-            error,
-        })
-    })
+    bad.map_or(Ok(()), |error| Err(WarpError::Plane { file: path.to_owned(), error }))
 }

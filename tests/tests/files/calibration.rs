@@ -16,14 +16,8 @@ fn a_fisheye_camera_of_opencv() {
         return;
     };
     let front = Intrinsics::open(path, 1).unwrap();
-    assert_eq!(
-        front.focal,
-        DVec2::new(302.453059832293, 320.74618594392325)
-    );
-    assert_eq!(
-        front.centre,
-        DVec2::new(496.6400146316346, 331.1998098436165)
-    );
+    assert_eq!(front.focal, DVec2::new(302.453059832293, 320.74618594392325));
+    assert_eq!(front.centre, DVec2::new(496.6400146316346, 331.1998098436165));
     assert_eq!(front.distortion.len(), 4);
     assert_eq!(front.distortion[3], 0.008412312660570232);
     assert_eq!(front.size, Some(UVec2::new(960, 640)));
@@ -60,40 +54,25 @@ fn malformed_files() {
     };
     use IntrinsicsError::Yaml;
     let long = vec![b'#'; (1 << 20) + 1];
-    assert_variant!(
-        error("long", &long),
-        Yaml(YamlError::Text(TextError::TooLong { .. }))
-    );
+    assert_variant!(error("long", &long), Yaml(YamlError::Text(TextError::TooLong { .. })));
     let binary = b"K: \xFF\xFE";
     let text = error("binary", binary);
-    assert_variant!(
-        text,
-        Yaml(YamlError::Text(TextError::NotText { offset: 3, .. }))
-    );
-    assert_variant!(
-        error("open", b"K: [1, 2"),
-        Yaml(YamlError::Syntax { line: 1.., .. })
-    );
+    assert_variant!(text, Yaml(YamlError::Text(TextError::NotText { offset: 3, .. })));
+    assert_variant!(error("open", b"K: [1, 2"), Yaml(YamlError::Syntax { line: 1.., .. }));
     assert_variant!(error("empty", b""), Yaml(YamlError::NotAMap { .. }));
     assert_variant!(error("list", b"- 1"), Yaml(YamlError::NotAMap { .. }));
     let deep = "- ".repeat(20_000);
-    assert_variant!(
-        error("deep", deep.as_bytes()),
-        Yaml(YamlError::TooDeep { .. })
-    );
+    assert_variant!(error("deep", deep.as_bytes()), Yaml(YamlError::TooDeep { .. }));
     let mut bomb = "a0: &a0 [x, x, x, x]\n".to_owned();
     for i in 1..30 {
         let p = i - 1;
         bomb += &format!("a{i}: &a{i} [*a{p}, *a{p}, *a{p}, *a{p}]\n");
     }
-    assert_variant!(
-        error("bomb", bomb.as_bytes()),
-        Yaml(YamlError::Alias { line: 2, .. })
-    );
+    assert_variant!(error("bomb", bomb.as_bytes()), Yaml(YamlError::Alias { line: 2, .. }));
     // As large as allowed, of what is slowest to parse.
-    for unit in [
-        "[", "{", "? ", "a: ", "- ", "&a ", "!!a ", "'", "|\n", "a: b\n", "[a],\n", "\t", "%",
-    ] {
+    for unit in
+        ["[", "{", "? ", "a: ", "- ", "&a ", "!!a ", "'", "|\n", "a: b\n", "[a],\n", "\t", "%"]
+    {
         let many = unit.repeat((1 << 20) / unit.len());
         error("many", many.as_bytes());
     }

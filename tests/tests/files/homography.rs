@@ -23,18 +23,11 @@ fn expected_box(h: &[f64], left: UVec2, right: UVec2) -> [f64; 4] {
         }
     }
     let (first_x, first_y) = ((x0 + 0.5).floor(), (y0 + 0.5).floor());
-    [
-        first_x,
-        first_y,
-        (x1 - 0.5).ceil() - first_x + 1.0,
-        (y1 - 0.5).ceil() - first_y + 1.0,
-    ]
+    [first_x, first_y, (x1 - 0.5).ceil() - first_x + 1.0, (y1 - 0.5).ceil() - first_y + 1.0]
 }
 
 fn numbers(text: &str) -> Vec<f64> {
-    text.split_whitespace()
-        .map(|word| word.parse().unwrap())
-        .collect()
+    text.split_whitespace().map(|word| word.parse().unwrap()).collect()
 }
 
 /// Where the right camera sees the left pixel.
@@ -46,22 +39,13 @@ fn right_of(g: &Geometry, left: DVec2) -> Option<DVec2> {
 
 fn check(text: &str, left: UVec2, right: UVec2) -> Geometry {
     let h = numbers(text);
-    let g = Homography::parse(text, "h")
-        .unwrap()
-        .geometry(left, right)
-        .unwrap();
+    let g = Homography::parse(text, "h").unwrap().geometry(left, right).unwrap();
     let [x, y, width, height] = expected_box(&h, left, right);
     assert_eq!(g.canvas.centre, DVec2::new(-x, -y));
     assert_eq!(g.canvas.size.as_dvec2(), DVec2::new(width, height));
     // Right pixels go to the left plane and come back, in front of the camera.
     let far = right.as_dvec2() - 1.0;
-    for at in [
-        DVec2::ZERO,
-        far,
-        far / 2.0,
-        DVec2::new(far.x, 0.0),
-        DVec2::new(0.0, far.y),
-    ] {
+    for at in [DVec2::ZERO, far, far / 2.0, DVec2::new(far.x, 0.0), DVec2::new(0.0, far.y)] {
         let d = h[6] * at.x + h[7] * at.y + h[8];
         let u = (h[0] * at.x + h[1] * at.y + h[2]) / d;
         let v = (h[3] * at.x + h[4] * at.y + h[5]) / d;
@@ -83,13 +67,10 @@ fn pairs_of_photographs_overlap_as_measured() {
     let mut checked = 0;
     for line in fs::read_to_string(pairs).unwrap().lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
-        let [scene, a, b, _, _, overlap, .., h] = fields.as_slice() else {
-            panic!("{line}")
-        };
-        let (Some(a), Some(b)) = (
-            data(format!("scenes/{scene}/{a}")),
-            data(format!("scenes/{scene}/{b}")),
-        ) else {
+        let [scene, a, b, _, _, overlap, .., h] = fields.as_slice() else { panic!("{line}") };
+        let (Some(a), Some(b)) =
+            (data(format!("scenes/{scene}/{a}")), data(format!("scenes/{scene}/{b}")))
+        else {
             return;
         };
         let (left, right) = (size(&a), size(&b));
@@ -127,16 +108,8 @@ fn published_homographies() {
             "magsac/WhiteBoard/WhiteBoardA.jpg",
             "magsac/WhiteBoard/WhiteBoardB.jpg",
         ),
-        (
-            "magsac/adam/adam_model.txt",
-            "magsac/adam/adamA.png",
-            "magsac/adam/adamB.png",
-        ),
-        (
-            "magsac/city/city_model.txt",
-            "magsac/city/cityA.png",
-            "magsac/city/cityB.png",
-        ),
+        ("magsac/adam/adam_model.txt", "magsac/adam/adamA.png", "magsac/adam/adamB.png"),
+        ("magsac/city/city_model.txt", "magsac/city/cityA.png", "magsac/city/cityB.png"),
     ] {
         let find = |name| data(Path::new("homography").join(name));
         let (Some(matrix), Some(left), Some(right)) = (find(matrix), find(left), find(right))
@@ -159,41 +132,18 @@ fn malformed_files() {
             Homography::open(path)?.geometry(UVec2::new(640, 480), UVec2::new(640, 480))
         })
     };
-    let missing = refusal(&dir.path().join("missing.txt"), |path| {
-        Homography::open(path)
-    });
+    let missing = refusal(&dir.path().join("missing.txt"), |path| Homography::open(path));
     assert_variant!(missing, HomographyError::Text(_));
     assert_variant!(error("a", ""), HomographyError::Count { found: 0, .. });
-    assert_variant!(
-        error("b", "1 0 0\n0 1 0\n0 0"),
-        HomographyError::Count { found: 8, .. }
-    );
-    assert_variant!(
-        error("c", "1 0 0 0 1 0 0 0 1 0"),
-        HomographyError::Count { found: 10, .. }
-    );
-    assert_variant!(
-        error("d", "1 0\n0 one"),
-        HomographyError::NotANumber { line: 2, .. }
-    );
-    assert_variant!(
-        error("e", "1 0 0 0 1 0 0 0 inf"),
-        HomographyError::NotFinite { .. }
-    );
-    assert_variant!(
-        error("f", "1 0 0 0 1e300 0 0 0 1"),
-        HomographyError::NotFinite { .. }
-    );
-    assert_variant!(
-        error("g", "1 2 3 4 5 6 7 8 9"),
-        HomographyError::Singular { .. }
-    );
+    assert_variant!(error("b", "1 0 0\n0 1 0\n0 0"), HomographyError::Count { found: 8, .. });
+    assert_variant!(error("c", "1 0 0 0 1 0 0 0 1 0"), HomographyError::Count { found: 10, .. });
+    assert_variant!(error("d", "1 0\n0 one"), HomographyError::NotANumber { line: 2, .. });
+    assert_variant!(error("e", "1 0 0 0 1 0 0 0 inf"), HomographyError::NotFinite { .. });
+    assert_variant!(error("f", "1 0 0 0 1e300 0 0 0 1"), HomographyError::NotFinite { .. });
+    assert_variant!(error("g", "1 2 3 4 5 6 7 8 9"), HomographyError::Singular { .. });
     let behind = "1 0 0 0 1 0 -0.01 0 1";
     assert_variant!(error("h", behind), HomographyError::Infinity { .. });
     let grazing = "1 0 0 0 1 0 -0.0015637 0 1";
     assert_variant!(error("i", grazing), HomographyError::CanvasTooLarge { .. });
-    assert_variant!(
-        error("j", "1 0 1e9 0 1 0 0 0 1"),
-        HomographyError::CanvasTooLarge { .. }
-    );
+    assert_variant!(error("j", "1 0 1e9 0 1 0 0 0 1"), HomographyError::CanvasTooLarge { .. });
 }

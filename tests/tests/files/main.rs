@@ -14,9 +14,7 @@ use std::time::{Duration, Instant};
 /// Runs `read` on a malformed file and returns its error, which must come soon and name the file.
 fn refusal<T, E: Debug + Display>(file: &Path, read: impl FnOnce(&Path) -> Result<T, E>) -> E {
     let start = Instant::now();
-    let Err(error) = read(file) else {
-        panic!("{} was accepted", file.display())
-    };
+    let Err(error) = read(file) else { panic!("{} was accepted", file.display()) };
     let took = start.elapsed();
     assert!(took < Duration::from_secs(2), "{error} took {took:?}");
     let message = error.to_string();

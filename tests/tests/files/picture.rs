@@ -15,12 +15,7 @@ use crate::{assert_variant, refusal};
 fn sample(width: u32, height: u32) -> Picture {
     let pixels = (0..width * height).map(|i| {
         let (x, y) = (i % width, i / width);
-        Rgba8 {
-            r: (x * 7) as u8,
-            g: (y * 5) as u8,
-            b: (x + y) as u8,
-            a: 255 - (x % 3) as u8,
-        }
+        Rgba8 { r: (x * 7) as u8, g: (y * 5) as u8, b: (x + y) as u8, a: 255 - (x % 3) as u8 }
     });
     Picture::from_pixels(width, height, pixels.collect()).unwrap()
 }
@@ -39,11 +34,8 @@ fn claiming(width: u32, height: u32) -> Vec<u8> {
 }
 
 fn jpeg(width: u32, height: u32) -> Vec<u8> {
-    let rgb: Vec<u8> = sample(width, height)
-        .pixels()
-        .iter()
-        .flat_map(|p| [p.r, p.g, p.b])
-        .collect();
+    let rgb: Vec<u8> =
+        sample(width, height).pixels().iter().flat_map(|p| [p.r, p.g, p.b]).collect();
     let mut bytes = Vec::new();
     JpegEncoder::new_with_quality(&mut bytes, 95)
         .encode(&rgb, width, height, ExtendedColorType::Rgb8)
@@ -66,24 +58,12 @@ fn png_keeps_every_byte_and_leaves_no_other_file() {
 fn jpeg_is_close_and_opaque() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.jpg");
-    let flat = Picture::filled(
-        33,
-        17,
-        Rgba8 {
-            r: 200,
-            g: 100,
-            b: 50,
-            a: 7,
-        },
-    );
+    let flat = Picture::filled(33, 17, Rgba8 { r: 200, g: 100, b: 50, a: 7 });
     flat.save(&path).unwrap();
     let read = Picture::open(&path).unwrap();
     assert_eq!((read.width(), read.height()), (33, 17));
     for p in read.pixels() {
-        let far =
-            p.r.abs_diff(200)
-                .max(p.g.abs_diff(100))
-                .max(p.b.abs_diff(50));
+        let far = p.r.abs_diff(200).max(p.g.abs_diff(100)).max(p.b.abs_diff(50));
         assert!(far <= 3 && p.a == 255, "{p:?}");
     }
 }
@@ -93,12 +73,7 @@ fn every_kind_of_pixel_becomes_rgba8() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.png");
     let deep = image::ImageBuffer::from_fn(40, 30, |x, y| {
-        image::Rgba([
-            (x * 1600) as u16,
-            (y * 2100) as u16,
-            65535,
-            (x * y * 50) as u16,
-        ])
+        image::Rgba([(x * 1600) as u16, (y * 2100) as u16, 65535, (x * y * 50) as u16])
     });
     let deep = DynamicImage::ImageRgba16(deep);
     let kinds = [
@@ -134,10 +109,7 @@ fn exif_orientation_is_applied() {
         let mut expected = image::load_from_memory(&plain).unwrap();
         expected.apply_orientation(Orientation::from_exif(exif).unwrap());
         let read = Picture::open(&path).unwrap();
-        assert_eq!(
-            (read.width(), read.height()),
-            (expected.width(), expected.height())
-        );
+        assert_eq!((read.width(), read.height()), (expected.width(), expected.height()));
         let bytes: &[u8] = bytemuck::cast_slice(read.pixels());
         assert_eq!(bytes, expected.to_rgba8().as_raw(), "orientation {exif}");
     }
@@ -155,50 +127,29 @@ fn malformed_files() {
     let missing = refusal(&dir.path().join("missing.png"), open);
     assert_variant!(missing, PictureError::Unreadable { .. });
     assert_variant!(refusal(dir.path(), open), PictureError::Unreadable { .. });
-    for (name, bytes) in [
-        ("empty.png", &b""[..]),
-        ("text.jpg", b"hello"),
-        ("nul.png", &[0; 999]),
-    ] {
-        assert_variant!(
-            refusal(&file(name, bytes), open),
-            PictureError::NotAPicture { .. }
-        );
+    for (name, bytes) in [("empty.png", &b""[..]), ("text.jpg", b"hello"), ("nul.png", &[0; 999])] {
+        assert_variant!(refusal(&file(name, bytes), open), PictureError::NotAPicture { .. });
     }
     let gif = file("gif.png", b"GIF89a\x01\0\x01\0\0\0\0;");
     assert_variant!(refusal(&gif, open), PictureError::WrongFormat { found, .. } if found == "GIF");
     let huge = file("huge.png", &claiming(60_000, 60_000));
     assert_variant!(
         refusal(&huge, open),
-        PictureError::TooLarge {
-            width: 60_000,
-            height: 60_000,
-            ..
-        }
+        PictureError::TooLarge { width: 60_000, height: 60_000, .. }
     );
     let large = file("large.png", &claiming(16_000, 16_000));
-    assert_variant!(
-        refusal(&large, open),
-        PictureError::TooMuchMemory { width: 16_000, .. }
-    );
+    assert_variant!(refusal(&large, open), PictureError::TooMuchMemory { width: 16_000, .. });
     let zero = file("zero.png", &claiming(0, 4));
     assert_variant!(refusal(&zero, open), PictureError::Corrupt { .. });
     let mut crc = claiming(4, 4);
     crc[30] ^= 1;
-    assert_variant!(
-        refusal(&file("crc.png", &crc), open),
-        PictureError::Corrupt { .. }
-    );
+    assert_variant!(refusal(&file("crc.png", &crc), open), PictureError::Corrupt { .. });
     let mut sof = jpeg(16, 16);
     let at = sof.windows(2).position(|w| w == [0xFF, 0xC0]).unwrap();
     sof[at + 5..at + 9].fill(0xFF);
     assert_variant!(
         refusal(&file("sof.jpg", &sof), open),
-        PictureError::TooLarge {
-            width: 65_535,
-            height: 65_535,
-            ..
-        }
+        PictureError::TooLarge { width: 65_535, height: 65_535, .. }
     );
 }
 
@@ -214,18 +165,12 @@ fn truncated_files() {
         for length in (16..needed).step_by(41).chain([needed - 1]) {
             fs::write(&path, &whole[..length]).unwrap();
             let error = refusal(&path, |path| Picture::open(path));
-            assert_variant!(
-                error,
-                PictureError::Truncated { .. } | PictureError::Corrupt { .. }
-            );
+            assert_variant!(error, PictureError::Truncated { .. } | PictureError::Corrupt { .. });
         }
     }
     // A JPEG whose decoder would fill the rest with gray.
     fs::write(&path, &jpeg[..jpeg.len() / 2]).unwrap();
-    assert_variant!(
-        refusal(&path, |p| Picture::open(p)),
-        PictureError::Truncated { .. }
-    );
+    assert_variant!(refusal(&path, |p| Picture::open(p)), PictureError::Truncated { .. });
     // Bytes after the end are common (depth maps, second pictures) and harmless.
     fs::write(&path, [&jpeg[..], b"more"].concat()).unwrap();
     assert!(Picture::open(&path).is_ok());

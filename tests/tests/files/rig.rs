@@ -49,9 +49,7 @@ fn geometry_follows_the_conventions() {
     assert_eq!(g.canvas.projection, Projection::CYLINDRICAL);
     assert_eq!(g.canvas.centre, DVec2::new(2849.5, 949.5));
     assert!((g.canvas.scale - 5700.0 / 150f64.to_radians()).length() < 1e-9);
-    let [left, right] = g.cameras.as_slice() else {
-        panic!()
-    };
+    let [left, right] = g.cameras.as_slice() else { panic!() };
     assert_eq!((left.lens, right.lens), (Lens::PINHOLE, Lens::FISHEYE));
     assert_eq!(left.distortion, [-0.05, 0.01, 0.0, 0.0, 0.0]);
     assert_eq!(right.limit, std::f64::consts::PI);
@@ -64,18 +62,12 @@ fn geometry_follows_the_conventions() {
     // Rolled clockwise by 90°, its picture shows the world turned the other way: what lies above the
     // axis appears on its left.
     let above = seen(left, axis - DVec3::Y * 0.1);
-    assert!(
-        (above - left.centre - DVec2::new(-210.0, 0.0)).length() < 1e-9,
-        "{above}"
-    );
+    assert!((above - left.centre - DVec2::new(-210.0, 0.0)).length() < 1e-9, "{above}");
     // The right camera looks up: a ray at the horizon appears below its middle.
     let (s, c) = 25f64.to_radians().sin_cos();
     let down = right.from_ray * DVec3::new(s, 0.0, c);
     let pitch = 5f64.to_radians();
-    assert!(
-        (down - DVec3::new(0.0, pitch.sin(), pitch.cos())).length() < 1e-12,
-        "{down}"
-    );
+    assert!((down - DVec3::new(0.0, pitch.sin(), pitch.cos())).length() < 1e-12, "{down}");
 }
 
 #[test]
@@ -87,10 +79,8 @@ fn toml_comes_back_unchanged() {
 
 #[test]
 fn calibration_files_are_found_beside_the_rig() {
-    let (Some(front), dir) = (
-        data("rigs/surround/front.yaml"),
-        tempfile::tempdir().unwrap(),
-    ) else {
+    let (Some(front), dir) = (data("rigs/surround/front.yaml"), tempfile::tempdir().unwrap())
+    else {
         return;
     };
     fs::copy(front, dir.path().join("front.yaml")).unwrap();
@@ -114,11 +104,7 @@ fn calibration_files_are_found_beside_the_rig() {
         1.0 + s * (3.0 * k[0] + s * (5.0 * k[1] + s * (7.0 * k[2] + s * 9.0 * k[3])))
     };
     let pi = std::f64::consts::PI;
-    assert!(
-        camera.limit == pi || slope(camera.limit).abs() < 1e-9,
-        "{}",
-        camera.limit
-    );
+    assert!(camera.limit == pi || slope(camera.limit).abs() < 1e-9, "{}", camera.limit);
     // The text of it stands alone.
     let alone = Rig::parse(&rig.to_toml().unwrap(), "elsewhere/rig.toml").unwrap();
     assert_eq!(alone.cameras, rig.cameras);
@@ -130,13 +116,7 @@ fn calibration_files_are_found_beside_the_rig() {
     let none = replace("front.yaml", "none.yaml");
     assert_variant!(none, RigError::Calibration { .. });
     let size = replace("opencv =", "size = [1920, 1280]\nopencv =");
-    assert_variant!(
-        size,
-        RigError::SizeMismatch {
-            calibrated: [960, 640],
-            ..
-        }
-    );
+    assert_variant!(size, RigError::SizeMismatch { calibrated: [960, 640], .. });
     let twice = replace("opencv =", "distortion = [0.1]\nopencv =");
     assert_variant!(twice, RigError::Contradiction { .. });
 }
@@ -155,72 +135,30 @@ fn every_impossible_number_has_its_error() {
         assert_variant!(error("1900", bad), RigError::CanvasSize { .. });
         assert_variant!(error("3840", bad), RigError::PictureSize { .. });
     }
-    fs::write(
-        &path,
-        RIG.replacen("5700", "32768", 1)
-            .replacen("1900", "32768", 1),
-    )
-    .unwrap();
-    assert_variant!(
-        refusal(&path, |p| Rig::open(p)),
-        RigError::CanvasArea { .. }
-    );
+    fs::write(&path, RIG.replacen("5700", "32768", 1).replacen("1900", "32768", 1)).unwrap();
+    assert_variant!(refusal(&path, |p| Rig::open(p)), RigError::CanvasArea { .. });
     for bad in ["0", "-10", "360.1"] {
-        assert_variant!(
-            error("fov = 150", &format!("fov = {bad}")),
-            RigError::Fov { .. }
-        );
+        assert_variant!(error("fov = 150", &format!("fov = {bad}")), RigError::Fov { .. });
     }
-    let flat = RIG
-        .replacen("cylindrical", "planar", 1)
-        .replacen("150", "180", 1);
+    let flat = RIG.replacen("cylindrical", "planar", 1).replacen("150", "180", 1);
     fs::write(&path, flat).unwrap();
-    assert_variant!(
-        refusal(&path, |p| Rig::open(p)),
-        RigError::Fov { most: 179.0, .. }
-    );
-    assert_variant!(
-        error("fov = 150", "fov = 150\nfov_vertical = 180"),
-        RigError::Fov { .. }
-    );
-    let high = RIG
-        .replacen("cylindrical", "equirectangular", 1)
-        .replacen("1900", "7000", 1);
+    assert_variant!(refusal(&path, |p| Rig::open(p)), RigError::Fov { most: 179.0, .. });
+    assert_variant!(error("fov = 150", "fov = 150\nfov_vertical = 180"), RigError::Fov { .. });
+    let high = RIG.replacen("cylindrical", "equirectangular", 1).replacen("1900", "7000", 1);
     fs::write(&path, high).unwrap();
-    assert_variant!(
-        refusal(&path, |p| Rig::open(p)),
-        RigError::BeyondPoles { value: 7000, .. }
-    );
+    assert_variant!(refusal(&path, |p| Rig::open(p)), RigError::BeyondPoles { value: 7000, .. });
     for bad in ["nan", "inf", "-inf"] {
-        for field in [
-            "fov = 150",
-            "yaw = 10.0",
-            "fx = 2100.0",
-            "cy = 1079.5",
-            "roll = 90.0",
-        ] {
+        for field in ["fov = 150", "yaw = 10.0", "fx = 2100.0", "cy = 1079.5", "roll = 90.0"] {
             let name = field.split(' ').next().unwrap();
-            assert_variant!(
-                error(field, &format!("{name} = {bad}")),
-                RigError::NotFinite { .. }
-            );
+            assert_variant!(error(field, &format!("{name} = {bad}")), RigError::NotFinite { .. });
         }
         assert_variant!(error("-0.05", bad), RigError::NotFinite { .. });
     }
     for bad in ["0", "-2100", "0.8", "1e7"] {
-        assert_variant!(
-            error("fx = 2100.0", &format!("fx = {bad}")),
-            RigError::Focal { .. }
-        );
+        assert_variant!(error("fx = 2100.0", &format!("fx = {bad}")), RigError::Focal { .. });
     }
-    assert_variant!(
-        error("cx = 1919.5", "cx = 1e5"),
-        RigError::PrincipalPoint { .. }
-    );
-    assert_variant!(
-        error("cy = 1079.5", "cy = -2161"),
-        RigError::PrincipalPoint { .. }
-    );
+    assert_variant!(error("cx = 1919.5", "cx = 1e5"), RigError::PrincipalPoint { .. });
+    assert_variant!(error("cy = 1079.5", "cy = -2161"), RigError::PrincipalPoint { .. });
     assert_variant!(error("-0.05", "1e7"), RigError::Distortion { .. });
     assert_variant!(
         error("[-0.05, 0.01]", "[0.1, 0, 0, 0, 0, 0.2]"),
@@ -229,61 +167,27 @@ fn every_impossible_number_has_its_error() {
     assert_variant!(error("yaw = -35", "yaw = -3500"), RigError::Angle { .. });
     assert_variant!(error("\"right\"", "\"left\""), RigError::CameraName { .. });
     assert_variant!(error("\"right\"", "\"\""), RigError::CameraName { .. });
-    assert_variant!(
-        error("size = [3840, 2160]", ""),
-        RigError::SizeMissing { .. }
-    );
+    assert_variant!(error("size = [3840, 2160]", ""), RigError::SizeMissing { .. });
     let matrix = "matrix = { fx = 2100.0, fy = 2110.0, cx = 1919.5, cy = 1079.5 }";
-    assert_variant!(
-        error(matrix, ""),
-        RigError::MatrixSource {
-            found: "neither",
-            ..
-        }
-    );
+    assert_variant!(error(matrix, ""), RigError::MatrixSource { found: "neither", .. });
     let both = format!("{matrix}\nopencv = \"a.yaml\"");
-    assert_variant!(
-        error(matrix, &both),
-        RigError::MatrixSource { found: "both", .. }
-    );
+    assert_variant!(error(matrix, &both), RigError::MatrixSource { found: "both", .. });
     let number = format!("{matrix}\nopencv_camera = 2");
     assert_variant!(error(matrix, &number), RigError::Contradiction { .. });
-    let third = RIG
-        .split("[[camera]]")
-        .last()
-        .unwrap()
-        .replacen("right", "third", 1);
+    let third = RIG.split("[[camera]]").last().unwrap().replacen("right", "third", 1);
     fs::write(&path, format!("{RIG}\n[[camera]]{third}")).unwrap();
-    assert_variant!(
-        refusal(&path, |p| Rig::open(p)),
-        RigError::CameraCount { value: 3, .. }
-    );
+    assert_variant!(refusal(&path, |p| Rig::open(p)), RigError::CameraCount { value: 3, .. });
     let syntax = error("fov = 150", "fov = 150\nfvo = 3");
-    assert_variant!(
-        syntax,
-        RigError::Syntax {
-            line: 7,
-            column: 1,
-            ..
-        }
-    );
-    assert_variant!(
-        error("\"pinhole\"", "\"pinhol\""),
-        RigError::Syntax { line: 12, .. }
-    );
-    assert_variant!(
-        error("[panorama]", "[panorama"),
-        RigError::Syntax { line: 2, .. }
-    );
+    assert_variant!(syntax, RigError::Syntax { line: 7, column: 1, .. });
+    assert_variant!(error("\"pinhole\"", "\"pinhol\""), RigError::Syntax { line: 12, .. });
+    assert_variant!(error("[panorama]", "[panorama"), RigError::Syntax { line: 2, .. });
     fs::write(&path, "# ".repeat(1 << 20)).unwrap();
     assert_variant!(refusal(&path, |p| Rig::open(p)), RigError::Text(_));
 }
 
 #[test]
 fn nesting_and_size_are_harmless() {
-    for unit in [
-        "[", "a=[", "{", "a.", "[[a]]\n", "a={", "\"", "'''", "a=1\n",
-    ] {
+    for unit in ["[", "a=[", "{", "a.", "[[a]]\n", "a={", "\"", "'''", "a=1\n"] {
         let text = unit.repeat((1 << 20) / unit.len());
         let start = std::time::Instant::now();
         assert_variant!(Rig::parse(&text, "rig.toml"), Err(RigError::Syntax { .. }));

@@ -21,16 +21,12 @@ pub(crate) fn sample() -> Warp {
             let (x, y) = (x as f32, y as f32);
             let left = ((60.0 - x) / 20.0).clamp(0.0, 1.0);
             let values = [x * 0.6, y, (x - 40.0) * 0.6, y + 0.25, left, 1.0 - left];
-            planes
-                .iter_mut()
-                .zip(values)
-                .for_each(|(plane, value)| plane.push(value));
+            planes.iter_mut().zip(values).for_each(|(plane, value)| plane.push(value));
         }
     }
-    Warp::new(size, SOURCES, planes).unwrap().made_from(
-        Some(ProjectionName::Cylindrical),
-        Some("# a rig\n\"ünï\"".to_owned()),
-    )
+    Warp::new(size, SOURCES, planes)
+        .unwrap()
+        .made_from(Some(ProjectionName::Cylindrical), Some("# a rig\n\"ünï\"".to_owned()))
 }
 
 #[test]
@@ -43,17 +39,10 @@ fn a_warp_file_comes_back_whole() {
         assert_eq!(Warp::open(&path).unwrap(), warp);
         let first = fs::read(&path).unwrap();
         warp.save(&path).unwrap();
-        assert_eq!(
-            fs::read(&path).unwrap(),
-            first,
-            "equal warps give equal files"
-        );
+        assert_eq!(fs::read(&path).unwrap(), first, "equal warps give equal files");
     }
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-    assert_variant!(
-        refusal(dir.path(), |p| Warp::open(p)),
-        WarpError::Directory { .. }
-    );
+    assert_variant!(refusal(dir.path(), |p| Warp::open(p)), WarpError::Directory { .. });
     let nowhere = refusal(&dir.path().join("no/a.safetensors"), |p| sample().save(p));
     assert_variant!(nowhere, WarpError::Unwritable { .. });
     let long = sample().made_from(None, Some("x".repeat(1 << 20)));
@@ -72,11 +61,7 @@ fn other_programs_read_the_file() {
     for plane in Plane::ALL {
         let tensor = tensors.tensor(plane.name()).unwrap();
         assert_eq!(tensor.shape(), [20, 100]);
-        let expected: Vec<u8> = warp
-            .plane(plane)
-            .iter()
-            .flat_map(|v| v.to_le_bytes())
-            .collect();
+        let expected: Vec<u8> = warp.plane(plane).iter().flat_map(|v| v.to_le_bytes()).collect();
         assert_eq!(tensor.data(), expected);
     }
     // The checksum as documented.
@@ -84,10 +69,7 @@ fn other_programs_read_the_file() {
     let metadata = layout.metadata().clone().unwrap();
     let mut sealed = bytes[8 + length..].to_vec();
     sealed.extend(format!("40x30 36x28 cylindrical {}", metadata["rig"]).bytes());
-    assert_eq!(
-        metadata["checksum"],
-        format!("{:08x}", crc32fast::hash(&sealed))
-    );
+    assert_eq!(metadata["checksum"], format!("{:08x}", crc32fast::hash(&sealed)));
 }
 
 #[test]
@@ -97,14 +79,8 @@ fn raw_planes_come_back_whole() {
     let warp = sample().made_from(None, None);
     warp.export_raw(&planes).unwrap();
     assert_eq!(fs::read_dir(&planes).unwrap().count(), 6);
-    assert_eq!(
-        fs::metadata(planes.join("weight_left.bin")).unwrap().len(),
-        100 * 20 * 4
-    );
-    assert_eq!(
-        Warp::import_raw(&planes, warp.size(), SOURCES).unwrap(),
-        warp
-    );
+    assert_eq!(fs::metadata(planes.join("weight_left.bin")).unwrap().len(), 100 * 20 * 4);
+    assert_eq!(Warp::import_raw(&planes, warp.size(), SOURCES).unwrap(), warp);
 }
 
 #[test]
@@ -126,9 +102,7 @@ fn malformed_raw_planes() {
             assert_variant!(short, WarpError::RawLength { expected: 8000, .. });
         }
         for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-            let put = changed(&name, &|b| {
-                b[4 * 523..][..4].copy_from_slice(&value.to_le_bytes())
-            });
+            let put = changed(&name, &|b| b[4 * 523..][..4].copy_from_slice(&value.to_le_bytes()));
             assert_variant!(
                 put,
                 WarpError::Plane { error: PlaneError::NotFinite { plane: p, x: 23, y: 5, .. }, .. }
@@ -137,28 +111,16 @@ fn malformed_raw_planes() {
         }
         sample().export_raw(dir.path()).unwrap();
         fs::remove_file(dir.path().join(&name)).unwrap();
-        let gone = refusal(&dir.path().join(&name), |_| {
-            Warp::import_raw(dir.path(), size, SOURCES)
-        });
+        let gone =
+            refusal(&dir.path().join(&name), |_| Warp::import_raw(dir.path(), size, SOURCES));
         assert_variant!(gone, WarpError::RawMissing { .. });
     }
     for value in [-0.001f32, 1.001] {
-        let put = changed("weight_right.bin", &|b| {
-            b[..4].copy_from_slice(&value.to_le_bytes())
-        });
-        assert_variant!(
-            put,
-            WarpError::Plane {
-                error: PlaneError::Weight { x: 0, y: 0, .. },
-                ..
-            }
-        );
+        let put = changed("weight_right.bin", &|b| b[..4].copy_from_slice(&value.to_le_bytes()));
+        assert_variant!(put, WarpError::Plane { error: PlaneError::Weight { x: 0, y: 0, .. }, .. });
     }
     let longer = changed("lut_left_y.bin", &|bytes| bytes.extend([0; 400])).to_string();
-    assert!(
-        longer.contains("8400 bytes") && longer.contains("100×21"),
-        "{longer}"
-    );
+    assert!(longer.contains("8400 bytes") && longer.contains("100×21"), "{longer}");
     sample().export_raw(dir.path()).unwrap();
     for (size, sources) in [
         (UVec2::new(0, 20), SOURCES),
@@ -166,22 +128,10 @@ fn malformed_raw_planes() {
         (UVec2::new(32_768, 32_768), SOURCES),
     ] {
         let error = refusal(dir.path(), |p| Warp::import_raw(p, size, sources));
-        assert_variant!(
-            error,
-            WarpError::Plane {
-                error: PlaneError::Size { .. },
-                ..
-            }
-        );
+        assert_variant!(error, WarpError::Plane { error: PlaneError::Size { .. }, .. });
     }
     let error = refusal(dir.path(), |p| Warp::import_raw(p, size, [UVec2::ZERO; 2]));
-    assert_variant!(
-        error,
-        WarpError::Plane {
-            error: PlaneError::SourceSize { .. },
-            ..
-        }
-    );
+    assert_variant!(error, WarpError::Plane { error: PlaneError::SourceSize { .. }, .. });
 }
 
 #[test]
@@ -193,15 +143,7 @@ fn measures_are_as_counted_by_hand() {
     assert!((stats.cameras[1].coverage - 0.59).abs() < 1e-12);
     assert!((stats.coverage - 1.0).abs() < 1e-12);
     assert!((stats.overlap - 0.19).abs() < 1e-12);
-    assert_eq!(
-        stats.overlap_box,
-        Some(Bounds {
-            x: 41,
-            y: 0,
-            width: 19,
-            height: 20
-        })
-    );
+    assert_eq!(stats.overlap_box, Some(Bounds { x: 41, y: 0, width: 19, height: 20 }));
     assert_eq!(stats.cameras[0].least, Some([0.0, 0.0]));
     assert_eq!(stats.cameras[0].most, Some([59.0 * 0.6, 19.0]));
     let json = serde_json::to_value(&stats).unwrap();
@@ -210,10 +152,7 @@ fn measures_are_as_counted_by_hand() {
     // A warp that shows nothing.
     let planes = [(); 6].map(|()| vec![0.0; 4]);
     let stats = Warp::new(UVec2::splat(2), SOURCES, planes).unwrap().stats();
-    assert_eq!(
-        (stats.coverage, stats.overlap_box, stats.cameras[0].least),
-        (0.0, None, None)
-    );
+    assert_eq!((stats.coverage, stats.overlap_box, stats.cameras[0].least), (0.0, None, None));
 }
 
 #[test]
@@ -222,16 +161,10 @@ fn the_preview_shows_both_cameras_and_the_overlap() {
     assert_eq!((picture.width(), picture.height()), (100, 20));
     let at = |x: usize, y: usize| picture.pixels()[y * 100 + x];
     assert!(at(10, 6).r > at(10, 6).b && at(90, 6).b > at(90, 6).r);
-    assert_eq!(
-        (at(41, 10), at(59, 3), at(50, 0)),
-        ([Rgba8::opaque(255, 255, 255); 3]).into()
-    );
+    assert_eq!((at(41, 10), at(59, 3), at(50, 0)), ([Rgba8::opaque(255, 255, 255); 3]).into());
     // 4.5 source columns or 7.5 panorama columns a cell: lines at 8, 16 …
     assert!((0..40).any(|x| at(x, 6).r < 200) && (0..40).any(|x| at(x, 6).r == 255));
     let small = sample().preview(10);
     assert_eq!((small.width(), small.height()), (10, 2));
-    assert_eq!(
-        (sample().preview(0).width(), sample().preview(1).height()),
-        (1, 1)
-    );
+    assert_eq!((sample().preview(0).width(), sample().preview(1).height()), (1, 1));
 }

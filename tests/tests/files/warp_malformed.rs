@@ -17,10 +17,7 @@ fn valid() -> (Value, Vec<u8>) {
     sample().save(&path).unwrap();
     let bytes = fs::read(path).unwrap();
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    (
-        serde_json::from_slice(&bytes[8..8 + length]).unwrap(),
-        bytes[8 + length..].to_vec(),
-    )
+    (serde_json::from_slice(&bytes[8..8 + length]).unwrap(), bytes[8 + length..].to_vec())
 }
 
 fn assemble(header: &[u8], planes: &[u8]) -> Vec<u8> {
@@ -73,27 +70,16 @@ fn the_helpers_make_a_valid_file() {
     let path = dir.path().join("a.safetensors");
     let (mut header, planes) = valid();
     seal(&mut header, &planes);
-    fs::write(
-        &path,
-        assemble(&serde_json::to_vec(&header).unwrap(), &planes),
-    )
-    .unwrap();
+    fs::write(&path, assemble(&serde_json::to_vec(&header).unwrap(), &planes)).unwrap();
     assert_eq!(Warp::open(&path).unwrap(), sample());
 }
 
 #[test]
 fn missing_empty_and_foreign_files() {
     let folder = Folder::new();
-    let missing = refusal(&folder.0.path().join("missing.safetensors"), |p| {
-        Warp::open(p)
-    });
+    let missing = refusal(&folder.0.path().join("missing.safetensors"), |p| Warp::open(p));
     assert_variant!(missing, WarpError::Unreadable { .. });
-    for bytes in [
-        &b""[..],
-        b"short",
-        &[0xFF; 100],
-        b"\x89PNG\r\n\x1a\n garbage garbage",
-    ] {
+    for bytes in [&b""[..], b"short", &[0xFF; 100], b"\x89PNG\r\n\x1a\n garbage garbage"] {
         assert_variant!(folder.error(bytes), WarpError::NotSafetensors { .. });
     }
     for length in [(1 << 20) + 1, 1 << 40, u64::MAX] {
@@ -101,28 +87,13 @@ fn missing_empty_and_foreign_files() {
         assert_variant!(folder.error(&bytes), WarpError::NotSafetensors { .. });
     }
     let deep = "[".repeat(1 << 19);
-    for json in [
-        "",
-        "{",
-        "[]",
-        "7",
-        "{\"a\":1}",
-        "{\"__metadata__\":{\"format\":7}}",
-        deep.as_str(),
-    ] {
-        assert_variant!(
-            folder.error(&assemble(json.as_bytes(), b"")),
-            WarpError::Header { .. }
-        );
+    for json in
+        ["", "{", "[]", "7", "{\"a\":1}", "{\"__metadata__\":{\"format\":7}}", deep.as_str()]
+    {
+        assert_variant!(folder.error(&assemble(json.as_bytes(), b"")), WarpError::Header { .. });
     }
-    assert_variant!(
-        folder.error(&assemble(b"{}", b"")),
-        WarpError::NotAWarp { .. }
-    );
-    assert_variant!(
-        folder.error(&assemble(b"\xFF\xFE", b"")),
-        WarpError::Header { .. }
-    );
+    assert_variant!(folder.error(&assemble(b"{}", b"")), WarpError::NotAWarp { .. });
+    assert_variant!(folder.error(&assemble(b"\xFF\xFE", b"")), WarpError::Header { .. });
 }
 
 #[test]
@@ -132,9 +103,7 @@ fn truncated_at_any_length() {
     let header = serde_json::to_vec(&header).unwrap();
     let whole = assemble(&header, &planes);
     let start = 8 + header.len();
-    for length in (0..whole.len())
-        .step_by(977)
-        .chain([7, 8, 9, start - 1, start, whole.len() - 1])
+    for length in (0..whole.len()).step_by(977).chain([7, 8, 9, start - 1, start, whole.len() - 1])
     {
         let error = folder.error(&whole[..length]);
         if length < 8 {
@@ -165,62 +134,27 @@ fn wrong_metadata() {
     for version in [None, Some("0"), Some("2"), Some("1.0")] {
         assert_variant!(metadata("version", version), WarpError::Version { .. });
     }
-    for size in [
-        None,
-        Some("40"),
-        Some("40x"),
-        Some("-40x30"),
-        Some("+40x30"),
-        Some("40x30x3"),
-    ] {
-        assert_variant!(
-            metadata("left", size),
-            WarpError::Metadata { key: "left", .. }
-        );
-        assert_variant!(
-            metadata("right", size),
-            WarpError::Metadata { key: "right", .. }
-        );
+    for size in [None, Some("40"), Some("40x"), Some("-40x30"), Some("+40x30"), Some("40x30x3")] {
+        assert_variant!(metadata("left", size), WarpError::Metadata { key: "left", .. });
+        assert_variant!(metadata("right", size), WarpError::Metadata { key: "right", .. });
     }
     for size in ["0x30", "40x99999"] {
         assert_variant!(
             metadata("left", Some(size)),
-            WarpError::Plane {
-                error: PlaneError::SourceSize { .. },
-                ..
-            }
+            WarpError::Plane { error: PlaneError::SourceSize { .. }, .. }
         );
     }
     for name in [None, Some("stereographic"), Some("")] {
         assert_variant!(
             metadata("projection", name),
-            WarpError::Metadata {
-                key: "projection",
-                ..
-            }
+            WarpError::Metadata { key: "projection", .. }
         );
     }
-    for sum in [
-        None,
-        Some(""),
-        Some("xyzxyzxy"),
-        Some("+1234567"),
-        Some("123"),
-    ] {
-        assert_variant!(
-            metadata("checksum", sum),
-            WarpError::Metadata {
-                key: "checksum",
-                ..
-            }
-        );
+    for sum in [None, Some(""), Some("xyzxyzxy"), Some("+1234567"), Some("123")] {
+        assert_variant!(metadata("checksum", sum), WarpError::Metadata { key: "checksum", .. });
     }
     // What the checksum covers besides the planes.
-    for (key, value) in [
-        ("left", "41x30"),
-        ("projection", "planar"),
-        ("rig", "# another"),
-    ] {
+    for (key, value) in [("left", "41x30"), ("projection", "planar"), ("rig", "# another")] {
         assert_variant!(metadata(key, Some(value)), WarpError::Checksum { .. });
     }
     assert_variant!(metadata("rig", None), WarpError::Checksum { .. });
@@ -233,51 +167,23 @@ fn wrong_tensors() {
         // The last plane, so that the offsets stay without a gap.
         h.as_object_mut().unwrap().remove("weight_right");
     });
-    assert_variant!(
-        gone,
-        WarpError::PlaneMissing {
-            plane: Plane::WeightRight,
-            ..
-        }
-    );
+    assert_variant!(gone, WarpError::PlaneMissing { plane: Plane::WeightRight, .. });
     let renamed = folder.header_error(|h| {
         let plane = h.as_object_mut().unwrap().remove("weight_right").unwrap();
         h["mask"] = plane;
     });
     assert_variant!(renamed, WarpError::UnexpectedTensor { name, .. } if name == "mask");
     let dtype = folder.header_error(|h| h["lut_left_y"]["dtype"] = json!("I32"));
-    assert_variant!(
-        dtype,
-        WarpError::Dtype {
-            plane: Plane::LeftY,
-            ..
-        }
-    );
+    assert_variant!(dtype, WarpError::Dtype { plane: Plane::LeftY, .. });
     let dtype = folder.header_error(|h| h["lut_left_y"]["dtype"] = json!("F99"));
     assert_variant!(dtype, WarpError::Header { .. });
-    for shape in [
-        json!([100, 20]),
-        json!([2000]),
-        json!([1, 20, 100]),
-        json!([]),
-    ] {
+    for shape in [json!([100, 20]), json!([2000]), json!([1, 20, 100]), json!([])] {
         let shaped = folder.header_error(|h| h["lut_right_x"]["shape"] = shape.clone());
         assert_variant!(shaped, WarpError::Shape { .. } | WarpError::Header { .. });
     }
     let swapped = folder.header_error(|h| h["lut_right_x"]["shape"] = json!([100, 20]));
-    assert_variant!(
-        swapped,
-        WarpError::Shape {
-            plane: Plane::RightX,
-            ..
-        }
-    );
-    for offsets in [
-        json!([0, 8000]),
-        json!([8004, 16004]),
-        json!([16000, 8000]),
-        json!([-1, 9]),
-    ] {
+    assert_variant!(swapped, WarpError::Shape { plane: Plane::RightX, .. });
+    for offsets in [json!([0, 8000]), json!([8004, 16004]), json!([16000, 8000]), json!([-1, 9])] {
         let overlapping =
             folder.header_error(|h| h["lut_left_y"]["data_offsets"] = offsets.clone());
         assert_variant!(overlapping, WarpError::Header { .. });
@@ -293,12 +199,7 @@ fn wrong_tensors() {
 #[test]
 fn sizes_that_would_take_all_memory() {
     let folder = Folder::new();
-    for (height, width) in [
-        (0u64, 100u64),
-        (40_000, 100),
-        (32_768, 32_768),
-        (1 << 40, 1),
-    ] {
+    for (height, width) in [(0u64, 100u64), (40_000, 100), (32_768, 32_768), (1 << 40, 1)] {
         let error = folder.header_error(|h| {
             for (i, plane) in Plane::ALL.iter().enumerate() {
                 let bytes = 4 * width * height;
@@ -307,13 +208,7 @@ fn sizes_that_would_take_all_memory() {
                     json!({ "dtype": "F32", "shape": [height, width], "data_offsets": offsets });
             }
         });
-        assert_variant!(
-            error,
-            WarpError::Plane {
-                error: PlaneError::Size { .. },
-                ..
-            }
-        );
+        assert_variant!(error, WarpError::Plane { error: PlaneError::Size { .. }, .. });
     }
     let overflow =
         folder.header_error(|h| h["lut_left_x"]["shape"] = json!([1u64 << 40, 1u64 << 40]));
@@ -335,10 +230,7 @@ fn impossible_numbers() {
     for value in [-1e-6f32, 1.000_001, 5.0] {
         assert_variant!(
             folder.plane_error(4, 100, value),
-            WarpError::Plane {
-                error: PlaneError::Weight { x: 0, y: 1, .. },
-                ..
-            }
+            WarpError::Plane { error: PlaneError::Weight { x: 0, y: 1, .. }, .. }
         );
     }
 }

@@ -20,9 +20,7 @@ pub(super) fn fetch(version: &str, library: &Path, workplace: &Path) -> Result<(
     let mirror = mirror()?;
     let mut reasons = Vec::new();
     for suite in SUITES {
-        let apt = Apt {
-            folder: workplace.join("apt").join(suite),
-        };
+        let apt = Apt { folder: workplace.join("apt").join(suite) };
         match apt.fetch(&mirror, suite, version, library) {
             Ok(()) => return Ok(()),
             Err(reason) => reasons.push(format!("{suite}: {reason}")),
@@ -73,10 +71,7 @@ impl Apt {
         let known = run(self.command("apt-cache").args(["madison", "rust-src"]))?;
         let package =
             package_version(&known, version).ok_or_else(|| format!("has no rust-src {version}"))?;
-        run(self
-            .command("apt-get")
-            .arg("download")
-            .arg(format!("rust-src={package}")))?;
+        run(self.command("apt-get").arg("download").arg(format!("rust-src={package}")))?;
 
         let archive = self.archive()?;
         let unpacked = self.folder.join("unpacked");
@@ -121,15 +116,9 @@ impl Apt {
 
 /// The package version of upstream `version` in the output of `apt-cache madison`.
 fn package_version<'a>(known: &'a str, version: &str) -> Option<&'a str> {
-    known
-        .lines()
-        .filter_map(|line| line.split('|').nth(1))
-        .map(str::trim)
-        .find(|package| {
-            package
-                .strip_prefix(version)
-                .is_some_and(|rest| rest.starts_with(['+', '-', '~']))
-        })
+    known.lines().filter_map(|line| line.split('|').nth(1)).map(str::trim).find(|package| {
+        package.strip_prefix(version).is_some_and(|rest| rest.starts_with(['+', '-', '~']))
+    })
 }
 
 #[cfg(test)]
@@ -142,10 +131,7 @@ mod tests {
   rust-src | 1.96.1+dfsg1-2~bpo13+1 | mirror trixie-backports/main amd64 Packages
   rust-src | 1.95.0+dfsg1-2~bpo13+1 | mirror trixie-backports/main amd64 Packages
 ";
-        assert_eq!(
-            package_version(known, "1.95.0"),
-            Some("1.95.0+dfsg1-2~bpo13+1")
-        );
+        assert_eq!(package_version(known, "1.95.0"), Some("1.95.0+dfsg1-2~bpo13+1"));
         assert_eq!(package_version(known, "1.95"), None);
         assert_eq!(package_version(known, "1.94.0"), None);
     }

@@ -25,14 +25,10 @@ pub(super) fn is_marker(line: &str) -> bool {
 pub(super) fn read_all(ptx: &str) -> Result<Vec<Marker>, PtxError> {
     let mut markers: Vec<Marker> = Vec::new();
     for line in ptx.lines().filter(|line| is_marker(line)) {
-        let marker = read(line.trim()).map_err(|reason| PtxError::Marker {
-            line: line.trim().to_owned(),
-            reason,
-        })?;
+        let marker = read(line.trim())
+            .map_err(|reason| PtxError::Marker { line: line.trim().to_owned(), reason })?;
         if markers.iter().any(|other| other.name == marker.name) {
-            return Err(PtxError::DuplicateMarker {
-                kernel: marker.name,
-            });
+            return Err(PtxError::DuplicateMarker { kernel: marker.name });
         }
         markers.push(marker);
     }
@@ -44,12 +40,9 @@ fn read(line: &str) -> Result<Marker, String> {
     let name = words.next().ok_or("it has no name")?;
     let (mut max_threads, mut min_blocks, mut barriers) = (None, None, None);
     for word in words {
-        let (key, value) = word
-            .split_once('=')
-            .ok_or_else(|| format!("`{word}` is not KEY=NUMBER"))?;
-        let number = value
-            .parse()
-            .map_err(|_| format!("`{value}` is not a number"))?;
+        let (key, value) =
+            word.split_once('=').ok_or_else(|| format!("`{word}` is not KEY=NUMBER"))?;
+        let number = value.parse().map_err(|_| format!("`{value}` is not a number"))?;
         let slot = match key {
             "maxntid" => &mut max_threads,
             "minnctapersm" => &mut min_blocks,
@@ -73,10 +66,5 @@ fn read(line: &str) -> Result<Marker, String> {
     if min_blocks.is_some() && max_threads.is_none() {
         return Err("minnctapersm has no meaning without maxntid".to_owned());
     }
-    Ok(Marker {
-        name: name.to_owned(),
-        max_threads,
-        min_blocks,
-        barriers: barriers.unwrap_or(0),
-    })
+    Ok(Marker { name: name.to_owned(), max_threads, min_blocks, barriers: barriers.unwrap_or(0) })
 }

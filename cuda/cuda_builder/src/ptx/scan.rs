@@ -46,10 +46,7 @@ fn blanked(ptx: &str) -> String {
         let length = if rest.starts_with(b"//") {
             rest.iter().position(|&b| b == b'\n')
         } else if rest.starts_with(b"/*") {
-            rest.windows(2)
-                .skip(2)
-                .position(|w| w == b"*/")
-                .map(|n| n + 4)
+            rest.windows(2).skip(2).position(|w| w == b"*/").map(|n| n + 4)
         } else if rest[0] == b'"' {
             rest[1..].iter().position(|&b| b == b'"').map(|n| n + 2)
         } else {

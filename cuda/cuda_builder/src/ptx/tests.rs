@@ -54,9 +54,7 @@ fn error(ptx: &str) -> PtxError {
 fn bounds_stand_between_parameters_and_body() {
     let finished = finish(SAMPLE, false).unwrap();
     assert!(
-        finished
-            .text
-            .contains("blur_param_0\n)\n.maxntid 256, 1, 1\n.minnctapersm 4\n{\n"),
+        finished.text.contains("blur_param_0\n)\n.maxntid 256, 1, 1\n.minnctapersm 4\n{\n"),
         "{}",
         finished.text
     );
@@ -90,10 +88,7 @@ fn everything_else_stays() {
     let finished = finish(SAMPLE, true).unwrap().text;
     let added = [".maxntid 256, 1, 1", ".minnctapersm 4"];
     let kept: Vec<&str> = finished.lines().filter(|l| !added.contains(l)).collect();
-    let source: Vec<&str> = SAMPLE
-        .lines()
-        .filter(|l| !l.contains("cuda_std.kernel"))
-        .collect();
+    let source: Vec<&str> = SAMPLE.lines().filter(|l| !l.contains("cuda_std.kernel")).collect();
     assert_eq!(kept, source);
 }
 
@@ -102,18 +97,11 @@ fn wrong_number_of_barriers_names_both() {
     let ptx = SAMPLE.replace("barriers=2", "barriers=1");
     assert_eq!(
         error(&ptx),
-        PtxError::Barriers {
-            kernel: "blur".to_owned(),
-            declared: 1,
-            counted: 2,
-        }
+        PtxError::Barriers { kernel: "blur".to_owned(), declared: 1, counted: 2 }
     );
     assert!(error(&ptx).to_string().contains("hangs"));
     let undeclared = SAMPLE.replace(" barriers=2", "");
-    assert!(matches!(
-        error(&undeclared),
-        PtxError::Barriers { declared: 0, .. }
-    ));
+    assert!(matches!(error(&undeclared), PtxError::Barriers { declared: 0, .. }));
 }
 
 #[test]

@@ -21,34 +21,20 @@ impl Candidates {
     pub(crate) fn find() -> Self {
         let [named, installations @ ..] = VARIABLES;
         if let Some(named) = env::var_os(named) {
-            let programs = if named.is_empty() {
-                Vec::new()
-            } else {
-                vec![PathBuf::from(named)]
-            };
-            return Self {
-                programs,
-                wanted: true,
-            };
+            let programs = if named.is_empty() { Vec::new() } else { vec![PathBuf::from(named)] };
+            return Self { programs, wanted: true };
         }
-        let mut folders: Vec<PathBuf> = env::var_os("PATH")
-            .map(|path| env::split_paths(&path).collect())
-            .unwrap_or_default();
+        let mut folders: Vec<PathBuf> =
+            env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default();
         folders.extend(
-            installations
-                .iter()
-                .filter_map(env::var_os)
-                .map(|home| Path::new(&home).join("bin")),
+            installations.iter().filter_map(env::var_os).map(|home| Path::new(&home).join("bin")),
         );
         folders.push(PathBuf::from("/usr/local/cuda/bin"));
         let mut programs = existing(folders);
         if programs.is_empty() {
             programs = existing(wheel_folders());
         }
-        Self {
-            programs,
-            wanted: false,
-        }
+        Self { programs, wanted: false }
     }
 }
 
@@ -62,9 +48,8 @@ fn existing(folders: Vec<PathBuf>) -> Vec<PathBuf> {
 
 /// Asks Python for its paths, which is some hundredths of a second, not its package manager.
 fn wheel_folders() -> Vec<PathBuf> {
-    let Ok(output) = Command::new("python3")
-        .args(["-c", "import sys; print(*sys.path, sep='\\n')"])
-        .output()
+    let Ok(output) =
+        Command::new("python3").args(["-c", "import sys; print(*sys.path, sep='\\n')"]).output()
     else {
         return Vec::new();
     };

@@ -30,10 +30,7 @@ pub(super) fn functions(said: &str) -> Vec<Function> {
     let mut found: Vec<Function> = Vec::new();
     for line in said.lines() {
         if let Some((_, name)) = line.split_once("Function properties for ") {
-            found.push(Function {
-                name: name.trim().to_owned(),
-                resources: Resources::default(),
-            });
+            found.push(Function { name: name.trim().to_owned(), resources: Resources::default() });
         } else if let Some(function) = found.last_mut() {
             let resources = &mut function.resources;
             for part in line.split(',') {
@@ -62,9 +59,7 @@ fn read(part: &str, resources: &mut Resources) {
 
 /// The number of `part` and what follows it.
 fn quantity(part: &str) -> Option<(u32, &str)> {
-    let start = part
-        .split_once("Used ")
-        .map_or(part, |(_, quantity)| quantity);
+    let start = part.split_once("Used ").map_or(part, |(_, quantity)| quantity);
     let (number, unit) = start.split_once(' ')?;
     Some((number.parse().ok()?, unit.trim()))
 }

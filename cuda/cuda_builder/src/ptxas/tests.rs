@@ -59,11 +59,7 @@ fn a_spill_is_an_error() {
     );
     assert_eq!(
         check(&parse::functions(&said), &mut []),
-        Err(PtxasError::Spill {
-            function: "blur".to_owned(),
-            stores: 16,
-            loads: 20,
-        })
+        Err(PtxasError::Spill { function: "blur".to_owned(), stores: 16, loads: 20 })
     );
 }
 
@@ -86,18 +82,13 @@ fn an_old_ptxas_is_told_from_bad_ptx() {
     assert!(parse::is_too_old(
         "ptxas fatal   : Value 'sm_90' is not defined for option 'gpu-name'"
     ));
-    assert!(!parse::is_too_old(
-        "ptxas fatal   : Unresolved extern function 'f'"
-    ));
+    assert!(!parse::is_too_old("ptxas fatal   : Unresolved extern function 'f'"));
 }
 
 #[test]
 fn ignored_bounds_are_noticed() {
     let warning =
         "Value of threads per SM for entry many is out of range. .minnctapersm will be ignored";
-    assert_eq!(
-        parse::ignored(&format!("ptxas warning : {warning}\n{SAID}")),
-        Some(warning)
-    );
+    assert_eq!(parse::ignored(&format!("ptxas warning : {warning}\n{SAID}")), Some(warning));
     assert_eq!(parse::ignored(SAID), None);
 }

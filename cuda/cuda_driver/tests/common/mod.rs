@@ -11,9 +11,7 @@ use std::{env, fs};
 
 /// The file `tests/c/NAME`.
 pub(crate) fn c_source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/c")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name)
 }
 
 /// A folder for the files of one test, made anew so that no stale library is loaded.
@@ -27,9 +25,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
 /// Builds a shared library; false, with a line that says so, where there is no C compiler.
 pub(crate) fn shared_library(output: &Path, arguments: &[&str]) -> bool {
     let mut cc = Command::new("cc");
-    cc.args(["-shared", "-fPIC", "-O1", "-o"])
-        .arg(output)
-        .args(arguments);
+    cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(output).args(arguments);
     match cc.status() {
         Ok(status) => {
             assert!(status.success(), "cc could not build {}", output.display());
@@ -51,10 +47,6 @@ pub(crate) fn run_alone(name: &str, library: &Path) {
         .expect("the test starts again");
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{name}: {}\n{text}\n{errors}",
-        output.status
-    );
+    assert!(output.status.success(), "{name}: {}\n{text}\n{errors}", output.status);
     assert!(text.contains("1 passed"), "no test {name} was run:\n{text}");
 }

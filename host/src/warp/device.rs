@@ -1,0 +1,107 @@
+//! A warp on a device: uploaded from a file's planes, or computed there from a geometry.
+
+use glam::UVec2;
+use kernels_gpu::warp::{WarpCamera, WarpFeather};
+use shared_types::warp::BLOCK;
+use thiserror::Error;
+
+use super::{Plane, PlaneError, Warp, check_sizes};
+use crate::device::{DeviceError, Image, LaunchConfig, Stream};
+use crate::geometry::Geometry;
+
+/// The six planes of a warp in device memory, in the order of [`Plane`].
+#[derive(Debug)]
+pub struct DeviceWarp {
+    size: UVec2,
+    sources: [UVec2; 2],
+    planes: [Image<f32>; 6],
+}
+
+/// A geometry could not be made into a warp.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RenderError {
+    /// The geometry does not have two cameras.
+    #[error("rendering a warp: the geometry has {0} cameras, but a warp takes two")]
+    Cameras(usize),
+    /// Sizes, or numbers that came out, are not those of a warp.
+    #[error("rendering a warp: {0}")]
+    Plane(#[from] PlaneError),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl DeviceWarp {
+    /// Copies a warp to a device.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn upload(stream: &Stream, warp: &Warp) -> Result<Self, DeviceError> {
+        let UVec2 { x, y } = warp.size();
+        let [a, b, c, d, e, f] = warp.planes();
+        let upload = |plane: &Vec<f32>| Image::from_slice(stream, x, y, plane);
+        let planes = [upload(a)?, upload(b)?, upload(c)?, upload(d)?, upload(e)?, upload(f)?];
+        Ok(Self { size: warp.size(), sources: warp.sources(), planes })
+    }
+
+    /// Computes a warp where it will be used. Does not wait for the result.
+    ///
+    /// # Errors
+    /// [`RenderError`].
+    #[track_caller]
+    pub fn render(stream: &Stream, geometry: &Geometry) -> Result<Self, RenderError> {
+        let [left, right] = geometry.cameras[..] else {
+            return Err(RenderError::Cameras(geometry.cameras.len()));
+        };
+        let (size, sources) = (geometry.canvas.size, [left.size, right.size]);
+        check_sizes(size, sources)?;
+        let plane = || Image::new(stream.device(), size.x, size.y);
+        let mut planes = [plane()?, plane()?, plane()?, plane()?, plane()?, plane()?];
+        let [left_u, left_v, right_u, right_v, left_weight, right_weight] = &mut planes;
+        let config = LaunchConfig::cover(size.x, size.y, BLOCK);
+        let canvas = geometry.canvas;
+        for (camera, u, v, margin) in [
+            (left, left_u, left_v, &mut *left_weight),
+            (right, right_u, right_v, &mut *right_weight),
+        ] {
+            let (u, v, margin) = (u.view_mut(), v.view_mut(), margin.view_mut());
+            stream.launch(&config, &WarpCamera { canvas, camera, u, v, margin })?;
+        }
+        let (left, right) = (left_weight.view_mut(), right_weight.view_mut());
+        stream.launch(&config, &WarpFeather { left, right })?;
+        Ok(Self { size, sources, planes })
+    }
+
+    /// Copies the warp to the host, for a file or a look.
+    ///
+    /// # Errors
+    /// [`RenderError`].
+    #[track_caller]
+    pub fn download(&self, stream: &Stream) -> Result<Warp, RenderError> {
+        let [a, b, c, d, e, f] = &self.planes;
+        let download = |plane: &Image<f32>| plane.download(stream);
+        let planes =
+            [download(a)?, download(b)?, download(c)?, download(d)?, download(e)?, download(f)?];
+        Ok(Warp::new(self.size, self.sources, planes)?)
+    }
+
+    /// Size of the panorama in pixels.
+    #[must_use]
+    pub fn size(&self) -> UVec2 {
+        self.size
+    }
+
+    /// Sizes of the sources in pixels: left, right.
+    #[must_use]
+    pub fn sources(&self) -> [UVec2; 2] {
+        self.sources
+    }
+
+    /// One plane.
+    #[must_use]
+    pub fn plane(&self, plane: Plane) -> &Image<f32> {
+        &self.planes[plane as usize]
+    }
+}
