@@ -1,6 +1,12 @@
 //! Helpers that several test files share.
 
+mod devices;
+pub mod oracle;
+pub mod random;
+
 use std::path::{Path, PathBuf};
+
+pub use devices::{gpu, panoweave_devices};
 
 /// The path of a test datum with outside truth, or `None`, with a line on stderr, where it is missing.
 ///

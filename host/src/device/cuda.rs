@@ -1,5 +1,6 @@
 //! One GPU: its primary context, its kernels, and whether it is still alive.
 
+use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -33,7 +34,11 @@ pub struct CudaInfo {
 impl CudaInfo {
     #[track_caller]
     pub(super) fn all() -> Result<Vec<Self>, DeviceError> {
-        (0..count()?).map(|ordinal| Self::of(ordinal, gpu(ordinal)?)).collect()
+        let mut all = Vec::new();
+        for ordinal in 0..count()? {
+            all.push(Self::of(ordinal, gpu(ordinal)?)?);
+        }
+        Ok(all)
     }
 
     #[track_caller]
@@ -57,7 +62,7 @@ impl CudaInfo {
 #[track_caller]
 fn count() -> Result<u32, DeviceError> {
     const OP: &str = "initialising the CUDA driver";
-    cuda_driver::driver().map_err(|e| DeviceError::new(OP, ErrorKind::NoDriver(e.to_string())))?;
+    cuda_driver::driver().map_err(|e| ErrorKind::NoDriver(e.to_string())).check(OP)?;
     cust::init(cust::CudaFlags::empty()).check(OP)?;
     Gpu::num_devices().check("counting CUDA devices")
 }
@@ -118,12 +123,16 @@ impl CudaDevice {
         if self.is_lost() {
             return Err(DeviceError::new(operation, ErrorKind::Lost));
         }
-        let result =
-            CurrentContext::set_current(&self.context).check(operation).and_then(|()| body());
-        if result.as_ref().is_err_and(DeviceError::is_fatal) {
-            self.lost.store(true, Relaxed);
+        let entered = CurrentContext::set_current(&self.context).check(operation);
+        match entered.and_then(|()| body()) {
+            Ok(value) => Ok(value),
+            Err(error) => {
+                if error.is_fatal() {
+                    self.lost.store(true, Relaxed);
+                }
+                Err(DeviceError { location: Location::caller(), ..error })
+            }
         }
-        result
     }
 
     /// Does `body` if the context can be made current, for releasing what belongs to it. Errors are

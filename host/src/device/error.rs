@@ -178,23 +178,33 @@ impl ErrorKind {
     }
 }
 
-/// Results of `cust` and of the raw driver API.
+impl From<CudaError> for ErrorKind {
+    fn from(error: CudaError) -> Self {
+        Self::cuda(error as u32)
+    }
+}
+
+/// Results that lack the operation and the caller's place in the source: those of `cust`, of the
+/// raw driver API, and plain reasons.
+///
+/// A closure has no caller, so what is checked inside one is located in this crate, until
+/// [`CudaDevice::enter`](super::cuda::CudaDevice::enter) puts that right.
 pub(crate) trait Check {
     type Value;
 
-    /// Names the operation, and the caller's place in the source.
+    /// Adds both.
     #[track_caller]
     fn check(self, operation: &'static str) -> Result<Self::Value, DeviceError>;
 }
 
-impl<T> Check for Result<T, CudaError> {
+impl<T, E: Into<ErrorKind>> Check for Result<T, E> {
     type Value = T;
 
     #[track_caller]
     fn check(self, operation: &'static str) -> Result<T, DeviceError> {
         match self {
             Ok(value) => Ok(value),
-            Err(e) => Err(DeviceError::new(operation, ErrorKind::cuda(e as u32))),
+            Err(reason) => Err(DeviceError::new(operation, reason)),
         }
     }
 }
@@ -206,7 +216,7 @@ impl Check for sys::CUresult {
     fn check(self, operation: &'static str) -> Result<(), DeviceError> {
         match self {
             Self::CUDA_SUCCESS => Ok(()),
-            e => Err(DeviceError::new(operation, ErrorKind::cuda(e as u32))),
+            error => Err(DeviceError::new(operation, ErrorKind::cuda(error as u32))),
         }
     }
 }

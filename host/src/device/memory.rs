@@ -33,16 +33,19 @@ impl Memory {
     #[track_caller]
     pub(super) fn zeroed(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
         const OP: &str = "allocating device memory";
-        let impossible =
-            || DeviceError::new(OP, ErrorKind::ImpossibleSize(format!("{bytes} bytes")));
-        let rounded =
-            bytes.checked_next_multiple_of(ALIGN).filter(|&b| b > 0).ok_or_else(impossible)?;
-        let layout = Layout::from_size_align(rounded, ALIGN).map_err(|_| impossible())?;
+        let impossible = || ErrorKind::ImpossibleSize(format!("{bytes} bytes"));
+        let rounded = bytes
+            .checked_next_multiple_of(ALIGN)
+            .filter(|&b| b > 0)
+            .ok_or_else(impossible)
+            .check(OP)?;
+        let layout = Layout::from_size_align(rounded, ALIGN).map_err(|_| impossible()).check(OP)?;
         let (address, counted) = match device.kind() {
             Kind::Cpu { .. } => {
                 // SAFETY: the layout is not empty.
                 let data = NonNull::new(unsafe { alloc::alloc_zeroed(layout) })
-                    .ok_or_else(|| DeviceError::new(OP, ErrorKind::OutOfHostMemory(bytes)))?;
+                    .ok_or(ErrorKind::OutOfHostMemory(bytes))
+                    .check(OP)?;
                 (data.as_ptr().expose_provenance() as u64, None)
             }
             Kind::Cuda(cuda) => cuda.enter(OP, || {

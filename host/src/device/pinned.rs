@@ -43,15 +43,15 @@ impl<T: Pod> Pinned<T> {
         let bytes = len
             .checked_mul(size_of::<T>())
             .filter(|&bytes| bytes > 0 && bytes <= isize::MAX as usize)
-            .ok_or_else(|| {
-                DeviceError::new(OP, ErrorKind::ImpossibleSize(format!("{len} elements")))
-            })?;
+            .ok_or_else(|| ErrorKind::ImpossibleSize(format!("{len} elements")))
+            .check(OP)?;
         let storage = match device.kind() {
             Kind::Cpu { .. } => {
                 let mut words = Vec::new();
                 words
                     .try_reserve_exact(bytes.div_ceil(16))
-                    .map_err(|_| DeviceError::new(OP, ErrorKind::OutOfHostMemory(bytes)))?;
+                    .map_err(|_| ErrorKind::OutOfHostMemory(bytes))
+                    .check(OP)?;
                 words.resize(bytes.div_ceil(16), 0_u128);
                 Storage::Plain(words.into_boxed_slice())
             }

@@ -113,9 +113,8 @@ impl Stream {
         kernel: &K,
     ) -> Result<(), DeviceError> {
         const OP: &str = "launching a kernel";
-        config.check::<K>().map_err(|e| DeviceError::new(OP, e))?;
-        LaunchError::check_places(kernel, self.device.place())
-            .map_err(|e| DeviceError::new(OP, e))?;
+        config.check::<K>().check(OP)?;
+        LaunchError::check_places(kernel, self.device.place()).check(OP)?;
         match (self.device.kind(), &self.raw) {
             (Kind::Cuda(cuda), Some(raw)) => cuda.enter(OP, || {
                 // SAFETY: shape and places are checked; the rest is the caller's.
@@ -132,8 +131,7 @@ impl Stream {
                     check_races: cfg!(debug_assertions),
                 };
                 // SAFETY: all memory lies on the host, as checked; the rest is the caller's.
-                cpu::launch(&launch, &|| unsafe { kernel.thread() })
-                    .map_err(|fault| DeviceError::new(OP, Box::new(fault)))
+                cpu::launch(&launch, &|| unsafe { kernel.thread() }).map_err(Box::new).check(OP)
             }
             (Kind::Cuda(_), None) => unreachable!("a GPU's stream has a handle until dropped"),
         }

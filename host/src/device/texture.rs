@@ -297,9 +297,7 @@ impl<V> Drop for Texture<'_, V> {
 #[track_caller]
 fn check_mode<V: ReadMode, T: Texel>(mode: TextureMode) -> Result<(), DeviceError> {
     let readable = !(V::INTEGER && (mode.filter == Filter::Linear || T::CHANNEL == Channel::F32));
-    readable
-        .then_some(())
-        .ok_or_else(|| DeviceError::new("creating a texture", ErrorKind::UnreadableTexture))
+    readable.then_some(()).ok_or(ErrorKind::UnreadableTexture).check("creating a texture")
 }
 
 fn format(channel: Channel) -> sys::CUarray_format {
