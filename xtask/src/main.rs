@@ -1,2 +1,47 @@
-//! xtask
-fn main() {}
+//! The project's own commands: `cargo xtask demo | test | bundle`.
+//!
+//! Each does all the set-up that it needs. No logic of the product is here.
+
+mod bundle;
+mod cargo;
+mod demo;
+mod ptxas;
+mod test;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+/// What every command returns.
+type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  demo     stitch a made-up scene and write target/demo/panorama.png
+  test     build the kernels, check them, and run every test
+  bundle   make target/bundle/: tests, benches and program for a machine without Rust";
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments[..] {
+        ["demo", ref rest @ ..] => demo::run(rest),
+        ["test"] => test::run(),
+        ["bundle"] => bundle::run(),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("error: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `cargo xtask bundle`: `target/bundle/`, which runs on a GPU machine that has no Rust.
+//!
+//! Executables are looked up in cargo's own messages, so that none is forgotten or stale.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::Result;
+use crate::cargo::{cargo, output, root, target};
+
+/// Test executables that have something to do on a GPU.
+const TESTS: &[&str] = &["conformance", "launch_errors", "stitch", "warp"];
+
+/// Most that the bundle may weigh.
+const LIMIT: u64 = 60 << 20;
+
+/// Kept small, and the same code as the release program.
+const PROFILE: &[&str] = &["--release", "--config", "profile.release.strip=\"symbols\""];
+
+const RUN: &str = r#"#!/bin/sh
+# Runs the bundle: run.sh [test|bench|demo|sanitize]. Needs NVIDIA's driver; no Rust, no CUDA toolkit,
+# except that `sanitize` needs compute-sanitizer.
+cd "$(dirname "$0")" || exit 1
+export PANOWEAVE_REQUIRE_GPU=1
+failed=0
+case "${1:-test}" in
+test)
+    for t in tests/*; do echo "== $t"; "$t" --nocapture || failed=1; done ;;
+bench)
+    for b in benches/*; do echo "== $b"; "$b" --bench || failed=1; done ;;
+demo)
+    ./demo demo ;;
+sanitize)
+    for tool in memcheck racecheck initcheck synccheck; do
+        for t in tests/*; do
+            echo "== $tool $t"
+            PANOWEAVE_SANITIZER=1 compute-sanitizer --tool $tool --error-exitcode 9 \
+                "$t" --test-threads 1 || failed=1
+        done
+    done ;;
+*)
+    echo "usage: run.sh [test|bench|demo|sanitize]"; exit 2 ;;
+esac
+exit $failed
+"#;
+
+pub(crate) fn run() -> Result {
+    let folder = target().join("bundle");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    let mut found = Vec::new();
+    for (name, file) in build(&["test", "--no-run", "--package", "panoweave-tests"])? {
+        if TESTS.contains(&name.as_str()) {
+            put(&file, &folder.join("tests").join(&name))?;
+            found.push(name);
+        }
+    }
+    if let Some(missing) = TESTS.iter().find(|&&test| !found.iter().any(|name| name == test)) {
+        return Err(format!("the test executable `{missing}` was not built").into());
+    }
+    for (name, file) in build(&["test", "--no-run", "--package", "panoweave-benches", "--benches"])?
+    {
+        put(&file, &folder.join("benches").join(name))?;
+    }
+    for (name, file) in build(&["build", "--package", "panoweave", "--bins", "--example", "demo"])?
+    {
+        put(&file, &folder.join(name))?;
+    }
+    put(&root().join("benches/cuda/stitch_planes.cu"), &folder.join("cuda/stitch_planes.cu"))?;
+    let script = folder.join("run.sh");
+    fs::write(&script, RUN)?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    let bytes = size(&folder)?;
+    println!("{}: {:.1} MiB", folder.display(), bytes as f64 / f64::from(1 << 20));
+    if bytes > LIMIT {
+        return Err(format!("the bundle is over its limit of {} MiB", LIMIT >> 20).into());
+    }
+    Ok(())
+}
+
+/// Runs a cargo command and returns name and file of every executable that it built.
+fn build(arguments: &[&str]) -> Result<Vec<(String, PathBuf)>> {
+    let mut command = cargo(arguments);
+    command.args(PROFILE).arg("--message-format=json-render-diagnostics");
+    let mut executables = Vec::new();
+    for line in output(&mut command)?.lines() {
+        let message: Value = serde_json::from_str(line)?;
+        let (name, file) = (&message["target"]["name"], &message["executable"]);
+        if let (Some(name), Some(file)) = (name.as_str(), file.as_str()) {
+            executables.push((name.to_owned(), file.into()));
+        }
+    }
+    Ok(executables)
+}
+
+fn put(from: &Path, to: &Path) -> Result {
+    let folder = to.parent().ok_or("a file lies in a folder")?;
+    fs::create_dir_all(folder)?;
+    fs::copy(from, to)
+        .map_err(|e| format!("cannot copy {} to {}: {e}", from.display(), to.display()))?;
+    Ok(())
+}
+
+/// Bytes of all files below a folder.
+fn size(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() { size(&entry.path())? } else { metadata.len() };
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,89 @@
+//! `cargo xtask test`: every test, the kernels' build and its checks.
+//!
+//! Building the kernels is part of building the tests: launch bounds and barriers are checked
+//! there, registers and spills where a `ptxas` can be had. GPU tests are in the same executables and
+//! say so when they skip.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::Result;
+use crate::cargo::{cargo, output};
+use crate::ptxas;
+
+/// Fewer tests than this means that some were not found.
+const FLOOR: u64 = 100;
+
+pub(crate) fn run() -> Result {
+    let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
+    if let Some(ptxas) = ptxas::provide() {
+        tests.env("CUDA_BUILDER_PTXAS", ptxas);
+    }
+    let mut child = tests.stdout(Stdio::piped()).spawn()?;
+    let mut total = Counts::default();
+    for line in BufReader::new(child.stdout.take().ok_or("cargo has no stdout")?).lines() {
+        let line = line?;
+        total.add(&line);
+        println!("{line}");
+    }
+    let status = child.wait()?;
+    println!("{}", gpu_line());
+    println!("{} passed, {} failed", total.passed, total.failed);
+    if !status.success() {
+        return Err(format!("cargo test: {status}").into());
+    }
+    if total.passed < FLOOR {
+        return Err(format!("only {} tests ran, expected at least {FLOOR}", total.passed).into());
+    }
+    Ok(())
+}
+
+/// Sums over the lines with which test executables close.
+#[derive(Default)]
+struct Counts {
+    passed: u64,
+    failed: u64,
+}
+
+impl Counts {
+    /// Adds a line such as `test result: ok. 3 passed; 0 failed; …`.
+    fn add(&mut self, line: &str) {
+        let Some(result) = line.strip_prefix("test result: ") else { return };
+        let count = |what: &str| {
+            let words: Vec<_> = result.split([' ', ';']).collect();
+            let at = words.iter().position(|&word| word == what)?;
+            words.get(at.checked_sub(1)?)?.parse::<u64>().ok()
+        };
+        self.passed += count("passed").unwrap_or(0);
+        self.failed += count("failed").unwrap_or(0);
+    }
+}
+
+/// Whether the GPU tests ran.
+fn gpu_line() -> String {
+    let mut info = cargo(&["run", "--quiet", "--package", "panoweave", "--", "info", "--json"]);
+    let names = output(&mut info).and_then(|text| {
+        let info: serde_json::Value = serde_json::from_str(&text)?;
+        let devices = info["devices"].as_array().cloned().unwrap_or_default();
+        Ok(devices.iter().map(|d| d["name"].to_string()).collect::<Vec<_>>())
+    });
+    match names.as_deref() {
+        Ok([]) => "GPU tests skipped: no NVIDIA GPU that can be used".into(),
+        Ok(names) => format!("GPU tests ran on {}", names.join(", ")),
+        Err(e) => format!("GPU tests: unknown, `panoweave info` failed: {e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Counts;
+
+    #[test]
+    fn counts_closing_lines() {
+        let mut counts = Counts::default();
+        counts.add("test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out");
+        counts.add("test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured");
+        counts.add("running 5 tests");
+        assert_eq!((counts.passed, counts.failed), (15, 2));
+    }
+}
