@@ -23,6 +23,7 @@ mod stream;
 mod texture;
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
@@ -185,6 +186,51 @@ impl Device {
 
     pub(crate) fn kind(&self) -> &Kind {
         &self.0
+    }
+}
+
+/// Not the name of a device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a device; use `auto`, `cpu` or `cuda:N`, such as `cuda:0`")]
+pub struct DeviceNameError(pub String);
+
+/// Which device is asked for; parsed from `auto`, `cpu` or `cuda:N`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceName {
+    /// The first GPU, else the CPU.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// The GPU with this ordinal.
+    Cuda(u32),
+}
+
+impl DeviceName {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// As [`Device::cuda`].
+    #[track_caller]
+    pub fn open(self) -> Result<Device, DeviceError> {
+        match self {
+            Self::Auto => Ok(Device::auto()),
+            Self::Cpu => Ok(Device::cpu()),
+            Self::Cuda(ordinal) => Device::cuda(ordinal),
+        }
+    }
+}
+
+impl FromStr for DeviceName {
+    type Err = DeviceNameError;
+
+    fn from_str(name: &str) -> Result<Self, DeviceNameError> {
+        match name.split_once(':') {
+            None if name == "auto" => Ok(Self::Auto),
+            None if name == "cpu" => Ok(Self::Cpu),
+            Some(("cuda", ordinal)) => ordinal.parse().map(Self::Cuda).map_err(|_| name),
+            _ => Err(name),
+        }
+        .map_err(|name| DeviceNameError(name.to_owned()))
     }
 }
 
