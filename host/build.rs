@@ -1,15 +1,23 @@
 //! Compiles the kernels to PTX for every supported GPU.
 
-use std::env;
-use std::error::Error;
-use std::path::Path;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
-use cuda_builder::CudaBuilder;
+use cuda_builder::{BuildError, CudaBuilder};
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let out = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: run by cargo only")?;
-    let build =
-        CudaBuilder::new("../kernels-gpu").copy_to(Path::new(&out).join("kernels.ptx")).build()?;
-    build.write_json()?;
+fn main() -> ExitCode {
+    match build() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn build() -> Result<(), BuildError> {
+    // Cargo always sets it for a build script.
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    CudaBuilder::new("../kernels-gpu").copy_to(out.join("kernels.ptx")).build()?.write_json()?;
     Ok(())
 }

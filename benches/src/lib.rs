@@ -7,37 +7,15 @@ use panoweave::geometry::Geometry;
 use panoweave::rig::{Rig, RigError};
 use shared_types::Rgba8;
 
-/// Two 4K cameras, 5700×1900 cylindrical, about 700 columns of overlap: the rig at home.
-pub const HOME_RIG: &str = r#"
-[panorama]
-projection = "cylindrical"
-width = 5700
-height = 1900
-fov = 115.77
-
-[[camera]]
-name = "left"
-size = [3840, 2160]
-lens = "pinhole"
-matrix = { fx = 3014.0, fy = 3014.0, cx = 1919.5, cy = 1079.5 }
-distortion = [-0.02, 0.004, 0.0002, -0.0001, 0.0]
-yaw = -25.39
-
-[[camera]]
-name = "right"
-size = [3840, 2160]
-lens = "pinhole"
-matrix = { fx = 3014.0, fy = 3014.0, cx = 1919.5, cy = 1079.5 }
-distortion = [-0.02, 0.004, 0.0002, -0.0001, 0.0]
-yaw = 25.39
-"#;
+/// Two 4K cameras, 5700×1900 cylindrical, about 700 columns of overlap.
+pub const HOME_RIG: &str = include_str!("../../rigs/home.toml");
 
 /// The geometry of [`HOME_RIG`].
 ///
 /// # Errors
 /// None, as long as the text above is a rig.
 pub fn home_geometry() -> Result<Geometry, RigError> {
-    Rig::parse(HOME_RIG, "the home rig")?.geometry()
+    Rig::parse(HOME_RIG, "rigs/home.toml")?.geometry()
 }
 
 /// Frame sets to rotate over, so that nothing stays in a cache from one launch to the next.

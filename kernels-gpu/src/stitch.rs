@@ -53,7 +53,7 @@ macro_rules! stitch_planes {
         ///
         /// `out` and the planes have the panorama's size; what of a smaller plane is missing counts
         /// as weight 0. Pixels that no camera sees become opaque black.
-        #[kernel(launch_bounds(256, 4))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 4))]
         pub fn $name(
             left: View<Rgba8>,
             right: View<Rgba8>,
@@ -66,7 +66,6 @@ macro_rules! stitch_planes {
             params: StitchParams,
             out: ViewMut<Rgba8>,
         ) {
-            const { assert!(BLOCK_THREADS <= 256) };
             let at = thread::index_2d();
             let (x, y) = (at.x, at.y);
             if !out.contains(x, y) {

@@ -12,14 +12,14 @@ use core::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
 use cuda_std::prelude::*;
 use glam::{DVec2, DVec3, dvec2, dvec3};
-use shared_types::warp::{Camera, Canvas, Lens, Projection, UNSEEN};
+use shared_types::warp::{BLOCK_THREADS, Camera, Canvas, Lens, Projection, UNSEEN};
 
 /// Writes source coordinates and edge distance of one camera for every canvas pixel.
 ///
 /// `u` and `v` become source pixels, [`UNSEEN`] where the ray misses the lens. `margin` becomes the
 /// distance to the picture's nearest edge as a fraction of its shorter side, 0 outside of the
 /// picture. All three have the canvas's size.
-#[kernel(launch_bounds(256, 2))]
+#[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn warp_camera(
     canvas: Canvas,
     camera: Camera,
@@ -49,7 +49,7 @@ pub fn warp_camera(
 ///
 /// Where both see the pixel each counts in proportion to its distance, so that a camera fades out
 /// towards its own edge; where one does, it counts fully.
-#[kernel(launch_bounds(256, 4))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {
     let at = thread::index_2d();
     let (x, y) = (at.x, at.y);

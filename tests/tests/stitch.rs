@@ -2,9 +2,13 @@
 
 use glam::{UVec2, Vec3};
 use panoweave::device::{Device, Image, LaunchConfig, Stream};
+use panoweave::picture::Picture;
+use panoweave::rig::Rig;
+use panoweave::stitch::{Power, StitchOptions, stitch_pictures};
+use panoweave::warp::DeviceWarp;
 use panoweave_tests::oracle::{self, Source};
-use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
+use panoweave_tests::{gpu, panoweave_devices};
 use shared_types::Rgba8;
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
 
@@ -199,6 +203,39 @@ fn a_hundred_runs_are_identical() {
                 assert!(case.run(&stream, power) == first, "{device}, {power:?}");
             }
         }
+    }
+}
+
+#[test]
+fn panoramas_of_gpu_and_cpu_agree_at_home_size() {
+    let Some(gpu) = gpu() else { return };
+    let geometry = Rig::parse(include_str!("../../rigs/home.toml"), "rigs/home.toml")
+        .unwrap()
+        .geometry()
+        .unwrap();
+    let mut random = Random::new(1);
+    let pictures = [0, 1].map(|i| {
+        let size = geometry.cameras[i].size;
+        let mut picture = Picture::filled(size.x, size.y, Rgba8::BLACK);
+        for (at, pixel) in picture.pixels_mut().iter_mut().enumerate() {
+            let (x, y) = (at as u32 % size.x, at as u32 / size.x);
+            let noise = random.bits() as u8 & 31;
+            *pixel = Rgba8::opaque((x >> 4) as u8 ^ noise, (y >> 3) as u8, (x + y) as u8 ^ noise);
+        }
+        picture
+    });
+    let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
+    for power in [Power::Exact, Power::Fast] {
+        let (left, right) = (colour(1.2, 0.85), colour(0.8, 1.15));
+        let options = StitchOptions { left, right, power, ..StitchOptions::default() };
+        let [a, b] = [&Device::cpu(), &gpu].map(|device| {
+            let stream = device.stream().unwrap();
+            let warp = DeviceWarp::render(&stream, &geometry).unwrap();
+            stitch_pictures(&stream, &pictures[0], &pictures[1], &warp, &options).unwrap()
+        });
+        let (largest, psnr) = oracle::compare(a.pixels(), b.pixels());
+        println!("{gpu} against the CPU, {power:?}: at most {largest} level, PSNR {psnr:.1} dB");
+        assert!(largest <= 1 && psnr >= 60.0, "{power:?}: {largest} levels, {psnr} dB");
     }
 }
 

@@ -32,12 +32,12 @@ test)
 bench)
     for b in benches/*; do echo "== $b"; "$b" --bench || failed=1; done ;;
 demo)
-    ./demo demo ;;
+    ./demo pictures ;;
 sanitize)
     for tool in memcheck racecheck initcheck synccheck; do
         for t in tests/*; do
             echo "== $tool $t"
-            PANOWEAVE_SANITIZER=1 compute-sanitizer --tool $tool --error-exitcode 9 \
+            compute-sanitizer --tool $tool --error-exitcode 9 \
                 "$t" --test-threads 1 || failed=1
         done
     done ;;

@@ -5,42 +5,41 @@ use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{
-    Error, FnArg, Ident, ItemFn, LitInt, Pat, ReturnType, Safety, Token, Type, parenthesized,
+    Error, Expr, FnArg, Ident, ItemFn, Pat, ReturnType, Safety, Token, Type, parenthesized,
+    parse_quote,
 };
 
-/// CUDA's limit, and the bound of a kernel that states none.
-const MAX_THREADS: u32 = 1024;
-
-/// What stands in the attribute's parentheses.
+/// What stands in the attribute's parentheses: constant expressions.
 pub(crate) struct Options {
-    max_threads: u32,
-    min_blocks: u32,
-    barriers: u32,
+    max_threads: Expr,
+    min_blocks: Expr,
+    barriers: Expr,
 }
 
 impl Parse for Options {
     fn parse(input: ParseStream) -> syn::Result<Self> {
-        let mut options = Self { max_threads: MAX_THREADS, min_blocks: 0, barriers: 0 };
+        // CUDA's own limit bounds a kernel that states none.
+        let mut options = Self {
+            max_threads: parse_quote!(1024),
+            min_blocks: parse_quote!(0),
+            barriers: parse_quote!(0),
+        };
         while !input.is_empty() {
             let key: Ident = input.parse()?;
             let content;
             parenthesized!(content in input);
-            let values = content.parse_terminated(LitInt::parse, Token![,])?;
-            let values =
-                values.iter().map(LitInt::base10_parse).collect::<syn::Result<Vec<u32>>>()?;
-            match (key.to_string().as_str(), values.as_slice()) {
-                ("launch_bounds", &[threads]) => options.max_threads = threads,
-                ("launch_bounds", &[threads, blocks]) => {
-                    (options.max_threads, options.min_blocks) = (threads, blocks);
+            let values = content.parse_terminated(Expr::parse, Token![,])?;
+            let mut values = values.into_iter();
+            match (key.to_string().as_str(), values.next(), values.next(), values.next()) {
+                ("launch_bounds", Some(threads), blocks, None) => {
+                    options.max_threads = threads;
+                    options.min_blocks = blocks.unwrap_or(options.min_blocks);
                 }
-                ("barriers", &[barriers]) => options.barriers = barriers,
+                ("barriers", Some(barriers), None, None) => options.barriers = barriers,
                 _ => {
                     let message = "expected `launch_bounds(THREADS)`, `launch_bounds(THREADS, BLOCKS)` or `barriers(N)`";
                     return Err(Error::new(key.span(), message));
                 }
-            }
-            if !(1..=MAX_THREADS).contains(&options.max_threads) {
-                return Err(Error::new(key.span(), "a block has 1 to 1024 threads"));
             }
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
@@ -94,11 +93,7 @@ pub(crate) fn expand(options: &Options, function: &ItemFn) -> syn::Result<TokenS
 fn entry(options: &Options, name: &Ident, arguments: &[Argument]) -> TokenStream {
     let Options { max_threads, min_blocks, barriers } = options;
     let exported = name.to_string();
-    let mut marker = format!("// cuda_std.kernel {name} maxntid={max_threads}");
-    if *min_blocks > 0 {
-        marker += &format!(" minnctapersm={min_blocks}");
-    }
-    marker += &format!(" barriers={barriers}");
+    let marker = format!("// cuda_std.kernel {name} maxntid={{}} minnctapersm={{}} barriers={{}}");
 
     let slots = ["P0", "P1", "P2", "P3"].map(|slot| Ident::new(slot, name.span()));
     let mut parameters = Vec::new();
@@ -115,7 +110,14 @@ fn entry(options: &Options, name: &Ident, arguments: &[Argument]) -> TokenStream
         const _: () = {
             // A module, since a statement may not be `global_asm!`.
             mod marker {
-                ::cuda_std::__private::global_asm!(#marker);
+                #[allow(unused_imports, reason = "the bounds may be named constants")]
+                use super::*;
+                ::cuda_std::__private::global_asm!(
+                    #marker,
+                    const #max_threads,
+                    const #min_blocks,
+                    const #barriers,
+                );
             }
 
             #[unsafe(export_name = #exported)]
@@ -156,6 +158,11 @@ fn launch_type(options: &Options, function: &ItemFn, arguments: &[Argument]) -> 
         }
     });
     quote! {
+        const _: () = assert!(
+            #max_threads >= 1 && #max_threads <= 1024,
+            "a block has 1 to 1024 threads",
+        );
+
         #[doc = #doc]
         #[cfg(not(target_arch = "nvptx64"))]
         #[derive(Debug)]

@@ -9,7 +9,8 @@ use syn::{DeriveInput, parse_macro_input};
 
 /// Makes a function a GPU kernel, and a type for launching it.
 ///
-/// `#[kernel(launch_bounds(THREADS, BLOCKS), barriers(N))]`, all parts optional:
+/// `#[kernel(launch_bounds(THREADS, BLOCKS), barriers(N))]`, all parts optional, all
+/// numbers constant expressions of `u32`:
 /// - `launch_bounds`: most threads of a block, 1024 if not given, and how many blocks must fit on a
 ///   multiprocessor at once. The compiler limits registers to match; a launch over it is an error.
 /// - `barriers`: calls of `sync_threads` in the compiled kernel, 0 if not given. `cuda_builder`

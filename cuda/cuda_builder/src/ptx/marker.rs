@@ -60,9 +60,8 @@ fn read(line: &str) -> Result<Marker, String> {
             "a block of {threads} threads is not possible, 1 to {MAX_THREADS_OF_A_BLOCK} are"
         ));
     }
-    if min_blocks == Some(0) {
-        return Err("0 blocks in a multiprocessor promise nothing".to_owned());
-    }
+    // A kernel that asks for no minimum says 0.
+    let min_blocks = min_blocks.filter(|&blocks| blocks > 0);
     if min_blocks.is_some() && max_threads.is_none() {
         return Err("minnctapersm has no meaning without maxntid".to_owned());
     }

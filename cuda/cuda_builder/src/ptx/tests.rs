@@ -159,7 +159,6 @@ fn bad_markers_say_why() {
         ("none maxntid=1025", "not possible"),
         ("none maxntid=32 maxntid=32", "twice"),
         ("none minnctapersm=2", "without maxntid"),
-        ("none maxntid=32 minnctapersm=0", "promise nothing"),
         ("none threads=2", "no key"),
     ] {
         let ptx = SAMPLE.replace("kernel none\n", &format!("kernel {marker}\n"));
