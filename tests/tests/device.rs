@@ -1,0 +1,146 @@
+//! Devices: copies, order, errors, and that everything is given back.
+//!
+//! One test function a property, but those that read the process-wide counters share one, since the
+//! tests of a file run side by side.
+
+use glam::Vec4;
+use panoweave::device::{
+    Address, Array, Buffer, Counters, Device, ErrorKind, Event, Filter, Image, LaunchConfig,
+    Pinned, Priority, Stream, Texture, TextureMode,
+};
+use panoweave_tests::random::Random;
+use panoweave_tests::{gpu, panoweave_devices};
+use shared_types::warp::BLOCK;
+
+#[test]
+fn images_come_back_as_they_went() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let mut random = Random::new(3);
+        for (width, height) in [(1, 1), (1, 7), (3, 1), (64, 64), (65, 63), (1000, 3)] {
+            let elements: Vec<u16> = (0..width * height).map(|_| random.bits() as u16).collect();
+            for padding in [0, 2, 6, 250] {
+                let pitch = u64::from(width) * 2 + padding;
+                let mut image = Image::with_pitch(&device, width, height, pitch).unwrap();
+                assert!(image.download(&stream).unwrap().iter().all(|&e| e == 0), "zero at first");
+                image.upload(&stream, &elements).unwrap();
+                assert_eq!(
+                    image.download(&stream).unwrap(),
+                    elements,
+                    "{width}×{height}+{padding}"
+                );
+            }
+        }
+        let numbers = [1.5_f32, -2.0, f32::INFINITY];
+        let buffer = Buffer::from_slice(&stream, &numbers).unwrap();
+        assert_eq!(buffer.download(&stream).unwrap(), numbers);
+        let mut pinned = Pinned::<u64>::new(&device, 1000).unwrap();
+        assert!(pinned.iter().all(|&n| n == 0));
+        pinned[999] = 7;
+        assert_eq!(pinned[999], 7);
+    }
+}
+
+#[test]
+fn sizes_that_cannot_be_are_errors() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let impossible = |result: Result<_, panoweave::device::DeviceError>| {
+            let error = result.map(|_: Image<u32>| ()).unwrap_err();
+            assert!(matches!(error.kind, ErrorKind::ImpossibleSize(_)), "{error}");
+            assert_eq!(error.location.file(), file!(), "errors are located at the caller");
+        };
+        impossible(Image::new(&device, 0, 5));
+        impossible(Image::new(&device, 5, 0));
+        impossible(Image::new(&device, u32::MAX, u32::MAX));
+        impossible(Image::with_pitch(&device, 5, 5, 19));
+        impossible(Image::with_pitch(&device, 5, 5, 22));
+        impossible(Image::with_pitch(&device, 5, 5, 1 << 33));
+        let mut image = Image::<u32>::new(&device, 5, 5).unwrap();
+        let error = image.upload(&stream, &[0; 24]).unwrap_err();
+        assert!(matches!(error.kind, ErrorKind::SizeMismatch { .. }), "{error}");
+        let error = image.download_to(&stream, &mut [0; 26]).unwrap_err();
+        assert!(matches!(error.kind, ErrorKind::SizeMismatch { .. }), "{error}");
+    }
+}
+
+#[test]
+fn running_out_of_memory_leaves_a_working_device() {
+    let Some(gpu) = gpu() else { return };
+    let stream = gpu.stream().unwrap();
+    let error = Image::<u32>::with_pitch(&gpu, 1 << 30, 1000, 1 << 32).unwrap_err();
+    assert!(!error.is_fatal(), "{error}");
+    let error = Image::<u8>::new(&gpu, 1 << 31, 1 << 16).unwrap_err();
+    match &error.kind {
+        ErrorKind::Cuda { code, name, .. } => {
+            assert_eq!((*code, name.as_str()), (2, "CUDA_ERROR_OUT_OF_MEMORY"));
+        }
+        kind => panic!("{kind}"),
+    }
+    assert!(!error.is_fatal() && gpu.is_healthy());
+    let image = Image::from_slice(&stream, 2, 1, &[1_u8, 2]).unwrap();
+    assert_eq!(image.download(&stream).unwrap(), [1, 2]);
+}
+
+#[test]
+fn a_device_that_is_not_there_is_an_error() {
+    let error = Device::cuda(4_000_000).unwrap_err();
+    assert!(error.is_no_device(), "{error}");
+    assert!(!error.is_fatal());
+    assert_eq!(error.location.file(), file!());
+}
+
+#[test]
+fn memory_of_another_device_is_refused() {
+    let Some(gpu) = gpu() else { return };
+    let cpu = Device::cpu();
+    let (stream, other) = (cpu.stream().unwrap(), gpu.stream().unwrap());
+    let image = Image::<f32>::new(&gpu, 4, 4).unwrap();
+    let error = image.download(&stream).unwrap_err();
+    assert!(matches!(error.kind, ErrorKind::WrongDevice { .. }), "{error}");
+    let event = Event::new(&gpu).unwrap();
+    assert!(event.record(&stream).is_err());
+    assert!(stream.wait(&event).is_err());
+    let (mut left, mut right) =
+        (Image::<f32>::new(&cpu, 4, 4).unwrap(), Image::<f32>::new(&gpu, 4, 4).unwrap());
+    let kernel = kernels_gpu::warp::WarpFeather { left: left.view_mut(), right: right.view_mut() };
+    for stream in [&stream, &other] {
+        let error = stream.launch(&LaunchConfig::cover(4, 4, BLOCK), &kernel).unwrap_err();
+        assert!(matches!(error.kind, ErrorKind::Launch(_)), "{error}");
+    }
+}
+
+#[test]
+fn events_order_two_streams_and_take_time() {
+    for device in panoweave_devices() {
+        let first = device.stream().unwrap();
+        let second = Stream::new(&device, Priority::High).unwrap();
+        let (start, end) = (Event::new(&device).unwrap(), Event::new(&device).unwrap());
+        assert!(end.since(&start).is_err(), "nothing was recorded");
+        let (w, h) = (2000, 1000);
+        let ones = vec![1.0_f32; w as usize * h as usize];
+        let mut left = Image::<f32>::new(&device, w, h).unwrap();
+        let mut right = Image::from_slice(&first, w, h, &ones).unwrap();
+        for round in 0..20 {
+            left.upload(&first, &ones).unwrap();
+            start.record(&first).unwrap();
+            second.wait(&start).unwrap();
+            let (l, r) = (left.view_mut(), right.view_mut());
+            let kernel = kernels_gpu::warp::WarpFeather { left: l, right: r };
+            second.launch(&LaunchConfig::cover(w, h, BLOCK), &kernel).unwrap();
+            end.record(&second).unwrap();
+            first.wait(&end).unwrap();
+            let halves = left.download(&first).unwrap();
+            let expected = if round == 0 { 0.5 } else { 1.0 / (1.0 + right_after(round)) };
+            assert!(halves.iter().all(|&v| (v - expected).abs() < 1e-6), "round {round}");
+        }
+        assert!(end.is_done().unwrap());
+        end.synchronize().unwrap();
+        assert!(end.since(&start).unwrap().as_nanos() > 0);
+    }
+}
+
+/// The right weight before round `n`: each round it becomes r / (1 + r), so it is 1 / (n + 1).
+fn right_after(n: u32) -> f32 {
+    1.0 / (n + 1) as f32
+}
