@@ -1,12 +1,7 @@
-//! Devices: copies, order, errors, and that everything is given back.
-//!
-//! One test function a property, but those that read the process-wide counters share one, since the
-//! tests of a file run side by side.
+//! Devices: copies, order, and errors.
 
-use glam::Vec4;
 use panoweave::device::{
-    Address, Array, Buffer, Counters, Device, ErrorKind, Event, Filter, Image, LaunchConfig,
-    Pinned, Priority, Stream, Texture, TextureMode,
+    Buffer, Device, ErrorKind, Event, Image, LaunchConfig, Pinned, Priority, Stream,
 };
 use panoweave_tests::random::Random;
 use panoweave_tests::{gpu, panoweave_devices};
