@@ -57,7 +57,7 @@ impl<T: Pod> Buffer<T> {
         }
     }
 
-    /// Fills the buffer. The elements are read before this returns.
+    /// Fills the buffer and waits until it is done.
     ///
     /// # Errors
     /// A wrong number of elements, a stream of another device, or what the driver says.

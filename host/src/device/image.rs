@@ -116,8 +116,8 @@ impl<T: Pod> Image<T> {
         }
     }
 
-    /// Fills the image from `elements`, row after row without padding. They are read before this
-    /// returns.
+    /// Fills the image from `elements`, row after row without padding, and waits until it is done:
+    /// the elements may lie in page-locked memory, which a copy reads long after it was submitted.
     ///
     /// # Errors
     /// A number of elements other than `width · height`, a stream of another device, or what the
@@ -127,16 +127,16 @@ impl<T: Pod> Image<T> {
         self.check_len("uploading an image", elements.len())?;
         let tight = self.width as usize * size_of::<T>();
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice(elements));
-        // SAFETY: both hold `rows` rows of `tight` bytes; a copy from pageable memory has read its
-        // source when it returns.
+        // SAFETY: both hold `rows` rows of `tight` bytes; the wait below keeps the borrow.
         unsafe {
             stream.copy_rows(
                 Rows::Host { bytes, pitch: tight },
                 RowsMut::Device { memory: &self.memory, pitch: self.pitch as usize },
                 tight,
                 rows,
-            )
+            )?;
         }
+        stream.synchronize()
     }
 
     /// Waits for the stream's work and returns the elements, row after row without padding.

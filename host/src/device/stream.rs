@@ -168,8 +168,7 @@ impl Stream {
     ///
     /// # Safety
     /// - Both sides hold that many rows, at their pitch.
-    /// - Host memory stays as it is until the copy is done: pageable memory that is read until this
-    ///   returns, anything else until the stream has been waited for.
+    /// - Host memory lives, and what is read stays as it is, until the stream has been waited for.
     #[track_caller]
     pub(super) unsafe fn copy_rows(
         &self,
