@@ -18,7 +18,7 @@ const PREVIEW_SIDE: u32 = 1600;
 ///
 /// Reading it checks it: a wrong checksum, a NaN or a weight out of range is an error.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  panoweave lut inspect rig.safetensors --preview look.png")]
+#[command(after_help = "Example:\n  panoweave lut inspect rig.safetensors --preview look.png\n")]
 pub(crate) struct Args {
     /// The warp file.
     file: PathBuf,

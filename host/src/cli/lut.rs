@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
     #[command(flatten)]
-    make: Option<Make>,
+    make: Make,
 }
 
 #[derive(Debug, Subcommand)]
@@ -63,8 +63,9 @@ struct Make {
     #[arg(long, value_name = "DIR")]
     export: Option<PathBuf>,
     /// The warp file to write, by custom named .safetensors.
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    // An option for `inspect`, which clap lets do without it.
+    #[arg(short, long, value_name = "FILE", required = true)]
+    output: Option<PathBuf>,
     /// Where to compute: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
@@ -86,28 +87,28 @@ struct Source {
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
-    match (&args.action, &args.make) {
+    match (&args.action, &args.make.output) {
         (Some(Action::Inspect(args)), _) => inspect::run(args, as_json),
-        (None, Some(make)) => make.run(as_json),
-        (None, None) => Err(Failure::Usage("one of --rig, --homography and --import is needed")),
+        (None, Some(file)) => args.make.run(file, as_json),
+        (None, None) => Err(Failure::Usage("--output is needed")),
     }
 }
 
 impl Make {
-    fn run(&self, as_json: bool) -> Result<(), Failure> {
-        self.check_outputs()?;
+    fn run(&self, file: &Path, as_json: bool) -> Result<(), Failure> {
+        self.check_outputs(file)?;
         let mut stages = Stages::new();
         let warp = self.make(&mut stages)?;
         stages.run("save", "writing", || {
             if let Some(folder) = &self.export {
                 warp.export_raw(folder)?;
             }
-            Ok(warp.save(&self.output)?)
+            Ok(warp.save(file)?)
         })?;
         let stats = warp.stats();
         if as_json {
             return output::print_json(&json!({
-                "output": self.output.to_string_lossy(),
+                "output": file.to_string_lossy(),
                 "export": self.export.as_ref().map(|folder| folder.to_string_lossy()),
                 "times_ms": stages.json(),
                 "warp": inspect::describe(&warp, &stats),
@@ -115,7 +116,7 @@ impl Make {
         }
         output::print(&format!(
             "{}: {}×{} pixels, {:.1} % filled, {:.1} % overlap, {:.0} ms\n",
-            self.output.display(),
+            file.display(),
             warp.size().x,
             warp.size().y,
             stats.coverage * 100.0,
@@ -124,18 +125,18 @@ impl Make {
         ))
     }
 
-    fn check_outputs(&self) -> Result<(), Failure> {
+    fn check_outputs(&self, file: &Path) -> Result<(), Failure> {
         let Source { rig, homography, import } = &self.source;
         let inputs: Vec<&Path> = [rig, homography, import, &self.left, &self.right]
             .into_iter()
             .filter_map(|input| input.as_deref())
             .collect();
-        output::check(&self.output, &inputs)?;
+        output::check(file, &inputs)?;
         if let Some(folder) = &self.export {
             if import.as_ref().is_some_and(|import| output::same(folder, import)) {
                 return Err(Failure::OutputIsInput { file: folder.clone() });
             }
-            if output::place(&self.output).is_some_and(|file| output::place(folder) == Some(file)) {
+            if output::place(file).is_some_and(|file| output::place(folder) == Some(file)) {
                 return Err(Failure::OutputTwice { file: folder.clone() });
             }
         }

@@ -71,16 +71,20 @@ struct Snippet<'a> {
 
 impl<'a> Snippet<'a> {
     fn of(failure: &'a Failure) -> Option<Self> {
-        let (file, line, column) = match failure {
-            Failure::Rig(RigError::Syntax { file, line, column, .. }) => (file, *line, *column),
-            Failure::Homography(HomographyError::NotANumber { file, line, .. }) => (file, *line, 1),
+        let (file, line, column, word) = match failure {
+            Failure::Rig(RigError::Syntax { file, line, column, .. }) => (file, *line, *column, ""),
+            Failure::Homography(HomographyError::NotANumber { file, line, word }) => {
+                (file, *line, 1, word.as_str())
+            }
             _ => return None,
         };
         let text = read_again(file)?;
         let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
         let content = text.get(start..)?.lines().next().unwrap_or_default();
-        let skipped: usize = content.chars().take(column - 1).map(char::len_utf8).sum();
-        let place = start + skipped..start + content.trim_end().len().max(skipped);
+        let before: usize = content.chars().take(column - 1).map(char::len_utf8).sum();
+        let before = before + content[before..].find(word).unwrap_or(0);
+        let end = if word.is_empty() { content.trim_end().len() } else { before + word.len() };
+        let place = start + before..start + end.max(before);
         Some(Self { failure, source: NamedSource::new(file.display().to_string(), text), place })
     }
 
