@@ -2,6 +2,7 @@
 //!
 //! The content goes to a temporary file in the same directory, is flushed to the disk and then
 //! renamed over the target. On failure the temporary file is removed and the target is untouched.
+//! Only a regular file is replaced: renaming over `/dev/null` would take it from everybody.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -12,6 +13,9 @@ pub(crate) fn replace<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&mut File>) -> Result<(), E>,
 ) -> Result<(), E> {
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file").into());
+    }
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

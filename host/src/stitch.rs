@@ -56,7 +56,7 @@ impl Default for StitchOptions {
 pub enum StitchError {
     /// A picture is not of the size that the warp was made for.
     #[error(
-        "stitching: the {side} picture is {found} pixels but the warp was made for {expected}; make a warp for this size"
+        "stitching: the {side} picture is {}×{} pixels but the warp was made for {}×{}; make a warp for this size", found.x, found.y, expected.x, expected.y
     )]
     SourceSize {
         /// Which picture.
@@ -67,7 +67,7 @@ pub enum StitchError {
         expected: UVec2,
     },
     /// The output is not of the warp's size.
-    #[error("stitching: the output is {found} pixels but the warp makes {expected}")]
+    #[error("stitching: the output is {}×{} pixels but the warp makes {}×{}", found.x, found.y, expected.x, expected.y)]
     OutputSize {
         /// The output's size.
         found: UVec2,

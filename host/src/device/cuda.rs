@@ -190,7 +190,7 @@ impl CudaDevice {
 
     /// What a kernel takes as compiled for this GPU.
     #[track_caller]
-    pub(super) fn resources(&self, kernel: &'static str) -> Result<KernelResources, DeviceError> {
+    pub(super) fn resources(&self, kernel: &str) -> Result<KernelResources, DeviceError> {
         const OP: &str = "reading a kernel's resources";
         use sys::CUfunction_attribute as Attribute;
         self.enter(OP, || {

@@ -64,7 +64,7 @@ impl Device {
         match Self::cuda(0) {
             Ok(device) => device,
             Err(e) => {
-                tracing::info!("no GPU, using the CPU: {e}");
+                tracing::info!("no GPU, using the CPU: {}", e.kind);
                 Self::cpu()
             }
         }
@@ -174,10 +174,7 @@ impl Device {
     /// # Errors
     /// No such kernel in the loaded module, or what the driver says.
     #[track_caller]
-    pub fn kernel_resources(
-        &self,
-        kernel: &'static str,
-    ) -> Result<Option<KernelResources>, DeviceError> {
+    pub fn kernel_resources(&self, kernel: &str) -> Result<Option<KernelResources>, DeviceError> {
         match self.kind() {
             Kind::Cpu { .. } => Ok(None),
             Kind::Cuda(device) => device.resources(kernel).map(Some),

@@ -59,7 +59,7 @@ impl Module {
 
     /// A kernel by name.
     #[track_caller]
-    pub(super) fn function(&self, name: &'static str) -> Result<sys::CUfunction, DeviceError> {
+    pub(super) fn function(&self, name: &str) -> Result<sys::CUfunction, DeviceError> {
         let c_name = c_string(name);
         let mut function = ptr::null_mut();
         // SAFETY: the module is alive, the name ends with a zero, the result is written.
@@ -70,7 +70,7 @@ impl Module {
 
     /// Address and size of a global or constant by name.
     #[track_caller]
-    pub(super) fn global(&self, name: &'static str) -> Result<(u64, usize), DeviceError> {
+    pub(super) fn global(&self, name: &str) -> Result<(u64, usize), DeviceError> {
         let c_name = c_string(name);
         let (mut address, mut size) = (0, 0);
         // SAFETY: as in `function`.

@@ -144,6 +144,15 @@ impl Picture {
         crate::picture::decode::decode(path.as_ref())
     }
 
+    /// Whether [`save`](Self::save) knows the format that the name asks for; for asking before the
+    /// work is done.
+    ///
+    /// # Errors
+    /// [`Extension`](PictureError::Extension).
+    pub fn check_name(path: impl AsRef<Path>) -> Result<(), PictureError> {
+        Encoding::of(path.as_ref()).map(|_| ())
+    }
+
     /// Writes a PNG, or a JPEG of quality 92 without alpha, by the extension; replaces the file at
     /// once or not at all.
     ///
@@ -152,14 +161,13 @@ impl Picture {
     /// or more than 65 535 a side as JPEG) or [`Unwritable`](PictureError::Unwritable).
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), PictureError> {
         let file = path.as_ref();
-        let extension =
-            file.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
+        let encoding = Encoding::of(file)?;
         let (width, height) = (self.width, self.height);
-        let written = match extension.as_str() {
+        let written = match encoding {
             _ if self.pixels.is_empty() => {
                 Err(Refusal::Encoder("the picture has no pixels".into()))
             }
-            "png" => replace(file, |out| {
+            Encoding::Png => replace(file, |out| {
                 let pixels = bytemuck::cast_slice(&self.pixels);
                 PngEncoder::new(out).write_image(
                     pixels,
@@ -169,7 +177,7 @@ impl Picture {
                 )?;
                 Ok(())
             }),
-            "jpg" | "jpeg" => replace(file, |out| {
+            Encoding::Jpeg => replace(file, |out| {
                 let rgb: Vec<u8> = self.pixels.iter().flat_map(|p| [p.r, p.g, p.b]).collect();
                 JpegEncoder::new_with_quality(out, JPEG_QUALITY).encode(
                     &rgb,
@@ -179,9 +187,6 @@ impl Picture {
                 )?;
                 Ok(())
             }),
-            _ => {
-                return Err(PictureError::Extension { file: file.to_owned() });
-            }
         };
         written.map_err(|refusal| match refusal {
             Refusal::System(source) => PictureError::Unwritable { file: file.to_owned(), source },
@@ -216,6 +221,24 @@ impl Picture {
     #[must_use]
     pub fn into_pixels(self) -> Vec<Rgba8> {
         self.pixels
+    }
+}
+
+/// A format that is written.
+#[derive(Clone, Copy)]
+enum Encoding {
+    Png,
+    Jpeg,
+}
+
+impl Encoding {
+    fn of(file: &Path) -> Result<Self, PictureError> {
+        let extension = file.extension().and_then(|e| e.to_str()).unwrap_or("");
+        match extension.to_ascii_lowercase().as_str() {
+            "png" => Ok(Self::Png),
+            "jpg" | "jpeg" => Ok(Self::Jpeg),
+            _ => Err(PictureError::Extension { file: file.to_owned() }),
+        }
     }
 }
 

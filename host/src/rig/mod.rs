@@ -243,6 +243,23 @@ impl Rig {
 }
 
 impl Panorama {
+    /// The same view on a canvas of another size: both fields of view stay, so pixels are no longer
+    /// square where the aspect ratio differs.
+    #[must_use]
+    pub fn resized(&self, size: UVec2) -> Self {
+        let same_aspect =
+            u64::from(size.x) * u64::from(self.height) == u64::from(size.y) * u64::from(self.width);
+        let fov_vertical = match self.fov_vertical {
+            None if !same_aspect => {
+                let half = f64::from(self.height) / 2.0 / self.scale().y;
+                let half = if self.projection.straight_rows() { half.atan() } else { half };
+                Some(2.0 * half.to_degrees())
+            }
+            given => given,
+        };
+        Self { width: size.x, height: size.y, fov_vertical, ..self.clone() }
+    }
+
     /// Pixels per radian or per unit of tangent: the full width spans `fov`.
     pub(crate) fn scale(&self) -> DVec2 {
         let along = |pixels: u32, fov: f64, straight: bool| {
@@ -322,6 +339,22 @@ mod tests {
         close(seen, DVec3::new(yaw.sin() * pitch.cos(), -pitch.sin(), yaw.cos() * pitch.cos()));
         // Roll is innermost: it does not move where the camera looks.
         close(rotation(30.0, 20.0, 45.0) * forward, seen);
+    }
+
+    #[test]
+    fn another_size_keeps_both_fields_of_view() {
+        for projection in
+            [ProjectionName::Planar, ProjectionName::Cylindrical, ProjectionName::Equirectangular]
+        {
+            let (width, height, fov_vertical) = (200, 100, None);
+            let (fov, yaw, pitch) = (90.0, 5.0, -3.0);
+            let whole = Panorama { projection, width, height, fov, fov_vertical, yaw, pitch };
+            let half = whole.resized(UVec2::new(100, 50));
+            assert_eq!(half.fov_vertical, None);
+            assert!((half.scale() * 2.0 - whole.scale()).length() < 1e-12);
+            let narrow = whole.resized(UVec2::new(100, 100));
+            assert!((narrow.scale() * DVec2::new(2.0, 1.0) - whole.scale()).length() < 1e-12);
+        }
     }
 
     #[test]

@@ -1,0 +1,147 @@
+//! What can end a command, with its kind and exit code.
+
+use std::io;
+use std::path::PathBuf;
+
+use panoweave::device::DeviceError;
+use panoweave::homography::HomographyError;
+use panoweave::picture::PictureError;
+use panoweave::rig::RigError;
+use panoweave::stitch::StitchError;
+use panoweave::warp::{RenderError, WarpError};
+use thiserror::Error;
+
+/// Why a command ended without a result.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    #[error("{0}")]
+    Usage(&'static str),
+    #[error("{}: a folder of raw planes, which do not say their size; give --size WxH", folder.display())]
+    RawSize { folder: PathBuf },
+    #[error("{}: a warp file says its own size; --size is for a folder of raw planes", file.display())]
+    NeedlessSize { file: PathBuf },
+    #[error(
+        "the {side} picture's size is needed: give --{side}-size WxH, or --{side} PICTURE to read it from"
+    )]
+    SourceSize { side: &'static str },
+    #[error("{}: cannot be written: it is an input too; choose another name", file.display())]
+    OutputIsInput { file: PathBuf },
+    #[error("{}: cannot be written: it is a folder; name a file in it", file.display())]
+    OutputIsFolder { file: PathBuf },
+    #[error("{}: cannot be written: it is no regular file", file.display())]
+    OutputIsSpecial { file: PathBuf },
+    #[error("{}: cannot be written: the folder {} does not exist", file.display(), folder.display())]
+    OutputFolder { file: PathBuf, folder: PathBuf },
+    #[error("{}: cannot be written: two outputs have this name", file.display())]
+    OutputTwice { file: PathBuf },
+    #[error("the result cannot be printed: {0}")]
+    Stdout(#[from] io::Error),
+    #[error(transparent)]
+    Rig(#[from] RigError),
+    #[error(transparent)]
+    Homography(#[from] HomographyError),
+    #[error(transparent)]
+    Warp(#[from] WarpError),
+    #[error(transparent)]
+    Picture(#[from] PictureError),
+    #[error(transparent)]
+    Render(RenderError),
+    #[error(transparent)]
+    Stitch(StitchError),
+    // Where in this program's source it failed is of no use to who lacks a device.
+    #[error("no usable device: {}", .0.kind)]
+    NoDevice(DeviceError),
+    #[error(transparent)]
+    Device(DeviceError),
+}
+
+/// What a script can tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Usage,
+    Input,
+    Output,
+    Device,
+    NoDevice,
+    DeviceLost,
+}
+
+impl Kind {
+    /// The name in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Input => "input",
+            Self::Output => "output",
+            Self::Device => "device",
+            Self::NoDevice => "no_device",
+            Self::DeviceLost => "device_lost",
+        }
+    }
+
+    /// The program's exit code.
+    pub(crate) fn exit_code(self) -> u8 {
+        match self {
+            Self::Device => 1,
+            Self::Usage | Self::Input | Self::Output => 2,
+            Self::NoDevice => 3,
+            Self::DeviceLost => 4,
+        }
+    }
+}
+
+impl Failure {
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Usage(_)
+            | Self::RawSize { .. }
+            | Self::NeedlessSize { .. }
+            | Self::SourceSize { .. } => Kind::Usage,
+            Self::OutputIsInput { .. }
+            | Self::OutputIsFolder { .. }
+            | Self::OutputIsSpecial { .. }
+            | Self::OutputFolder { .. }
+            | Self::OutputTwice { .. }
+            | Self::Stdout(_)
+            | Self::Warp(WarpError::Unwritable { .. })
+            | Self::Picture(
+                PictureError::Extension { .. }
+                | PictureError::Unencodable { .. }
+                | PictureError::Unwritable { .. },
+            ) => Kind::Output,
+            Self::Rig(_)
+            | Self::Homography(_)
+            | Self::Warp(_)
+            | Self::Picture(_)
+            | Self::Render(_)
+            | Self::Stitch(_) => Kind::Input,
+            Self::NoDevice(_) => Kind::NoDevice,
+            Self::Device(error) if error.is_fatal() => Kind::DeviceLost,
+            Self::Device(_) => Kind::Device,
+        }
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        if error.is_no_device() { Self::NoDevice(error) } else { Self::Device(error) }
+    }
+}
+
+impl From<RenderError> for Failure {
+    fn from(error: RenderError) -> Self {
+        match error {
+            RenderError::Device(error) => error.into(),
+            other => Self::Render(other),
+        }
+    }
+}
+
+impl From<StitchError> for Failure {
+    fn from(error: StitchError) -> Self {
+        match error {
+            StitchError::Device(error) => error.into(),
+            other => Self::Stitch(other),
+        }
+    }
+}

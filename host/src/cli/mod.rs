@@ -1,0 +1,84 @@
+//! The command line: one file a subcommand, and what they share.
+//!
+//! Results go to stdout, everything else to stderr. `Failure` in `failure` gives every error its exit code.
+
+mod failure;
+mod info;
+mod inspect;
+mod log;
+mod lut;
+mod output;
+mod recipe;
+mod report;
+mod stages;
+mod stitch;
+mod values;
+
+use std::ffi::OsStr;
+use std::process::ExitCode;
+
+use clap::{ArgAction, Parser, Subcommand};
+
+/// Heading of the options that every subcommand has.
+const COMMON: &str = "Common options";
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  done
+  1  a device failed, but others or another try may work
+  2  bad options, bad input, or the output cannot be written
+  3  no usable device
+  4  the GPU was lost; the process must be started again
+
+With --json an error too is a JSON object on stdout:
+  {\"error\": {\"message\": \"...\", \"kind\": \"input\", \"exit_code\": 2}}
+Kinds: usage, input, output, device, no_device, device_lost.
+
+RUST_LOG=panoweave=debug chooses log lines by module; -v and -q by amount.";
+
+/// Stitches the pictures of two cameras into one panorama, on an NVIDIA GPU or the CPU.
+#[derive(Debug, Parser)]
+#[command(version, after_help = AFTER_HELP, arg_required_else_help = false)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Prints the result, or the error, as JSON on stdout.
+    #[arg(long, global = true, help_heading = COMMON)]
+    json: bool,
+    /// Logs more; twice for everything.
+    #[arg(short, long, global = true, help_heading = COMMON, action = ArgAction::Count, conflicts_with = "quiet")]
+    verbose: u8,
+    /// Logs warnings only; twice for nothing but errors.
+    #[arg(short, long, global = true, help_heading = COMMON, action = ArgAction::Count)]
+    quiet: u8,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Stitch(stitch::Args),
+    Lut(lut::Args),
+    Info(info::Args),
+}
+
+/// Runs the program.
+pub(crate) fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return report::usage(&error, asks_for_json()),
+    };
+    log::start(cli.verbose, cli.quiet);
+    let done = match &cli.command {
+        Command::Stitch(args) => stitch::run(args, cli.json),
+        Command::Lut(args) => lut::run(args, cli.json),
+        Command::Info(args) => info::run(args, cli.json),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => report::failure(&failure, cli.json),
+    }
+}
+
+/// Whether the options that could not be parsed ask for JSON.
+fn asks_for_json() -> bool {
+    std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == OsStr::new("--json"))
+}

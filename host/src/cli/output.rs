@@ -1,0 +1,62 @@
+//! Printing results, and checking the names of files to be written before any work is done.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::failure::Failure;
+
+/// Prints to stdout. A reader that has seen enough (`| head`) is no error.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Stdout(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Prints JSON to stdout.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
+    text.push('\n');
+    print(&text)
+}
+
+/// Checks that `file` can be expected to be writable and is none of `inputs`.
+pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
+    let name = || file.to_owned();
+    match fs::metadata(file) {
+        Ok(found) if found.is_dir() => return Err(Failure::OutputIsFolder { file: name() }),
+        Ok(found) if !found.is_file() => return Err(Failure::OutputIsSpecial { file: name() }),
+        Ok(_) => {
+            if inputs.iter().any(|input| same(file, input)) {
+                return Err(Failure::OutputIsInput { file: name() });
+            }
+        }
+        // Whatever else is wrong shows when it is written.
+        Err(_) => {}
+    }
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    if !folder.is_dir() {
+        return Err(Failure::OutputFolder { file: name(), folder: folder.to_owned() });
+    }
+    Ok(())
+}
+
+/// Whether both are the same existing file or folder.
+pub(crate) fn same(a: &Path, b: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    real(a).is_some_and(|a| real(b) == Some(a))
+}
+
+/// Where a file that need not exist yet lies; for comparing outputs with each other.
+pub(crate) fn place(file: &Path) -> Option<PathBuf> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
+    Some(folder.join(file.file_name()?))
+}

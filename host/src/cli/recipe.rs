@@ -1,0 +1,45 @@
+//! From a rig or a homography to a warp, with the text that the warp file will carry.
+
+use std::path::Path;
+
+use glam::UVec2;
+use panoweave::device::Stream;
+use panoweave::geometry::Geometry;
+use panoweave::homography::Homography;
+use panoweave::rig::{ProjectionName, Rig};
+use panoweave::warp::{DeviceWarp, Warp};
+
+use super::failure::Failure;
+
+/// What a warp is made from.
+pub(crate) struct Recipe {
+    geometry: Geometry,
+    projection: ProjectionName,
+    text: String,
+}
+
+impl Recipe {
+    /// A rig, on a canvas of another size if one is given.
+    pub(crate) fn from_rig(file: &Path, size: Option<UVec2>) -> Result<Self, Failure> {
+        let mut rig = Rig::open(file)?;
+        if let Some(size) = size {
+            rig.panorama = rig.panorama.resized(size);
+        }
+        let geometry = rig.geometry()?;
+        Ok(Self { geometry, projection: rig.panorama.projection, text: rig.to_toml()? })
+    }
+
+    /// A homography between pictures of these sizes (left, right).
+    pub(crate) fn from_homography(file: &Path, sources: [UVec2; 2]) -> Result<Self, Failure> {
+        let homography = Homography::open(file)?;
+        let geometry = homography.geometry(sources[0], sources[1])?;
+        Ok(Self { geometry, projection: ProjectionName::Planar, text: homography.to_text() })
+    }
+
+    /// The warp, where it was made and on the host.
+    pub(crate) fn render(self, stream: &Stream) -> Result<(DeviceWarp, Warp), Failure> {
+        let made = DeviceWarp::render(stream, &self.geometry)?;
+        let warp = made.download(stream)?.made_from(Some(self.projection), Some(self.text));
+        Ok((made, warp))
+    }
+}

@@ -1,0 +1,139 @@
+//! Values of options.
+
+use std::num::{ParseFloatError, ParseIntError};
+use std::str::FromStr;
+
+use glam::{UVec2, Vec3};
+use panoweave::device::{Device, DeviceError};
+use panoweave::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
+use panoweave::picture::MAX_SIDE;
+use thiserror::Error;
+
+/// Why an option's value is refused.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub(crate) enum ValueError {
+    #[error("a size is WIDTHxHEIGHT in pixels, such as 3840x2160")]
+    Size,
+    #[error("a picture has 1 to {MAX_SIDE} pixels a side")]
+    Picture,
+    #[error(
+        "a panorama has 1 to {MAX_CANVAS_SIDE} pixels a side and at most {MAX_CANVAS_AREA} in all"
+    )]
+    Canvas,
+    #[error("a gain is one number, or three as R,G,B")]
+    GainCount,
+    #[error("a gain is a number from 0 to 1000")]
+    Gain,
+    #[error("a gamma is a number over 0, up to 100")]
+    Gamma,
+    #[error("a device is auto, cpu or cuda:N with N from 0, such as cuda:0")]
+    Device,
+}
+
+impl From<ParseIntError> for ValueError {
+    fn from(_: ParseIntError) -> Self {
+        Self::Size
+    }
+}
+
+impl From<ParseFloatError> for ValueError {
+    fn from(_: ParseFloatError) -> Self {
+        Self::Gain
+    }
+}
+
+/// Where to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DeviceChoice {
+    Auto,
+    Cpu,
+    Cuda(u32),
+}
+
+impl DeviceChoice {
+    pub(crate) fn open(self) -> Result<Device, DeviceError> {
+        match self {
+            Self::Auto => Ok(Device::auto()),
+            Self::Cpu => Ok(Device::cpu()),
+            Self::Cuda(ordinal) => Device::cuda(ordinal),
+        }
+    }
+}
+
+impl FromStr for DeviceChoice {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            _ => {
+                let ordinal = text.strip_prefix("cuda:").ok_or(ValueError::Device)?;
+                whole(ordinal).map(Self::Cuda).map_err(|_| ValueError::Device)
+            }
+        }
+    }
+}
+
+/// A whole number without a sign.
+fn whole(text: &str) -> Result<u32, ValueError> {
+    if text.starts_with('+') {
+        return Err(ValueError::Size);
+    }
+    Ok(text.parse()?)
+}
+
+/// Width and height, each `None` if it is digits but far too large.
+fn sides(text: &str) -> Result<[Option<u32>; 2], ValueError> {
+    let (width, height) = text.split_once(['x', 'X', '×']).ok_or(ValueError::Size)?;
+    let side = |text: &str| match whole(text) {
+        Ok(side) => Ok(Some(side)),
+        Err(_) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) => Ok(None),
+        Err(error) => Err(error),
+    };
+    Ok([side(width)?, side(height)?])
+}
+
+/// The size of a picture.
+pub(crate) fn picture_size(text: &str) -> Result<UVec2, ValueError> {
+    match sides(text)? {
+        [Some(w), Some(h)] if w.min(h) > 0 && w.max(h) <= MAX_SIDE => Ok(UVec2::new(w, h)),
+        _ => Err(ValueError::Picture),
+    }
+}
+
+/// The size of a panorama.
+pub(crate) fn canvas_size(text: &str) -> Result<UVec2, ValueError> {
+    match sides(text)? {
+        [Some(w), Some(h)]
+            if w.min(h) > 0
+                && w.max(h) <= MAX_CANVAS_SIDE
+                && u64::from(w) * u64::from(h) <= MAX_CANVAS_AREA =>
+        {
+            Ok(UVec2::new(w, h))
+        }
+        _ => Err(ValueError::Canvas),
+    }
+}
+
+/// A gain for each channel, or one for all.
+pub(crate) fn gain(text: &str) -> Result<Vec3, ValueError> {
+    let numbers: Vec<f32> =
+        text.split(',').map(|word| word.trim().parse()).collect::<Result<_, _>>()?;
+    let gain = match numbers[..] {
+        [all] => Vec3::splat(all),
+        [r, g, b] => Vec3::new(r, g, b),
+        _ => return Err(ValueError::GainCount),
+    };
+    if gain.to_array().iter().all(|g| (0.0..=1000.0).contains(g)) {
+        Ok(gain)
+    } else {
+        Err(ValueError::Gain)
+    }
+}
+
+/// An exponent.
+pub(crate) fn gamma(text: &str) -> Result<f32, ValueError> {
+    let gamma: f32 = text.parse().map_err(|_| ValueError::Gamma)?;
+    if gamma > 0.0 && gamma <= 100.0 { Ok(gamma) } else { Err(ValueError::Gamma) }
+}

@@ -1,0 +1,74 @@
+//! `panoweave info`, help and version.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use crate::{Done, Folder};
+
+#[test]
+fn is_useful_without_a_gpu() {
+    let text = Folder::new().quiet("info");
+    for part in [
+        concat!("panoweave ", env!("CARGO_PKG_VERSION")),
+        "driver   ",
+        "device   cpu",
+        "stitch_planes_fast",
+    ] {
+        assert!(text.contains(part), "{part:?} is missing from {text}");
+    }
+    let measured = text.contains(" registers, ");
+    assert_ne!(measured, text.contains("registers unknown: no ptxas when built"), "{text}");
+}
+
+#[test]
+fn json_has_every_kernel_of_every_architecture() {
+    let json = Folder::new().words("info --json").json();
+    assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
+    assert!(json["driver"]["error"].as_str().unwrap().contains("/nonexistent/libcuda.so.1"));
+    assert_eq!(json["devices"].as_array().unwrap().len(), 0);
+    let archs = json["archs"].as_array().unwrap();
+    let kernels = json["kernels"].as_array().unwrap();
+    assert_eq!(archs.len(), kernels.len());
+    for (arch, built) in archs.iter().zip(kernels) {
+        assert_eq!(*arch, built["arch"]);
+        let kernels = built["kernels"].as_array().unwrap();
+        assert!(kernels.iter().any(|kernel| kernel["name"] == "warp_camera"), "{built}");
+        assert!(kernels.iter().all(|kernel| kernel["max_threads"].is_u64()), "{built}");
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let folder = Folder::new();
+    for arguments in [&["info"][..], &["info", "--json"], &["--help"], &["--version"]] {
+        let mut command = folder.command();
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(child.stdout.take());
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{arguments:?}: {stderr}");
+        assert_eq!(stderr, "", "{arguments:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = Folder::new().command().arg("info").stdout(full).output().unwrap();
+    let done = Done::from(output);
+    assert_eq!(done.code, Some(2));
+    assert!(done.stderr.starts_with("error: the result cannot be printed: "), "{done:?}");
+}
+
+#[test]
+fn help_and_version_go_to_stdout() {
+    let folder = Folder::new();
+    assert_eq!(folder.quiet("--version"), concat!("panoweave ", env!("CARGO_PKG_VERSION"), "\n"));
+    for line in ["stitch --help", "lut --help", "lut inspect --help", "info --help"] {
+        assert!(folder.quiet(line).contains("Example"), "{line}");
+    }
+    let help = folder.quiet("--help");
+    assert!(help.contains("Exit codes:") && help.contains("\"exit_code\": 2"), "{help}");
+}

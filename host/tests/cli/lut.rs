@@ -1,0 +1,108 @@
+//! `panoweave lut` and `panoweave lut inspect`.
+
+use panoweave::warp::Warp;
+use serde_json::json;
+
+use crate::Folder;
+
+#[test]
+fn a_rig_on_its_own_canvas_and_on_another() {
+    let folder = Folder::new();
+    folder.quiet("lut --device cpu --rig rig.toml -o whole.safetensors");
+    folder.quiet("lut --device cpu --rig rig.toml --size 32x16 -o half.safetensors");
+    let whole = Warp::open(folder.path("whole.safetensors")).unwrap();
+    let half = Warp::open(folder.path("half.safetensors")).unwrap();
+    assert_eq!(half.size() * 2, whole.size());
+    let (whole, half) = (whole.stats(), half.stats());
+    // The same view.
+    for (a, b) in whole.cameras.iter().zip(&half.cameras) {
+        assert!((a.coverage - b.coverage).abs() < 0.05, "{whole:?} {half:?}");
+    }
+}
+
+#[test]
+fn a_homography_takes_sizes_or_pictures() {
+    let folder = Folder::new();
+    let line = "lut --device cpu --homography shift.txt";
+    folder.quiet(&format!("{line} --left-size 40x30 --right-size 40X30 -o sizes.safetensors"));
+    folder.quiet(&format!("{line} --left left.png --right right.png -o pictures.safetensors"));
+    folder.quiet(&format!("{line} --left left.png --right-size 40×30 -o mixed.safetensors"));
+    let sizes = folder.read("sizes.safetensors");
+    assert_eq!(folder.read("pictures.safetensors"), sizes);
+    assert_eq!(folder.read("mixed.safetensors"), sizes);
+}
+
+#[test]
+fn what_is_exported_is_imported_unchanged() {
+    let folder = Folder::new();
+    folder.quiet("lut --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    let line = "lut --import planes --size 64x32 --left-size 40x30 --right right.png";
+    let done = folder.words(&format!("{line} --export again -o imported.safetensors --json"));
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
+    let json = done.json();
+    assert_eq!(json["output"], "imported.safetensors");
+    assert_eq!(json["export"], "again");
+    assert_eq!(json["warp"]["projection"], "unknown");
+    assert_eq!(json["warp"]["rig"], json!(null));
+    let made = Warp::open(folder.path("rig.safetensors")).unwrap();
+    let imported = Warp::open(folder.path("imported.safetensors")).unwrap();
+    assert_eq!(imported.planes(), made.planes());
+    assert_eq!(folder.read("again/lut_left_x.bin"), folder.read("planes/lut_left_x.bin"));
+}
+
+#[test]
+fn inspect_says_what_there_is() {
+    let folder = Folder::new();
+    let line = "lut --device cpu --homography shift.txt --left left.png --right right.png";
+    folder.quiet(&format!("{line} -o shift.safetensors"));
+    let text = folder.quiet("lut inspect shift.safetensors --preview look.png");
+    insta::assert_snapshot!(text, @r"
+    shift.safetensors
+    panorama  65×32 pixels, planar
+    checksum  valid
+    left      40×30 pixels, fills 57.7 % from columns 0.00 to 39.00 and rows 0.00 to 29.00
+    right     40×30 pixels, fills 57.7 % from columns 0.00 to 39.00 and rows 0.00 to 29.00
+    filled    95.2 %
+    overlap   20.2 % within 15×28 pixels at column 25, row 2
+    made from
+      1.0 0.0 25.0
+      0.0 1.0 2.0
+      0.0 0.0 1.0
+    ");
+    let look = folder.picture("look.png");
+    assert_eq!((look.width(), look.height()), (65, 32));
+}
+
+#[test]
+fn inspect_as_json() {
+    let folder = Folder::new();
+    folder.quiet("lut --device cpu --rig rig.toml -o rig.safetensors");
+    let done = folder.words("--json lut inspect rig.safetensors");
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
+    let json = done.json();
+    assert_eq!(json["checksum"], "valid");
+    assert_eq!(json["preview"], json!(null));
+    let warp = &json["warp"];
+    assert_eq!(warp["projection"], "cylindrical");
+    assert!(warp["rig"].as_str().unwrap().contains("[[camera]]"));
+    assert_eq!(warp["stats"]["size"], json!([64, 32]));
+    assert_eq!(warp["stats"]["sources"], json!([[40, 30], [40, 30]]));
+    assert!(warp["stats"]["overlap_box"]["width"].as_u64().unwrap() > 0);
+    let most = warp["stats"]["cameras"][0]["most"][0].as_f64().unwrap();
+    assert!((38.0..40.0).contains(&most), "{json}");
+}
+
+#[test]
+fn a_damaged_file_is_refused() {
+    let folder = Folder::new();
+    folder.quiet("lut --device cpu --rig rig.toml -o rig.safetensors");
+    let mut bytes = folder.read("rig.safetensors");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 0x01;
+    folder.write("rig.safetensors", bytes);
+    let done = folder.words("lut inspect rig.safetensors --json");
+    assert_eq!(done.code, Some(2));
+    let json = done.json();
+    assert_eq!(json["error"]["kind"], "input");
+    assert!(json["error"]["message"].as_str().unwrap().contains("checksum"), "{json}");
+}

@@ -1,0 +1,157 @@
+//! `panoweave stitch` on small pictures.
+
+use shared_types::Rgba8;
+
+use crate::Folder;
+
+const BASE: &str = "stitch left.png right.png --device cpu";
+
+#[test]
+fn a_rig_its_warp_file_and_its_planes_give_the_same_bytes() {
+    let folder = Folder::new();
+    folder.quiet(&format!("{BASE} --rig rig.toml -o direct.png"));
+    folder.quiet("lut --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    folder.quiet(&format!("{BASE} --lut rig.safetensors -o file.png"));
+    folder.quiet(&format!("{BASE} --lut planes --size 64x32 -o planes.png"));
+    let direct = folder.read("direct.png");
+    assert_eq!(folder.read("file.png"), direct);
+    assert_eq!(folder.read("planes.png"), direct);
+    assert_eq!(
+        (folder.picture("direct.png").width(), folder.picture("direct.png").height()),
+        (64, 32)
+    );
+}
+
+#[test]
+fn a_homography_leaves_the_left_picture_as_it_is() {
+    let folder = Folder::new();
+    folder.quiet(&format!("{BASE} --homography shift.txt -o pano.png"));
+    let (panorama, left, right) =
+        (folder.picture("pano.png"), folder.picture("left.png"), folder.picture("right.png"));
+    assert_eq!((panorama.width(), panorama.height()), (65, 32));
+    let at = |x: usize, y: usize| panorama.pixels()[y * 65 + x];
+    for y in 0..30 {
+        for x in 0..25 {
+            assert_eq!(at(x, y), left.pixels()[y * 40 + x]);
+            assert_eq!(at(64 - x, 31 - y), right.pixels()[(29 - y) * 40 + 39 - x]);
+        }
+    }
+    // Left of the right picture and below the left one nobody looks.
+    assert_eq!(at(0, 31), Rgba8::BLACK);
+}
+
+#[test]
+fn prints_one_line() {
+    let folder = Folder::new();
+    let line = folder.quiet(&format!("{BASE} --homography shift.txt -o pano.png"));
+    let (start, end) = line.split_once(" overlap, ").unwrap();
+    insta::assert_snapshot!(start, @"pano.png: 65×32 pixels, 95.2 % filled, 20.2 %");
+    assert!(end.ends_with(" ms on CPU\n"), "{line:?}");
+    assert_eq!(line.lines().count(), 1);
+}
+
+#[test]
+fn json_has_everything() {
+    let folder = Folder::new();
+    let done = folder.words(&format!("{BASE} --json --homography shift.txt -o pano.png"));
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
+    let json = done.json();
+    assert_eq!(json["output"], "pano.png");
+    assert_eq!(json["size"], serde_json::json!([65, 32]));
+    assert_eq!(json["device"], "CPU");
+    for stage in ["load", "warp", "stitch", "save"] {
+        assert!(json["times_ms"][stage].as_f64().is_some_and(|ms| ms > 0.0), "{stage}: {json}");
+    }
+    // 1200 pixels each, 15 × 28 of them shared, of 65 × 32.
+    let share = |count: f64| count / (65.0 * 32.0);
+    for (name, count) in [("left", 1200.0), ("right", 1200.0), ("overlap", 420.0), ("any", 1980.0)]
+    {
+        let found = json["coverage"][name].as_f64().unwrap();
+        assert!((found - share(count)).abs() < 1e-12, "{name}: {json}");
+    }
+}
+
+#[test]
+fn options_reach_the_kernel() {
+    let folder = Folder::new();
+    let stitch = |options: &str| {
+        folder.quiet(&format!("{BASE} --rig rig.toml -o out.png {options}"));
+        folder.picture("out.png").into_pixels()
+    };
+    let plain = stitch("");
+
+    let mut turned = stitch("--flip");
+    turned.reverse();
+    assert_eq!(turned, plain);
+
+    assert_eq!(stitch("--gain-left 1 --gain-right 1,1,1 --gamma-left 1"), plain);
+    let black = stitch("--gain-left 0 --gain-right 0,0,0");
+    assert!(black.iter().all(|&pixel| pixel == Rgba8::BLACK));
+    let red = stitch("--gain-left 1,0,0 --gain-right 1,0,0");
+    assert!(red.iter().zip(&plain).all(|(red, plain)| *red == Rgba8::opaque(plain.r, 0, 0)));
+    // A side of its own.
+    let left_dark = stitch("--gain-left 0");
+    let middle = |row: usize, x: usize| row * 64 + x;
+    assert_eq!(left_dark[middle(16, 8)], Rgba8::BLACK);
+    assert_eq!(left_dark[middle(16, 55)], plain[middle(16, 55)]);
+
+    let fast = stitch("--gamma-left 0.5 --gamma-right 0.5");
+    let exact = stitch("--gamma-left 0.5 --gamma-right 0.5 --power exact");
+    let mut brighter = 0;
+    for ((fast, exact), plain) in fast.iter().zip(&exact).zip(&plain) {
+        assert!(fast.g.abs_diff(exact.g) <= 1);
+        brighter += usize::from(exact.g > plain.g);
+    }
+    assert!(brighter > 500, "{brighter}");
+
+    let boosted = stitch("--edge-boost");
+    assert!(boosted[middle(16, 1)].b > plain[middle(16, 1)].b);
+    assert_eq!(boosted[middle(16, 32)], plain[middle(16, 32)]);
+}
+
+#[test]
+fn writes_jpeg_and_replaces_files() {
+    let folder = Folder::new();
+    folder.write("pano.JPG", "old");
+    folder.quiet(&format!("{BASE} --rig rig.toml -o pano.JPG"));
+    assert_eq!(folder.picture("pano.JPG").width(), 64);
+}
+
+#[test]
+fn automatic_without_a_gpu_says_so_once() {
+    let folder = Folder::new();
+    let line = "stitch left.png right.png --rig rig.toml -o pano.png";
+    let done = folder.words(line);
+    assert_eq!(done.code, Some(0));
+    assert!(done.stderr.starts_with(" INFO no GPU, using the CPU: "), "{done:?}");
+    assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
+    assert_eq!(folder.words(&format!("{line} -q")).stderr, "");
+    let timed = folder.words(&format!("{line} -v")).stderr;
+    assert!(timed.contains("stitch: ") && timed.contains(" ms"), "{timed}");
+    let asked = folder.command().args(line.split(' ')).env("RUST_LOG", "panoweave=error").output();
+    assert_eq!(asked.unwrap().stderr, b"");
+}
+
+#[cfg(unix)]
+#[test]
+fn names_need_not_be_utf8() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new();
+    let name = |bytes: &'static [u8]| std::ffi::OsStr::from_bytes(bytes);
+    std::fs::copy(folder.path("left.png"), folder.path(name(b"l\xff.png"))).unwrap();
+    let mut command = folder.command();
+    command.args("stitch --device cpu --json --rig rig.toml right.png -o".split(' '));
+    let done =
+        crate::Done::from(command.args([name(b"o\xfe.png"), name(b"l\xff.png")]).output().unwrap());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(done.json()["output"], "o\u{fffd}.png");
+    assert!(folder.path(name(b"o\xfe.png")).exists());
+    let done = crate::Done::from(
+        folder
+            .command()
+            .args([name(b"lut"), name(b"inspect"), name(b"none\xff")])
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(done.code, Some(2), "{done:?}");
+}

@@ -1,0 +1,107 @@
+//! A fisheye picture laid flat, against an outside implementation.
+//!
+//! The golden is exact bilinear in f64 of the map that OpenCV's fisheye model gives for the new
+//! camera matrix `K` with its focal lengths times `scale_xy` and its principal point moved by
+//! `shift_xy`, and zero outside of the picture. A rig's panorama has no principal point of its own,
+//! so the canvas is given as a geometry.
+
+use glam::{DMat3, DVec2, UVec2};
+use panoweave::device::Device;
+use panoweave::geometry::Geometry;
+use panoweave::intrinsics::Intrinsics;
+use panoweave::picture::Picture;
+use panoweave::rig::Rig;
+use panoweave::stitch::{StitchOptions, stitch_pictures};
+use panoweave::warp::{DeviceWarp, Plane, Warp};
+use panoweave_tests::data;
+use shared_types::Rgba8;
+use shared_types::warp::Canvas;
+
+/// `scale_xy` and `shift_xy` of the calibration file.
+const SCALE: DVec2 = DVec2::new(0.7, 0.8);
+const SHIFT: DVec2 = DVec2::new(-150.0, -100.0);
+
+/// The calibrated camera and its copy that looks the other way. The canvas is a stand-in.
+const RIG: &str = r#"
+[panorama]
+projection = "planar"
+width = 960
+height = 640
+fov = 90.0
+
+[[camera]]
+name = "front"
+lens = "fisheye"
+opencv = "front.yaml"
+
+[[camera]]
+name = "away"
+lens = "fisheye"
+opencv = "front.yaml"
+yaw = 180.0
+"#;
+
+/// The rig with the file's own canvas.
+fn geometry() -> Option<Geometry> {
+    let calibration = data("rigs/surround/front.yaml")?;
+    let found = Intrinsics::open(&calibration, 1).unwrap();
+    let rig = Rig::parse(RIG, calibration.with_file_name("rig.toml")).unwrap();
+    let mut geometry = rig.geometry().unwrap();
+    geometry.canvas =
+        Canvas { centre: found.centre + SHIFT, scale: found.focal * SCALE, ..geometry.canvas };
+    Some(geometry)
+}
+
+fn flatten(geometry: &Geometry, picture: &Picture) -> (Warp, Picture) {
+    let stream = Device::cpu().stream().unwrap();
+    let warp = DeviceWarp::render(&stream, geometry).unwrap();
+    let options = StitchOptions::default();
+    let flat = stitch_pictures(&stream, picture, picture, &warp, &options).unwrap();
+    (warp.download(&stream).unwrap(), flat)
+}
+
+/// Pixels of `flat` whose four neighbours lie inside of the picture, and by how many levels the
+/// worst of them differs from `golden`.
+fn compare(warp: &Warp, flat: &Picture, golden: &Picture) -> (usize, u8) {
+    let last = warp.sources()[0].as_vec2() - 1.0;
+    let inside = |at: &usize| {
+        let (u, v) = (warp.plane(Plane::LeftX)[*at], warp.plane(Plane::LeftY)[*at]);
+        // A coordinate on the last row may have been rounded to it.
+        u >= 0.001 && v >= 0.001 && u < last.x - 0.001 && v < last.y - 0.001
+    };
+    let difference =
+        |a: Rgba8, b: Rgba8| a.r.abs_diff(b.r).max(a.g.abs_diff(b.g)).max(a.b.abs_diff(b.b));
+    (0..flat.pixels().len()).filter(inside).fold((0, 0), |(count, worst), at| {
+        (count + 1, worst.max(difference(flat.pixels()[at], golden.pixels()[at])))
+    })
+}
+
+#[test]
+fn a_flattened_fisheye_is_the_golden_one() {
+    let (Some(geometry), Some(picture), Some(golden)) = (
+        geometry(),
+        data("rigs/surround/front.png"),
+        data("rigs/surround/golden/front_undist_exact_bilinear.png"),
+    ) else {
+        return;
+    };
+    let (picture, golden) = (Picture::open(picture).unwrap(), Picture::open(golden).unwrap());
+    let size = UVec2::new(golden.width(), golden.height());
+    assert_eq!(geometry.canvas.size, size);
+    let (warp, flat) = flatten(&geometry, &picture);
+
+    // The copy looks away.
+    assert!(warp.plane(Plane::WeightRight).iter().all(|&weight| weight == 0.0));
+    assert_eq!(geometry.cameras[0].from_ray, DMat3::IDENTITY);
+    let (count, worst) = compare(&warp, &flat, &golden);
+    println!("{count} of {} pixels compared, at most {worst} levels apart", flat.pixels().len());
+    assert!(count * 2 > flat.pixels().len(), "only {count} pixels are inside");
+    assert!(worst <= 1, "{worst} levels apart");
+
+    // A principal point a tenth of a pixel off is seen: the comparison can fail.
+    let mut off = geometry.clone();
+    off.cameras[0].centre.x += 0.1;
+    let (warp, flat) = flatten(&off, &picture);
+    let (_, worst) = compare(&warp, &flat, &golden);
+    assert!(worst > 1, "a shift of 0.1 pixels went unnoticed");
+}
