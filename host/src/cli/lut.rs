@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use glam::UVec2;
+use panoweave::device::DeviceName;
 use panoweave::picture::Picture;
 use panoweave::warp::Warp;
 use serde_json::json;
@@ -11,7 +12,7 @@ use serde_json::json;
 use super::failure::Failure;
 use super::recipe::Recipe;
 use super::stages::Stages;
-use super::values::{DeviceChoice, canvas_size, picture_size};
+use super::values::{canvas_size, picture_size};
 use super::{inspect, output};
 
 const AFTER_HELP: &str = "\
@@ -68,7 +69,7 @@ struct Make {
     output: Option<PathBuf>,
     /// Where to compute: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
-    device: DeviceChoice,
+    device: DeviceName,
 }
 
 #[derive(Debug, clap::Args)]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use glam::{UVec2, Vec3};
+use panoweave::device::DeviceName;
 use panoweave::picture::Picture;
 use panoweave::stitch::{Power, StitchOptions, stitch_pictures};
 use panoweave::warp::{DeviceWarp, Warp};
@@ -14,7 +15,7 @@ use super::failure::Failure;
 use super::output;
 use super::recipe::Recipe;
 use super::stages::Stages;
-use super::values::{DeviceChoice, canvas_size, gain, gamma};
+use super::values::{canvas_size, gain, gamma};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -44,7 +45,7 @@ pub(crate) struct Args {
     output: PathBuf,
     /// Where to run: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
-    device: DeviceChoice,
+    device: DeviceName,
     /// Gain of the left picture: one number, or R,G,B.
     #[arg(long, value_name = "R,G,B", value_parser = gain, default_value = "1")]
     gain_left: Vec3,

@@ -1,10 +1,8 @@
 //! Values of options.
 
 use std::num::{ParseFloatError, ParseIntError};
-use std::str::FromStr;
 
 use glam::{UVec2, Vec3};
-use panoweave::device::{Device, DeviceError};
 use panoweave::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use panoweave::picture::MAX_SIDE;
 use thiserror::Error;
@@ -26,8 +24,6 @@ pub(crate) enum ValueError {
     Gain,
     #[error("a gamma is a number over 0, up to 100")]
     Gamma,
-    #[error("a device is auto, cpu or cuda:N with N from 0, such as cuda:0")]
-    Device,
 }
 
 impl From<ParseIntError> for ValueError {
@@ -39,39 +35,6 @@ impl From<ParseIntError> for ValueError {
 impl From<ParseFloatError> for ValueError {
     fn from(_: ParseFloatError) -> Self {
         Self::Gain
-    }
-}
-
-/// Where to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DeviceChoice {
-    Auto,
-    Cpu,
-    Cuda(u32),
-}
-
-impl DeviceChoice {
-    pub(crate) fn open(self) -> Result<Device, DeviceError> {
-        match self {
-            Self::Auto => Ok(Device::auto()),
-            Self::Cpu => Ok(Device::cpu()),
-            Self::Cuda(ordinal) => Device::cuda(ordinal),
-        }
-    }
-}
-
-impl FromStr for DeviceChoice {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "cpu" => Ok(Self::Cpu),
-            _ => {
-                let ordinal = text.strip_prefix("cuda:").ok_or(ValueError::Device)?;
-                whole(ordinal).map(Self::Cuda).map_err(|_| ValueError::Device)
-            }
-        }
     }
 }
 

@@ -60,7 +60,7 @@ impl CudaInfo {
 
 /// Loads and initialises the driver; the number of devices.
 #[track_caller]
-fn count() -> Result<u32, DeviceError> {
+pub(super) fn count() -> Result<u32, DeviceError> {
     const OP: &str = "initialising the CUDA driver";
     cuda_driver::driver().map_err(|e| ErrorKind::NoDriver(e.to_string())).check(OP)?;
     cust::init(cust::CudaFlags::empty()).check(OP)?;

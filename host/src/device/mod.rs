@@ -17,13 +17,13 @@ mod event;
 mod image;
 mod memory;
 mod module;
+mod name;
 mod pinned;
 mod ptx;
 mod stream;
 mod texture;
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
@@ -39,6 +39,7 @@ pub use cuda::{CudaInfo, KernelResources};
 pub use error::{DeviceError, ErrorKind};
 pub use event::Event;
 pub use image::Image;
+pub use name::{DeviceName, DeviceNameError};
 pub use pinned::Pinned;
 pub use ptx::{Arch, PtxImage};
 pub use stream::{Priority, Stream};
@@ -61,13 +62,22 @@ impl Device {
     /// The first GPU that can be used, else the CPU.
     #[must_use]
     pub fn auto() -> Self {
-        match Self::cuda(0) {
+        match Self::first_gpu() {
             Ok(device) => device,
             Err(e) => {
                 tracing::info!("no GPU, using the CPU: {}", e.kind);
                 Self::cpu()
             }
         }
+    }
+
+    fn first_gpu() -> Result<Self, DeviceError> {
+        let first = Self::cuda(0);
+        if first.is_ok() {
+            return first;
+        }
+        // Another GPU may be newer, or free.
+        (1..cuda::count()?).find_map(|ordinal| Self::cuda(ordinal).ok()).map_or(first, Ok)
     }
 
     /// The CPU.
@@ -183,51 +193,6 @@ impl Device {
 
     pub(crate) fn kind(&self) -> &Kind {
         &self.0
-    }
-}
-
-/// Not the name of a device.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a device; use `auto`, `cpu` or `cuda:N`, such as `cuda:0`")]
-pub struct DeviceNameError(pub String);
-
-/// Which device is asked for; parsed from `auto`, `cpu` or `cuda:N`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeviceName {
-    /// The first GPU, else the CPU.
-    Auto,
-    /// The CPU.
-    Cpu,
-    /// The GPU with this ordinal.
-    Cuda(u32),
-}
-
-impl DeviceName {
-    /// Opens it.
-    ///
-    /// # Errors
-    /// As [`Device::cuda`].
-    #[track_caller]
-    pub fn open(self) -> Result<Device, DeviceError> {
-        match self {
-            Self::Auto => Ok(Device::auto()),
-            Self::Cpu => Ok(Device::cpu()),
-            Self::Cuda(ordinal) => Device::cuda(ordinal),
-        }
-    }
-}
-
-impl FromStr for DeviceName {
-    type Err = DeviceNameError;
-
-    fn from_str(name: &str) -> Result<Self, DeviceNameError> {
-        match name.split_once(':') {
-            None if name == "auto" => Ok(Self::Auto),
-            None if name == "cpu" => Ok(Self::Cpu),
-            Some(("cuda", ordinal)) => ordinal.parse().map(Self::Cuda).map_err(|_| name),
-            _ => Err(name),
-        }
-        .map_err(|name| DeviceNameError(name.to_owned()))
     }
 }
 
