@@ -1,1 +1,3 @@
-//! panoweave-tests
+//! What the tests of the workspace share: devices, and comparisons.
+
+pub mod gpu;
