@@ -60,8 +60,8 @@ struct Block<'a> {
     yielder: Cell<*const Yielder<(), Wait>>,
     /// Barriers passed.
     block_epoch: Cell<u32>,
-    /// `sync_warp`s passed, by warp.
-    warp_epochs: RefCell<Vec<u32>>,
+    /// Masks of the `sync_warp`s passed since the last barrier, by warp.
+    warp_syncs: RefCell<Vec<Vec<u32>>>,
     shared: RefCell<SharedMemory>,
     /// What each thread brings to a warp exchange, and what it takes away.
     offered: RefCell<Vec<u32>>,
@@ -99,7 +99,7 @@ pub(crate) fn run(
         thread: Cell::new([0; 3]),
         yielder: Cell::new(ptr::null()),
         block_epoch: Cell::new(0),
-        warp_epochs: RefCell::default(),
+        warp_syncs: RefCell::default(),
         shared: RefCell::default(),
         offered: RefCell::default(),
         taken: RefCell::default(),
@@ -202,6 +202,7 @@ impl Block<'_> {
         let together = waiting.iter().filter(|w| w.wait.place == barrier).count() as u32;
         if together == self.threads {
             self.block_epoch.set(self.block_epoch.get() + 1);
+            self.warp_syncs.borrow_mut().clear();
             return Ok(std::mem::take(waiting));
         }
         let others = waiting.iter().find(|w| w.wait.place != barrier).map_or(
@@ -222,9 +223,9 @@ impl Block<'_> {
         let first = (warp * WARP_SIZE) as usize;
         match op {
             WarpOp::Sync => {
-                let mut epochs = self.warp_epochs.borrow_mut();
-                epochs.resize(self.threads.div_ceil(WARP_SIZE) as usize, 0);
-                epochs[warp as usize] += 1;
+                let mut syncs = self.warp_syncs.borrow_mut();
+                syncs.resize(self.threads.div_ceil(WARP_SIZE) as usize, Vec::new());
+                syncs[warp as usize].push(mask);
             }
             WarpOp::Exchange => {
                 let offered = self.offered.borrow();
@@ -404,20 +405,19 @@ pub fn shared_access(region: &SharedRegion, offset: usize, size: usize, kind: Ac
         return;
     }
     let thread = block.rank.get();
-    let warp_epochs = block.warp_epochs.borrow();
+    let warp_syncs = block.warp_syncs.borrow();
+    let syncs = warp_syncs.get((thread / WARP_SIZE) as usize);
+    let syncs = syncs.map_or(&[][..], Vec::as_slice);
     let access = Access {
         thread,
         block_epoch: block.block_epoch.get(),
-        warp_epoch: warp_epochs
-            .get((thread / WARP_SIZE) as usize)
-            .copied()
-            .unwrap_or(0),
+        warp_epoch: syncs.len() as u32,
         kind,
     };
     let race = block
         .shared
         .borrow_mut()
-        .note(region.id, offset, size, access);
+        .note(region.id, offset, size, access, syncs);
     if let Some((offset, other, array)) = race {
         fail(FaultKind::SharedRace {
             access: kind,
