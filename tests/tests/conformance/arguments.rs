@@ -83,7 +83,9 @@ fn every_scalar() {
 
 #[test]
 fn every_vector() {
-    let expected: Vec<f64> = (1..=20).map(|i| if i == 8 { -8.0 } else { f64::from(i) }).collect();
+    let expected: Vec<f64> = (1..=20)
+        .map(|i| if i == 8 { -8.0 } else { f64::from(i) })
+        .collect();
     all_give(&expected, |stream| {
         let mut out = zeros(stream, 20);
         let kernel = Vectors {

@@ -126,6 +126,12 @@ elements!(elements_of_4_bytes, u32, CopyU32, MirrorU32, ShareU32);
 elements!(elements_of_8_bytes, u64, CopyU64, MirrorU64, ShareU64);
 elements!(elements_of_16_bytes, Quad, CopyQuad, MirrorQuad, ShareQuad);
 elements!(elements_of_12_bytes, Odd, CopyOdd, MirrorOdd, ShareOdd);
-elements!(elements_of_a_pixel, Pixel, CopyPixel, MirrorPixel, SharePixel);
+elements!(
+    elements_of_a_pixel,
+    Pixel,
+    CopyPixel,
+    MirrorPixel,
+    SharePixel
+);
 elements!(elements_of_vec2, Vec2, CopyVec2, MirrorVec2, ShareVec2);
 elements!(elements_of_vec3, Vec3, CopyVec3, MirrorVec3, ShareVec3);

@@ -34,11 +34,19 @@ fn idx(lane: i32, argument: i32, width: i32) -> Option<i32> {
 }
 
 /// What each thread must get, and whether its source was in range.
-fn expected<T: Copy>(values: &[T], source: Source, argument: u32, width: u32) -> (Vec<T>, Vec<u32>) {
+fn expected<T: Copy>(
+    values: &[T],
+    source: Source,
+    argument: u32,
+    width: u32,
+) -> (Vec<T>, Vec<u32>) {
     let shuffled = values.chunks(LANES).flat_map(|warp| {
         (0..LANES).map(|lane| {
             let from = source(lane as i32, argument as i32, width as i32);
-            (warp[from.map_or(lane, |from| from as usize)], u32::from(from.is_some()))
+            (
+                warp[from.map_or(lane, |from| from as usize)],
+                u32::from(from.is_some()),
+            )
         })
     });
     shuffled.unzip()
