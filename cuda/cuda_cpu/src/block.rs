@@ -348,13 +348,16 @@ pub fn sync_threads() {
     });
 }
 
-/// Meets the lanes of `mask` in `op`; returns what each lane of the warp offered. Lanes outside of
-/// `mask` hold whatever they offered last.
-#[track_caller]
-pub fn warp_exchange(op: WarpOp, mask: u32, value: u32) -> [u32; WARP_SIZE as usize] {
+/// Meets the lanes of `mask` in `op` at `place`; returns what each lane of the warp offered. Lanes
+/// outside of `mask` hold whatever they offered last.
+pub fn warp_exchange(
+    op: WarpOp,
+    mask: u32,
+    value: u32,
+    place: &'static Location<'static>,
+) -> [u32; WARP_SIZE as usize] {
     let block = current();
     let rank = block.rank.get();
-    let place = Location::caller();
     if mask & 1 << (rank % WARP_SIZE) == 0 {
         let missing = 1 << (rank % WARP_SIZE);
         fail(FaultKind::WarpDivergence {

@@ -165,9 +165,9 @@ pub enum LaunchError {
         /// Threads of a block asked for.
         block: [u32; 3],
     },
-    /// More threads in a block than the kernel was compiled for.
+    /// More threads in a block than the kernel was compiled for, or more along z than CUDA allows.
     #[error(
-        "kernel `{kernel}`: a block of {block:?} threads is over its launch bound of {limit}; use a smaller block"
+        "kernel `{kernel}`: a block of {block:?} threads is over its launch bound of {limit}, or over 64 along z; use a smaller block"
     )]
     BlockTooLarge {
         /// The kernel.

@@ -9,7 +9,7 @@
 //! and every lane in `mask` makes the same call with the same `mask`.
 
 #[cfg(not(target_arch = "nvptx64"))]
-use cuda_cpu::WarpOp;
+use {core::panic::Location, cuda_cpu::WarpOp};
 
 /// Lanes of a warp.
 pub const WARP_SIZE: u32 = 32;
@@ -70,7 +70,7 @@ pub unsafe fn sync_warp(mask: u32) {
         bar_warp_sync(mask);
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    cuda_cpu::warp_exchange(WarpOp::Sync, mask, 0);
+    cuda_cpu::warp_exchange(WarpOp::Sync, mask, 0, Location::caller());
 }
 
 /// A value that fits a register or two.
@@ -84,7 +84,6 @@ macro_rules! shuffle_word {
     ($($type:ty),+) => {$(
         impl WarpShuffleValue for $type {
             #[inline(always)]
-            #[track_caller]
             fn shuffle_words(self, mut word: impl FnMut(u32) -> u32) -> Self {
                 Self::from_ne_bytes(word(u32::from_ne_bytes(self.to_ne_bytes())).to_ne_bytes())
             }
@@ -97,7 +96,6 @@ macro_rules! shuffle_two_words {
     ($($type:ty),+) => {$(
         impl WarpShuffleValue for $type {
             #[inline(always)]
-            #[track_caller]
             fn shuffle_words(self, mut word: impl FnMut(u32) -> u32) -> Self {
                 let bits = u64::from_ne_bytes(self.to_ne_bytes());
                 let (low, high) = (word(bits as u32), word((bits >> 32) as u32));
@@ -152,10 +150,14 @@ macro_rules! shuffle {
                 value.shuffle_words(|word| unsafe { $intrinsic(mask, word, $argument, clamp) })
             };
             #[cfg(not(target_arch = "nvptx64"))]
-            let shuffled = value.shuffle_words(|word| {
-                let lanes = cuda_cpu::warp_exchange(WarpOp::Exchange, mask, word);
-                lanes[source.unwrap_or(lane) as usize]
-            });
+            let shuffled = {
+                // Taken here: inside of the closure it would be this line.
+                let place = Location::caller();
+                value.shuffle_words(|word| {
+                    let lanes = cuda_cpu::warp_exchange(WarpOp::Exchange, mask, word, place);
+                    lanes[source.unwrap_or(lane) as usize]
+                })
+            };
             (shuffled, in_range)
         }
     };
@@ -240,7 +242,8 @@ pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
 #[cfg(not(target_arch = "nvptx64"))]
 #[track_caller]
 fn ballot_on_cpu(mask: u32, predicate: bool) -> u32 {
-    let lanes = cuda_cpu::warp_exchange(WarpOp::Exchange, mask, predicate.into());
+    let place = Location::caller();
+    let lanes = cuda_cpu::warp_exchange(WarpOp::Exchange, mask, predicate.into(), place);
     (0..WARP_SIZE).fold(0, |ballot, lane| ballot | lanes[lane as usize] << lane) & mask
 }
 
