@@ -19,10 +19,8 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::fault::{Elsewhere, Fault, FaultKind, ThreadId};
 use crate::shared::{Access, SharedMemory};
+use crate::stacks::Stacks;
 use crate::{AccessKind, Launch, SharedRegion, WARP_SIZE, WarpOp};
-
-/// Enough for kernels in debug builds; untouched pages cost nothing.
-const STACK_BYTES: usize = 256 << 10;
 
 /// Name of the dynamic shared region in reports.
 const DYNAMIC: &str = "dynamic shared memory";
@@ -63,6 +61,7 @@ struct Block<'a> {
     /// Masks of the `sync_warp`s passed since the last barrier, by warp.
     warp_syncs: RefCell<Vec<Vec<u32>>>,
     shared: RefCell<SharedMemory>,
+    stacks: RefCell<Stacks>,
     /// What each thread brings to a warp exchange, and what it takes away.
     offered: RefCell<Vec<u32>>,
     taken: RefCell<Vec<[u32; WARP_SIZE as usize]>>,
@@ -70,8 +69,6 @@ struct Block<'a> {
 
 thread_local! {
     static CURRENT: Cell<*const Block<'static>> = const { Cell::new(ptr::null()) };
-    /// Stacks outlive blocks: mapping one costs more than running a small block.
-    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Restores the previous block when a block ends, however it ends.
@@ -101,6 +98,7 @@ pub(crate) fn run(
         block_epoch: Cell::new(0),
         warp_syncs: RefCell::default(),
         shared: RefCell::default(),
+        stacks: RefCell::new(Stacks::new(threads)),
         offered: RefCell::default(),
         taken: RefCell::default(),
     };
@@ -123,10 +121,7 @@ pub(crate) fn run(
 impl Block<'_> {
     /// A fiber that runs threads from `next` on until one waits or none is left.
     fn fiber(&self, thread: &(impl Fn() + Sync)) -> Result<Fiber, Fault> {
-        let stack = STACKS
-            .with_borrow_mut(Vec::pop)
-            .map_or_else(|| DefaultStack::new(STACK_BYTES), Ok);
-        let stack = stack.map_err(|e| {
+        let stack = self.stacks.borrow_mut().take().map_err(|e| {
             self.fault(FaultKind::Panic(format!(
                 "no memory for a fiber's stack: {e}"
             )))
@@ -155,7 +150,7 @@ impl Block<'_> {
                 Ok(())
             }
             Ok(CoroutineResult::Return(())) => {
-                STACKS.with_borrow_mut(|stacks| stacks.push(fiber.into_stack()));
+                self.stacks.borrow_mut().give(fiber.into_stack());
                 Ok(())
             }
             Err(payload) => Err(self.caught(payload)),
