@@ -33,6 +33,11 @@ pub unsafe trait Kernel: Sync {
 
 /// A kernel that is no `unsafe fn`: with any arguments of the right types it stays within their
 /// memory and its threads do not race, so launching it is safe.
+#[diagnostic::on_unimplemented(
+    message = "the kernel of `{Self}` is an `unsafe fn`",
+    label = "not safe to launch",
+    note = "launch it by `launch_unchecked`, whose caller vouches for what the kernel asks"
+)]
 pub trait SafeKernel: Kernel {}
 
 /// Bounds that a kernel was compiled for.

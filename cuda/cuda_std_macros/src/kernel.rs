@@ -3,7 +3,6 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
-use syn::spanned::Spanned;
 use syn::{
     Error, FnArg, Ident, ItemFn, LitInt, Pat, ReturnType, Safety, Token, Type, parenthesized,
 };
@@ -36,6 +35,11 @@ impl Parse for Options {
                 .collect::<syn::Result<Vec<u32>>>()?;
             match (key.to_string().as_str(), values.as_slice()) {
                 ("launch_bounds", &[threads]) => options.max_threads = threads,
+                ("launch_bounds", &[_, 0]) => {
+                    let message =
+                        "0 blocks on a multiprocessor promise nothing: leave the number out";
+                    return Err(Error::new(key.span(), message));
+                }
                 ("launch_bounds", &[threads, blocks]) => {
                     (options.max_threads, options.min_blocks) = (threads, blocks);
                 }
@@ -65,15 +69,20 @@ struct Argument<'a> {
 impl<'a> Argument<'a> {
     fn new(argument: &'a FnArg) -> syn::Result<Self> {
         let FnArg::Typed(typed) = argument else {
-            return Err(Error::new(argument.span(), "a kernel is a free function"));
+            return Err(Error::new_spanned(argument, "a kernel is a free function"));
         };
+        if matches!(*typed.ty, Type::Reference(_) | Type::Ptr(_)) {
+            let message =
+                "host memory does not cross to the device: take a `Slice`, a `View` or a value";
+            return Err(Error::new_spanned(&typed.ty, message));
+        }
         match &*typed.pat {
             Pat::Ident(pattern) => Ok(Self {
                 name: &pattern.ident,
                 ty: &typed.ty,
             }),
-            pattern => Err(Error::new(
-                pattern.span(),
+            pattern => Err(Error::new_spanned(
+                pattern,
                 "a kernel's argument needs a plain name",
             )),
         }
@@ -84,11 +93,11 @@ pub(crate) fn expand(options: &Options, function: &ItemFn) -> syn::Result<TokenS
     let signature = &function.sig;
     if !signature.generics.params.is_empty() {
         let message = "a kernel cannot be generic: it is one entry in the PTX; call a generic function from it";
-        return Err(Error::new(signature.generics.span(), message));
+        return Err(Error::new_spanned(&signature.generics, message));
     }
     if !matches!(signature.output, ReturnType::Default) {
-        return Err(Error::new(
-            signature.output.span(),
+        return Err(Error::new_spanned(
+            &signature.output,
             "a kernel returns nothing",
         ));
     }
@@ -178,6 +187,8 @@ fn launch_type(options: &Options, function: &ItemFn, arguments: &[Argument]) -> 
     });
     let safe = (!matches!(sig.safety, Safety::Unsafe(_))).then(|| {
         quote! {
+            // Other kernels are no help to who launches the wrong one.
+            #[diagnostic::do_not_recommend]
             #[cfg(not(target_arch = "nvptx64"))]
             impl #lifetime ::cuda_std::launch::SafeKernel for #launch #lifetime {}
         }

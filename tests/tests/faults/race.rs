@@ -50,8 +50,8 @@ fn a_read_without_a_barrier() {
     let (_, after) = name.split_once(' ').unwrap();
     assert_eq!(after, "meets a load by thread 0 with no barrier between");
     kernel.lane_mask = 33;
-    let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [33, 0, 0]);
-    assert_eq!(race(&found), (Store, Load, 0, 132));
+    let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [32, 0, 0]);
+    assert_eq!(race(&found), (Store, Load, 1, 128));
     kernel.lane_mask = 0;
     run(&stream, &line(4, 64), &kernel).unwrap();
 }
