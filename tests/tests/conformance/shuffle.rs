@@ -25,7 +25,7 @@ fn up(lane: i32, argument: i32, width: i32) -> Option<i32> {
 
 /// Earlier segments are within reach, later ones are not.
 fn xor(lane: i32, argument: i32, width: i32) -> Option<i32> {
-    let source = lane ^ argument % 32;
+    let source = lane ^ (argument % 32);
     (source < (lane / width + 1) * width).then_some(source)
 }
 

@@ -85,7 +85,7 @@ fn a_read_after_a_barrier() {
         };
         run(&stream, &line(2, 128), &kernel).unwrap();
     }
-    let expected: Vec<u32> = (0..256).map(|i| i % 128 ^ 127).collect();
+    let expected: Vec<u32> = (0..256).map(|i| (i % 128) ^ 127).collect();
     assert_eq!(out.download(&stream).unwrap(), expected);
 }
 
