@@ -138,9 +138,9 @@ impl LaunchConfig {
                 block,
             });
         }
-        let threads = block.iter().map(|&n| u64::from(n)).product::<u64>();
+        let threads = block.into_iter().fold(1, u32::saturating_mul);
         let limit = K::BOUNDS.max_threads;
-        if threads > u64::from(limit) || block[2] > 64 {
+        if threads > limit || block[2] > 64 {
             return Err(LaunchError::BlockTooLarge {
                 kernel,
                 block,

@@ -28,6 +28,10 @@ fn race(fault: &Fault) -> (AccessKind, AccessKind, u32, usize) {
 }
 
 #[test]
+#[cfg_attr(
+    not(debug_assertions),
+    ignore = "races are watched in debug builds only"
+)]
 fn a_read_without_a_barrier() {
     let stream = stream();
     let mut out = zeros(&stream, 256);
@@ -57,6 +61,10 @@ fn a_read_without_a_barrier() {
 }
 
 #[test]
+#[cfg_attr(
+    not(debug_assertions),
+    ignore = "races are watched in debug builds only"
+)]
 fn a_read_after_sync_warp() {
     let stream = stream();
     let mut out = zeros(&stream, 256);
@@ -75,6 +83,10 @@ fn a_read_after_sync_warp() {
 }
 
 #[test]
+#[cfg_attr(
+    not(debug_assertions),
+    ignore = "races are watched in debug builds only"
+)]
 fn a_read_after_a_barrier() {
     let stream = stream();
     let mut out = zeros(&stream, 256);
@@ -90,6 +102,10 @@ fn a_read_after_a_barrier() {
 }
 
 #[test]
+#[cfg_attr(
+    not(debug_assertions),
+    ignore = "races are watched in debug builds only"
+)]
 fn two_writers() {
     let stream = stream();
     let mut kernel = RaceOfWriters {
@@ -106,6 +122,10 @@ fn two_writers() {
 }
 
 #[test]
+#[cfg_attr(
+    not(debug_assertions),
+    ignore = "races are watched in debug builds only"
+)]
 fn atomics_race_with_plain_accesses_only() {
     let stream = stream();
     let mut out = zeros(&stream, 1);
@@ -126,6 +146,10 @@ fn atomics_race_with_plain_accesses_only() {
 }
 
 #[test]
+#[cfg_attr(
+    not(debug_assertions),
+    ignore = "races are watched in debug builds only"
+)]
 fn a_reader_of_another_warp_is_not_forgotten() {
     let stream = stream();
     let mut out = zeros(&stream, 64);
@@ -140,6 +164,10 @@ fn a_reader_of_another_warp_is_not_forgotten() {
 }
 
 #[test]
+#[cfg_attr(
+    not(debug_assertions),
+    ignore = "races are watched in debug builds only"
+)]
 fn sync_warp_orders_the_lanes_of_its_mask_only() {
     let stream = stream();
     let mut out = zeros(&stream, 1);
