@@ -20,9 +20,6 @@ pub static CONFORMANCE: &[PtxImage] = &[
     },
 ];
 
-/// What `cuda_builder` reports of it, as JSON.
-pub static CONFORMANCE_REPORT: &str = include_str!(concat!(env!("OUT_DIR"), "/conformance.json"));
-
 /// The first GPU with the conformance kernels loaded, the same one for every test of a program.
 ///
 /// # Panics
