@@ -1,28 +1,39 @@
-//! The devices that tests run on.
+//! The devices that tests run on: the CPU always, and the first GPU where there is one.
+//!
+//! Where there is none, that is said on standard error; with `PANOWEAVE_REQUIRE_GPU=1` it fails the test
+//! instead.
 
-use panoweave::device::Device;
+use panoweave::device::{Device, PtxImage};
 
 /// The CPU, and the first GPU with panoweave's kernels where there is one.
 ///
 /// # Panics
-/// If there is no GPU although `PANOWEAVE_REQUIRE_GPU` is set, or if it fails to open.
+/// As [`first_gpu`].
 #[must_use]
 pub fn panoweave_devices() -> Vec<Device> {
-    let mut devices = vec![Device::cpu()];
-    devices.extend(gpu());
-    devices
+    [Device::cpu()].into_iter().chain(gpu()).collect()
 }
 
-/// The first GPU, or `None` with a line on stderr.
+/// The first GPU with panoweave's kernels.
 ///
 /// # Panics
-/// As [`panoweave_devices`].
+/// As [`first_gpu`].
 #[must_use]
 pub fn gpu() -> Option<Device> {
-    match Device::cuda(0) {
+    first_gpu(panoweave::kernels::IMAGES)
+}
+
+/// The first GPU with some kernels loaded, or `None` with a line on standard error.
+///
+/// # Panics
+/// If there is none and `PANOWEAVE_REQUIRE_GPU` is 1, or if there is one that does not work.
+#[must_use]
+pub fn first_gpu(images: &[PtxImage]) -> Option<Device> {
+    let required = std::env::var("PANOWEAVE_REQUIRE_GPU").is_ok_and(|value| value == "1");
+    match Device::cuda_with(0, images) {
         Ok(device) => Some(device),
-        Err(e) if e.is_no_device() && std::env::var_os("PANOWEAVE_REQUIRE_GPU").is_none() => {
-            eprintln!("skipped on the GPU: {e}");
+        Err(e) if e.is_no_device() && !required => {
+            eprintln!("skipped on the GPU: {}", e.kind);
             None
         }
         Err(e) => panic!("the GPU cannot be used: {e}"),

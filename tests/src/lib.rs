@@ -1,12 +1,13 @@
 //! Helpers that several test files share.
 
+pub mod conformance;
 mod devices;
 pub mod oracle;
 pub mod random;
 
 use std::path::{Path, PathBuf};
 
-pub use devices::{gpu, panoweave_devices};
+pub use devices::{first_gpu, gpu, panoweave_devices};
 
 /// The path of a test datum with outside truth, or `None`, with a line on stderr, where it is missing.
 ///

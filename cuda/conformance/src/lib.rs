@@ -1,1 +1,62 @@
-//! conformance
+//! One small kernel for each feature of `cuda_std`, and one for each mistake that the CPU reports.
+//!
+//! The tests are in `panoweave-tests`: `conformance.rs` runs everything but [`faults`] on the CPU
+//! and, where there is one, on the GPU; `faults.rs` runs the mistakes, on the CPU only.
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+#![no_std]
+
+#[cfg(not(target_arch = "nvptx64"))]
+extern crate std;
+
+pub mod arguments;
+pub mod atomics;
+pub mod barrier;
+pub mod bounds;
+pub mod faults;
+pub mod float;
+pub mod indices;
+pub mod memory;
+pub mod reduce;
+pub mod shuffle;
+pub mod texture;
+pub mod vote;
+
+use bytemuck::Pod;
+use cuda_std::{Slice, thread};
+
+#[cfg(target_arch = "nvptx64")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    cuda_std::trap()
+}
+
+/// Threads of a block.
+#[inline(always)]
+fn block_threads() -> u32 {
+    let dim = thread::block_dim();
+    dim.x * dim.y * dim.z
+}
+
+/// Linear index of the thread in its grid: blocks x fastest, in each of them threads by rank.
+#[inline(always)]
+fn global_rank() -> u32 {
+    let (block, grid) = (thread::block_idx(), thread::grid_dim());
+    ((block.z * grid.y + block.y) * grid.x + block.x) * block_threads() + thread::rank()
+}
+
+/// Whether every warp of the block has all its lanes, as shuffles over the full mask ask.
+#[inline(always)]
+fn whole_warps() -> bool {
+    block_threads().is_multiple_of(cuda_std::warp::WARP_SIZE)
+}
+
+/// An element, or zero beyond the end.
+#[inline(always)]
+fn load_or_zero<T: Pod>(input: Slice<T>, at: u32) -> T {
+    if at < input.len() {
+        // SAFETY: inside, as just checked.
+        unsafe { input.load(at) }
+    } else {
+        T::zeroed()
+    }
+}

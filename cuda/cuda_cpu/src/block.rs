@@ -19,10 +19,8 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::fault::{Elsewhere, Fault, FaultKind, ThreadId};
 use crate::shared::{Access, SharedMemory};
+use crate::stacks::Stacks;
 use crate::{AccessKind, Launch, SharedRegion, WARP_SIZE, WarpOp};
-
-/// Enough for kernels in debug builds; untouched pages cost nothing.
-const STACK_BYTES: usize = 256 << 10;
 
 /// Name of the dynamic shared region in reports.
 const DYNAMIC: &str = "dynamic shared memory";
@@ -60,9 +58,10 @@ struct Block<'a> {
     yielder: Cell<*const Yielder<(), Wait>>,
     /// Barriers passed.
     block_epoch: Cell<u32>,
-    /// `sync_warp`s passed, by warp.
-    warp_epochs: RefCell<Vec<u32>>,
+    /// Masks of the `sync_warp`s passed since the last barrier, by warp.
+    warp_syncs: RefCell<Vec<Vec<u32>>>,
     shared: RefCell<SharedMemory>,
+    stacks: RefCell<Stacks>,
     /// What each thread brings to a warp exchange, and what it takes away.
     offered: RefCell<Vec<u32>>,
     taken: RefCell<Vec<[u32; WARP_SIZE as usize]>>,
@@ -70,8 +69,6 @@ struct Block<'a> {
 
 thread_local! {
     static CURRENT: Cell<*const Block<'static>> = const { Cell::new(ptr::null()) };
-    /// Stacks outlive blocks: mapping one costs more than running a small block.
-    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Restores the previous block when a block ends, however it ends.
@@ -99,8 +96,9 @@ pub(crate) fn run(
         thread: Cell::new([0; 3]),
         yielder: Cell::new(ptr::null()),
         block_epoch: Cell::new(0),
-        warp_epochs: RefCell::default(),
+        warp_syncs: RefCell::default(),
         shared: RefCell::default(),
+        stacks: RefCell::new(Stacks::new(threads)),
         offered: RefCell::default(),
         taken: RefCell::default(),
     };
@@ -123,9 +121,7 @@ pub(crate) fn run(
 impl Block<'_> {
     /// A fiber that runs threads from `next` on until one waits or none is left.
     fn fiber(&self, thread: &(impl Fn() + Sync)) -> Result<Fiber, Fault> {
-        let stack =
-            STACKS.with_borrow_mut(Vec::pop).map_or_else(|| DefaultStack::new(STACK_BYTES), Ok);
-        let stack = stack.map_err(|e| {
+        let stack = self.stacks.borrow_mut().take().map_err(|e| {
             self.fault(FaultKind::Panic(format!("no memory for a fiber's stack: {e}")))
         })?;
         let body = move |yielder: &Yielder<(), Wait>, ()| {
@@ -148,7 +144,7 @@ impl Block<'_> {
                 Ok(())
             }
             Ok(CoroutineResult::Return(())) => {
-                STACKS.with_borrow_mut(|stacks| stacks.push(fiber.into_stack()));
+                self.stacks.borrow_mut().give(fiber.into_stack());
                 Ok(())
             }
             Err(payload) => Err(self.caught(payload)),
@@ -191,6 +187,7 @@ impl Block<'_> {
         let together = waiting.iter().filter(|w| w.wait.place == barrier).count() as u32;
         if together == self.threads {
             self.block_epoch.set(self.block_epoch.get() + 1);
+            self.warp_syncs.borrow_mut().clear();
             return Ok(std::mem::take(waiting));
         }
         let others = waiting
@@ -213,9 +210,9 @@ impl Block<'_> {
         let first = (warp * WARP_SIZE) as usize;
         match op {
             WarpOp::Sync => {
-                let mut epochs = self.warp_epochs.borrow_mut();
-                epochs.resize(self.threads.div_ceil(WARP_SIZE) as usize, 0);
-                epochs[warp as usize] += 1;
+                let mut syncs = self.warp_syncs.borrow_mut();
+                syncs.resize(self.threads.div_ceil(WARP_SIZE) as usize, Vec::new());
+                syncs[warp as usize].push(mask);
             }
             WarpOp::Exchange => {
                 let offered = self.offered.borrow();
@@ -325,13 +322,16 @@ pub fn sync_threads() {
     current().wait(Wait { place: Location::caller(), reason: Reason::Barrier });
 }
 
-/// Meets the lanes of `mask` in `op`; returns what each lane of the warp offered. Lanes outside of
-/// `mask` hold whatever they offered last.
-#[track_caller]
-pub fn warp_exchange(op: WarpOp, mask: u32, value: u32) -> [u32; WARP_SIZE as usize] {
+/// Meets the lanes of `mask` in `op` at `place`; returns what each lane of the warp offered. Lanes
+/// outside of `mask` hold whatever they offered last.
+pub fn warp_exchange(
+    op: WarpOp,
+    mask: u32,
+    value: u32,
+    place: &'static Location<'static>,
+) -> [u32; WARP_SIZE as usize] {
     let block = current();
     let rank = block.rank.get();
-    let place = Location::caller();
     if mask & 1 << (rank % WARP_SIZE) == 0 {
         let missing = 1 << (rank % WARP_SIZE);
         fail(FaultKind::WarpDivergence { op: op.name(), place, mask, missing });
@@ -366,14 +366,16 @@ pub fn shared_access(region: &SharedRegion, offset: usize, size: usize, kind: Ac
         return;
     }
     let thread = block.rank.get();
-    let warp_epochs = block.warp_epochs.borrow();
+    let warp_syncs = block.warp_syncs.borrow();
+    let syncs = warp_syncs.get((thread / WARP_SIZE) as usize);
+    let syncs = syncs.map_or(&[][..], Vec::as_slice);
     let access = Access {
         thread,
         block_epoch: block.block_epoch.get(),
-        warp_epoch: warp_epochs.get((thread / WARP_SIZE) as usize).copied().unwrap_or(0),
+        warp_epoch: syncs.len() as u32,
         kind,
     };
-    let race = block.shared.borrow_mut().note(region.id, offset, size, access);
+    let race = block.shared.borrow_mut().note(region.id, offset, size, access, syncs);
     if let Some((offset, other, array)) = race {
         fail(FaultKind::SharedRace {
             access: kind,

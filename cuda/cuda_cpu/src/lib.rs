@@ -18,6 +18,7 @@ mod block;
 mod constant;
 mod fault;
 mod shared;
+mod stacks;
 pub mod texture;
 mod warp;
 

@@ -11,6 +11,11 @@
 /// - `P0` to `P3` are `()` or types whose layout is the same on host and device, aligned to at most
 ///   16 bytes, and `from_params` does no more than put them together.
 /// - On the host, [`HostArg::push`] pushes exactly the non-`()` parameters, in order.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a kernel",
+    label = "does not cross to the device",
+    note = "plain data does: derive `KernelArg` and `bytemuck::Pod` for a `#[repr(C)]` struct"
+)]
 pub unsafe trait KernelArg: Copy {
     /// First parameter in the PTX.
     type P0;

@@ -33,6 +33,11 @@ pub unsafe trait Kernel: Sync {
 
 /// A kernel that is no `unsafe fn`: with any arguments of the right types it stays within their
 /// memory and its threads do not race, so launching it is safe.
+#[diagnostic::on_unimplemented(
+    message = "the kernel of `{Self}` is an `unsafe fn`",
+    label = "not safe to launch",
+    note = "launch it by `launch_unchecked`, whose caller vouches for what the kernel asks"
+)]
 pub trait SafeKernel: Kernel {}
 
 /// Bounds that a kernel was compiled for.
@@ -119,9 +124,9 @@ impl LaunchConfig {
         if grid.contains(&0) || block.contains(&0) {
             return Err(LaunchError::EmptyLaunch { kernel, grid, block });
         }
-        let threads = block.iter().map(|&n| u64::from(n)).product::<u64>();
+        let threads = block.into_iter().fold(1, u32::saturating_mul);
         let limit = K::BOUNDS.max_threads;
-        if threads > u64::from(limit) || block[2] > 64 {
+        if threads > limit || block[2] > 64 {
             return Err(LaunchError::BlockTooLarge { kernel, block, limit });
         }
         if grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
@@ -147,9 +152,9 @@ pub enum LaunchError {
         /// Threads of a block asked for.
         block: [u32; 3],
     },
-    /// More threads in a block than the kernel was compiled for.
+    /// More threads in a block than the kernel was compiled for, or more along z than CUDA allows.
     #[error(
-        "kernel `{kernel}`: a block of {block:?} threads is over its launch bound of {limit}; use a smaller block"
+        "kernel `{kernel}`: a block of {block:?} threads is over its launch bound of {limit}, or over 64 along z; use a smaller block"
     )]
     BlockTooLarge {
         /// The kernel.

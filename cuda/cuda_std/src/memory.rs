@@ -1,7 +1,7 @@
 //! Loads and stores with a stated memory space and width.
 //!
-//! The width follows from the type: 1, 2, 4, 8 or 16 bytes with matching alignment are one access,
-//! anything else is left to the compiler. On the CPU all of them are plain accesses.
+//! The width follows from the type's alignment, up to 16 bytes: an element as large as its alignment
+//! is one access, a larger one several. On the CPU all of them are plain accesses.
 
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
@@ -52,52 +52,60 @@ macro_rules! load {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) unsafe fn $name<T: Pod>(at: $address) -> T {
-            // SAFETY: the caller vouches for `size_of::<T>()` readable bytes at `at`; each arm reads
-            // that many, and `T: Pod` accepts any bytes.
-            unsafe {
-                match (size_of::<T>(), align_of::<T>()) {
-                    (1, _) => {
-                        let v: u16;
-                        asm!(concat!($space, ".u8 {}, [{}];"), out(reg16) v, in(reg64) at, options($($option),*));
-                        core::mem::transmute_copy(&v)
-                    }
-                    (2, 2) => {
-                        let v: u16;
-                        asm!(concat!($space, ".u16 {}, [{}];"), out(reg16) v, in(reg64) at, options($($option),*));
-                        core::mem::transmute_copy(&v)
-                    }
-                    (4, 4) => {
-                        let v: u32;
-                        asm!(concat!($space, ".u32 {}, [{}];"), out(reg32) v, in(reg64) at, options($($option),*));
-                        core::mem::transmute_copy(&v)
-                    }
-                    (8, 8) => {
-                        let v: u64;
-                        asm!(concat!($space, ".u64 {}, [{}];"), out(reg64) v, in(reg64) at, options($($option),*));
-                        core::mem::transmute_copy(&v)
-                    }
-                    (16, 16) => {
-                        let (a, b, c, d): (u32, u32, u32, u32);
-                        asm!(concat!($space, ".v4.u32 {{{}, {}, {}, {}}}, [{}];"),
-                            out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg64) at,
-                            options($($option),*));
-                        core::mem::transmute_copy(&[a, b, c, d])
-                    }
-                    _ => {
-                        let mut value = T::zeroed();
-                        let to = (&raw mut value).cast::<u8>();
-                        for i in 0..size_of::<T>() {
+            let mut value = T::zeroed();
+            let mut done = 0;
+            while done < size_of::<T>() {
+                let from = at as u64 + done as u64;
+                // SAFETY: the caller vouches for `size_of::<T>()` readable bytes at `at`, aligned as
+                // `T`. Each round reads as many bytes as the alignment and writes them to `value`,
+                // and a size is a multiple of the alignment. `T: Pod` accepts any bytes.
+                unsafe {
+                    let to = (&raw mut value).cast::<u8>().add(done);
+                    match align_of::<T>() {
+                        1 => {
                             let v: u16;
-                            asm!(concat!($space, ".u8 {}, [{}];"), out(reg16) v,
-                                in(reg64) (at as u64).wrapping_add(i as u64), options($($option),*));
-                            *to.add(i) = v as u8;
+                            asm!(concat!($space, ".u8 {}, [{}];"), out(reg16) v, in(reg64) from,
+                                options($($option),*));
+                            to.write(v as u8);
                         }
-                        value
+                        2 => {
+                            let v: u16;
+                            asm!(concat!($space, ".u16 {}, [{}];"), out(reg16) v, in(reg64) from,
+                                options($($option),*));
+                            to.cast::<u16>().write(v);
+                        }
+                        4 => {
+                            let v: u32;
+                            asm!(concat!($space, ".u32 {}, [{}];"), out(reg32) v, in(reg64) from,
+                                options($($option),*));
+                            to.cast::<u32>().write(v);
+                        }
+                        8 => {
+                            let v: u64;
+                            asm!(concat!($space, ".u64 {}, [{}];"), out(reg64) v, in(reg64) from,
+                                options($($option),*));
+                            to.cast::<u64>().write(v);
+                        }
+                        _ => {
+                            let (a, b, c, d): (u32, u32, u32, u32);
+                            asm!(concat!($space, ".v4.u32 {{{}, {}, {}, {}}}, [{}];"),
+                                out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d,
+                                in(reg64) from, options($($option),*));
+                            to.cast::<[u32; 4]>().write([a, b, c, d]);
+                        }
                     }
                 }
+                done += access_bytes::<T>();
             }
+            value
         }
     };
+}
+
+/// Bytes of one access to a `T`.
+#[cfg(target_arch = "nvptx64")]
+const fn access_bytes<T>() -> usize {
+    if align_of::<T>() < 16 { align_of::<T>() } else { 16 }
 }
 
 #[cfg(target_arch = "nvptx64")]
@@ -135,38 +143,30 @@ load! {
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 pub(crate) unsafe fn store_shared<T: Pod>(at: u64, value: T) {
-    // SAFETY: the caller vouches for `at`; each arm writes `size_of::<T>()` bytes. Values are
-    // reinterpreted as unsigned words of their own size.
-    unsafe {
-        match (size_of::<T>(), align_of::<T>()) {
-            (1, _) => {
-                let v = u16::from(core::mem::transmute_copy::<T, u8>(&value));
-                asm!("st.shared.u8 [{}], {};", in(reg64) at, in(reg16) v, options(nostack));
-            }
-            (2, 2) => {
-                let v = core::mem::transmute_copy::<T, u16>(&value);
-                asm!("st.shared.u16 [{}], {};", in(reg64) at, in(reg16) v, options(nostack));
-            }
-            (4, 4) => {
-                let v = core::mem::transmute_copy::<T, u32>(&value);
-                asm!("st.shared.u32 [{}], {};", in(reg64) at, in(reg32) v, options(nostack));
-            }
-            (8, 8) => {
-                let v = core::mem::transmute_copy::<T, u64>(&value);
-                asm!("st.shared.u64 [{}], {};", in(reg64) at, in(reg64) v, options(nostack));
-            }
-            (16, 16) => {
-                let [a, b, c, d] = core::mem::transmute_copy::<T, [u32; 4]>(&value);
-                asm!("st.shared.v4.u32 [{}], {{{}, {}, {}, {}}};", in(reg64) at,
-                    in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d, options(nostack));
-            }
-            _ => {
-                for (i, &byte) in bytemuck::bytes_of(&value).iter().enumerate() {
-                    asm!("st.shared.u8 [{}], {};", in(reg64) at + i as u64,
-                        in(reg16) u16::from(byte), options(nostack));
+    let mut done = 0;
+    while done < size_of::<T>() {
+        let to = at + done as u64;
+        // SAFETY: the caller vouches for `at`. Each round takes as many bytes of `value` as the
+        // alignment, and a size is a multiple of the alignment.
+        unsafe {
+            let from = (&raw const value).cast::<u8>().add(done);
+            match align_of::<T>() {
+                1 => asm!("st.shared.u8 [{}], {};", in(reg64) to,
+                    in(reg16) u16::from(from.read()), options(nostack)),
+                2 => asm!("st.shared.u16 [{}], {};", in(reg64) to,
+                    in(reg16) from.cast::<u16>().read(), options(nostack)),
+                4 => asm!("st.shared.u32 [{}], {};", in(reg64) to,
+                    in(reg32) from.cast::<u32>().read(), options(nostack)),
+                8 => asm!("st.shared.u64 [{}], {};", in(reg64) to,
+                    in(reg64) from.cast::<u64>().read(), options(nostack)),
+                _ => {
+                    let [a, b, c, d] = from.cast::<[u32; 4]>().read();
+                    asm!("st.shared.v4.u32 [{}], {{{}, {}, {}, {}}};", in(reg64) to,
+                        in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d, options(nostack));
                 }
             }
         }
+        done += access_bytes::<T>();
     }
 }
 

@@ -9,7 +9,7 @@
 //! and every lane in `mask` makes the same call with the same `mask`.
 
 #[cfg(not(target_arch = "nvptx64"))]
-use cuda_cpu::WarpOp;
+use {core::panic::Location, cuda_cpu::WarpOp};
 
 /// Lanes of a warp.
 pub const WARP_SIZE: u32 = 32;
@@ -70,7 +70,7 @@ pub unsafe fn sync_warp(mask: u32) {
         bar_warp_sync(mask);
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    cuda_cpu::warp_exchange(WarpOp::Sync, mask, 0);
+    cuda_cpu::warp_exchange(WarpOp::Sync, mask, 0, Location::caller());
 }
 
 /// A value that fits a register or two.
@@ -84,7 +84,6 @@ macro_rules! shuffle_word {
     ($($type:ty),+) => {$(
         impl WarpShuffleValue for $type {
             #[inline(always)]
-            #[track_caller]
             fn shuffle_words(self, mut word: impl FnMut(u32) -> u32) -> Self {
                 Self::from_ne_bytes(word(u32::from_ne_bytes(self.to_ne_bytes())).to_ne_bytes())
             }
@@ -97,7 +96,6 @@ macro_rules! shuffle_two_words {
     ($($type:ty),+) => {$(
         impl WarpShuffleValue for $type {
             #[inline(always)]
-            #[track_caller]
             fn shuffle_words(self, mut word: impl FnMut(u32) -> u32) -> Self {
                 let bits = u64::from_ne_bytes(self.to_ne_bytes());
                 let (low, high) = (word(bits as u32), word((bits >> 32) as u32));
@@ -108,28 +106,26 @@ macro_rules! shuffle_two_words {
 }
 shuffle_two_words!(u64, i64, f64);
 
-/// Whether `lane` of the segment that `width` cuts the warp into exists, and its index in the warp.
+/// The first and last lane of the segment that holds `lane`.
 ///
 /// Segments are aligned to `width`, a power of two up to 32.
 #[inline(always)]
-fn segment_source(from: impl FnOnce(u32) -> Option<u32>, width: u32) -> (u32, bool) {
-    let lane = lane_id();
+fn segment(lane: u32, width: u32) -> (u32, u32) {
     let first = lane & !(width - 1);
-    match from(lane - first).filter(|&source| source < width) {
-        Some(source) => (first + source, true),
-        None => (lane, false),
-    }
+    (first, first + width - 1)
 }
 
-/// Defines a shuffle: on the GPU the instruction, on the CPU an exchange and the same choice of
-/// source. Like upstream it also tells whether the source was in range; if not, the lane keeps its
-/// own value.
+/// Defines a shuffle: on the GPU the instruction, on the CPU an exchange and the choice of source that
+/// the PTX manual gives for `shfl.sync`. `$source` has the lane, its segment's first and last lane
+/// and the argument. Like upstream a shuffle also tells whether the source was in range; if not,
+/// the lane keeps its own value.
 macro_rules! shuffle {
     ($(#[$doc:meta])* $name:ident, $argument:ident, $source:expr, $intrinsic:ident, $clamp:expr) => {
         $(#[$doc])*
         ///
         /// Returns the value and whether its source was in range. `width`, a power of two up to 32,
-        /// cuts the warp into segments that shuffle on their own.
+        /// cuts the warp into segments that shuffle on their own. Of the argument, only the lowest
+        /// five bits count.
         ///
         /// # Safety
         /// - Convergence.
@@ -143,38 +139,50 @@ macro_rules! shuffle {
             width: u32,
         ) -> (T, bool) {
             debug_assert!(width.is_power_of_two() && width <= WARP_SIZE);
-            let (source, in_range) = segment_source(|lane| $source(lane, $argument, width), width);
+            let lane = lane_id();
+            let (first, last) = segment(lane, width);
+            let source: Option<u32> = $source(lane, first, last, $argument & (WARP_SIZE - 1));
+            let in_range = source.is_some();
             #[cfg(target_arch = "nvptx64")]
             let shuffled = {
-                let _ = source;
                 let clamp = (WARP_SIZE - width) << 8 | $clamp;
                 // SAFETY: as the caller vouches.
                 value.shuffle_words(|word| unsafe { $intrinsic(mask, word, $argument, clamp) })
             };
             #[cfg(not(target_arch = "nvptx64"))]
-            let shuffled = value.shuffle_words(|word| {
-                cuda_cpu::warp_exchange(WarpOp::Exchange, mask, word)[source as usize]
-            });
+            let shuffled = {
+                // Taken here: inside of the closure it would be this line.
+                let place = Location::caller();
+                value.shuffle_words(|word| {
+                    let lanes = cuda_cpu::warp_exchange(WarpOp::Exchange, mask, word, place);
+                    lanes[source.unwrap_or(lane) as usize]
+                })
+            };
             (shuffled, in_range)
         }
     };
 }
 
 shuffle! {
-    /// Takes the value of the lane `delta` above.
-    warp_shuffle_down, delta, |lane: u32, delta, _| lane.checked_add(delta), shfl_down, 0x1f
+    /// Takes the value of the lane `delta` above, if that is in the segment.
+    warp_shuffle_down, delta,
+    |lane, _, last, delta| Some(lane + delta).filter(|&source| source <= last), shfl_down, 0x1f
 }
 shuffle! {
-    /// Takes the value of the lane `delta` below.
-    warp_shuffle_up, delta, |lane: u32, delta, _| lane.checked_sub(delta), shfl_up, 0
+    /// Takes the value of the lane `delta` below, if that is in the segment.
+    warp_shuffle_up, delta,
+    |lane: u32, first, _, delta| lane.checked_sub(delta).filter(|&source| source >= first), shfl_up, 0
 }
 shuffle! {
-    /// Takes the value of the lane whose index differs in the bits of `lane_mask`.
-    warp_shuffle_xor, lane_mask, |lane: u32, lane_mask: u32, _| Some(lane ^ lane_mask), shfl_bfly, 0x1f
+    /// Takes the value of the lane whose index differs in the bits of `lane_mask`, if that is in the
+    /// segment or, as the hardware has it, in an earlier one.
+    warp_shuffle_xor, lane_mask,
+    |lane, _, last, lane_mask| Some(lane ^ lane_mask).filter(|&source| source <= last), shfl_bfly, 0x1f
 }
 shuffle! {
-    /// Takes the value of lane `lane` of the segment; only its bits below `width` count.
-    warp_shuffle_idx, lane, |_, lane: u32, width: u32| Some(lane & (width - 1)), shfl_idx, 0x1f
+    /// Takes the value of lane `source_lane` of the segment; only its bits below `width` count.
+    warp_shuffle_idx, source_lane,
+    |_, first, last, source_lane| Some(first + (source_lane & (last - first))), shfl_idx, 0x1f
 }
 
 /// Whether `predicate` holds in all lanes of `mask`.
@@ -234,7 +242,8 @@ pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
 #[cfg(not(target_arch = "nvptx64"))]
 #[track_caller]
 fn ballot_on_cpu(mask: u32, predicate: bool) -> u32 {
-    let lanes = cuda_cpu::warp_exchange(WarpOp::Exchange, mask, predicate.into());
+    let place = Location::caller();
+    let lanes = cuda_cpu::warp_exchange(WarpOp::Exchange, mask, predicate.into(), place);
     (0..WARP_SIZE).fold(0, |ballot, lane| ballot | lanes[lane as usize] << lane) & mask
 }
 

@@ -3,7 +3,6 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
-use syn::spanned::Spanned;
 use syn::{
     Error, Expr, FnArg, Ident, ItemFn, Pat, ReturnType, Safety, Token, Type, parenthesized,
     parse_quote,
@@ -58,11 +57,16 @@ struct Argument<'a> {
 impl<'a> Argument<'a> {
     fn new(argument: &'a FnArg) -> syn::Result<Self> {
         let FnArg::Typed(typed) = argument else {
-            return Err(Error::new(argument.span(), "a kernel is a free function"));
+            return Err(Error::new_spanned(argument, "a kernel is a free function"));
         };
+        if matches!(*typed.ty, Type::Reference(_) | Type::Ptr(_)) {
+            let message =
+                "host memory does not cross to the device: take a `Slice`, a `View` or a value";
+            return Err(Error::new_spanned(&typed.ty, message));
+        }
         match &*typed.pat {
             Pat::Ident(pattern) => Ok(Self { name: &pattern.ident, ty: &typed.ty }),
-            pattern => Err(Error::new(pattern.span(), "a kernel's argument needs a plain name")),
+            pattern => Err(Error::new_spanned(pattern, "a kernel's argument needs a plain name")),
         }
     }
 }
@@ -71,10 +75,10 @@ pub(crate) fn expand(options: &Options, function: &ItemFn) -> syn::Result<TokenS
     let signature = &function.sig;
     if !signature.generics.params.is_empty() {
         let message = "a kernel cannot be generic: it is one entry in the PTX; call a generic function from it";
-        return Err(Error::new(signature.generics.span(), message));
+        return Err(Error::new_spanned(&signature.generics, message));
     }
     if !matches!(signature.output, ReturnType::Default) {
-        return Err(Error::new(signature.output.span(), "a kernel returns nothing"));
+        return Err(Error::new_spanned(&signature.output, "a kernel returns nothing"));
     }
     let arguments = signature.inputs.iter().map(Argument::new).collect::<syn::Result<Vec<_>>>()?;
     let device = entry(options, &signature.ident, &arguments);
@@ -136,7 +140,7 @@ fn entry(options: &Options, name: &Ident, arguments: &[Argument]) -> TokenStream
 
 /// The struct that the host fills in to launch the kernel.
 fn launch_type(options: &Options, function: &ItemFn, arguments: &[Argument]) -> TokenStream {
-    let Options { max_threads, min_blocks, .. } = options;
+    let Options { max_threads, min_blocks, barriers } = options;
     let ItemFn { vis, sig, .. } = function;
     let function_name = &sig.ident;
     let name = sig.ident.to_string();
@@ -153,15 +157,17 @@ fn launch_type(options: &Options, function: &ItemFn, arguments: &[Argument]) -> 
     });
     let safe = (!matches!(sig.safety, Safety::Unsafe(_))).then(|| {
         quote! {
+            // Other kernels are no help to who launches the wrong one.
+            #[diagnostic::do_not_recommend]
             #[cfg(not(target_arch = "nvptx64"))]
             impl #lifetime ::cuda_std::launch::SafeKernel for #launch #lifetime {}
         }
     });
     quote! {
-        const _: () = assert!(
-            #max_threads >= 1 && #max_threads <= 1024,
-            "a block has 1 to 1024 threads",
-        );
+        const _: () = {
+            let [threads, _blocks, _barriers]: [u32; 3] = [#max_threads, #min_blocks, #barriers];
+            assert!(threads >= 1 && threads <= 1024, "a block has 1 to 1024 threads");
+        };
 
         #[doc = #doc]
         #[cfg(not(target_arch = "nvptx64"))]

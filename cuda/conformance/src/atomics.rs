@@ -1,0 +1,78 @@
+//! Atomics on global memory, and a histogram in shared memory.
+
+use cuda_std::atomic::{AtomicAdd, AtomicMinMax};
+use cuda_std::prelude::*;
+
+use crate::{block_threads, global_rank};
+
+/// Defines a kernel that adds every value to the first element, and takes the minimum into the
+/// second and the maximum into the third.
+macro_rules! accumulate {
+    ($name:ident, $type:ty) => {
+        #[doc = concat!("Sum, minimum and maximum of `", stringify!($type), "` over the grid.")]
+        #[kernel]
+        pub fn $name(input: Slice<$type>, out: SliceMut<$type>) {
+            let at = global_rank();
+            if at < input.len() && out.len() >= 3 {
+                // SAFETY: inside; all accesses to `out` are atomic.
+                unsafe {
+                    let value = input.load(at);
+                    <$type>::atomic_add(out.atomic(0), value);
+                    <$type>::atomic_min(out.atomic(1), value);
+                    <$type>::atomic_max(out.atomic(2), value);
+                }
+            }
+        }
+    };
+}
+
+accumulate!(accumulate_u32, u32);
+accumulate!(accumulate_i32, i32);
+accumulate!(accumulate_u64, u64);
+
+/// Sum of `f32` over the grid.
+#[kernel]
+pub fn accumulate_f32(input: Slice<f32>, out: SliceMut<f32>) {
+    let at = global_rank();
+    if at < input.len() && out.len() >= 1 {
+        // SAFETY: inside; all accesses to `out` are atomic.
+        unsafe { f32::atomic_add(out.atomic(0), input.load(at)) };
+    }
+}
+
+/// Each thread draws a number: what the counter was before it added 1.
+#[kernel]
+pub fn tickets(counter: SliceMut<u32>, out: SliceMut<u32>) {
+    let at = global_rank();
+    if at < out.len() && counter.len() >= 1 {
+        // SAFETY: inside; all accesses to `counter` are atomic, and each thread has an element of
+        // `out`.
+        unsafe { out.store(at, u32::atomic_add(counter.atomic(0), 1)) };
+    }
+}
+
+/// Counts each of 64 values: for each block in shared memory, then all together.
+#[kernel(launch_bounds(256), barriers(2))]
+pub fn histogram(input: Slice<u8>, out: SliceMut<u32>) {
+    const BINS: u32 = 64;
+    let bins = shared_array![u32; 64];
+    let (at, rank, threads) = (global_rank(), thread::rank(), block_threads());
+    let mut bin = rank;
+    while bin < BINS {
+        // SAFETY: inside, and each bin has one thread.
+        unsafe { bins.store(bin, 0) };
+        bin += threads;
+    }
+    thread::sync_threads();
+    if at < input.len() {
+        // SAFETY: inside; between the barriers all accesses are atomic.
+        unsafe { bins.atomic_add(u32::from(input.load(at)) % BINS, 1) };
+    }
+    thread::sync_threads();
+    let mut bin = rank;
+    while bin < BINS && bin < out.len() {
+        // SAFETY: inside; nothing is written to shared memory after the barrier.
+        unsafe { u32::atomic_add(out.atomic(bin), bins.load(bin)) };
+        bin += threads;
+    }
+}

@@ -1,0 +1,90 @@
+//! Barriers, with static and dynamic shared memory between them.
+
+use cuda_std::prelude::*;
+
+use crate::{block_threads, global_rank, load_or_zero};
+
+/// Threads of the largest block here.
+pub const BLOCK: u32 = 256;
+
+/// Reverses the values within each block, through a static array.
+#[kernel(launch_bounds(256), barriers(1))]
+pub fn reverse_static(input: Slice<u32>, out: SliceMut<u32>) {
+    let tile = shared_array![u32; 256];
+    reverse(tile, input, out);
+}
+
+/// Reverses the values within each block, through dynamic shared memory.
+#[kernel(launch_bounds(256), barriers(1))]
+pub fn reverse_dynamic(input: Slice<u32>, out: SliceMut<u32>) {
+    reverse(shared::dynamic_shared_mem(), input, out);
+}
+
+#[inline(always)]
+fn reverse(tile: Shared<u32>, input: Slice<u32>, out: SliceMut<u32>) {
+    let (at, rank, threads) = (global_rank(), thread::rank(), block_threads());
+    if at < input.len() && rank < tile.len() {
+        // SAFETY: inside; each thread has an element of its own until the barrier.
+        unsafe { tile.store(rank, input.load(at)) };
+    }
+    thread::sync_threads();
+    if at < out.len() && threads <= tile.len() {
+        // SAFETY: inside; nothing is written to shared memory after the barrier.
+        unsafe { out.store(at, tile.load(threads - 1 - rank)) };
+    }
+}
+
+/// The length of dynamic shared memory, as `u32` and as 16-byte elements, by the first thread.
+#[kernel]
+pub fn dynamic_lengths(out: SliceMut<u32>) {
+    if global_rank() == 0 && out.len() >= 2 {
+        // SAFETY: inside, by one thread.
+        unsafe {
+            out.store(0, shared::dynamic_shared_mem::<u32>().len());
+            out.store(1, shared::dynamic_shared_mem::<u128>().len());
+        }
+    }
+}
+
+/// Passes each value to the next thread of the block, `rounds` times, two barriers a round.
+#[kernel(barriers(2))]
+pub fn rotate(input: Slice<u32>, out: SliceMut<u32>, rounds: u32) {
+    let tile = shared_array![u32; 1024];
+    let (at, rank, threads) = (global_rank(), thread::rank(), block_threads());
+    let mut value = load_or_zero(input, at);
+    let mut round = 0;
+    while round < rounds {
+        // SAFETY: a block has at most 1024 threads, each with an element of its own; barriers
+        // separate writing from reading, both ways.
+        unsafe {
+            tile.store(rank, value);
+            thread::sync_threads();
+            value = tile.load(if rank == 0 { threads - 1 } else { rank - 1 });
+            thread::sync_threads();
+        }
+        round += 1;
+    }
+    if at < out.len() {
+        // SAFETY: inside, and each thread has an element of its own.
+        unsafe { out.store(at, value) };
+    }
+}
+
+/// Two static arrays of different element types live side by side.
+#[kernel(launch_bounds(256), barriers(1))]
+pub fn two_arrays(out: SliceMut<u32>) {
+    let words = shared_array![u32; 256];
+    let bytes = shared_array![u8; 256];
+    let (at, rank, threads) = (global_rank(), thread::rank(), block_threads());
+    // SAFETY: a block has at most 256 threads, each with an element of its own.
+    unsafe {
+        words.store(rank, 1000 * rank);
+        bytes.store(rank, rank as u8);
+    }
+    thread::sync_threads();
+    if at < out.len() {
+        let other = threads - 1 - rank;
+        // SAFETY: inside; nothing is written to shared memory after the barrier.
+        unsafe { out.store(at, words.load(other) + u32::from(bytes.load(rank))) };
+    }
+}

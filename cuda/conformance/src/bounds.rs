@@ -1,0 +1,41 @@
+//! Launch bounds in every form. Each kernel counts its threads.
+
+use cuda_std::prelude::*;
+
+macro_rules! bounded {
+    ($(#[$attribute:meta])* $name:ident) => {
+        /// Counts its threads.
+        $(#[$attribute])*
+        pub fn $name(out: SliceMut<u32>) {
+            if out.len() >= 1 {
+                // SAFETY: inside; all accesses are atomic.
+                unsafe { atomic::AtomicAdd::atomic_add(out.atomic(0), 1) };
+            }
+        }
+    };
+}
+
+bounded!(
+    #[kernel]
+    bounds_none
+);
+bounded!(
+    #[kernel()]
+    bounds_empty
+);
+bounded!(
+    #[kernel(launch_bounds(1))]
+    bounds_1
+);
+bounded!(
+    #[kernel(launch_bounds(96))]
+    bounds_96
+);
+bounded!(
+    #[kernel(launch_bounds(128, 8))]
+    bounds_128_8
+);
+bounded!(
+    #[kernel(launch_bounds(1024, 1), barriers(0))]
+    bounds_1024_1
+);

@@ -1,0 +1,72 @@
+//! The functions of `GpuFloat`.
+
+use bytemuck::{Pod, Zeroable};
+use cuda_std::prelude::*;
+
+use crate::global_rank;
+
+/// Every function of one argument, at one argument.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct Unary {
+    /// `sqrt`.
+    pub sqrt: f32,
+    /// `floor`.
+    pub floor: f32,
+    /// `round_ties_even`.
+    pub round_ties_even: f32,
+    /// `fast_log2`.
+    pub fast_log2: f32,
+    /// `fast_exp2`.
+    pub fast_exp2: f32,
+    /// `to_u8_saturating`.
+    pub to_u8: u32,
+}
+
+/// Applies every function of one argument.
+#[kernel]
+pub fn float_unary(x: Slice<f32>, out: SliceMut<Unary>) {
+    let at = global_rank();
+    if at < x.len() && at < out.len() {
+        // SAFETY: inside, and each thread has an element of its own.
+        unsafe {
+            let x = x.load(at);
+            let unary = Unary {
+                sqrt: x.sqrt(),
+                floor: x.floor(),
+                round_ties_even: x.round_ties_even(),
+                fast_log2: x.fast_log2(),
+                fast_exp2: x.fast_exp2(),
+                to_u8: x.to_u8_saturating().into(),
+            };
+            out.store(at, unary);
+        }
+    }
+}
+
+/// Every function of two arguments, and `mul_add` of three.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct Binary {
+    /// `x.powf(y)`.
+    pub powf: f32,
+    /// `x.fast_powf(y)`.
+    pub fast_powf: f32,
+    /// `x.mul_add(y, z)`.
+    pub mul_add: f32,
+}
+
+/// Applies every function of two and three arguments.
+#[kernel]
+pub fn float_binary(x: Slice<f32>, y: Slice<f32>, z: Slice<f32>, out: SliceMut<Binary>) {
+    let at = global_rank();
+    if at < x.len().min(y.len()).min(z.len()).min(out.len()) {
+        // SAFETY: inside, and each thread has an element of its own.
+        unsafe {
+            let (x, y, z) = (x.load(at), y.load(at), z.load(at));
+            let binary =
+                Binary { powf: x.powf(y), fast_powf: x.fast_powf(y), mul_add: x.mul_add(y, z) };
+            out.store(at, binary);
+        }
+    }
+}

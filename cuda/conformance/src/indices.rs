@@ -1,0 +1,69 @@
+//! Where a thread is, in one, two and three dimensions.
+
+use bytemuck::{Pod, Zeroable};
+use cuda_std::prelude::*;
+
+use crate::global_rank;
+
+/// Everything that a thread can ask about its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct ThreadPlace {
+    /// `thread_idx`.
+    pub thread: [u32; 3],
+    /// `block_idx`.
+    pub block: [u32; 3],
+    /// `block_dim`.
+    pub block_dim: [u32; 3],
+    /// `grid_dim`.
+    pub grid_dim: [u32; 3],
+    /// `index_1d`.
+    pub index_1d: u32,
+    /// `index_2d`.
+    pub index_2d: [u32; 2],
+    /// `rank`.
+    pub rank: u32,
+    /// `lane_id`.
+    pub lane: u32,
+}
+
+/// Each thread writes where it is.
+#[kernel]
+pub fn indices(out: SliceMut<ThreadPlace>) {
+    let at = global_rank();
+    if at < out.len() {
+        let indices = ThreadPlace {
+            thread: thread::thread_idx().to_array(),
+            block: thread::block_idx().to_array(),
+            block_dim: thread::block_dim().to_array(),
+            grid_dim: thread::grid_dim().to_array(),
+            index_1d: thread::index_1d(),
+            index_2d: thread::index_2d().to_array(),
+            rank: thread::rank(),
+            lane: warp::lane_id(),
+        };
+        // SAFETY: inside, and each thread has an element of its own.
+        unsafe { out.store(at, indices) };
+    }
+}
+
+/// Each thread of a 2-D grid writes `1000·y + x` into its pixel.
+#[kernel(launch_bounds(256))]
+pub fn pixels(out: ViewMut<u32>) {
+    let at = thread::index_2d();
+    if out.contains(at.x, at.y) {
+        // SAFETY: inside, and each thread has a pixel of its own.
+        unsafe { out.store(at.x, at.y, 1000 * at.y + at.x) };
+    }
+}
+
+/// Each thread counts itself once, in the element of its block.
+#[kernel]
+pub fn count_threads(out: SliceMut<u32>) {
+    let (block, grid) = (thread::block_idx(), thread::grid_dim());
+    let at = (block.z * grid.y + block.y) * grid.x + block.x;
+    if at < out.len() {
+        // SAFETY: inside; all accesses are atomic.
+        unsafe { atomic::AtomicAdd::atomic_add(out.atomic(at), 1) };
+    }
+}

@@ -1,0 +1,128 @@
+//! Constant memory, and loads and stores of every width.
+
+use bytemuck::{Pod, Zeroable};
+use cuda_std::prelude::*;
+
+use crate::{block_threads, global_rank};
+
+/// 16 bytes that are one access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C, align(16))]
+pub struct Quad(pub [f32; 4]);
+
+/// 4 bytes that are one access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(4))]
+pub struct Pixel(pub [u8; 4]);
+
+/// 12 bytes: no access of that width exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Odd {
+    /// Three words of different types.
+    pub a: u32,
+    /// The second.
+    pub b: f32,
+    /// The third.
+    pub c: [u16; 2],
+}
+
+constant! {
+    /// Coefficients that every thread reads in the same order.
+    pub static TAPS: [f32; 64];
+}
+
+constant! {
+    /// Elements of 16 bytes.
+    pub static QUADS: [Quad; 4];
+}
+
+/// Each thread writes the element of [`TAPS`] that has its index.
+#[kernel]
+pub fn taps(out: SliceMut<f32>) {
+    let at = global_rank();
+    if at < out.len() && at < TAPS::LEN {
+        // SAFETY: inside, and each thread has an element of its own.
+        unsafe { out.store(at, TAPS::load(at)) };
+    }
+}
+
+/// Each thread writes the sum over `k` of `TAPS[k]·input[i + k]`, as far as the input reaches.
+#[kernel]
+pub fn filter(input: Slice<f32>, out: SliceMut<f32>) {
+    let at = global_rank();
+    if at >= out.len() {
+        return;
+    }
+    let mut sum = 0.0;
+    let mut k = 0;
+    while k < TAPS::LEN && at + k < input.len() {
+        // SAFETY: inside.
+        sum += unsafe { TAPS::load(k) * input.load(at + k) };
+        k += 1;
+    }
+    // SAFETY: inside, and each thread has an element of its own.
+    unsafe { out.store(at, sum) };
+}
+
+/// Each thread writes the element of [`QUADS`] that has its index.
+#[kernel]
+pub fn quads(out: SliceMut<Quad>) {
+    let at = global_rank();
+    if at < out.len() && at < QUADS::LEN {
+        // SAFETY: inside, and each thread has an element of its own.
+        unsafe { out.store(at, QUADS::load(at)) };
+    }
+}
+
+/// Defines two kernels for one element type: a copy by read-only loads, and a reversal of each block
+/// through shared memory.
+macro_rules! element {
+    ($copy:ident, $copy_view:ident, $share:ident, $type:ty) => {
+        #[doc = concat!("Copies elements of `", stringify!($type), "`.")]
+        #[kernel]
+        pub fn $copy(input: Slice<$type>, out: SliceMut<$type>) {
+            let at = global_rank();
+            if at < input.len() && at < out.len() {
+                // SAFETY: inside, and each thread has an element of its own.
+                unsafe { out.store(at, input.load(at)) };
+            }
+        }
+
+        #[doc = concat!("Copies an image of `", stringify!($type), "`, mirrored left to right.")]
+        #[kernel(launch_bounds(256))]
+        pub fn $copy_view(input: View<$type>, out: ViewMut<$type>) {
+            let at = thread::index_2d();
+            if input.contains(at.x, at.y) && out.contains(at.x, at.y) {
+                // SAFETY: inside, and each thread has an element of its own.
+                unsafe { out.store(at.x, at.y, input.load(input.width() - 1 - at.x, at.y)) };
+            }
+        }
+
+        #[doc = concat!("Reverses elements of `", stringify!($type), "` within each block.")]
+        #[kernel(launch_bounds(256), barriers(1))]
+        pub fn $share(input: Slice<$type>, out: SliceMut<$type>) {
+            let tile = shared_array![$type; 256];
+            let (at, rank) = (global_rank(), thread::rank());
+            if at < input.len() {
+                // SAFETY: inside; each thread has an element of its own until the barrier.
+                unsafe { tile.store(rank, input.load(at)) };
+            }
+            thread::sync_threads();
+            if at < out.len() {
+                // SAFETY: inside; nothing is written to shared memory after the barrier.
+                unsafe { out.store(at, tile.load(block_threads() - 1 - rank)) };
+            }
+        }
+    };
+}
+
+element!(copy_u8, mirror_u8, share_u8, u8);
+element!(copy_u16, mirror_u16, share_u16, u16);
+element!(copy_u32, mirror_u32, share_u32, u32);
+element!(copy_u64, mirror_u64, share_u64, u64);
+element!(copy_pixel, mirror_pixel, share_pixel, Pixel);
+element!(copy_quad, mirror_quad, share_quad, Quad);
+element!(copy_odd, mirror_odd, share_odd, Odd);
+element!(copy_vec2, mirror_vec2, share_vec2, glam::Vec2);
+element!(copy_vec3, mirror_vec3, share_vec3, glam::Vec3);

@@ -1,0 +1,70 @@
+//! Reductions over a warp and over a block.
+
+use cuda_std::prelude::*;
+use cuda_std::warp::WARP_SIZE;
+
+use crate::{block_threads, global_rank, load_or_zero, whole_warps};
+
+/// Defines a kernel that writes sum, minimum and maximum over its warp for each thread.
+macro_rules! reduce_warp {
+    ($name:ident, $type:ty) => {
+        #[doc = concat!("Sum, minimum and maximum of `", stringify!($type), "` over each warp.")]
+        #[kernel]
+        pub fn $name(input: Slice<$type>, out: SliceMut<[$type; 3]>) {
+            let at = global_rank();
+            if !whole_warps() {
+                return;
+            }
+            let value = load_or_zero(input, at);
+            // SAFETY: warps are whole and take the same way to here.
+            let reduced = unsafe {
+                [
+                    warp::warp_reduce_add(value),
+                    warp::warp_reduce_min(value),
+                    warp::warp_reduce_max(value),
+                ]
+            };
+            if at < out.len() {
+                // SAFETY: inside, and each thread has an element of its own.
+                unsafe { out.store(at, reduced) };
+            }
+        }
+    };
+}
+
+reduce_warp!(reduce_warp_u32, u32);
+reduce_warp!(reduce_warp_i32, i32);
+reduce_warp!(reduce_warp_f32, f32);
+reduce_warp!(reduce_warp_u64, u64);
+reduce_warp!(reduce_warp_f64, f64);
+
+/// Sum over each block: by warps, then over their sums in shared memory. One element a block.
+#[kernel(barriers(1))]
+pub fn reduce_block(input: Slice<f32>, out: SliceMut<f32>) {
+    let sums = shared_array![f32; 32];
+    let (at, rank) = (global_rank(), thread::rank());
+    if !whole_warps() {
+        return;
+    }
+    let value = load_or_zero(input, at);
+    // SAFETY: warps are whole and take the same way to here; a block has at most 32 of them, and
+    // one lane of each writes.
+    unsafe {
+        let sum = warp::warp_reduce_add(value);
+        if rank.is_multiple_of(WARP_SIZE) {
+            sums.store(rank / WARP_SIZE, sum);
+        }
+    }
+    thread::sync_threads();
+    if rank < WARP_SIZE {
+        // SAFETY: the first warp is whole; nothing is written to shared memory after the barrier.
+        let sum = unsafe {
+            let warps = block_threads() / WARP_SIZE;
+            warp::warp_reduce_add(if rank < warps { sums.load(rank) } else { 0.0 })
+        };
+        if rank == 0 && thread::block_idx_x() < out.len() {
+            // SAFETY: inside, and each block has an element of its own.
+            unsafe { out.store(thread::block_idx_x(), sum) };
+        }
+    }
+}

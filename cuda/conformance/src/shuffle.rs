@@ -1,0 +1,67 @@
+//! Warp shuffles of 32- and 64-bit values.
+
+use cuda_std::prelude::*;
+use cuda_std::warp::FULL_MASK;
+
+use crate::{global_rank, load_or_zero, whole_warps};
+
+/// Defines a kernel that shuffles one value a thread and writes what came, and whether its source
+/// was in range.
+macro_rules! shuffle {
+    ($name:ident, $function:ident, $type:ty) => {
+        #[doc = concat!("`", stringify!($function), "` of `", stringify!($type), "`, over all lanes. `width` is a power of two.")]
+        #[kernel]
+        pub fn $name(
+            input: Slice<$type>,
+            out: SliceMut<$type>,
+            in_range: SliceMut<u32>,
+            argument: u32,
+            width: u32,
+        ) {
+            let at = global_rank();
+            if !whole_warps() || !width.is_power_of_two() || width > warp::WARP_SIZE {
+                return;
+            }
+            let value = load_or_zero(input, at);
+            // SAFETY: warps are whole and take the same way to here; the width is as it must be.
+            let shuffled = unsafe { warp::$function(FULL_MASK, value, argument, width) };
+            if at < out.len().min(in_range.len()) {
+                // SAFETY: inside, and each thread has elements of its own.
+                unsafe {
+                    out.store(at, shuffled.0);
+                    in_range.store(at, shuffled.1.into());
+                }
+            }
+        }
+    };
+}
+
+shuffle!(shuffle_down_u32, warp_shuffle_down, u32);
+shuffle!(shuffle_up_u32, warp_shuffle_up, u32);
+shuffle!(shuffle_xor_u32, warp_shuffle_xor, u32);
+shuffle!(shuffle_idx_u32, warp_shuffle_idx, u32);
+shuffle!(shuffle_down_u64, warp_shuffle_down, u64);
+shuffle!(shuffle_up_u64, warp_shuffle_up, u64);
+shuffle!(shuffle_xor_u64, warp_shuffle_xor, u64);
+shuffle!(shuffle_idx_u64, warp_shuffle_idx, u64);
+shuffle!(shuffle_down_i32, warp_shuffle_down, i32);
+shuffle!(shuffle_up_i64, warp_shuffle_up, i64);
+shuffle!(shuffle_xor_f32, warp_shuffle_xor, f32);
+shuffle!(shuffle_idx_f64, warp_shuffle_idx, f64);
+
+/// The first `lanes` lanes of each warp shuffle among themselves; the others do not take part.
+#[kernel]
+pub fn shuffle_part(input: Slice<u32>, out: SliceMut<u32>, lanes: u32) {
+    let at = global_rank();
+    if !whole_warps() || lanes == 0 || lanes > warp::WARP_SIZE {
+        return;
+    }
+    let mask = FULL_MASK >> (warp::WARP_SIZE - lanes);
+    if warp::lane_id() < lanes && at < input.len() && at < out.len() {
+        // SAFETY: exactly the lanes of the mask are here, as far as the slices reach.
+        unsafe {
+            let last = warp::warp_shuffle_idx(mask, input.load(at), lanes - 1, 32).0;
+            out.store(at, last);
+        }
+    }
+}

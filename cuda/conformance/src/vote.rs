@@ -1,0 +1,67 @@
+//! Votes, and the order that `sync_warp` makes.
+
+use cuda_std::prelude::*;
+use cuda_std::warp::FULL_MASK;
+
+use crate::{global_rank, load_or_zero, whole_warps};
+
+/// Each thread votes whether its value is over `limit`, and writes all, any and the ballot.
+#[kernel]
+pub fn vote(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
+    let at = global_rank();
+    if !whole_warps() {
+        return;
+    }
+    let over = load_or_zero(input, at) > limit;
+    // SAFETY: warps are whole and take the same way to here.
+    let votes = unsafe {
+        [
+            warp::warp_vote_all(FULL_MASK, over).into(),
+            warp::warp_vote_any(FULL_MASK, over).into(),
+            warp::warp_vote_ballot(FULL_MASK, over),
+        ]
+    };
+    if at < out.len() {
+        // SAFETY: inside, and each thread has an element of its own.
+        unsafe { out.store(at, votes) };
+    }
+}
+
+/// The same among the even lanes of each warp; odd lanes write nothing.
+#[kernel]
+pub fn vote_even(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
+    const EVEN: u32 = 0x5555_5555;
+    let at = global_rank();
+    if !whole_warps() || !input.len().is_multiple_of(warp::WARP_SIZE) {
+        return;
+    }
+    if EVEN & 1 << warp::lane_id() != 0 && at < input.len() && at < out.len() {
+        // SAFETY: inside; exactly the even lanes are here, as far as whole warps of input reach.
+        unsafe {
+            let over = input.load(at) > limit;
+            let all = warp::warp_vote_all(EVEN, over).into();
+            let any = warp::warp_vote_any(EVEN, over).into();
+            out.store(at, [all, any, warp::warp_vote_ballot(EVEN, over)]);
+        }
+    }
+}
+
+/// Each lane passes its value to the lane whose index differs in `lane_mask`, through shared
+/// memory, with nothing but `sync_warp` between.
+#[kernel(launch_bounds(256))]
+pub fn exchange_in_warp(input: Slice<u32>, out: SliceMut<u32>, lane_mask: u32) {
+    let tile = shared_array![u32; 256];
+    let (at, rank) = (global_rank(), thread::rank());
+    if !whole_warps() || lane_mask >= warp::WARP_SIZE {
+        return;
+    }
+    // SAFETY: inside; warps are whole, and only lanes of one warp exchange.
+    unsafe {
+        tile.store(rank, load_or_zero(input, at));
+        warp::sync_warp(FULL_MASK);
+        let value = tile.load(rank ^ lane_mask);
+        if at < out.len() {
+            out.store(at, value);
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The PTX text itself: launch bounds, barriers, loads, and no calls.
+//!
+//! Expectations stand here once more, not taken from the attributes: the test must disagree with a
+//! macro or a builder that loses one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use panoweave::device::PtxImage;
+use panoweave_tests::conformance::CONFORMANCE;
+
+/// The entries of a PTX text, by name.
+fn entries(ptx: &str) -> BTreeMap<&str, Entry<'_>> {
+    ptx.split(".visible .entry ")
+        .skip(1)
+        .map(|text| {
+            let (name, rest) = text.split_once('(').expect("a parameter list");
+            let (head, rest) = rest.split_once("\n{\n").expect("a body");
+            let (body, _) = rest.split_once("\n}\n").expect("an end of the body");
+            (name, Entry { head, body })
+        })
+        .collect()
+}
+
+struct Entry<'a> {
+    head: &'a str,
+    body: &'a str,
+}
+
+impl Entry<'_> {
+    /// What stands after a directive in the head, if it does.
+    fn directive(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines();
+        lines.filter_map(|line| line.strip_prefix(name)).map(str::trim).next()
+    }
+
+    /// Number of instructions that begin so, predicated ones too.
+    fn count(&self, instruction: &str) -> usize {
+        let lines = self.body.lines().map(str::trim);
+        lines
+            .map(|line| match line.split_once(|c: char| c.is_whitespace()) {
+                Some((predicate, rest)) if predicate.starts_with('@') => rest.trim(),
+                _ => line,
+            })
+            .filter(|line| line.starts_with(instruction))
+            .count()
+    }
+}
+
+fn architectures(images: &[PtxImage]) -> Vec<String> {
+    images.iter().map(|image| image.arch.to_string()).collect()
+}
+
+/// Threads, blocks a multiprocessor and barriers of the kernels that do not have (1024, none, 0).
+const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
+    ("barrier_after_return", 1024, None, 1),
+    ("barrier_in_branch", 1024, None, 1),
+    ("barrier_twice", 1024, None, 2),
+    ("bounds_1", 1, None, 0),
+    ("bounds_1024_1", 1024, Some(1), 0),
+    ("bounds_128_8", 128, Some(8), 0),
+    ("bounds_96", 96, None, 0),
+    ("exchange_in_warp", 256, None, 0),
+    ("histogram", 256, None, 2),
+    ("pixels", 256, None, 0),
+    ("race_of_writers", 256, None, 1),
+    ("race_with_atomic", 256, None, 0),
+    ("race_with_barrier", 256, None, 1),
+    ("race_with_old_reader", 64, None, 0),
+    ("race_with_partial_sync", 32, None, 0),
+    ("race_with_sync_warp", 256, None, 0),
+    ("race_without_barrier", 256, None, 0),
+    ("reduce_block", 1024, None, 1),
+    ("reverse_dynamic", 256, None, 1),
+    ("reverse_static", 256, None, 1),
+    ("rotate", 1024, None, 2),
+    ("two_arrays", 256, None, 1),
+];
+
+/// The others, but for those of `memory`, which come in threes.
+const PLAIN: &[&str] = &[
+    "accumulate_f32",
+    "accumulate_i32",
+    "accumulate_u32",
+    "accumulate_u64",
+    "bounds_empty",
+    "bounds_none",
+    "by_value",
+    "by_value_aligned",
+    "constant_load",
+    "count_threads",
+    "dynamic_lengths",
+    "dynamic_load",
+    "fill_unchecked",
+    "filter",
+    "float_binary",
+    "float_unary",
+    "indices",
+    "lane_missing",
+    "lane_missing_in_shuffle",
+    "lane_outside_mask",
+    "nothing",
+    "panic_at",
+    "panic_with_message",
+    "quads",
+    "reduce_warp_f32",
+    "reduce_warp_f64",
+    "reduce_warp_i32",
+    "reduce_warp_u32",
+    "reduce_warp_u64",
+    "sample",
+    "sample_elements",
+    "scalars",
+    "shared_access",
+    "shuffle_down_i32",
+    "shuffle_down_u32",
+    "shuffle_down_u64",
+    "shuffle_idx_f64",
+    "shuffle_idx_u32",
+    "shuffle_idx_u64",
+    "shuffle_part",
+    "shuffle_up_i64",
+    "shuffle_up_u32",
+    "shuffle_up_u64",
+    "shuffle_xor_f32",
+    "shuffle_xor_u32",
+    "shuffle_xor_u64",
+    "slice_atomic",
+    "slice_load",
+    "slice_store",
+    "taps",
+    "tickets",
+    "trap_at",
+    "vectors",
+    "view_load",
+    "view_mut_load",
+    "view_store",
+    "vote",
+    "vote_even",
+];
+
+/// Element types: name, loads of one, and how such a load is written.
+const ELEMENTS: &[(&str, usize, &str)] = &[
+    ("u8", 1, "u8"),
+    ("u16", 1, "u16"),
+    ("u32", 1, "u32"),
+    ("u64", 1, "u64"),
+    ("pixel", 1, "u32"),
+    ("quad", 1, "v4.u32"),
+    ("odd", 3, "u32"),
+    ("vec2", 2, "u32"),
+    ("vec3", 3, "u32"),
+];
+
+/// Name, threads, blocks a multiprocessor, barriers.
+type Bounds = (String, u32, Option<u32>, usize);
+
+/// All kernels of the conformance crate.
+fn planned() -> BTreeSet<Bounds> {
+    let bounds = BOUNDS.iter().map(|&(n, t, b, s)| (n.to_owned(), t, b, s));
+    let plain = PLAIN.iter().map(|&name| (name.to_owned(), 1024, None, 0));
+    let elements = ELEMENTS.iter().flat_map(|(element, ..)| {
+        [
+            (format!("copy_{element}"), 1024, None, 0),
+            (format!("mirror_{element}"), 256, None, 0),
+            (format!("share_{element}"), 256, None, 1),
+        ]
+    });
+    bounds.chain(plain).chain(elements).collect()
+}
+
+fn found(image: &PtxImage) -> BTreeSet<Bounds> {
+    let bounds = |(name, entry): (&str, Entry<'_>)| {
+        let threads = entry.directive(".maxntid").expect("every kernel is bounded");
+        let threads = threads.strip_suffix(", 1, 1").expect("a bound along x");
+        let blocks = entry.directive(".minnctapersm");
+        let barriers = entry.count("bar.sync") + entry.count("barrier");
+        (
+            name.to_owned(),
+            threads.parse().unwrap(),
+            blocks.map(|blocks| blocks.parse().unwrap()),
+            barriers,
+        )
+    };
+    entries(image.text).into_iter().map(bounds).collect()
+}
+
+#[test]
+fn every_conformance_kernel_has_its_bounds_and_barriers() {
+    assert_eq!(architectures(CONFORMANCE), ["sm_87", "sm_90"]);
+    for image in CONFORMANCE {
+        let (planned, found) = (planned(), found(image));
+        let missing: Vec<_> = planned.difference(&found).collect();
+        let unplanned: Vec<_> = found.difference(&planned).collect();
+        assert!(missing.is_empty() && unplanned.is_empty(), "{missing:?} {unplanned:?}");
+        let target = format!(".target {}\n", image.arch);
+        assert!(image.text.contains(&target), "{}", image.arch);
+    }
+}
+
+#[test]
+fn every_stitching_kernel_has_its_bounds_and_no_barrier() {
+    let images = panoweave::kernels::IMAGES;
+    assert_eq!(architectures(images), ["sm_87", "sm_90"]);
+    for image in images {
+        let found = found(image);
+        for name in ["stitch_planes_linear", "stitch_planes_exact", "stitch_planes_fast"] {
+            assert!(found.contains(&(name.to_owned(), 256, Some(4), 0)), "{name}");
+        }
+    }
+}
+
+#[test]
+fn nothing_calls_a_function() {
+    for image in CONFORMANCE.iter().chain(panoweave::kernels::IMAGES) {
+        for (name, entry) in entries(image.text) {
+            assert_eq!(entry.count("call"), 0, "{name}");
+        }
+        assert!(!image.text.contains(".func"), "{}", image.arch);
+    }
+    // A panic is one instruction instead.
+    let panics = entries(CONFORMANCE[0].text);
+    for name in ["panic_at", "panic_with_message", "trap_at"] {
+        assert_eq!(panics[name].count("trap"), 1, "{name}");
+    }
+}
+
+#[test]
+fn loads_are_as_wide_as_the_element_and_read_only() {
+    for image in CONFORMANCE {
+        let entries = entries(image.text);
+        for &(element, loads, width) in ELEMENTS {
+            for kernel in ["copy", "mirror", "share"] {
+                let name = format!("{kernel}_{element}");
+                let entry = &entries[name.as_str()];
+                let read_only = entry.count(&format!("ld.global.nc.{width} "));
+                assert_eq!(read_only, loads, "{name}: {}", entry.body);
+                assert_eq!(entry.count("ld.global."), loads, "{name}: {}", entry.body);
+                assert_eq!(entry.count("ld.local"), 0, "{name}");
+            }
+            let share = &entries[format!("share_{element}").as_str()];
+            for access in ["ld.shared", "st.shared"] {
+                let found = share.count(&format!("{access}.{width} "));
+                assert_eq!(found, loads, "{access} of {element}: {}", share.body);
+                assert_eq!(share.count(access), loads, "{access} of {element}");
+            }
+        }
+        let quad = &entries["copy_quad"];
+        assert_eq!(quad.count("st.global.v4"), 1, "{}", quad.body);
+        // A writable view is read back plainly: another thread may have written.
+        let entry = &entries["view_mut_load"];
+        assert_eq!(entry.count("ld.global.nc"), 0, "{}", entry.body);
+        assert_eq!(entry.count("ld.global."), 1, "{}", entry.body);
+        assert_eq!(entries["quads"].count("ld.const.v4.u32 "), 1);
+    }
+}
+
+/// Pictures and planes are read through the read-only cache, pixels as words.
+#[test]
+fn stitching_reads_through_the_read_only_cache() {
+    for image in panoweave::kernels::IMAGES {
+        for (name, entry) in entries(image.text) {
+            let all = entry.count("ld.global.");
+            let read_only = entry.count("ld.global.nc.");
+            assert!(read_only > 0 && read_only == all, "{name}: {read_only} of {all}");
+            assert_eq!(entry.count("ld.global.nc.u8"), 0, "{name}");
+            assert_eq!(entry.count("st.local"), 0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn warp_operations_are_neither_lost_nor_doubled() {
+    for image in CONFORMANCE {
+        let entries = entries(image.text);
+        for (name, instruction, count) in [
+            ("shuffle_down_u32", "shfl.sync.down.b32", 1),
+            ("shuffle_up_u64", "shfl.sync.up.b32", 2),
+            ("shuffle_xor_f32", "shfl.sync.bfly.b32", 1),
+            ("shuffle_idx_f64", "shfl.sync.idx.b32", 2),
+            ("reduce_warp_f32", "shfl.sync.bfly.b32", 15),
+            ("reduce_block", "shfl.sync.bfly.b32", 10),
+            ("vote", "vote.sync", 3),
+            ("exchange_in_warp", "bar.warp.sync", 1),
+            ("lane_missing", "bar.warp.sync", 1),
+            ("race_with_old_reader", "bar.warp.sync", 2),
+        ] {
+            assert_eq!(entries[name].count(instruction), count, "{name}");
+        }
+    }
+}
+
+#[test]
+fn special_instructions_are_used() {
+    for image in CONFORMANCE {
+        let entries = entries(image.text);
+        for (name, instruction) in [
+            ("sample", "tex.2d.v4.f32.f32"),
+            ("sample_elements", "tex.2d.v4.u32.f32"),
+            ("float_unary", "cvt.rni.sat.u8.f32"),
+            ("float_unary", "sqrt.rn.f32"),
+            ("float_unary", "cvt.rmi.f32.f32"),
+            ("float_unary", "cvt.rni.f32.f32"),
+            ("float_unary", "lg2.approx.ftz.f32"),
+            ("float_unary", "ex2.approx.ftz.f32"),
+            ("float_binary", "fma.rn.f32"),
+            ("accumulate_f32", "atom.global.add.f32"),
+            ("accumulate_i32", "atom.global.min.s32"),
+            ("accumulate_u64", "atom.global.max.u64"),
+            ("histogram", "atom.shared.add.u32"),
+        ] {
+            assert!(entries[name].count(instruction) > 0, "{name}: {instruction}");
+        }
+    }
+}

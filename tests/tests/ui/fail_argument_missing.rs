@@ -1,0 +1,18 @@
+//! An argument is left out, and there is one too many.
+
+use conformance::memory::CopyU32;
+use panoweave::device::{Buffer, Device};
+
+fn main() {
+    let device = Device::cpu();
+    let input = Buffer::<u32>::new(&device, 64).unwrap();
+    let _ = CopyU32 {
+        input: input.view(),
+    };
+    let mut out = Buffer::<u32>::new(&device, 64).unwrap();
+    let _ = CopyU32 {
+        input: input.view(),
+        out: out.view_mut(),
+        len: 64,
+    };
+}

@@ -1,0 +1,19 @@
+//! One buffer read and written by the same launch, and a buffer that dies before its launch.
+
+use conformance::memory::CopyU32;
+use panoweave::device::{Buffer, Device};
+
+fn main() {
+    let device = Device::cpu();
+    let mut buffer = Buffer::<u32>::new(&device, 64).unwrap();
+    let _ = CopyU32 {
+        input: buffer.view(),
+        out: buffer.view_mut(),
+    };
+    let input = Buffer::<u32>::new(&device, 64).unwrap();
+    let kernel = CopyU32 {
+        input: input.view(),
+        out: Buffer::<u32>::new(&device, 64).unwrap().view_mut(),
+    };
+    drop(kernel);
+}

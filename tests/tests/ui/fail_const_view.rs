@@ -1,0 +1,13 @@
+//! A read-only view where the kernel writes.
+
+use conformance::memory::MirrorU32;
+use panoweave::device::{Device, Image};
+
+fn main() {
+    let device = Device::cpu();
+    let image = Image::<u32>::new(&device, 8, 8).unwrap();
+    let _ = MirrorU32 {
+        input: image.view(),
+        out: image.view(),
+    };
+}

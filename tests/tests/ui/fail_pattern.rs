@@ -1,0 +1,17 @@
+//! An argument without a name, and a method.
+
+use cuda_std::prelude::*;
+
+#[kernel]
+fn takes_a_pair((a, b): (u32, u32)) {
+    let _ = (a, b);
+}
+
+struct Kernels;
+
+impl Kernels {
+    #[kernel]
+    fn method(&self) {}
+}
+
+fn main() {}

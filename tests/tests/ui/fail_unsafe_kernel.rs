@@ -1,0 +1,14 @@
+//! A kernel that is an `unsafe fn` is no matter for the safe launch.
+
+use conformance::arguments::FillUnchecked;
+use panoweave::device::{Buffer, Device, LaunchConfig};
+
+fn main() {
+    let stream = Device::cpu().stream().unwrap();
+    let mut out = Buffer::<u32>::new(stream.device(), 64).unwrap();
+    let kernel = FillUnchecked {
+        value: 1,
+        out: out.view_mut(),
+    };
+    let _ = stream.launch(&LaunchConfig::cover(64, 1, [64, 1]), &kernel);
+}

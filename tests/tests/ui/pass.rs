@@ -1,0 +1,44 @@
+//! The launches that the others get wrong, done right: they fail for their mistake alone.
+
+use bytemuck::{Pod, Zeroable};
+use cuda_std::prelude::*;
+use panoweave::device::{Buffer, Device, LaunchConfig};
+
+#[derive(Clone, Copy, Debug, Pod, Zeroable, KernelArg)]
+#[repr(C)]
+struct Scale {
+    factor: f32,
+}
+
+#[kernel(launch_bounds(256, 2), barriers(0))]
+fn scale_2(input: Slice<f32>, by: Scale, out: SliceMut<f32>) {
+    let at = thread::index_1d();
+    if at < input.len() && at < out.len() {
+        // SAFETY: inside, and each thread has an element of its own.
+        unsafe { out.store(at, by.factor * input.load(at)) };
+    }
+}
+
+#[kernel]
+unsafe fn trusting(out: SliceMut<f32>) {
+    // SAFETY: as the caller vouches.
+    unsafe { out.store(thread::index_1d(), 1.0) };
+}
+
+fn main() {
+    let stream = Device::cpu().stream().unwrap();
+    let input = Buffer::from_slice(&stream, &[1.0_f32; 64]).unwrap();
+    let mut out = Buffer::new(stream.device(), 64).unwrap();
+    let config = LaunchConfig::cover(64, 1, [32, 1]);
+    let kernel = Scale2 {
+        input: input.view(),
+        by: Scale { factor: 2.0 },
+        out: out.view_mut(),
+    };
+    stream.launch(&config, &kernel).unwrap();
+    let kernel = Trusting {
+        out: out.view_mut(),
+    };
+    // SAFETY: the grid has as many threads as the buffer elements.
+    unsafe { stream.launch_unchecked(&config, &kernel) }.unwrap();
+}
