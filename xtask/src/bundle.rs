@@ -12,7 +12,8 @@ use crate::Result;
 use crate::cargo::{cargo, output, root, target};
 
 /// Test executables that have something to do on a GPU.
-const TESTS: &[&str] = &["conformance", "launch_errors", "stitch", "warp"];
+const TESTS: &[&str] =
+    &["conformance", "device", "launch_errors", "lost_gpu", "stitch", "teardown", "warp"];
 
 /// Most that the bundle may weigh.
 const LIMIT: u64 = 60 << 20;
