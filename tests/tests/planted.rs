@@ -1,0 +1,61 @@
+//! A planted fault of each kind for compute-sanitizer to find on a GPU: if one passes, the tool's
+//! silence on everything else proves nothing.
+//!
+//! Ignored in a normal run; `run.sh sanitize` of the bundle runs each under its tool and wants an
+//! error. What the launch itself returns does not matter.
+
+use conformance::faults::{BarrierInBranch, RaceWithoutBarrier, SliceStore};
+use conformance::memory::CopyU32;
+use cuda_std::launch::{Kernel, LaunchConfig, Place};
+use cuda_std::{DeviceSlice, DeviceSliceMut};
+use cust::memory::cuda_malloc;
+use panoweave::device::{Buffer, Device, Stream};
+use panoweave_tests::conformance::CONFORMANCE;
+
+const CONFIG: LaunchConfig = LaunchConfig::cover(64, 1, [64, 1]);
+
+fn stream() -> Stream {
+    Device::cuda_with(0, CONFORMANCE).unwrap().stream().unwrap()
+}
+
+fn launch<K: Kernel>(stream: &Stream, kernel: &K) {
+    // SAFETY: none, on purpose: the GPU does what is undefined, in a process that ends right after.
+    let launched = unsafe { stream.launch_unchecked(&CONFIG, kernel) };
+    println!("{:?}, {:?}", launched, stream.synchronize());
+}
+
+#[test]
+#[ignore = "a fault for memcheck"]
+fn memcheck() {
+    let stream = stream();
+    let mut buffer = Buffer::<u32>::new(stream.device(), 64).unwrap();
+    launch(&stream, &SliceStore { slice: buffer.view_mut(), guilty: 3, i: 1 << 20 });
+}
+
+#[test]
+#[ignore = "a fault for racecheck"]
+fn racecheck() {
+    let stream = stream();
+    let mut out = Buffer::<u32>::new(stream.device(), 64).unwrap();
+    launch(&stream, &RaceWithoutBarrier { out: out.view_mut(), lane_mask: 32 });
+}
+
+#[test]
+#[ignore = "a fault for initcheck"]
+fn initcheck() {
+    let stream = stream();
+    let mut out = Buffer::<u32>::new(stream.device(), 64).unwrap();
+    // SAFETY: 64 elements are allocated, in the context that opening the device made current.
+    let input = unsafe {
+        let raw = cuda_malloc::<u32>(64).unwrap().as_raw();
+        DeviceSlice::<u32>::new(Place::Cuda(0), std::ptr::with_exposed_provenance(raw as usize), 64)
+    };
+    let out: DeviceSliceMut<'_, u32> = out.view_mut();
+    launch(&stream, &CopyU32 { input, out });
+}
+
+#[test]
+#[ignore = "a fault for synccheck"]
+fn synccheck() {
+    launch(&stream(), &BarrierInBranch { block: 0 });
+}
