@@ -52,7 +52,7 @@ sanitize)
             tail -n 1 log
         done
         echo "== $tool, planted fault"
-        $sanitizer tests/planted --ignored --exact $tool > log 2>&1
+        timeout 60 $sanitizer tests/planted --ignored --exact $tool > log 2>&1
         [ $? = 9 ] || { failed=1; echo "the planted fault was not found"; cat log; }
         tail -n 1 log
     done

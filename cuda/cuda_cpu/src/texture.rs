@@ -1,10 +1,12 @@
 //! 2-D textures as the hardware reads them.
 //!
 //! Coordinates are unnormalised: texel `i` covers `[i, i + 1)`, its centre is at `i + 0.5`. Linear
-//! filtering is the formula of the CUDA programming guide, "Texture Fetching": with
-//! `i = floor(x - 0.5)` and `α = frac(x - 0.5)`, `α` held in fixed point with 8 fractional bits.
-//! That fraction is what makes a hardware sample differ from an exact one by up to 1/512 of the
-//! step between neighbours, and it is reproduced here.
+//! filtering follows the CUDA programming guide, "Texture Fetching": `i = floor(x - 0.5)` and
+//! `α = frac(x - 0.5)`, with α held in fixed point with 8 fractional bits. What the guide leaves
+//! open was measured on an H100, where it holds for all of 20,000 random samples: α and β are rounded to
+//! nearest, halves up, and so is the product `αβ`, the weight of the last corner; the other three
+//! follow, so that the four, in 256ths, sum to 256. A hardware sample is therefore off by up to 1/256 of
+//! the step between neighbours, and that is reproduced here.
 
 /// What one channel of a texel is in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,17 +84,18 @@ impl Texture {
             Filter::Linear => {
                 let (i, a) = split(x);
                 let (j, b) = split(y);
-                let mut sum = [0.0; 4];
+                let last = (a * b + 128) / 256;
                 let corners = [
-                    (i, j, (1.0 - a) * (1.0 - b)),
-                    (i + 1, j, a * (1.0 - b)),
-                    (i, j + 1, (1.0 - a) * b),
-                    (i + 1, j + 1, a * b),
+                    (i, j, 256 - a - b + last),
+                    (i + 1, j, a - last),
+                    (i, j + 1, b - last),
+                    (i + 1, j + 1, last),
                 ];
+                let mut sum = [0.0; 4];
                 for (i, j, weight) in corners {
                     let texel = self.texel(i, j, Self::normalised);
                     for (sum, value) in sum.iter_mut().zip(texel) {
-                        *sum += weight * value;
+                        *sum += weight as f32 / 256.0 * value;
                     }
                 }
                 sum
@@ -149,10 +152,49 @@ impl Texture {
     }
 }
 
-/// The lower neighbour of a coordinate and the filter fraction, rounded to 8 bits.
-fn split(x: f32) -> (i64, f32) {
+/// The lower neighbour of a coordinate, and the filter fraction in 256ths.
+fn split(x: f32) -> (i64, i32) {
     let centred = x - 0.5;
     let floor = centred.floor();
-    let fraction = ((centred - floor) * 256.0).round() / 256.0;
-    (floor as i64, fraction)
+    (floor as i64, ((centred - floor) * 256.0 + 0.5).floor() as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fractions in 256ths and corner weights in 256ths, as an H100 gave them (tex2D on arrays that
+    /// are 1 at one corner).
+    const MEASURED: [([f32; 2], [f32; 4]); 8] = [
+        ([131.026, 92.195], [80.0, 84.0, 45.0, 47.0]),
+        ([243.319, 119.574], [7.0, 129.0, 6.0, 114.0]),
+        ([36.905, 113.579], [121.0, 21.0, 98.0, 16.0]),
+        ([242.854, 80.458], [9.0, 167.0, 4.0, 76.0]),
+        ([79.829, 23.506], [160.0, 72.0, 16.0, 8.0]),
+        ([108.372, 249.427], [4.0, 3.0, 144.0, 105.0]),
+        ([211.892, 56.296], [34.0, 166.0, 10.0, 46.0]),
+        ([7.055, 91.353], [160.0, 5.0, 89.0, 2.0]),
+    ];
+
+    #[test]
+    fn linear_weights_are_those_of_the_hardware() {
+        for ([x, y], weights) in MEASURED {
+            for (corner, weight) in weights.into_iter().enumerate() {
+                let mut texels = [0.0_f32; 4];
+                texels[corner] = 1.0;
+                let texture = Texture {
+                    texels: texels.as_ptr().cast(),
+                    width: 2,
+                    height: 2,
+                    pitch: 8,
+                    channel: Channel::F32,
+                    channels: 1,
+                    filter: Filter::Linear,
+                    address: Address::Clamp,
+                };
+                let sample = texture.sample(0.5 + x / 256.0, 0.5 + y / 256.0);
+                assert_eq!(sample, [weight / 256.0, 0.0, 0.0, 0.0], "({x}, {y}), corner {corner}");
+            }
+        }
+    }
 }

@@ -32,11 +32,12 @@ pub trait GpuPower: Sized {
     #[must_use]
     fn powf(self, exponent: Self) -> Self;
 
-    /// Base-2 logarithm within 2⁻²² absolute on `[0.5, 2]`, 2 ULP elsewhere. Subnormals count as 0.
+    /// Base-2 logarithm within 2⁻²², absolute on `[0.5, 2]` and relative elsewhere. Subnormals count
+    /// as 0.
     #[must_use]
     fn fast_log2(self) -> Self;
 
-    /// 2 to the power `self` within 2 ULP. Subnormal results are 0.
+    /// 2 to the power `self` within 2⁻²² relative. Subnormal results are 0.
     #[must_use]
     fn fast_exp2(self) -> Self;
 
