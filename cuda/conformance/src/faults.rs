@@ -357,6 +357,18 @@ pub unsafe fn lane_outside_mask(guilty: u32, out: SliceMut<u32>) {
     }
 }
 
+/// Lane `guilty` of the block syncs with a mask that does not hold it.
+///
+/// # Safety
+/// `guilty` is 0 or no lane.
+#[kernel]
+pub unsafe fn sync_outside_mask(guilty: u32) {
+    if thread::rank() == guilty || thread::rank() == 0 {
+        // SAFETY: as the caller vouches.
+        unsafe { warp::sync_warp(0b1) };
+    }
+}
+
 /// One thread stops the kernel.
 #[kernel]
 pub fn trap_at(guilty: u32) {

@@ -1,6 +1,6 @@
 //! Warp operations that name lanes which do not take part.
 
-use conformance::faults::{LaneMissing, LaneMissingInShuffle, LaneOutsideMask};
+use conformance::faults::{LaneMissing, LaneMissingInShuffle, LaneOutsideMask, SyncOutsideMask};
 use cuda_std::cpu::FaultKind;
 
 use crate::{NOBODY, fault, file, line, message, run, stream, zeros};
@@ -63,4 +63,15 @@ fn a_lane_calls_with_a_mask_that_lacks_it() {
     };
     kernel.guilty = NOBODY;
     run(&stream, &line(1, 64), &kernel).unwrap();
+}
+
+#[test]
+fn a_lane_syncs_with_a_mask_that_lacks_it() {
+    let stream = stream();
+    let found = fault(&stream, &line(1, 64), &SyncOutsideMask { guilty: 5 }, [0; 3], [5, 0, 0]);
+    let FaultKind::WarpDivergence { op: "sync_warp", mask: 1, missing: 0b10_0000, .. } = found.kind
+    else {
+        panic!("{found}");
+    };
+    run(&stream, &line(1, 64), &SyncOutsideMask { guilty: NOBODY }).unwrap();
 }
