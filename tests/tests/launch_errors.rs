@@ -1,7 +1,7 @@
 //! Launches that are refused before anything runs, on every device, with the reason.
 
 use conformance::arguments::Nothing;
-use conformance::bounds::{Bounds96, BoundsNone};
+use conformance::bounds::{Bounds96, BoundsEmpty, BoundsNone};
 use cuda_std::launch::{Kernel, LaunchError, Place, SafeKernel};
 use panoweave::device::{Buffer, Device, ErrorKind, LaunchConfig, Stream};
 use panoweave_tests::conformance::{gpu, on_each_device};
@@ -87,7 +87,7 @@ fn a_grid_larger_than_cuda_allows() {
         assert_eq!(
             refusal(stream, &config([1, 65536, 1], [1; 3]), &Nothing {}).to_string(),
             "kernel `nothing`: a grid of [1, 65536, 1] blocks is over CUDA's limit of \
-             [2147483647, 65535, 65535]; use larger blocks"
+             [2147483647, 65535, 65535], or has over 2³² threads along an axis; launch it in parts"
         );
         stream.launch(&config([1, 65535, 1], [1; 3]), &Nothing {}).unwrap();
         stream.launch(&config([1, 1, 65535], [1; 3]), &Nothing {}).unwrap();
@@ -122,8 +122,42 @@ fn memory_that_claims_to_lie_on_a_gpu() {
     let refused = refusal(&stream, &config([1; 3], [1; 3]), &BoundsNone { out });
     assert_eq!(
         refused.to_string(),
-        "kernel `bounds_none`: an argument lies on Cuda(3) but the stream runs on Cpu; \
+        "kernel `bounds_none`: an argument lies on cuda:3 but the stream runs on cpu; \
          copy it there first"
     );
     assert_eq!(word, 0);
+}
+
+#[test]
+fn a_launch_along_an_axis_that_the_kernel_does_not_read() {
+    on_each_device(|stream| {
+        let mut out = Buffer::<u32>::new(stream.device(), 1).unwrap();
+        for (grid, block) in [([1, 1, 2], [1; 3]), ([1; 3], [1, 1, 2])] {
+            let kernel = BoundsEmpty { out: out.view_mut() };
+            let expected =
+                LaunchError::TooManyDimensions { kernel: "bounds_empty", grid, block, dims: 2 };
+            assert_eq!(refusal(stream, &config(grid, block), &kernel), expected);
+        }
+        let kernel = BoundsEmpty { out: out.view_mut() };
+        stream.launch(&config([2, 2, 1], [2, 2, 1]), &kernel).unwrap();
+        assert_eq!(out.download(stream).unwrap(), [16]);
+    });
+}
+
+#[test]
+fn indices_that_would_wrap() {
+    on_each_device(|stream| {
+        let grid = [1 << 24, 1, 1];
+        let expected = LaunchError::GridTooLarge { kernel: "nothing", grid };
+        assert_eq!(refusal(stream, &config(grid, [256, 1, 1]), &Nothing {}), expected);
+    });
+}
+
+#[test]
+fn more_shared_memory_than_any_gpu_has() {
+    on_each_device(|stream| {
+        let config = config([1; 3], [1; 3]).with_dynamic_shared(1 << 20);
+        let refused = refusal(stream, &config, &Nothing {});
+        assert!(matches!(refused, LaunchError::SharedTooLarge { bytes: 0x10_0000, .. }));
+    });
 }

@@ -8,6 +8,7 @@ use conformance::faults::{RaceWithoutBarrier, SliceStore, SyncOutsideMask};
 use conformance::memory::CopyU32;
 use cuda_std::launch::{Kernel, LaunchConfig, Place};
 use cuda_std::{DeviceSlice, DeviceSliceMut};
+use cust::context::Context;
 use cust::memory::cuda_malloc;
 use panoweave::device::{Buffer, Device, Stream};
 use panoweave_tests::conformance::CONFORMANCE;
@@ -45,7 +46,8 @@ fn racecheck() {
 fn initcheck() {
     let stream = stream();
     let mut out = Buffer::<u32>::new(stream.device(), 64).unwrap();
-    // SAFETY: 64 elements are allocated, in the context that opening the device made current.
+    let _context = Context::new(cust::device::Device::get_device(0).unwrap()).unwrap();
+    // SAFETY: 64 elements are allocated, in the device's primary context, which is current.
     let input = unsafe {
         let raw = cuda_malloc::<u32>(64).unwrap().as_raw();
         DeviceSlice::<u32>::new(Place::Cuda(0), std::ptr::with_exposed_provenance(raw as usize), 64)

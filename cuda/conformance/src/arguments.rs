@@ -113,7 +113,7 @@ pub fn vectors(a: Vec2, b: Vec3, c: UVec2, d: IVec2, e: DVec2, f: DMat3, out: Sl
 }
 
 /// Takes nothing and does nothing.
-#[kernel]
+#[kernel(dims(3))]
 pub fn nothing() {}
 
 /// Writes `value` to every element that has a thread, without looking at the length.

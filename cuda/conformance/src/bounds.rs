@@ -16,7 +16,7 @@ macro_rules! bounded {
 }
 
 bounded!(
-    #[kernel]
+    #[kernel(dims(3))]
     bounds_none
 );
 bounded!(
@@ -28,7 +28,7 @@ bounded!(
     bounds_1
 );
 bounded!(
-    #[kernel(launch_bounds(96))]
+    #[kernel(launch_bounds(96), dims(3))]
     bounds_96
 );
 bounded!(

@@ -13,7 +13,7 @@ use crate::memory::TAPS;
 ///
 /// # Safety
 /// `guilty` is no thread of the grid.
-#[kernel(barriers(1))]
+#[kernel(barriers(1), dims(3))]
 pub unsafe fn barrier_after_return(guilty: u32) {
     if global_rank() >= guilty {
         return;
@@ -25,7 +25,7 @@ pub unsafe fn barrier_after_return(guilty: u32) {
 ///
 /// # Safety
 /// All threads of a block are on the same side of `first`.
-#[kernel(barriers(2))]
+#[kernel(barriers(2), dims(3))]
 pub unsafe fn barrier_twice(first: u32, out: SliceMut<u32>) {
     let at = global_rank();
     if thread::rank() < first {
@@ -43,7 +43,7 @@ pub unsafe fn barrier_twice(first: u32, out: SliceMut<u32>) {
 ///
 /// # Safety
 /// There is no such block.
-#[kernel(barriers(1))]
+#[kernel(barriers(1), dims(3))]
 pub unsafe fn barrier_in_branch(block: u32) {
     if thread::block_idx_x() != block || thread::rank().is_multiple_of(2) {
         thread::sync_threads();
@@ -54,7 +54,7 @@ pub unsafe fn barrier_in_branch(block: u32) {
 ///
 /// # Safety
 /// `guilty` is no thread of the grid, or `(x, y)` is inside.
-#[kernel]
+#[kernel(dims(3))]
 pub unsafe fn view_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, x: u32, y: u32) {
     if global_rank() == guilty && out.len() >= 1 {
         // SAFETY: as the caller vouches.
@@ -66,7 +66,7 @@ pub unsafe fn view_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, x: u32
 ///
 /// # Safety
 /// As [`view_load`].
-#[kernel]
+#[kernel(dims(3))]
 pub unsafe fn view_mut_load(view: ViewMut<u32>, out: SliceMut<u32>, guilty: u32, x: u32, y: u32) {
     if global_rank() == guilty && out.len() >= 1 {
         // SAFETY: as the caller vouches.
@@ -78,7 +78,7 @@ pub unsafe fn view_mut_load(view: ViewMut<u32>, out: SliceMut<u32>, guilty: u32,
 ///
 /// # Safety
 /// As [`view_load`].
-#[kernel]
+#[kernel(dims(3))]
 pub unsafe fn view_store(view: ViewMut<u32>, guilty: u32, x: u32, y: u32) {
     if global_rank() == guilty {
         // SAFETY: as the caller vouches.
@@ -90,7 +90,7 @@ pub unsafe fn view_store(view: ViewMut<u32>, guilty: u32, x: u32, y: u32) {
 ///
 /// # Safety
 /// `guilty` is no thread of the grid, or `i` is inside.
-#[kernel]
+#[kernel(dims(3))]
 pub unsafe fn slice_load(slice: Slice<u32>, out: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
         // SAFETY: as the caller vouches.
@@ -102,7 +102,7 @@ pub unsafe fn slice_load(slice: Slice<u32>, out: SliceMut<u32>, guilty: u32, i: 
 ///
 /// # Safety
 /// As [`slice_load`].
-#[kernel]
+#[kernel(dims(3))]
 pub unsafe fn slice_store(slice: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty {
         // SAFETY: as the caller vouches.
@@ -114,7 +114,7 @@ pub unsafe fn slice_store(slice: SliceMut<u32>, guilty: u32, i: u32) {
 ///
 /// # Safety
 /// As [`slice_load`].
-#[kernel]
+#[kernel(dims(3))]
 pub unsafe fn slice_atomic(slice: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty {
         // SAFETY: as the caller vouches.
@@ -126,7 +126,7 @@ pub unsafe fn slice_atomic(slice: SliceMut<u32>, guilty: u32, i: u32) {
 ///
 /// # Safety
 /// As [`slice_load`].
-#[kernel]
+#[kernel(dims(3))]
 pub unsafe fn shared_access(access: u32, out: SliceMut<u32>, guilty: u32, i: u32) {
     let tile = shared_array![u32; 32];
     if global_rank() == guilty && out.len() >= 1 {
@@ -145,7 +145,7 @@ pub unsafe fn shared_access(access: u32, out: SliceMut<u32>, guilty: u32, i: u32
 ///
 /// # Safety
 /// As [`slice_load`].
-#[kernel]
+#[kernel(dims(3))]
 pub unsafe fn dynamic_load(out: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
         // SAFETY: as the caller vouches.
@@ -157,7 +157,7 @@ pub unsafe fn dynamic_load(out: SliceMut<u32>, guilty: u32, i: u32) {
 ///
 /// # Safety
 /// As [`slice_load`].
-#[kernel]
+#[kernel(dims(3))]
 pub unsafe fn constant_load(out: SliceMut<f32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
         // SAFETY: as the caller vouches.
@@ -196,7 +196,7 @@ fn exchange(tile: Shared<u32>, out: SliceMut<u32>, lane_mask: u32, between: Betw
 ///
 /// # Safety
 /// `lane_mask` is 0.
-#[kernel(launch_bounds(256))]
+#[kernel(launch_bounds(256), dims(3))]
 pub unsafe fn race_without_barrier(out: SliceMut<u32>, lane_mask: u32) {
     exchange(shared_array![u32; 256], out, lane_mask, Between::Nothing);
 }
@@ -205,7 +205,7 @@ pub unsafe fn race_without_barrier(out: SliceMut<u32>, lane_mask: u32) {
 ///
 /// # Safety
 /// `lane_mask` is below 32, and warps are whole.
-#[kernel(launch_bounds(256))]
+#[kernel(launch_bounds(256), dims(3))]
 pub unsafe fn race_with_sync_warp(out: SliceMut<u32>, lane_mask: u32) {
     exchange(shared_array![u32; 256], out, lane_mask, Between::Warp);
 }
@@ -214,7 +214,7 @@ pub unsafe fn race_with_sync_warp(out: SliceMut<u32>, lane_mask: u32) {
 ///
 /// # Safety
 /// `lane_mask` is below the number of threads, which is a power of two.
-#[kernel(launch_bounds(256), barriers(1))]
+#[kernel(launch_bounds(256), barriers(1), dims(3))]
 pub unsafe fn race_with_barrier(out: SliceMut<u32>, lane_mask: u32) {
     exchange(shared_array![u32; 256], out, lane_mask, Between::Block);
 }
@@ -224,7 +224,7 @@ pub unsafe fn race_with_barrier(out: SliceMut<u32>, lane_mask: u32) {
 ///
 /// # Safety
 /// `guilty` is no thread, or `barrier` is not 0.
-#[kernel(launch_bounds(256), barriers(1))]
+#[kernel(launch_bounds(256), barriers(1), dims(3))]
 pub unsafe fn race_of_writers(guilty: u32, barrier: u32) {
     let tile = shared_array![u32; 256];
     let rank = thread::rank();
@@ -246,7 +246,7 @@ pub unsafe fn race_of_writers(guilty: u32, barrier: u32) {
 ///
 /// # Safety
 /// `guilty` is no thread.
-#[kernel(launch_bounds(256))]
+#[kernel(launch_bounds(256), dims(3))]
 pub unsafe fn race_with_atomic(guilty: u32, out: SliceMut<u32>) {
     let tile = shared_array![u32; 4];
     // SAFETY: as the caller vouches.
@@ -267,7 +267,7 @@ pub unsafe fn race_with_atomic(guilty: u32, out: SliceMut<u32>) {
 ///
 /// # Safety
 /// `guilty` is over 31.
-#[kernel(launch_bounds(64))]
+#[kernel(launch_bounds(64), dims(3))]
 pub unsafe fn race_with_old_reader(guilty: u32, out: SliceMut<u32>) {
     let tile = shared_array![u32; 4];
     let rank = thread::rank();
@@ -293,7 +293,7 @@ pub unsafe fn race_with_old_reader(guilty: u32, out: SliceMut<u32>) {
 ///
 /// # Safety
 /// `guilty` is 0 or 1 or no lane.
-#[kernel(launch_bounds(32))]
+#[kernel(launch_bounds(32), dims(3))]
 pub unsafe fn race_with_partial_sync(guilty: u32, out: SliceMut<u32>) {
     let tile = shared_array![u32; 4];
     let rank = thread::rank();
@@ -319,7 +319,7 @@ pub unsafe fn race_with_partial_sync(guilty: u32, out: SliceMut<u32>) {
 ///
 /// # Safety
 /// `guilty` is no lane.
-#[kernel]
+#[kernel(dims(3))]
 pub unsafe fn lane_missing(guilty: u32) {
     if thread::rank() != guilty {
         // SAFETY: as the caller vouches.
@@ -331,7 +331,7 @@ pub unsafe fn lane_missing(guilty: u32) {
 ///
 /// # Safety
 /// As [`lane_missing`].
-#[kernel]
+#[kernel(dims(3))]
 pub unsafe fn lane_missing_in_shuffle(guilty: u32, out: SliceMut<u32>) {
     let rank = thread::rank();
     if rank != guilty {
@@ -349,7 +349,7 @@ pub unsafe fn lane_missing_in_shuffle(guilty: u32, out: SliceMut<u32>) {
 ///
 /// # Safety
 /// `guilty` is no lane.
-#[kernel]
+#[kernel(dims(3))]
 pub unsafe fn lane_outside_mask(guilty: u32, out: SliceMut<u32>) {
     if thread::rank() == guilty && out.len() >= 1 {
         // SAFETY: as the caller vouches.
@@ -361,7 +361,7 @@ pub unsafe fn lane_outside_mask(guilty: u32, out: SliceMut<u32>) {
 ///
 /// # Safety
 /// `guilty` is 0 or no lane.
-#[kernel]
+#[kernel(dims(3))]
 pub unsafe fn sync_outside_mask(guilty: u32) {
     if thread::rank() == guilty || thread::rank() == 0 {
         // SAFETY: as the caller vouches.
@@ -370,7 +370,7 @@ pub unsafe fn sync_outside_mask(guilty: u32) {
 }
 
 /// One thread stops the kernel.
-#[kernel]
+#[kernel(dims(3))]
 pub fn trap_at(guilty: u32) {
     if global_rank() == guilty {
         trap();
@@ -378,7 +378,7 @@ pub fn trap_at(guilty: u32) {
 }
 
 /// One thread panics: index out of the bounds of an array.
-#[kernel]
+#[kernel(dims(3))]
 pub fn panic_at(guilty: u32, index: u32, out: SliceMut<u32>) {
     if global_rank() == guilty && out.len() >= 1 {
         let primes = [2, 3, 5, 7];
@@ -389,7 +389,7 @@ pub fn panic_at(guilty: u32, index: u32, out: SliceMut<u32>) {
 }
 
 /// One thread panics with a message of its own.
-#[kernel]
+#[kernel(dims(3))]
 pub fn panic_with_message(guilty: u32) {
     assert!(global_rank() != guilty, "planted at thread {guilty}");
 }

@@ -28,7 +28,7 @@ pub struct ThreadPlace {
 }
 
 /// Each thread writes where it is.
-#[kernel]
+#[kernel(dims(3))]
 pub fn indices(out: SliceMut<ThreadPlace>) {
     let at = global_rank();
     if at < out.len() {
@@ -48,7 +48,7 @@ pub fn indices(out: SliceMut<ThreadPlace>) {
 }
 
 /// Each thread of a 2-D grid writes `1000·y + x` into its pixel.
-#[kernel(launch_bounds(256))]
+#[kernel(launch_bounds(256), dims(3))]
 pub fn pixels(out: ViewMut<u32>) {
     let at = thread::index_2d();
     if out.contains(at.x, at.y) {
@@ -58,7 +58,7 @@ pub fn pixels(out: ViewMut<u32>) {
 }
 
 /// Each thread counts itself once, in the element of its block.
-#[kernel]
+#[kernel(dims(3))]
 pub fn count_threads(out: SliceMut<u32>) {
     let (block, grid) = (thread::block_idx(), thread::grid_dim());
     let at = (block.z * grid.y + block.y) * grid.x + block.x;

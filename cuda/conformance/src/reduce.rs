@@ -39,7 +39,7 @@ reduce_warp!(reduce_warp_u64, u64);
 reduce_warp!(reduce_warp_f64, f64);
 
 /// Sum over each block: by warps, then over their sums in shared memory. One element a block.
-#[kernel(barriers(1))]
+#[kernel(barriers(1), dims(1))]
 pub fn reduce_block(input: Slice<f32>, out: SliceMut<f32>) {
     let sums = shared_array![f32; 32];
     let (at, rank) = (global_rank(), thread::rank());

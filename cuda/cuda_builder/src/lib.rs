@@ -119,6 +119,17 @@ impl CudaBuilder {
         self
     }
 
+    /// [`build`](Self::build) for a build script: the report beside the PTX, an error as text.
+    pub fn build_script(self) -> std::process::ExitCode {
+        match self.build().and_then(|build| build.write_json().map(drop)) {
+            Ok(()) => std::process::ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                std::process::ExitCode::FAILURE
+            }
+        }
+    }
+
     /// Compiles, checks, measures and writes the PTX.
     ///
     /// In a build script it also tells cargo when to run again.

@@ -38,6 +38,15 @@ enum Reason {
     Warp { op: WarpOp, mask: u32 },
 }
 
+impl Wait {
+    /// Whether two lanes of a warp wait for each other. An exchange is one instruction that all its
+    /// lanes execute; a `sync_warp` may be met by another.
+    fn meets(&self, other: &Self) -> bool {
+        let anywhere = matches!(self.reason, Reason::Warp { op: WarpOp::Sync, .. });
+        self.reason == other.reason && (anywhere || self.place == other.place)
+    }
+}
+
 type Fiber = Coroutine<(), Wait, (), DefaultStack>;
 
 struct Waiting {
@@ -163,14 +172,14 @@ impl Block<'_> {
             let warp = thread / WARP_SIZE;
             let met = waiting
                 .iter()
-                .filter(|w| w.thread / WARP_SIZE == warp && w.wait.reason == wait.reason)
+                .filter(|w| w.thread / WARP_SIZE == warp && w.wait.meets(wait))
                 .fold(0, |met, w| met | 1 << (w.thread % WARP_SIZE));
             if met & mask == mask {
                 self.exchange(warp, op, mask);
-                let reason = wait.reason;
+                let wait = *wait;
                 return Ok(extract(waiting, |w| {
                     w.thread / WARP_SIZE == warp
-                        && w.wait.reason == reason
+                        && w.wait.meets(&wait)
                         && mask & 1 << (w.thread % WARP_SIZE) != 0
                 }));
             }

@@ -5,26 +5,26 @@ use std::collections::BTreeMap;
 /// The constant memory of one device, by symbol name.
 #[derive(Clone, Debug, Default)]
 pub struct ConstantBank {
-    symbols: BTreeMap<&'static str, Box<[u128]>>,
+    symbols: BTreeMap<&'static str, Vec<u128>>,
 }
 
 impl ConstantBank {
-    /// Replaces the value of `symbol`, zero-extended to whole 16-byte words.
+    /// Writes the first bytes of `symbol`; what follows keeps its value, zero at first.
     pub fn set(&mut self, symbol: &'static str, bytes: &[u8]) {
-        let words = bytes
-            .chunks(16)
-            .map(|chunk| {
-                let mut word = [0; 16];
-                word[..chunk.len()].copy_from_slice(chunk);
-                u128::from_ne_bytes(word)
-            })
-            .collect();
-        self.symbols.insert(symbol, words);
+        let words = self.symbols.entry(symbol).or_default();
+        if words.len() < bytes.len().div_ceil(16) {
+            words.resize(bytes.len().div_ceil(16), 0);
+        }
+        for (word, chunk) in words.iter_mut().zip(bytes.chunks(16)) {
+            let mut whole = word.to_ne_bytes();
+            whole[..chunk.len()].copy_from_slice(chunk);
+            *word = u128::from_ne_bytes(whole);
+        }
     }
 
     /// The 16-byte aligned words of `symbol`; `None` where it was never set, which reads as zero.
     #[must_use]
     pub fn get(&self, symbol: &str) -> Option<&[u128]> {
-        self.symbols.get(symbol).map(|words| &**words)
+        self.symbols.get(symbol).map(Vec::as_slice)
     }
 }

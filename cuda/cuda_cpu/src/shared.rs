@@ -139,18 +139,21 @@ pub(crate) struct SharedMemory {
 impl SharedMemory {
     /// The region declared at `name`, made on the first call of the block.
     pub(crate) fn region(&mut self, name: &'static str, bytes: usize) -> SharedRegion {
-        let id = self.regions.iter().position(|r| r.name == name).unwrap_or_else(|| {
-            let word = u128::from_ne_bytes([POISON; 16]);
-            let words = vec![word; bytes.div_ceil(16)].into_boxed_slice();
-            self.regions.push(Region {
-                name,
-                words,
-                bytes,
-                shadow: Vec::new(),
-                atomics: Vec::new(),
-            });
-            self.regions.len() - 1
-        });
+        let id =
+            self.regions.iter().position(|r| r.name == name && r.bytes == bytes).unwrap_or_else(
+                || {
+                    let word = u128::from_ne_bytes([POISON; 16]);
+                    let words = vec![word; bytes.div_ceil(16)].into_boxed_slice();
+                    self.regions.push(Region {
+                        name,
+                        words,
+                        bytes,
+                        shadow: Vec::new(),
+                        atomics: Vec::new(),
+                    });
+                    self.regions.len() - 1
+                },
+            );
         let region = &mut self.regions[id];
         SharedRegion { base: region.words.as_mut_ptr().cast(), bytes: region.bytes, id }
     }

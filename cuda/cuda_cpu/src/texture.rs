@@ -52,30 +52,48 @@ pub enum Address {
 /// A texture in host memory.
 #[derive(Clone, Debug)]
 pub struct Texture {
-    /// First texel of the first row, aligned to a channel.
-    pub texels: *const u8,
-    /// Columns.
-    pub width: u32,
-    /// Rows.
-    pub height: u32,
-    /// Bytes from one row to the next.
-    pub pitch: u32,
-    /// Memory format of a channel.
+    texels: *const u8,
+    size: [u32; 2],
+    pitch: u32,
+    format: Format,
+    filter: Filter,
+    address: Address,
+}
+
+/// What a texel is in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// One channel.
     pub channel: Channel,
     /// 1, 2 or 4.
     pub channels: u32,
-    /// Filter.
-    pub filter: Filter,
-    /// Edge mode.
-    pub address: Address,
 }
 
-// SAFETY: the texels are only read, and whoever makes the texture keeps them alive and unwritten.
+// SAFETY: the texels are only read, and stay alive and unwritten by `new`'s contract.
 unsafe impl Send for Texture {}
 // SAFETY: as above.
 unsafe impl Sync for Texture {}
 
 impl Texture {
+    /// A texture over `size` texels (columns, rows), rows `pitch` bytes apart.
+    ///
+    /// # Safety
+    /// - Neither side is 0, and the rows are valid for reads, and unwritten, as long as the texture
+    ///   is used.
+    /// - `texels` and `pitch` are multiples of a channel's size.
+    #[must_use]
+    pub unsafe fn new(
+        texels: *const u8,
+        size: [u32; 2],
+        pitch: u32,
+        format: Format,
+        filter: Filter,
+        address: Address,
+    ) -> Self {
+        debug_assert!(size[0] > 0 && size[1] > 0 && matches!(format.channels, 1 | 2 | 4));
+        Self { texels, size, pitch, format, filter, address }
+    }
+
     /// Reads floats, or integers as fractions of their range. Missing channels read as zero.
     #[must_use]
     pub fn sample(&self, x: f32, y: f32) -> [f32; 4] {
@@ -85,11 +103,13 @@ impl Texture {
                 let (i, a) = split(x);
                 let (j, b) = split(y);
                 let last = (a * b + 128) / 256;
+                // The coordinate may be infinite.
+                let (right, below) = (i.saturating_add(1), j.saturating_add(1));
                 let corners = [
                     (i, j, 256 - a - b + last),
-                    (i + 1, j, a - last),
-                    (i, j + 1, b - last),
-                    (i + 1, j + 1, last),
+                    (right, j, a - last),
+                    (i, below, b - last),
+                    (right, below, last),
                 ];
                 let mut sum = [0.0; 4];
                 for (i, j, weight) in corners {
@@ -111,16 +131,17 @@ impl Texture {
     }
 
     fn texel<T: Copy + Default>(&self, x: i64, y: i64, read: fn(&Self, *const u8) -> T) -> [T; 4] {
-        let (w, h) = (i64::from(self.width), i64::from(self.height));
+        let [w, h] = self.size.map(i64::from);
         let inside = (0..w).contains(&x) && (0..h).contains(&y);
         if !inside && self.address == Address::Border {
             return [T::default(); 4];
         }
         let (x, y) = (x.clamp(0, w - 1) as usize, y.clamp(0, h - 1) as usize);
-        let bytes = self.channel.bytes() as usize;
-        let offset = y * self.pitch as usize + x * bytes * self.channels as usize;
+        let Format { channel, channels } = self.format;
+        let (bytes, channels) = (channel.bytes() as usize, channels as usize);
+        let offset = y * self.pitch as usize + x * bytes * channels;
         std::array::from_fn(|c| {
-            if c < self.channels as usize {
+            if c < channels {
                 // SAFETY: x and y were clamped to the picture, whose extent the maker vouches for.
                 read(self, unsafe { self.texels.add(offset + c * bytes) })
             } else {
@@ -132,7 +153,7 @@ impl Texture {
     fn normalised(&self, at: *const u8) -> f32 {
         // SAFETY: `texel` hands over a pointer to a whole channel, aligned as the format asks.
         unsafe {
-            match self.channel {
+            match self.format.channel {
                 Channel::U8 => f32::from(*at) / 255.0,
                 Channel::U16 => f32::from(*at.cast::<u16>()) / 65535.0,
                 Channel::F32 => *at.cast::<f32>(),
@@ -143,7 +164,7 @@ impl Texture {
     fn integer(&self, at: *const u8) -> u32 {
         // SAFETY: as in `normalised`.
         unsafe {
-            match self.channel {
+            match self.format.channel {
                 Channel::U8 => u32::from(*at),
                 Channel::U16 => u32::from(*at.cast::<u16>()),
                 Channel::F32 => *at.cast::<u32>(),
@@ -182,15 +203,11 @@ mod tests {
             for (corner, weight) in weights.into_iter().enumerate() {
                 let mut texels = [0.0_f32; 4];
                 texels[corner] = 1.0;
-                let texture = Texture {
-                    texels: texels.as_ptr().cast(),
-                    width: 2,
-                    height: 2,
-                    pitch: 8,
-                    channel: Channel::F32,
-                    channels: 1,
-                    filter: Filter::Linear,
-                    address: Address::Clamp,
+                let format = Format { channel: Channel::F32, channels: 1 };
+                // SAFETY: four floats in two rows of two, which outlive the texture.
+                let texture = unsafe {
+                    let texels = texels.as_ptr().cast();
+                    Texture::new(texels, [2, 2], 8, format, Filter::Linear, Address::Clamp)
                 };
                 let sample = texture.sample(0.5 + x / 256.0, 0.5 + y / 256.0);
                 assert_eq!(sample, [weight / 256.0, 0.0, 0.0, 0.0], "({x}, {y}), corner {corner}");

@@ -55,6 +55,15 @@ pub trait HostArg<Device> {
     unsafe fn on_cpu(&self) -> Device;
 }
 
+/// What a read-only handle holds of the memory that it describes.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) type SharedBorrow<'a, T> = core::marker::PhantomData<&'a T>;
+
+/// What a writable handle holds. Not `Sync`: two threads that share a kernel value could otherwise
+/// both launch it, and on the CPU write at the same time.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) type ExclusiveBorrow<'a, T> = core::marker::PhantomData<core::cell::Cell<&'a T>>;
+
 /// Implements [`KernelArg`] for a type that is passed by value. `#[derive(KernelArg)]` calls it.
 #[macro_export]
 macro_rules! kernel_arg_by_value {
@@ -90,6 +99,8 @@ macro_rules! kernel_arg_by_value {
             is_pod::<$type>();
             // A by-value parameter aligned over 16 crashes the compiler.
             assert!(align_of::<$type>() <= 16);
+            // The ABI skips a parameter of no size, the host would not.
+            assert!(size_of::<$type>() > 0);
         };
     )+};
 }

@@ -9,6 +9,8 @@
 use bytemuck::Pod;
 
 use crate::arg::KernelArg;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::arg::{ExclusiveBorrow, SharedBorrow};
 use crate::memory::{self, Access, Index};
 
 /// An image that a kernel reads.
@@ -31,7 +33,7 @@ pub struct ViewMut<T> {
 
 /// What both views share: name, pointer type, host handle.
 macro_rules! view {
-    ($view:ident, $pointer:ty, $device:ident, $host:literal) => {
+    ($view:ident, $pointer:ty, $device:ident, $borrow:ident, $host:literal) => {
         impl<T> Clone for $view<T> {
             #[inline(always)]
             fn clone(&self) -> Self {
@@ -104,7 +106,7 @@ macro_rules! view {
         pub struct $device<'a, T> {
             view: $view<T>,
             place: crate::launch::Place,
-            borrow: core::marker::PhantomData<&'a T>,
+            borrow: $borrow<'a, T>,
         }
 
         #[cfg(not(target_arch = "nvptx64"))]
@@ -128,7 +130,7 @@ macro_rules! view {
                 debug_assert!(pitch as usize >= width as usize * size_of::<T>());
                 debug_assert!(pitch as usize % align_of::<T>() == 0 && data.is_aligned());
                 let view = $view { data, width, height, pitch };
-                Self { view, place, borrow: core::marker::PhantomData }
+                Self { view, place, borrow: <$borrow<'_, T>>::default() }
             }
 
             /// Columns and rows.
@@ -158,8 +160,8 @@ macro_rules! view {
     };
 }
 
-view!(View, *const T, DeviceView, "a read-only image");
-view!(ViewMut, *mut T, DeviceViewMut, "a writable image");
+view!(View, *const T, DeviceView, SharedBorrow, "a read-only image");
+view!(ViewMut, *mut T, DeviceViewMut, ExclusiveBorrow, "a writable image");
 
 impl<T: Pod> View<T> {
     /// Reads an element.

@@ -1,6 +1,7 @@
 //! What the host knows of a kernel, and what a launch must satisfy before a driver sees it.
 
 use std::ffi::c_void;
+use std::fmt;
 
 use bytemuck::Pod;
 use thiserror::Error;
@@ -11,11 +12,13 @@ use thiserror::Error;
 /// - `NAME` is the kernel's entry in the PTX, `BOUNDS` are the bounds written there.
 /// - `params` yields exactly the parameters of that entry.
 /// - `thread` runs the same function.
-pub unsafe trait Kernel: Sync {
+pub unsafe trait Kernel {
     /// Name of the entry in the PTX.
     const NAME: &'static str;
     /// Its launch bounds.
     const BOUNDS: LaunchBounds;
+    /// Axes that grid and block may extend along.
+    const DIMS: u32;
 
     /// The parameters as the driver wants them.
     fn params(&self) -> Params;
@@ -26,13 +29,15 @@ pub unsafe trait Kernel: Sync {
     /// Does one thread's work on the CPU.
     ///
     /// # Safety
-    /// - Called by [`cuda_cpu::launch`], with all memory arguments on the host and alive.
+    /// - Called by [`cuda_cpu::launch`], with all memory arguments on the host and alive. Its threads
+    ///   share the kernel, which they only copy arguments out of.
     /// - What the kernel itself asks for, where it is an `unsafe fn`.
     unsafe fn thread(&self);
 }
 
-/// A kernel that is no `unsafe fn`: with any arguments of the right types it stays within their
-/// memory and its threads do not race, so launching it is safe.
+/// A kernel that is no `unsafe fn`: with any arguments of the right types, and any launch that
+/// [`LaunchConfig::check`] admits, it stays within their memory and its threads do not race, so
+/// launching it is safe.
 #[diagnostic::on_unimplemented(
     message = "the kernel of `{Self}` is an `unsafe fn`",
     label = "not safe to launch",
@@ -57,6 +62,18 @@ pub enum Place {
     /// Memory of the CUDA device with this ordinal.
     Cuda(u32),
 }
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+        }
+    }
+}
+
+/// Dynamic shared memory that a block can have on the largest GPU (compute capability 9.0).
+const MAX_DYNAMIC_SHARED: u32 = 227 << 10;
 
 /// Kernel parameters laid out for the driver, which wants a pointer to each.
 #[derive(Debug, Default)]
@@ -116,8 +133,7 @@ impl LaunchConfig {
     /// Checks the shape against the bounds that `K` was compiled for and CUDA's own limits.
     ///
     /// # Errors
-    /// [`LaunchError::EmptyLaunch`], [`LaunchError::BlockTooLarge`] or
-    /// [`LaunchError::GridTooLarge`].
+    /// All of [`LaunchError`] but [`LaunchError::WrongDevice`].
     pub fn check<K: Kernel>(&self) -> Result<(), LaunchError> {
         let kernel = K::NAME;
         let Self { grid, block, .. } = *self;
@@ -129,8 +145,18 @@ impl LaunchConfig {
         if threads > limit || block[2] > 64 {
             return Err(LaunchError::BlockTooLarge { kernel, block, limit });
         }
-        if grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
+        // Indices along an axis must not wrap: two threads would own one element.
+        let wraps = (0..3).any(|axis| grid[axis].checked_mul(block[axis]).is_none());
+        if wraps || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
             return Err(LaunchError::GridTooLarge { kernel, grid });
+        }
+        let dims = K::DIMS;
+        if (dims as usize..3).any(|axis| grid[axis] > 1 || block[axis] > 1) {
+            return Err(LaunchError::TooManyDimensions { kernel, grid, block, dims });
+        }
+        let bytes = self.dynamic_shared;
+        if bytes > MAX_DYNAMIC_SHARED {
+            return Err(LaunchError::SharedTooLarge { kernel, bytes, limit: MAX_DYNAMIC_SHARED });
         }
         Ok(())
     }
@@ -166,7 +192,7 @@ pub enum LaunchError {
     },
     /// More blocks than CUDA allows.
     #[error(
-        "kernel `{kernel}`: a grid of {grid:?} blocks is over CUDA's limit of [2147483647, 65535, 65535]; use larger blocks"
+        "kernel `{kernel}`: a grid of {grid:?} blocks is over CUDA's limit of [2147483647, 65535, 65535], or has over 2³² threads along an axis; launch it in parts"
     )]
     GridTooLarge {
         /// The kernel.
@@ -174,9 +200,36 @@ pub enum LaunchError {
         /// Blocks asked for.
         grid: [u32; 3],
     },
+    /// Grid or block extends along an axis that the kernel does not look at: its threads would do
+    /// the same work several times, and race.
+    #[error(
+        "kernel `{kernel}` works in {dims} dimensions, not in grid {grid:?} of blocks {block:?}; make the others 1"
+    )]
+    TooManyDimensions {
+        /// The kernel.
+        kernel: &'static str,
+        /// Blocks asked for.
+        grid: [u32; 3],
+        /// Threads of a block asked for.
+        block: [u32; 3],
+        /// The kernel's dimensions.
+        dims: u32,
+    },
+    /// More dynamic shared memory than any GPU has.
+    #[error(
+        "kernel `{kernel}`: {bytes} bytes of dynamic shared memory are over the limit of {limit}; use a smaller tile"
+    )]
+    SharedTooLarge {
+        /// The kernel.
+        kernel: &'static str,
+        /// Bytes asked for.
+        bytes: u32,
+        /// What a block can have on the largest GPU.
+        limit: u32,
+    },
     /// An argument lies on another device than the stream.
     #[error(
-        "kernel `{kernel}`: an argument lies on {found:?} but the stream runs on {wanted:?}; copy it there first"
+        "kernel `{kernel}`: an argument lies on {found} but the stream runs on {wanted}; copy it there first"
     )]
     WrongDevice {
         /// The kernel.

@@ -4,6 +4,8 @@
 use bytemuck::Pod;
 
 use crate::arg::KernelArg;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::arg::{ExclusiveBorrow, SharedBorrow};
 use crate::memory::{self, Access, Index};
 
 /// Elements that a kernel reads.
@@ -22,7 +24,7 @@ pub struct SliceMut<T> {
 
 /// What both slices share: name, pointer type, host handle.
 macro_rules! slice {
-    ($slice:ident, $pointer:ty, $device:ident, $host:literal) => {
+    ($slice:ident, $pointer:ty, $device:ident, $borrow:ident, $host:literal) => {
         impl<T> Clone for $slice<T> {
             #[inline(always)]
             fn clone(&self) -> Self {
@@ -82,7 +84,7 @@ macro_rules! slice {
         pub struct $device<'a, T> {
             slice: $slice<T>,
             place: crate::launch::Place,
-            borrow: core::marker::PhantomData<&'a T>,
+            borrow: $borrow<'a, T>,
         }
 
         #[cfg(not(target_arch = "nvptx64"))]
@@ -97,7 +99,7 @@ macro_rules! slice {
             #[must_use]
             pub unsafe fn new(place: crate::launch::Place, data: $pointer, len: u32) -> Self {
                 debug_assert!(data.is_aligned());
-                Self { slice: $slice { data, len }, place, borrow: core::marker::PhantomData }
+                Self { slice: $slice { data, len }, place, borrow: <$borrow<'_, T>>::default() }
             }
         }
 
@@ -119,8 +121,8 @@ macro_rules! slice {
     };
 }
 
-slice!(Slice, *const T, DeviceSlice, "read-only elements");
-slice!(SliceMut, *mut T, DeviceSliceMut, "writable elements");
+slice!(Slice, *const T, DeviceSlice, SharedBorrow, "read-only elements");
+slice!(SliceMut, *mut T, DeviceSliceMut, ExclusiveBorrow, "writable elements");
 
 impl<T: Pod> Slice<T> {
     /// Reads an element.

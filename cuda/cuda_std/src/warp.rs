@@ -153,9 +153,14 @@ macro_rules! shuffle {
             let shuffled = {
                 // Taken here: inside of the closure it would be this line.
                 let place = Location::caller();
+                let source = source.unwrap_or(lane);
+                if mask & 1 << source == 0 {
+                    let (op, missing) = ("shuffle from a lane outside of its mask", 1 << source);
+                    cuda_cpu::fail(cuda_cpu::FaultKind::WarpDivergence { op, place, mask, missing });
+                }
                 value.shuffle_words(|word| {
                     let lanes = cuda_cpu::warp_exchange(WarpOp::Exchange, mask, word, place);
-                    lanes[source.unwrap_or(lane) as usize]
+                    lanes[source as usize]
                 })
             };
             (shuffled, in_range)

@@ -13,6 +13,7 @@ pub(crate) struct Options {
     max_threads: Expr,
     min_blocks: Expr,
     barriers: Expr,
+    dims: Expr,
 }
 
 impl Parse for Options {
@@ -22,6 +23,7 @@ impl Parse for Options {
             max_threads: parse_quote!(1024),
             min_blocks: parse_quote!(0),
             barriers: parse_quote!(0),
+            dims: parse_quote!(2),
         };
         while !input.is_empty() {
             let key: Ident = input.parse()?;
@@ -35,8 +37,9 @@ impl Parse for Options {
                     options.min_blocks = blocks.unwrap_or(options.min_blocks);
                 }
                 ("barriers", Some(barriers), None, None) => options.barriers = barriers,
+                ("dims", Some(dims), None, None) => options.dims = dims,
                 _ => {
-                    let message = "expected `launch_bounds(THREADS)`, `launch_bounds(THREADS, BLOCKS)` or `barriers(N)`";
+                    let message = "expected `launch_bounds(THREADS)`, `launch_bounds(THREADS, BLOCKS)`, `barriers(N)` or `dims(N)`";
                     return Err(Error::new(key.span(), message));
                 }
             }
@@ -95,7 +98,7 @@ pub(crate) fn expand(options: &Options, function: &ItemFn) -> syn::Result<TokenS
 
 /// The entry in the PTX, with a comment that `cuda_builder` reads.
 fn entry(options: &Options, name: &Ident, arguments: &[Argument]) -> TokenStream {
-    let Options { max_threads, min_blocks, barriers } = options;
+    let Options { max_threads, min_blocks, barriers, .. } = options;
     let exported = name.to_string();
     let marker = format!("// cuda_std.kernel {name} maxntid={{}} minnctapersm={{}} barriers={{}}");
 
@@ -140,7 +143,7 @@ fn entry(options: &Options, name: &Ident, arguments: &[Argument]) -> TokenStream
 
 /// The struct that the host fills in to launch the kernel.
 fn launch_type(options: &Options, function: &ItemFn, arguments: &[Argument]) -> TokenStream {
-    let Options { max_threads, min_blocks, barriers } = options;
+    let Options { max_threads, min_blocks, barriers, dims } = options;
     let ItemFn { vis, sig, .. } = function;
     let function_name = &sig.ident;
     let name = sig.ident.to_string();
@@ -165,7 +168,9 @@ fn launch_type(options: &Options, function: &ItemFn, arguments: &[Argument]) -> 
     });
     quote! {
         const _: () = {
-            let [threads, _blocks, _barriers]: [u32; 3] = [#max_threads, #min_blocks, #barriers];
+            let [threads, _blocks, _barriers, dims]: [u32; 4] =
+                [#max_threads, #min_blocks, #barriers, #dims];
+            assert!(dims >= 1 && dims <= 3, "a kernel works in 1 to 3 dimensions");
             assert!(threads >= 1 && threads <= 1024, "a block has 1 to 1024 threads");
         };
 
@@ -180,6 +185,7 @@ fn launch_type(options: &Options, function: &ItemFn, arguments: &[Argument]) -> 
         #[cfg(not(target_arch = "nvptx64"))]
         unsafe impl #lifetime ::cuda_std::launch::Kernel for #launch #lifetime {
             const NAME: &'static str = #name;
+            const DIMS: u32 = #dims;
             const BOUNDS: ::cuda_std::launch::LaunchBounds =
                 ::cuda_std::launch::LaunchBounds { max_threads: #max_threads, min_blocks: #min_blocks };
 

@@ -15,11 +15,13 @@ use syn::{DeriveInput, parse_macro_input};
 ///   multiprocessor at once. The compiler limits registers to match; a launch over it is an error.
 /// - `barriers`: calls of `sync_threads` in the compiled kernel, 0 if not given. `cuda_builder`
 ///   counts them, since a barrier that the compiler duplicated into a branch hangs.
+/// - `dims`: axes that a launch may extend along, 2 if not given. A launch along others is an error:
+///   threads that differ only in an index that the kernel does not read would do the same work.
 ///
 /// `fn blur(input: View<f32>, out: ViewMut<f32>)` stays a function, becomes the PTX entry `blur`,
 /// and on the host gains `struct Blur<'a>` with a field for each argument, which implements
 /// [`Kernel`](../cuda_std/launch/trait.Kernel.html). A safe function vouches that no arguments of
-/// these types can make it leave their memory or race; an `unsafe fn` makes the launch `unsafe`.
+/// these types, launched within its bounds and dimensions, can make it leave their memory or race; an `unsafe fn` makes the launch `unsafe`.
 ///
 /// The crate needs `#![cfg_attr(target_arch = "nvptx64", no_std, feature(abi_ptx,
 /// asm_experimental_arch))]`.

@@ -71,6 +71,13 @@ impl Token {
     }
 }
 
+impl Token {
+    /// Goes on counting what the driver failed to give back.
+    pub(crate) fn keep(&mut self) {
+        self.amount = 0;
+    }
+}
+
 impl Drop for Token {
     fn drop(&mut self) {
         LIVE[self.kind as usize].fetch_sub(self.amount, Relaxed);

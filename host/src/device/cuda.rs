@@ -2,19 +2,25 @@
 
 use std::panic::Location;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use cuda_std::launch::{Kernel, LaunchConfig};
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device as Gpu, DeviceAttribute};
 use cust::sys;
 
+use super::context::Current;
+use super::counters::Token;
 use super::error::{Check, DeviceError, ErrorKind};
 use super::module::Module;
 use super::ptx::{Arch, PtxImage, newest_for};
 
-/// Dynamic shared memory that a kernel gets without asking.
-const PLAIN_DYNAMIC_SHARED: u32 = 48 << 10;
+/// Shared memory that a block gets without asking, static and dynamic.
+const PLAIN_SHARED: u32 = 48 << 10;
+
+/// GPUs that a fatal error has ended for this process, a bit each: the primary context is shared by all
+/// handles, so its loss is too.
+static LOST: AtomicU64 = AtomicU64::new(0);
 
 /// What there is to know about a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +35,8 @@ pub struct CudaInfo {
     pub memory: usize,
     /// Multiprocessors.
     pub multiprocessors: u32,
+    /// Most shared memory of a block in bytes, if the kernel asks for it.
+    pub shared_per_block: u32,
 }
 
 impl CudaInfo {
@@ -54,7 +62,19 @@ impl CudaInfo {
             },
             memory: gpu.total_memory().check(OP)?,
             multiprocessors: attribute(DeviceAttribute::MultiprocessorCount).check(OP)?,
+            shared_per_block: shared_per_block(gpu).check(OP)?,
         })
+    }
+}
+
+/// `cust` has no name for this attribute.
+fn shared_per_block(gpu: Gpu) -> Result<u32, ErrorKind> {
+    use sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN as MOST;
+    let mut bytes = 0;
+    // SAFETY: the result is written.
+    match unsafe { sys::cuDeviceGetAttribute(&raw mut bytes, MOST, gpu.as_raw()) } {
+        sys::CUresult::CUDA_SUCCESS => Ok(bytes as u32),
+        error => Err(error.into()),
     }
 }
 
@@ -82,7 +102,6 @@ pub(crate) struct CudaDevice {
     module: Module,
     context: Context,
     info: CudaInfo,
-    lost: AtomicBool,
 }
 
 impl CudaDevice {
@@ -98,18 +117,23 @@ impl CudaDevice {
             };
             return Err(DeviceError::new("choosing kernels", kind));
         };
+        let _current = Current::keep().check("opening a CUDA context")?;
         let context = Context::new(gpu).check("opening a CUDA context")?;
-        CurrentContext::set_current(&context).check("entering a CUDA context")?;
-        let module = Module::load(image.text)?;
-        Ok(Self { module, context, info, lost: AtomicBool::new(false) })
+        let module = Module::load(&context, image.text)?;
+        Ok(Self { module, context, info })
     }
 
     pub(super) fn info(&self) -> &CudaInfo {
         &self.info
     }
 
+    /// Whether a fatal error has ended this GPU for the process, through this handle or another.
     pub(super) fn is_lost(&self) -> bool {
-        self.lost.load(Relaxed)
+        LOST.load(Relaxed) & self.lost_bit() != 0
+    }
+
+    fn lost_bit(&self) -> u64 {
+        1 << self.info.ordinal.min(u64::BITS - 1)
     }
 
     /// Does `operation` with the context current on this thread. A fatal error marks the device as
@@ -123,23 +147,33 @@ impl CudaDevice {
         if self.is_lost() {
             return Err(DeviceError::new(operation, ErrorKind::Lost));
         }
-        let entered = CurrentContext::set_current(&self.context).check(operation);
-        match entered.and_then(|()| body()) {
+        let result = match Current::enter(self.context.as_raw()) {
+            Ok(_current) => body(),
+            Err(error) => Err(error).check(operation),
+        };
+        match result {
             Ok(value) => Ok(value),
             Err(error) => {
                 if error.is_fatal() {
-                    self.lost.store(true, Relaxed);
+                    LOST.fetch_or(self.lost_bit(), Relaxed);
                 }
                 Err(DeviceError { location: Location::caller(), ..error })
             }
         }
     }
 
-    /// Does `body` if the context can be made current, for releasing what belongs to it. Errors are
-    /// dropped: the driver frees everything with the context.
-    pub(super) fn release(&self, body: impl FnOnce()) {
-        if CurrentContext::set_current(&self.context).is_ok() {
-            body();
+    /// Gives something back to the driver, on whichever thread. What it refuses stays counted, and
+    /// is freed with the context.
+    pub(super) fn release(
+        &self,
+        counted: Option<&mut Token>,
+        body: impl FnOnce() -> sys::CUresult,
+    ) {
+        let result = Current::enter(self.context.as_raw()).map(|_current| body());
+        if let (Ok(error) | Err(error), Some(counted)) = (result, counted)
+            && error != sys::CUresult::CUDA_SUCCESS
+        {
+            counted.keep();
         }
     }
 
@@ -155,15 +189,9 @@ impl CudaDevice {
         kernel: &K,
     ) -> Result<(), DeviceError> {
         const OP: &str = "launching a kernel";
-        let Ok(function) = self.module.function(K::NAME) else {
-            return Err(DeviceError::new(OP, ErrorKind::UnknownKernel(K::NAME)));
-        };
-        if config.dynamic_shared > PLAIN_DYNAMIC_SHARED {
-            let attribute =
-                sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            // SAFETY: the function belongs to the module.
-            unsafe { sys::cuFuncSetAttribute(function, attribute, config.dynamic_shared as i32) }
-                .check(OP)?;
+        let function = self.module.function(K::NAME)?;
+        if config.dynamic_shared > 0 {
+            self.allow_shared(function, config.dynamic_shared)?;
         }
         let mut params = kernel.params();
         let [gx, gy, gz] = config.grid;
@@ -188,6 +216,22 @@ impl CudaDevice {
         .check(OP)
     }
 
+    /// Asks for all the dynamic shared memory that the kernel can have, if the launch needs more than
+    /// comes without asking: always the same amount, since other threads may be launching it too.
+    #[track_caller]
+    fn allow_shared(&self, function: sys::CUfunction, dynamic: u32) -> Result<(), DeviceError> {
+        const OP: &str = "asking for shared memory";
+        use sys::CUfunction_attribute as Attribute;
+        let fixed = attribute(function, Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, OP)?;
+        if fixed + dynamic <= PLAIN_SHARED {
+            return Ok(());
+        }
+        let most = self.info.shared_per_block.saturating_sub(fixed);
+        let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function belongs to the module.
+        unsafe { sys::cuFuncSetAttribute(function, attribute, most as i32) }.check(OP)
+    }
+
     /// What a kernel takes as compiled for this GPU.
     #[track_caller]
     pub(super) fn resources(&self, kernel: &str) -> Result<KernelResources, DeviceError> {
@@ -195,13 +239,7 @@ impl CudaDevice {
         use sys::CUfunction_attribute as Attribute;
         self.enter(OP, || {
             let function = self.module.function(kernel)?;
-            let read = |attribute| {
-                let mut value = 0;
-                // SAFETY: the function belongs to the module; the result is written.
-                unsafe { sys::cuFuncGetAttribute(&raw mut value, attribute, function) }
-                    .check(OP)
-                    .map(|()| value as u32)
-            };
+            let read = |which| attribute(function, which, OP);
             Ok(KernelResources {
                 registers: read(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
                 shared_bytes: read(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
@@ -226,18 +264,27 @@ impl CudaDevice {
                 let kind = ErrorKind::SizeMismatch { what, found, expected };
                 return Err(DeviceError::new(OP, kind));
             }
+            // Streams do not wait for this copy, nor it for them.
             CurrentContext::synchronize().check(OP)?;
-            // SAFETY: the constant has room, as just checked, and nothing reads it now.
-            unsafe { sys::cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), bytes.len()) }.check(OP)
+            // SAFETY: the constant has room, as just checked.
+            unsafe { sys::cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), bytes.len()) }
+                .check(OP)?;
+            CurrentContext::synchronize().check(OP)
         })
     }
 }
 
-impl Drop for CudaDevice {
-    fn drop(&mut self) {
-        // The module's own drop needs the context current; it runs right after this.
-        self.release(|| {});
-    }
+/// An attribute of a kernel.
+#[track_caller]
+fn attribute(
+    function: sys::CUfunction,
+    which: sys::CUfunction_attribute,
+    operation: &'static str,
+) -> Result<u32, DeviceError> {
+    let mut value = 0;
+    // SAFETY: the function belongs to a loaded module; the result is written.
+    unsafe { sys::cuFuncGetAttribute(&raw mut value, which, function) }.check(operation)?;
+    Ok(value as u32)
 }
 
 /// What one kernel takes of a multiprocessor, as the driver compiled it.

@@ -20,7 +20,6 @@ pub struct DeviceError {
     /// Where in the calling source.
     pub location: &'static Location<'static>,
     /// Why it failed.
-    #[source]
     pub kind: ErrorKind,
 }
 
@@ -51,7 +50,7 @@ pub enum ErrorKind {
     },
     /// No loaded module has this kernel.
     #[error("no loaded PTX module has a kernel `{0}`; load the module it was compiled into")]
-    UnknownKernel(&'static str),
+    UnknownKernel(String),
     /// The driver refused the PTX.
     #[error("{cause}; the PTX compiler says: {log}")]
     BadPtx {
@@ -104,7 +103,7 @@ pub enum ErrorKind {
     )]
     UnreadableTexture,
     /// Memory and stream belong to different devices.
-    #[error("the memory lies on {found:?} but the stream runs on {wanted:?}; copy it there first")]
+    #[error("the memory lies on {found} but the stream runs on {wanted}; copy it there first")]
     WrongDevice {
         /// Where the memory lies.
         found: Place,
@@ -149,7 +148,7 @@ const NO_DEVICE: u32 = 100;
 /// is gone, by the CUDA driver API's description of `CUresult`: uncorrectable ECC (214), NVLink
 /// (220), illegal address, timeout, context destroyed, assert, and the hardware exceptions.
 fn is_fatal(code: u32) -> bool {
-    matches!(code, 4 | 46 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=721)
+    matches!(code, 4 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719)
 }
 
 impl ErrorKind {
@@ -175,6 +174,12 @@ impl ErrorKind {
             name: text(sys::cuGetErrorName).unwrap_or_else(|| "unknown CUDA error".into()),
             text: text(sys::cuGetErrorString).unwrap_or_else(|| "no description".into()),
         }
+    }
+}
+
+impl From<sys::CUresult> for ErrorKind {
+    fn from(error: sys::CUresult) -> Self {
+        Self::cuda(error as u32)
     }
 }
 

@@ -15,7 +15,7 @@ use super::{Device, Kind, Stream};
 pub struct Event {
     point: Point,
     device: Device,
-    _counted: Option<Token>,
+    counted: Option<Token>,
 }
 
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Event {
                 Ok((Point::Cuda(event), Some(Token::new(counters::Kind::Events, 1))))
             })?,
         };
-        Ok(Self { point, device: device.clone(), _counted: counted })
+        Ok(Self { point, device: device.clone(), counted })
     }
 
     /// Puts the event behind all work that `stream` has so far.
@@ -172,9 +172,7 @@ impl Drop for Event {
     fn drop(&mut self) {
         if let (Point::Cuda(event), Kind::Cuda(cuda)) = (&self.point, self.device.kind()) {
             // SAFETY: created here and destroyed once; the driver lets pending waits finish.
-            cuda.release(|| unsafe {
-                sys::cuEventDestroy_v2(*event);
-            });
+            cuda.release(self.counted.as_mut(), || unsafe { sys::cuEventDestroy_v2(*event) });
         }
     }
 }

@@ -45,7 +45,8 @@ impl<T: Pod> Image<T> {
         pitch: u64,
     ) -> Result<Self, DeviceError> {
         let row = u64::from(width) * size_of::<T>() as u64;
-        let fits = pitch >= row && pitch.is_multiple_of(align_of::<T>() as u64);
+        const { assert!(align_of::<T>() <= ALIGN, "images are aligned to 256 bytes") };
+        let fits = width > 0 && pitch >= row && pitch.is_multiple_of(align_of::<T>() as u64);
         let bytes = pitch.checked_mul(height.into()).and_then(|bytes| usize::try_from(bytes).ok());
         let (Some(bytes), Ok(pitch), true) = (bytes, u32::try_from(pitch), fits) else {
             let size = format!("{width}×{height} elements with {pitch} bytes a row");
@@ -127,16 +128,15 @@ impl<T: Pod> Image<T> {
         self.check_len("uploading an image", elements.len())?;
         let tight = self.width as usize * size_of::<T>();
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice(elements));
-        // SAFETY: both hold `rows` rows of `tight` bytes; the wait below keeps the borrow.
+        // SAFETY: both hold `rows` rows of `tight` bytes; the borrow lasts until it is done.
         unsafe {
-            stream.copy_rows(
+            stream.copy_rows_now(
                 Rows::Host { bytes, pitch: tight },
                 RowsMut::Device { memory: &self.memory, pitch: self.pitch as usize },
                 tight,
                 rows,
-            )?;
+            )
         }
-        stream.synchronize()
     }
 
     /// Waits for the stream's work and returns the elements, row after row without padding.
@@ -159,16 +159,15 @@ impl<T: Pod> Image<T> {
         self.check_len("downloading an image", elements.len())?;
         let tight = self.width as usize * size_of::<T>();
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice_mut(elements));
-        // SAFETY: both hold `rows` rows of `tight` bytes; the wait below keeps the borrow.
+        // SAFETY: both hold `rows` rows of `tight` bytes; the borrow lasts until it is done.
         unsafe {
-            stream.copy_rows(
+            stream.copy_rows_now(
                 Rows::Device { memory: &self.memory, pitch: self.pitch as usize },
                 RowsMut::Host { bytes, pitch: tight },
                 tight,
                 rows,
-            )?;
+            )
         }
-        stream.synchronize()
     }
 
     pub(super) fn memory(&self) -> &Memory {

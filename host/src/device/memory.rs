@@ -19,7 +19,7 @@ pub(super) struct Memory {
     address: u64,
     layout: Layout,
     device: Device,
-    _counted: Option<Token>,
+    counted: Option<Token>,
 }
 
 // SAFETY: plain bytes, reached through `&self` or `&mut self` as any other memory; on a GPU the
@@ -65,7 +65,7 @@ impl Memory {
                 Ok((address, Some(Token::new(counters::Kind::DeviceBytes, layout.size()))))
             })?,
         };
-        Ok(Self { address, layout, device: device.clone(), _counted: counted })
+        Ok(Self { address, layout, device: device.clone(), counted })
     }
 
     pub(super) fn device(&self) -> &Device {
@@ -92,9 +92,9 @@ impl Drop for Memory {
         match self.device.kind() {
             // SAFETY: allocated with this layout.
             Kind::Cpu { .. } => unsafe { alloc::dealloc(self.pointer(), self.layout) },
-            // SAFETY: allocated in this context; the driver waits for work that uses it.
-            Kind::Cuda(cuda) => cuda.release(|| unsafe {
-                sys::cuMemFree_v2(self.address);
+            Kind::Cuda(cuda) => cuda.release(self.counted.as_mut(), || {
+                // SAFETY: allocated in this context; the driver waits for work that uses it.
+                unsafe { sys::cuMemFree_v2(self.address) }
             }),
         }
     }

@@ -10,6 +10,7 @@
 //! Not here: managed memory, peer access, graphs.
 
 mod buffer;
+mod context;
 mod counters;
 mod cuda;
 mod error;
@@ -65,7 +66,11 @@ impl Device {
         match Self::first_gpu() {
             Ok(device) => device,
             Err(e) => {
-                tracing::info!("no GPU, using the CPU: {}", e.kind);
+                if e.is_no_device() {
+                    tracing::info!("no GPU, using the CPU: {}", e.kind);
+                } else {
+                    tracing::warn!("the GPU cannot be used, using the CPU: {e}");
+                }
                 Self::cpu()
             }
         }
@@ -149,8 +154,8 @@ impl Device {
         Stream::new(self, Priority::Default)
     }
 
-    /// Sets an array in constant memory: the first `values.len()` elements, on the CPU the rest to
-    /// zero. Waits for all work on the device, which may be reading it.
+    /// Sets an array in constant memory: the first `values.len()` elements. Waits for all work on
+    /// the device, which may be reading it; what another thread launches meanwhile may see either value.
     ///
     /// # Errors
     /// More values than elements, no such constant in the loaded kernels, or what the driver says.

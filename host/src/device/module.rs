@@ -1,20 +1,23 @@
-//! A PTX module loaded into the current context.
+//! A PTX module loaded into a context.
 
 use std::ffi::{CString, c_void};
 use std::ptr;
 
+use cust::context::Context;
 use cust::sys;
 
+use super::context::Current;
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 
 /// Room for the PTX compiler's complaints.
 const LOG_BYTES: usize = 8 << 10;
 
-/// A loaded module. Its context must be current whenever it is used or dropped.
+/// A loaded module. Its context outlives it, and is current whenever it is used.
 pub(super) struct Module {
     raw: sys::CUmodule,
-    _counted: Token,
+    context: sys::CUcontext,
+    counted: Token,
 }
 
 // SAFETY: a module handle may be used from any thread whose context is current.
@@ -23,9 +26,9 @@ unsafe impl Send for Module {}
 unsafe impl Sync for Module {}
 
 impl Module {
-    /// Compiles and loads PTX text.
+    /// Compiles and loads PTX text. The context is current.
     #[track_caller]
-    pub(super) fn load(ptx: &str) -> Result<Self, DeviceError> {
+    pub(super) fn load(context: &Context, ptx: &str) -> Result<Self, DeviceError> {
         const OP: &str = "loading the kernels";
         use sys::CUjit_option as Option;
         let text = c_string(ptx);
@@ -54,7 +57,8 @@ impl Module {
             }
             e
         })?;
-        Ok(Self { raw, _counted: Token::new(counters::Kind::Modules, 1) })
+        let counted = Token::new(counters::Kind::Modules, 1);
+        Ok(Self { raw, context: context.as_raw(), counted })
     }
 
     /// A kernel by name.
@@ -63,9 +67,12 @@ impl Module {
         let c_name = c_string(name);
         let mut function = ptr::null_mut();
         // SAFETY: the module is alive, the name ends with a zero, the result is written.
-        unsafe { sys::cuModuleGetFunction(&raw mut function, self.raw, c_name.as_ptr()) }
-            .check("looking up a kernel")?;
-        Ok(function)
+        match unsafe { sys::cuModuleGetFunction(&raw mut function, self.raw, c_name.as_ptr()) } {
+            sys::CUresult::CUDA_ERROR_NOT_FOUND => Err(ErrorKind::UnknownKernel(name.to_owned())),
+            sys::CUresult::CUDA_SUCCESS => Ok(function),
+            error => Err(error.into()),
+        }
+        .check("looking up a kernel")
     }
 
     /// Address and size of a global or constant by name.
@@ -84,8 +91,11 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: loaded here and unloaded once. An error leaves nothing to be done.
-        unsafe { sys::cuModuleUnload(self.raw) };
+        // SAFETY: loaded here and unloaded once.
+        let unload = |_current| unsafe { sys::cuModuleUnload(self.raw) };
+        if Current::enter(self.context).map(unload) != Ok(sys::CUresult::CUDA_SUCCESS) {
+            self.counted.keep();
+        }
     }
 }
 

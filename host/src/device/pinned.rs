@@ -23,7 +23,7 @@ pub struct Pinned<T> {
 #[derive(Debug)]
 enum Storage {
     Plain(Box<[u128]>),
-    Locked { data: *mut u8, device: Device, _counted: Token },
+    Locked { data: *mut u8, device: Device, counted: Token },
 }
 
 // SAFETY: owned plain memory.
@@ -63,7 +63,7 @@ impl<T: Pod> Pinned<T> {
                     ptr::write_bytes(data.cast::<u8>(), 0, bytes);
                 }
                 let counted = Token::new(counters::Kind::PinnedBytes, bytes);
-                Ok(Storage::Locked { data: data.cast(), device: device.clone(), _counted: counted })
+                Ok(Storage::Locked { data: data.cast(), device: device.clone(), counted })
             })?,
         };
         Ok(Self { storage, len, element: PhantomData })
@@ -96,12 +96,13 @@ impl<T: Pod> DerefMut for Pinned<T> {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        if let Self::Locked { data, device, .. } = self
+        if let Self::Locked { data, device, counted } = self
             && let Kind::Cuda(cuda) = device.kind()
         {
-            // SAFETY: allocated here and freed once.
-            cuda.release(|| unsafe {
-                sys::cuMemFreeHost(data.cast());
+            // SAFETY: allocated here and freed once. A copy may still run, so this waits.
+            cuda.release(Some(counted), || unsafe {
+                sys::cuCtxSynchronize();
+                sys::cuMemFreeHost(data.cast())
             });
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ptr;
 
 use cuda_std::cpu;
-use cuda_std::launch::{Kernel, LaunchConfig, LaunchError, SafeKernel};
+use cuda_std::launch::{Kernel, LaunchConfig, LaunchError, Place, SafeKernel};
 use cust::context::CurrentContext;
 use cust::stream::StreamFlags;
 use cust::sys;
@@ -31,7 +31,7 @@ pub struct Stream {
     /// `None` on the CPU, and while dropping.
     raw: Option<cust::stream::Stream>,
     device: Device,
-    _counted: Option<Token>,
+    counted: Option<Token>,
 }
 
 // SAFETY: a stream handle may be used from any thread whose context is current, which every
@@ -39,6 +39,23 @@ pub struct Stream {
 unsafe impl Send for Stream {}
 // SAFETY: as above.
 unsafe impl Sync for Stream {}
+
+/// A kernel value that the threads of its launch share, each on some core.
+struct EveryThread<'a, K>(&'a K);
+
+impl<K: Kernel> EveryThread<'_, K> {
+    /// # Safety
+    /// As [`Kernel::thread`].
+    #[inline]
+    unsafe fn thread(&self) {
+        // SAFETY: as the caller vouches.
+        unsafe { self.0.thread() }
+    }
+}
+
+// SAFETY: threads only copy arguments out of the kernel, by its contract; which memory each of them
+// may touch is the kernel's own obligation, on the CPU as on a GPU.
+unsafe impl<K> Sync for EveryThread<'_, K> {}
 
 /// Rows that a copy reads.
 pub(super) enum Rows<'a> {
@@ -50,7 +67,7 @@ pub(super) enum Rows<'a> {
 pub(super) enum RowsMut<'a> {
     Host { bytes: &'a mut [u8], pitch: usize },
     Device { memory: &'a Memory, pitch: usize },
-    Array(sys::CUarray),
+    Array { array: sys::CUarray, place: Place },
 }
 
 impl Stream {
@@ -74,7 +91,7 @@ impl Stream {
                 Ok((Some(raw), Some(Token::new(counters::Kind::Streams, 1))))
             })?,
         };
-        Ok(Self { raw, device: device.clone(), _counted: counted })
+        Ok(Self { raw, device: device.clone(), counted })
     }
 
     /// The device that it belongs to.
@@ -130,6 +147,7 @@ impl Stream {
                     constants: &constants,
                     check_races: cfg!(debug_assertions),
                 };
+                let kernel = EveryThread(kernel);
                 // SAFETY: all memory lies on the host, as checked; the rest is the caller's.
                 cpu::launch(&launch, &|| unsafe { kernel.thread() }).map_err(Box::new).check(OP)
             }
@@ -164,6 +182,33 @@ impl Stream {
         self.raw.as_ref().map_or(ptr::null_mut(), cust::stream::Stream::as_inner)
     }
 
+    /// Copies `rows` rows of `width` bytes and waits until that is done, even if the device is lost
+    /// meanwhile: host memory is only borrowed.
+    ///
+    /// # Safety
+    /// Both sides hold that many rows, at their pitch.
+    #[track_caller]
+    pub(super) unsafe fn copy_rows_now(
+        &self,
+        from: Rows<'_>,
+        to: RowsMut<'_>,
+        width: usize,
+        rows: usize,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: as the caller vouches; this waits below.
+        let copied = unsafe { self.copy_rows(from, to, width, rows) };
+        if let (Kind::Cuda(cuda), Ok(())) = (self.device.kind(), &copied) {
+            let mut waited = sys::CUresult::CUDA_SUCCESS;
+            cuda.release(None, || {
+                // SAFETY: the handle is alive.
+                waited = unsafe { sys::cuStreamSynchronize(self.handle()) };
+                waited
+            });
+            return cuda.enter("waiting for a copy", || waited.check("waiting for a copy"));
+        }
+        copied
+    }
+
     /// Copies `rows` rows of `width` bytes.
     ///
     /// # Safety
@@ -181,7 +226,11 @@ impl Stream {
         let wanted = self.device.place();
         let places = [
             if let Rows::Device { memory, .. } = &from { memory.place() } else { wanted },
-            if let RowsMut::Device { memory, .. } = &to { memory.place() } else { wanted },
+            match &to {
+                RowsMut::Host { .. } => wanted,
+                RowsMut::Device { memory, .. } => memory.place(),
+                RowsMut::Array { place, .. } => *place,
+            },
         ];
         if let Some(&found) = places.iter().find(|&&place| place != wanted) {
             return Err(DeviceError::new(OP, ErrorKind::WrongDevice { found, wanted }));
@@ -195,7 +244,7 @@ impl Stream {
                 let (to, to_pitch) = match to {
                     RowsMut::Host { bytes, pitch } => (bytes.as_mut_ptr(), pitch),
                     RowsMut::Device { memory, pitch } => (memory.pointer(), pitch),
-                    RowsMut::Array(_) => unreachable!("on the CPU an array is an image"),
+                    RowsMut::Array { .. } => unreachable!("on the CPU an array is an image"),
                 };
                 for row in 0..rows {
                     // SAFETY: both sides hold `rows` rows of `width` bytes, by the caller; two
@@ -246,7 +295,7 @@ impl Stream {
                         copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
                         (copy.dstDevice, copy.dstPitch) = (memory.address(), pitch);
                     }
-                    RowsMut::Array(array) => {
+                    RowsMut::Array { array, .. } => {
                         copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
                         copy.dstArray = array;
                     }
@@ -262,8 +311,14 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if let Kind::Cuda(cuda) = self.device.kind() {
-            cuda.release(|| drop(self.raw.take()));
+        if let (Kind::Cuda(cuda), Some(raw)) = (self.device.kind(), self.raw.take()) {
+            cuda.release(self.counted.as_mut(), || match cust::stream::Stream::drop(raw) {
+                Ok(()) => sys::CUresult::CUDA_SUCCESS,
+                Err((_, raw)) => {
+                    std::mem::forget(raw);
+                    sys::CUresult::CUDA_ERROR_UNKNOWN
+                }
+            });
         }
     }
 }

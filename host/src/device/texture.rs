@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use bytemuck::Pod;
-use cuda_std::cpu::texture::{Address, Channel, Filter};
+use cuda_std::cpu::texture::{Address, Channel, Filter, Format};
 use cuda_std::{DeviceTexture, TextureValue, cpu};
 use cust::sys;
 use glam::{UVec4, Vec2, Vec4};
@@ -16,16 +16,24 @@ use super::stream::{Rows, RowsMut};
 use super::{Device, Image, Kind, Stream};
 
 /// An element that a texture can read.
-pub trait Texel: Pod {
+///
+/// # Safety
+/// The element is 1, 2 or 4 of `CHANNEL` and nothing else.
+pub unsafe trait Texel: Pod {
     /// What a channel is in memory.
     const CHANNEL: Channel;
-    /// 1, 2 or 4.
-    const CHANNELS: u32 = (size_of::<Self>() / Self::CHANNEL.bytes() as usize) as u32;
+}
+
+/// The texture format of an element.
+fn texel_format<T: Texel>() -> Format {
+    let channels = size_of::<T>() as u32 / T::CHANNEL.bytes();
+    Format { channel: T::CHANNEL, channels }
 }
 
 macro_rules! texels {
     ($($type:ty: $channel:ident),+ $(,)?) => {$(
-        impl Texel for $type {
+        // SAFETY: the element is so many channels.
+        unsafe impl Texel for $type {
             const CHANNEL: Channel = Channel::$channel;
         }
     )+};
@@ -69,7 +77,7 @@ pub struct Array<T>(Storage<T>);
 #[derive(Debug)]
 enum Storage<T> {
     Cpu(Image<T>),
-    Cuda { array: sys::CUarray, width: u32, height: u32, device: Device, _counted: Token },
+    Cuda { array: sys::CUarray, width: u32, height: u32, device: Device, counted: Token },
 }
 
 // SAFETY: an array handle may be used from any thread whose context is current.
@@ -85,6 +93,11 @@ impl<T: Texel> Array<T> {
     #[track_caller]
     pub fn new(device: &Device, width: u32, height: u32) -> Result<Self, DeviceError> {
         const OP: &str = "creating an array";
+        // A height of 0 means a one-dimensional array to the driver.
+        if width == 0 || height == 0 {
+            let size = format!("{width}×{height} elements");
+            return Err(DeviceError::new(OP, ErrorKind::ImpossibleSize(size)));
+        }
         match device.kind() {
             Kind::Cpu { .. } => Image::new(device, width, height).map(|i| Self(Storage::Cpu(i))),
             Kind::Cuda(cuda) => cuda.enter(OP, || {
@@ -92,7 +105,7 @@ impl<T: Texel> Array<T> {
                     Width: width as usize,
                     Height: height as usize,
                     Format: format(T::CHANNEL),
-                    NumChannels: T::CHANNELS,
+                    NumChannels: texel_format::<T>().channels,
                 };
                 let mut array = ptr::null_mut();
                 // SAFETY: the handle is written, the descriptor is complete.
@@ -100,7 +113,7 @@ impl<T: Texel> Array<T> {
                     .check(OP)?;
                 let counted = Token::new(counters::Kind::Arrays, 1);
                 let device = device.clone();
-                Ok(Self(Storage::Cuda { array, width, height, device, _counted: counted }))
+                Ok(Self(Storage::Cuda { array, width, height, device, counted }))
             }),
         }
     }
@@ -126,7 +139,9 @@ impl<T: Texel> Array<T> {
             Storage::Cpu(array) => {
                 RowsMut::Device { memory: array.memory(), pitch: array.pitch() as usize }
             }
-            Storage::Cuda { array, .. } => RowsMut::Array(*array),
+            Storage::Cuda { array, device, .. } => {
+                RowsMut::Array { array: *array, place: device.place() }
+            }
         };
         // SAFETY: both have this size; on the device, copies are ordered by the stream.
         unsafe { stream.copy_rows(from, to, expected.0 * size_of::<T>(), expected.1) }
@@ -135,12 +150,13 @@ impl<T: Texel> Array<T> {
 
 impl<T> Drop for Storage<T> {
     fn drop(&mut self) {
-        if let Self::Cuda { array, device, .. } = self
+        if let Self::Cuda { array, device, counted, .. } = self
             && let Kind::Cuda(cuda) = device.kind()
         {
-            // SAFETY: created here and destroyed once.
-            cuda.release(|| unsafe {
-                sys::cuArrayDestroy(*array);
+            // SAFETY: created here and destroyed once. A copy into it may still run, so this waits.
+            cuda.release(Some(counted), || unsafe {
+                sys::cuCtxSynchronize();
+                sys::cuArrayDestroy(*array)
             });
         }
     }
@@ -157,7 +173,7 @@ pub struct Texture<'a, V> {
 #[derive(Debug)]
 enum Object {
     Cpu(Box<cpu::texture::Texture>),
-    Cuda { handle: sys::CUtexObject, _counted: Token },
+    Cuda { handle: sys::CUtexObject, counted: Token },
 }
 
 impl<'a, V: ReadMode> Texture<'a, V> {
@@ -178,7 +194,7 @@ impl<'a, V: ReadMode> Texture<'a, V> {
             resource.resType = sys::CUresourcetype::CU_RESOURCE_TYPE_PITCH2D;
             resource.res.pitch2D.devPtr = image.memory().address();
             resource.res.pitch2D.format = format(T::CHANNEL);
-            resource.res.pitch2D.numChannels = T::CHANNELS;
+            resource.res.pitch2D.numChannels = texel_format::<T>().channels;
             resource.res.pitch2D.width = image.width() as usize;
             resource.res.pitch2D.height = image.height() as usize;
             resource.res.pitch2D.pitchInBytes = image.pitch() as usize;
@@ -222,15 +238,12 @@ impl<'a, V: ReadMode> Texture<'a, V> {
     #[track_caller]
     fn on_cpu<T: Texel>(image: &'a Image<T>, mode: TextureMode) -> Result<Self, DeviceError> {
         check_mode::<V, T>(mode)?;
-        let texture = cpu::texture::Texture {
-            texels: image.memory().pointer(),
-            width: image.width(),
-            height: image.height(),
-            pitch: image.pitch(),
-            channel: T::CHANNEL,
-            channels: T::CHANNELS,
-            filter: mode.filter,
-            address: mode.address,
+        let (size, pitch) = ([image.width(), image.height()], image.pitch());
+        let format = texel_format::<T>();
+        // SAFETY: the image's rows, which the borrow keeps alive; no side of an image is 0.
+        let texture = unsafe {
+            let texels = image.memory().pointer();
+            cpu::texture::Texture::new(texels, size, pitch, format, mode.filter, mode.address)
         };
         let object = Object::Cpu(Box::new(texture));
         Ok(Self { object, device: image.device(), value: PhantomData })
@@ -273,7 +286,7 @@ impl<'a, V: ReadMode> Texture<'a, V> {
                 )
             }
             .check(OP)?;
-            let object = Object::Cuda { handle, _counted: Token::new(counters::Kind::Textures, 1) };
+            let object = Object::Cuda { handle, counted: Token::new(counters::Kind::Textures, 1) };
             Ok(Self { object, device, value: PhantomData })
         })
     }
@@ -281,13 +294,14 @@ impl<'a, V: ReadMode> Texture<'a, V> {
 
 impl<V> Drop for Texture<'_, V> {
     fn drop(&mut self) {
-        if let (Object::Cuda { handle, .. }, Kind::Cuda(cuda)) = (&self.object, self.device.kind())
+        if let (Object::Cuda { handle, counted }, Kind::Cuda(cuda)) =
+            (&mut self.object, self.device.kind())
         {
             // SAFETY: created here and destroyed once. A launch that reads it may still run, so
             // this waits, as freeing memory does.
-            cuda.release(|| unsafe {
+            cuda.release(Some(counted), || unsafe {
                 sys::cuCtxSynchronize();
-                sys::cuTexObjectDestroy(*handle);
+                sys::cuTexObjectDestroy(*handle)
             });
         }
     }
