@@ -1,7 +1,8 @@
 //! One small kernel for each feature of `cuda_std`, and one for each mistake that the CPU reports.
 //!
 //! The tests are in `panoweave-tests`: `conformance.rs` runs everything but [`faults`] on the CPU
-//! and, where there is one, on the GPU; `faults.rs` runs the mistakes, on the CPU only.
+//! and, where there is one, on the GPU; `faults.rs` runs the mistakes on the CPU;
+//! a few of them run on a GPU, where `planted.rs` has compute-sanitizer find them.
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 #![no_std]
 

@@ -1,6 +1,6 @@
 //! A picture in memory, and PNG and JPEG files of it.
 //!
-//! Decoding is in `picture_decode`. There is no colour management: the numbers in the file are the
+//! Decoding is in `decode`. There is no colour management: the numbers in the file are the
 //! numbers in memory.
 
 mod decode;

@@ -1,7 +1,7 @@
 //! The TOML of a rig as it lies in the file, and what it refers to.
 //!
 //! Whole numbers are read as `i64`, so that a negative or huge one gets the message of its field and
-//! not "invalid type". Ranges of the rest are checked once the rig is complete, in `rig_error`.
+//! not "invalid type". Ranges of the rest are checked once the rig is complete, in `error`.
 
 use std::path::{Path, PathBuf};
 

@@ -12,7 +12,7 @@
 //! | `rig` | the rig or homography it was made from; may be missing |
 //! | `checksum` | eight hex digits: CRC-32 of the six planes' bytes in order, then of the text `{left} {right} {projection} {rig}` |
 //!
-//! This file writes; `warp_read` reads.
+//! This file writes; `read` reads.
 
 use std::collections::HashMap;
 use std::io::Write;

@@ -5,7 +5,7 @@
 //! see the pixel. Weights are 0 to 1. Every [`Warp`] was checked: right lengths, finite coordinates,
 //! weights in range; kernels rely on that.
 //!
-//! Files: `warp_file` (the panoweave warp, one safetensors file) and `warp_raw` (six raw files, as
+//! Files: `file` (the panoweave warp, one safetensors file) and `raw` (six raw files, as
 //! existing rigs have them). Errors: [`WarpError`].
 
 mod device;

@@ -1,4 +1,4 @@
-//! Reading the panoweave warp file; the format is described in `warp_file`.
+//! Reading the panoweave warp file; the format is described in `file`.
 //!
 //! A reader may be handed anything. The header is bounded and its sizes are compared with the file's
 //! length before memory is taken for them. The planes are read twice: once in small pieces to check

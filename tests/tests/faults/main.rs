@@ -1,7 +1,7 @@
 //! Every mistake planted in `conformance::faults` is reported by the CPU: the right kind, kernel,
 //! block and thread. The same kernels without the mistake pass, so that the report means something.
 //!
-//! Never on a GPU, where these are undefined.
+//! Not on a GPU, where these are undefined: see `planted.rs`.
 
 mod barrier;
 mod bounds;
