@@ -1,6 +1,7 @@
 //! Two made-up cameras look at a scene given by formula; panoweave stitches what they see.
 //!
-//! `demo FOLDER [--device auto|cpu|cuda:N]` writes `left.png`, `right.png` and `panorama.png` there and
+//! `demo FOLDER [--device auto|cpu|cuda:N]` writes `left.png`, `right.png`, `rig.toml` and `panorama.png`
+//! there and
 //! prints device, time, and PSNR against the scene rendered straight into the panorama. The cameras
 //! have lens distortion and different exposure, which the stitch is told to undo.
 
@@ -67,6 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let pictures = [0, 1].map(|i| photograph(&geometry.cameras[i], EXPOSURE[i]));
     pictures[0].save(folder.join("left.png"))?;
     pictures[1].save(folder.join("right.png"))?;
+    std::fs::write(folder.join("rig.toml"), RIG.trim_start())?;
 
     let stream = device.stream()?;
     let upload = |p: &Picture| Image::from_slice(&stream, p.width(), p.height(), p.pixels());

@@ -5,11 +5,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
 use crate::Result;
-use crate::cargo::{cargo, output, root, target};
+use crate::cargo::{self, cargo, output, root, target};
 
 /// Test executables that have something to do on a GPU.
 const TESTS: &[&str] = &[
@@ -41,7 +42,8 @@ test)
 bench)
     for b in benches/*; do echo "== $b"; "$b" --bench || failed=1; done ;;
 demo)
-    ./demo pictures ;;
+    ./demo demo-out && ./panoweave stitch inputs/left.png inputs/right.png \
+        --rig inputs/rig.toml --gain-right 1.389 -o demo-out/stitched.png ;;
 sanitize)
     # lost_gpu breaks its GPU on purpose; device asks for memory that is not there.
     for tool in memcheck racecheck initcheck synccheck; do
@@ -86,6 +88,9 @@ pub(crate) fn run() -> Result {
     {
         put(&file, &folder.join(name))?;
     }
+    cargo::run(
+        Command::new(folder.join("demo")).arg(folder.join("inputs")).args(["--device", "cpu"]),
+    )?;
     put(&root().join("benches/cuda/stitch_planes.cu"), &folder.join("cuda/stitch_planes.cu"))?;
     let script = folder.join("run.sh");
     fs::write(&script, RUN)?;
