@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use glam::UVec2;
 use panoweave::device::DeviceError;
 use panoweave::homography::HomographyError;
 use panoweave::picture::PictureError;
@@ -34,6 +35,17 @@ pub(crate) enum Failure {
     OutputFolder { file: PathBuf, folder: PathBuf },
     #[error("{}: cannot be written: two outputs have this name", file.display())]
     OutputTwice { file: PathBuf },
+    #[error(
+        "{}: {}×{} pixels, but {} is for a {side} picture of {}×{}",
+        file.display(), found.x, found.y, source_of_warp.display(), expected.x, expected.y
+    )]
+    PictureSize {
+        file: PathBuf,
+        side: &'static str,
+        found: UVec2,
+        expected: UVec2,
+        source_of_warp: PathBuf,
+    },
     #[error("the result cannot be printed: {0}")]
     Stdout(#[from] io::Error),
     #[error(transparent)]
@@ -109,7 +121,8 @@ impl Failure {
                 | PictureError::Unencodable { .. }
                 | PictureError::Unwritable { .. },
             ) => Kind::Output,
-            Self::Rig(_)
+            Self::PictureSize { .. }
+            | Self::Rig(_)
             | Self::Homography(_)
             | Self::Warp(_)
             | Self::Picture(_)

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use glam::UVec2;
 use panoweave::device::DeviceName;
 use panoweave::picture::Picture;
-use panoweave::warp::Warp;
+use panoweave::warp::{Plane, Warp};
 use serde_json::json;
 
 use super::failure::Failure;
@@ -133,7 +133,18 @@ impl Make {
             .filter_map(|input| input.as_deref())
             .collect();
         output::check(file, &inputs)?;
+        let is_plane = |folder: &Path| {
+            let place = output::place(file);
+            let planes = Plane::ALL.map(|plane| folder.join(format!("{}.bin", plane.name())));
+            place.is_some() && planes.iter().any(|plane| output::place(plane) == place)
+        };
+        if import.as_deref().is_some_and(is_plane) {
+            return Err(Failure::OutputIsInput { file: file.to_owned() });
+        }
         if let Some(folder) = &self.export {
+            if is_plane(folder) {
+                return Err(Failure::OutputTwice { file: file.to_owned() });
+            }
             if import.as_ref().is_some_and(|import| output::same(folder, import)) {
                 return Err(Failure::OutputIsInput { file: folder.clone() });
             }

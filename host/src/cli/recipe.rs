@@ -36,6 +36,14 @@ impl Recipe {
         Ok(Self { geometry, projection: ProjectionName::Planar, text: homography.to_text() })
     }
 
+    /// Sizes of the pictures that it is for: left, right.
+    pub(crate) fn sources(&self) -> Option<[UVec2; 2]> {
+        match self.geometry.cameras[..] {
+            [left, right] => Some([left.size, right.size]),
+            _ => None,
+        }
+    }
+
     /// The warp, where it was made and on the host.
     pub(crate) fn render(self, stream: &Stream) -> Result<(DeviceWarp, Warp), Failure> {
         let made = DeviceWarp::render(stream, &self.geometry)?;

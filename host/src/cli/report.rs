@@ -62,6 +62,9 @@ fn complain(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
+/// Longest line that is shown, in bytes.
+const MAX_SHOWN: usize = 200;
+
 /// An error at a place in a text file.
 struct Snippet<'a> {
     failure: &'a Failure,
@@ -84,6 +87,10 @@ impl<'a> Snippet<'a> {
         let before: usize = content.chars().take(column - 1).map(char::len_utf8).sum();
         let before = before + content[before..].find(word).unwrap_or(0);
         let end = if word.is_empty() { content.trim_end().len() } else { before + word.len() };
+        // A line that fills the terminal several times over shows nothing.
+        if content.len() > MAX_SHOWN {
+            return None;
+        }
         let place = start + before..start + end.max(before);
         Some(Self { failure, source: NamedSource::new(file.display().to_string(), text), place })
     }

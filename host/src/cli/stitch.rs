@@ -97,6 +97,16 @@ enum Plan {
     Render(Recipe),
 }
 
+impl Plan {
+    /// Sizes of the pictures that it is for: left, right.
+    fn sources(&self) -> Option<[UVec2; 2]> {
+        match self {
+            Self::Planes(warp) => Some(warp.sources()),
+            Self::Render(recipe) => recipe.sources(),
+        }
+    }
+}
+
 impl Source {
     fn path(&self) -> Option<&Path> {
         self.lut.as_deref().or(self.rig.as_deref()).or(self.homography.as_deref())
@@ -149,6 +159,16 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         let (left, right) = (Picture::open(&args.left)?, Picture::open(&args.right)?);
         let sources = [&left, &right].map(|p| UVec2::new(p.width(), p.height()));
         let plan = args.source.open(args.size, sources)?;
+        // Before anything is computed, and with the names of the files.
+        let files = [("left", &args.left), ("right", &args.right)];
+        let wanted = plan.sources().unwrap_or(sources);
+        for (((side, file), found), expected) in files.into_iter().zip(sources).zip(wanted) {
+            if found != expected {
+                let source_of_warp = args.source.path().unwrap_or(Path::new("")).to_owned();
+                let file = file.clone();
+                return Err(Failure::PictureSize { file, side, found, expected, source_of_warp });
+            }
+        }
         Ok((left, right, plan))
     })?;
     let device = args.device.open()?;

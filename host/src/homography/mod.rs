@@ -47,6 +47,8 @@ impl Homography {
         let file = file.as_ref().to_owned();
         let mut numbers = [0.0; 9];
         let mut found = 0;
+        // Editors on some systems begin a text with a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (line, content) in text.lines().enumerate() {
             let content = content.split('#').next().unwrap_or("");
             for word in content.split(|c: char| c.is_whitespace() || c == ',') {
@@ -76,6 +78,11 @@ impl Homography {
                 column: i % 3 + 1,
                 value,
             });
+        }
+        // A homography has no scale of its own: one far from 1 is taken out before it underflows.
+        let largest = numbers.iter().fold(0.0_f64, |most, n| most.max(n.abs()));
+        if largest > 0.0 && !(1e-20..1e20).contains(&largest) {
+            numbers = numbers.map(|n| n / largest);
         }
         let matrix = DMat3::from_cols_array(&numbers).transpose();
         let rows = [0, 1, 2].map(|row| matrix.row(row).length());

@@ -27,7 +27,7 @@ pub(crate) fn decode(path: &Path) -> Result<Picture, PictureError> {
     let mut reader = BufReader::new(file);
     let start = reader.fill_buf().map_err(unreadable)?;
     match image::guess_format(start) {
-        Ok(ImageFormat::Png) => decode_png(path, reader),
+        Ok(ImageFormat::Png) => decode_png(path, reader, bytes),
         Ok(ImageFormat::Jpeg) => decode_jpeg(path, reader, bytes),
         Ok(other) => Err(PictureError::WrongFormat {
             file: path.to_owned(),
@@ -48,7 +48,14 @@ pub(crate) struct Decoded {
     pub(crate) orientation: Orientation,
 }
 
-fn decode_png(path: &Path, reader: BufReader<File>) -> Result<Picture, PictureError> {
+fn decode_png(
+    path: &Path,
+    mut reader: BufReader<File>,
+    bytes: u64,
+) -> Result<Picture, PictureError> {
+    if let Some(reason) = super::png::refuse(&mut reader, bytes) {
+        return Err(corrupt_because(path, reason));
+    }
     let corrupt = |error| corrupt(path, error);
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(MEMORY);

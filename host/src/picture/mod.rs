@@ -5,6 +5,7 @@
 
 mod decode;
 mod jpeg;
+mod png;
 
 use std::io;
 use std::path::{Path, PathBuf};

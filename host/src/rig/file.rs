@@ -80,6 +80,9 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
         yaw: p.yaw,
         pitch: p.pitch,
     };
+    if table.camera.len() != 2 {
+        return Err(RigError::CameraCount { file: file.to_owned(), value: table.camera.len() });
+    }
     let cameras =
         table.camera.into_iter().map(|camera| complete(camera, file)).collect::<Result<_, _>>()?;
     Ok(Rig { file: file.to_owned(), panorama, cameras })
