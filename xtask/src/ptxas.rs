@@ -22,7 +22,15 @@ pub(crate) fn provide() -> Option<PathBuf> {
     let ptxas = folder.join(INSIDE);
     if !ptxas.exists() {
         let installed = Command::new("python3")
-            .args(["-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:"])
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--root-user-action=ignore",
+                "--no-deps",
+                "--only-binary=:all:",
+            ])
             .arg("--target")
             .arg(&folder)
             .arg(WHEEL)

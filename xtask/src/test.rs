@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use crate::Result;
-use crate::cargo::{cargo, output, target};
+use crate::cargo::{cargo, output, root, target};
 use crate::ptxas;
 
 /// Fewer tests than this means that some were not found.
@@ -27,6 +27,7 @@ pub(crate) fn run() -> Result {
         println!("{line}");
     }
     let status = child.wait()?;
+    println!("{}", data_line());
     println!("{}", gpu_line());
     println!("{} passed, {} failed", total.passed, total.failed);
     if !status.success() {
@@ -56,6 +57,17 @@ impl Counts {
         };
         self.passed += count("passed").unwrap_or(0);
         self.failed += count("failed").unwrap_or(0);
+    }
+}
+
+/// Whether the tests on outside data ran; they skip, and pass, where it is missing.
+fn data_line() -> String {
+    let folder = std::env::var_os("PANOWEAVE_DATA")
+        .map_or_else(|| root().join("../shared/data"), std::path::PathBuf::from);
+    if folder.is_dir() {
+        "Tests on outside data ran".into()
+    } else {
+        format!("Tests on outside data skipped: {} is missing", folder.display())
     }
 }
 

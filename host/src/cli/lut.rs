@@ -99,7 +99,7 @@ impl Make {
     fn run(&self, file: &Path, as_json: bool) -> Result<(), Failure> {
         self.check_outputs(file)?;
         let mut stages = Stages::new();
-        let warp = self.make(&mut stages)?;
+        let warp = self.make(file, &mut stages)?;
         stages.run("save", "writing", || {
             if let Some(folder) = &self.export {
                 warp.export_raw(folder)?;
@@ -155,7 +155,7 @@ impl Make {
         Ok(())
     }
 
-    fn make(&self, stages: &mut Stages) -> Result<Warp, Failure> {
+    fn make(&self, file: &Path, stages: &mut Stages) -> Result<Warp, Failure> {
         if let Some(folder) = &self.source.import {
             let Some(size) = self.size else {
                 return Err(Failure::RawSize { folder: folder.clone() });
@@ -164,8 +164,10 @@ impl Make {
                 .run("load", "reading", || Ok(Warp::import_raw(folder, size, self.sources()?)?));
         }
         let recipe = stages.run("load", "reading", || match &self.source {
-            Source { rig: Some(rig), .. } => Recipe::from_rig(rig, self.size),
-            Source { homography: Some(file), .. } => Recipe::from_homography(file, self.sources()?),
+            Source { rig: Some(rig), .. } => Recipe::from_rig(rig, self.size, file),
+            Source { homography: Some(homography), .. } => {
+                Recipe::from_homography(homography, self.sources()?)
+            }
             _ => Err(Failure::Usage("one of --rig, --homography and --import is needed")),
         })?;
         let stream = self.device.open()?.stream()?;

@@ -10,6 +10,7 @@ use panoweave::rig::{ProjectionName, Rig};
 use panoweave::warp::{DeviceWarp, Warp};
 
 use super::failure::Failure;
+use super::output;
 
 /// What a warp is made from.
 pub(crate) struct Recipe {
@@ -20,8 +21,17 @@ pub(crate) struct Recipe {
 
 impl Recipe {
     /// A rig, on a canvas of another size if one is given.
-    pub(crate) fn from_rig(file: &Path, size: Option<UVec2>) -> Result<Self, Failure> {
+    ///
+    /// `output` must be none of the calibration files that the rig names.
+    pub(crate) fn from_rig(
+        file: &Path,
+        size: Option<UVec2>,
+        output: &Path,
+    ) -> Result<Self, Failure> {
         let mut rig = Rig::open(file)?;
+        if rig.calibrations.iter().any(|calibration| output::same(output, calibration)) {
+            return Err(Failure::OutputIsInput { file: output.to_owned() });
+        }
         if let Some(size) = size {
             rig.panorama = rig.panorama.resized(size);
         }

@@ -112,9 +112,14 @@ impl Source {
         self.lut.as_deref().or(self.rig.as_deref()).or(self.homography.as_deref())
     }
 
-    fn open(&self, size: Option<UVec2>, sources: [UVec2; 2]) -> Result<Plan, Failure> {
+    fn open(
+        &self,
+        size: Option<UVec2>,
+        sources: [UVec2; 2],
+        output: &Path,
+    ) -> Result<Plan, Failure> {
         if let Some(rig) = &self.rig {
-            return Ok(Plan::Render(Recipe::from_rig(rig, None)?));
+            return Ok(Plan::Render(Recipe::from_rig(rig, None, output)?));
         }
         if let Some(homography) = &self.homography {
             return Ok(Plan::Render(Recipe::from_homography(homography, sources)?));
@@ -158,7 +163,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let (left, right, plan) = stages.run("load", "reading", || {
         let (left, right) = (Picture::open(&args.left)?, Picture::open(&args.right)?);
         let sources = [&left, &right].map(|p| UVec2::new(p.width(), p.height()));
-        let plan = args.source.open(args.size, sources)?;
+        let plan = args.source.open(args.size, sources, &args.output)?;
         // Before anything is computed, and with the names of the files.
         let files = [("left", &args.left), ("right", &args.right)];
         let wanted = plan.sources().unwrap_or(sources);

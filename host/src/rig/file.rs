@@ -38,7 +38,7 @@ struct PanoramaTable {
 #[serde(deny_unknown_fields)]
 struct CameraTable {
     name: String,
-    size: Option<[i64; 2]>,
+    size: Option<Vec<i64>>,
     lens: LensName,
     matrix: Option<Matrix>,
     opencv: Option<PathBuf>,
@@ -83,24 +83,37 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
     if table.camera.len() != 2 {
         return Err(RigError::CameraCount { file: file.to_owned(), value: table.camera.len() });
     }
+    let calibrations = table.camera.iter().filter_map(|camera| calibration(camera, file)).collect();
     let cameras =
         table.camera.into_iter().map(|camera| complete(camera, file)).collect::<Result<_, _>>()?;
-    Ok(Rig { file: file.to_owned(), panorama, cameras })
+    Ok(Rig { file: file.to_owned(), panorama, cameras, calibrations })
 }
 
 fn canvas_side(value: i64) -> Option<u32> {
     u32::try_from(value).ok().filter(|v| (1..=MAX_CANVAS_SIDE).contains(v))
 }
 
+/// The calibration file that a camera names, relative to the rig.
+fn calibration(camera: &CameraTable, rig: &Path) -> Option<PathBuf> {
+    let path = camera.opencv.as_ref()?;
+    Some(rig.parent().unwrap_or(Path::new("")).join(path))
+}
+
 /// Fills in what the calibration file says.
 fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
     let file = || rig.to_owned();
     let field = |name: &str| format!("{name} of camera {:?}", camera.name);
-    let stated = match camera.size {
+    let contradiction = |name: &str, reason| {
+        Err(RigError::Contradiction { file: file(), field: field(name), reason })
+    };
+    let stated = match &camera.size {
         None => None,
+        Some(sides) if sides.len() != 2 => {
+            return contradiction("size", "is two numbers, width and height");
+        }
         Some(sides) => {
             let mut size = [0; 2];
-            for (side, value) in size.iter_mut().zip(sides) {
+            for (side, &value) in size.iter_mut().zip(sides) {
                 let fits = u32::try_from(value).ok().filter(|v| (1..=MAX_SIDE).contains(v));
                 *side = fits.ok_or_else(|| RigError::PictureSize {
                     file: file(),
@@ -111,10 +124,7 @@ fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
             Some(size)
         }
     };
-    let contradiction = |name: &str, reason| {
-        Err(RigError::Contradiction { file: file(), field: field(name), reason })
-    };
-    let (matrix, distortion, calibrated) = match (camera.matrix, &camera.opencv) {
+    let (matrix, distortion, calibrated) = match (camera.matrix, calibration(&camera, rig)) {
         (Some(matrix), None) => {
             if camera.opencv_camera.is_some() {
                 return contradiction("opencv_camera", "is given without opencv; remove it");
@@ -128,7 +138,6 @@ fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
                     "is given beside opencv, which has it; remove it",
                 );
             }
-            let path = rig.parent().unwrap_or(Path::new("")).join(path);
             let number = camera.opencv_camera.unwrap_or(1);
             let found = Intrinsics::open(path, number).map_err(|source| RigError::Calibration {
                 file: file(),

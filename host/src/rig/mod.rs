@@ -193,6 +193,9 @@ pub struct Rig {
     /// The cameras: left, right.
     #[serde(rename = "camera")]
     pub cameras: Vec<RigCamera>,
+    /// Calibration files that K and D came from.
+    #[serde(skip)]
+    pub calibrations: Vec<PathBuf>,
 }
 
 impl Rig {

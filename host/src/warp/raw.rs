@@ -43,9 +43,14 @@ impl Warp {
                 Err(source) => return Err(WarpError::Unreadable { file, source }),
             }
         }
+        // All are checked before any is kept: a bad one costs time for one pass, not memory.
+        for plane in Plane::ALL {
+            read(&path(directory, plane), plane, size, |_| {})?;
+        }
         let mut planes = [const { Vec::new() }; 6];
         for (plane, values) in Plane::ALL.into_iter().zip(&mut planes) {
-            *values = read(&path(directory, plane), plane, size)?;
+            values.reserve_exact(size.x as usize * size.y as usize);
+            read(&path(directory, plane), plane, size, |chunk| values.extend_from_slice(chunk))?;
         }
         Self::new(size, sources, planes).map_err(in_directory)
     }
@@ -75,23 +80,30 @@ fn path(directory: &Path, plane: Plane) -> PathBuf {
     directory.join(format!("{}.bin", plane.name()))
 }
 
-/// Reads one plane, checking as it goes.
-fn read(file: &Path, plane: Plane, size: UVec2) -> Result<Vec<f32>, WarpError> {
+/// Reads one plane and hands it on in chunks that have been checked.
+fn read(
+    file: &Path,
+    plane: Plane,
+    size: UVec2,
+    mut sink: impl FnMut(&[f32]),
+) -> Result<(), WarpError> {
     let unreadable = |source| WarpError::Unreadable { file: file.to_owned(), source };
     let bad = |error: PlaneError| WarpError::Plane { file: file.to_owned(), error };
     let (mut reader, _) = open_regular(file).map_err(unreadable)?;
-    let mut left = size.x as usize * size.y as usize * 4;
-    let mut values = Vec::with_capacity(left / 4);
-    let mut chunk = vec![0; CHUNK.min(left)];
-    while left > 0 {
-        let bytes = &mut chunk[..CHUNK.min(left)];
+    let elements = size.x as usize * size.y as usize;
+    let mut bytes = vec![0; CHUNK.min(elements * 4)];
+    let mut values = Vec::with_capacity(bytes.len() / 4);
+    let mut at = 0;
+    while at < elements {
+        let bytes = &mut bytes[..CHUNK.min((elements - at) * 4)];
         reader.read_exact(bytes).map_err(unreadable)?;
-        let start = values.len();
+        values.clear();
         values.extend(floats_of(bytes));
-        plane.check(&values[start..], start, size.x).map_err(bad)?;
-        left -= bytes.len();
+        plane.check(&values, at, size.x).map_err(bad)?;
+        sink(&values);
+        at += values.len();
     }
-    Ok(values)
+    Ok(())
 }
 
 /// Little-endian numbers from bytes.

@@ -169,7 +169,7 @@ fn pictures_of_another_size_than_the_warp() {
         .unwrap();
     let message =
         refused(&folder, "stitch left.png small.png --rig rig.toml -o o.png --device cpu");
-    insta::assert_snapshot!(message, @"input: stitching: the right picture is 9×9 pixels but the warp was made for 40×30; make a warp for this size");
+    insta::assert_snapshot!(message, @"input: small.png: 9×9 pixels, but rig.toml is for a right picture of 40×30");
 }
 
 #[test]
@@ -237,4 +237,35 @@ fn an_error_in_a_text_file_is_shown_in_its_place() {
        :                 `-- here
        `----
     "#);
+}
+
+#[test]
+fn inputs_are_never_outputs() {
+    let folder = Folder::new();
+    folder.quiet("lut --rig rig.toml --export planes -o w.safetensors --device cpu -q");
+    let plane = folder.read("planes/lut_left_x.bin");
+    let sizes = "--size 64x32 --left-size 40x30 --right-size 40x30";
+    let said = refused(&folder, &format!("lut --import planes {sizes} -o planes/lut_left_x.bin"));
+    assert!(said.contains("it is an input too"), "{said}");
+    let said = refused(&folder, "lut --rig rig.toml --export planes -o planes/lut_left_x.bin");
+    assert!(said.contains("two outputs"), "{said}");
+    assert_eq!(folder.read("planes/lut_left_x.bin"), plane);
+
+    let yaml = "%YAML:1.0\n---\ncamera_matrix: !!opencv-matrix\n   rows: 3\n   cols: 3\n   dt: d\n   data: [ 30., 0., 19.5, 0., 30., 14.5, 0., 0., 1. ]\ndistortion_coefficients: !!opencv-matrix\n   rows: 4\n   cols: 1\n   dt: d\n   data: [ 0., 0., 0., 0. ]\n";
+    folder.write("left.yaml", yaml);
+    let matrix = "matrix = { fx = 30.0, fy = 30.0, cx = 19.5, cy = 14.5 }";
+    folder.write("y.toml", crate::RIG.replacen(matrix, "opencv = \"left.yaml\"", 1));
+    folder.quiet("lut --rig y.toml -o y.safetensors --device cpu -q");
+    let said = refused(&folder, "lut --rig y.toml -o left.yaml --device cpu");
+    assert!(said.contains("it is an input too"), "{said}");
+    assert_eq!(folder.read("left.yaml"), yaml.as_bytes());
+}
+
+#[test]
+fn a_line_too_long_to_show_is_still_an_error() {
+    let folder = Folder::new();
+    folder.write("long.txt", format!("{}x", " ".repeat(70_000)));
+    refused(&folder, "stitch left.png right.png --homography long.txt -o o.png --device cpu");
+    folder.write("long.toml", format!("{}x", " ".repeat(70_000)));
+    refused(&folder, "lut --rig long.toml -o o.safetensors --device cpu");
 }

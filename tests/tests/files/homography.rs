@@ -147,3 +147,26 @@ fn malformed_files() {
     assert_variant!(error("i", grazing), HomographyError::CanvasTooLarge { .. });
     assert_variant!(error("j", "1 0 1e9 0 1 0 0 0 1"), HomographyError::CanvasTooLarge { .. });
 }
+
+#[test]
+fn a_homography_has_no_scale() {
+    let text = |scale: f64| {
+        format!("\u{feff}{:e} 0 {:e}\n0 {:e} 0\n0 0 {:e}\n", scale, 5.0 * scale, scale, scale)
+    };
+    let geometry = |scale| {
+        let size = UVec2::new(20, 10);
+        Homography::parse(&text(scale), "h.txt").unwrap().geometry(size, size).unwrap()
+    };
+    let plain = geometry(1.0);
+    for scale in [1e-150, 1e-103, 1e-21, 1e21, 1e90] {
+        let scaled = geometry(scale);
+        assert_eq!(scaled.canvas, plain.canvas, "{scale:e}");
+        for (a, b) in scaled.cameras.iter().zip(&plain.cameras) {
+            let point = |m: glam::DMat3| {
+                let p = m * DVec3::new(7.0, 3.0, 1.0);
+                p.truncate() / p.z
+            };
+            assert!((point(a.from_ray) - point(b.from_ray)).length() < 1e-9, "{scale:e}");
+        }
+    }
+}

@@ -226,3 +226,34 @@ fn photographs_open() {
     let picture = Picture::open(path).unwrap();
     assert_eq!((picture.width(), picture.height()), (640, 480));
 }
+
+/// A PNG with one more chunk before its image data.
+fn with_chunk(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
+    let mut bytes = claiming(4, 4);
+    let mut chunk = (content.len() as u32).to_be_bytes().to_vec();
+    chunk.extend(kind);
+    chunk.extend(content);
+    chunk.extend(crc32fast::hash(&chunk[4..]).to_be_bytes());
+    bytes.splice(33..33, chunk);
+    bytes
+}
+
+#[test]
+fn chunks_of_a_png_are_bounded() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("chunk.png");
+    for (kind, length, word) in [
+        (b"PLTE", 4, "palette"),
+        (b"PLTE", 771, "palette"),
+        (b"iCCP", 200_000, "profile"),
+        (b"tEXt", 200_000, "text"),
+        (b"abCd", 200_000, "no picture data"),
+    ] {
+        fs::write(&path, with_chunk(kind, &vec![b'a'; length])).unwrap();
+        let error = refusal(&path, |path| Picture::open(path));
+        assert!(error.to_string().contains(word), "{error}");
+        assert_variant!(error, PictureError::Corrupt { .. });
+    }
+    fs::write(&path, with_chunk(b"tEXt", b"Comment\0harmless")).unwrap();
+    assert_eq!(Picture::open(&path).unwrap().width(), 4);
+}

@@ -206,3 +206,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_size_is_two_numbers_and_a_rig_two_cameras() {
+    let three = RIG.replace("size = [1920, 1080]", "size = [1920, 1080, 7]");
+    assert_variant!(Rig::parse(&three, "rig.toml").unwrap_err(), RigError::Contradiction { .. });
+    // Counted before the calibration that each names is read: this one does not exist.
+    let camera = "\n[[camera]]\nname = \"n\"\nlens = \"pinhole\"\nopencv = \"missing.yaml\"\n";
+    let many = format!("{RIG}{}", camera.repeat(98));
+    let error = Rig::parse(&many, "rig.toml").unwrap_err();
+    assert_variant!(error, RigError::CameraCount { value: 100, .. });
+}
