@@ -6,9 +6,8 @@
 pub enum DriverError {
     /// The loader did not find the driver, or could not load what it found.
     #[error(
-        "no CUDA driver: {message}. Install NVIDIA's driver (on Jetson it is part of the system \
-         image); in a container, start it with the NVIDIA container runtime, for example \
-         `--gpus all` or `--runtime nvidia`"
+        "no CUDA driver can be loaded ({message}); install NVIDIA's driver, or start the container \
+         with `--gpus all`"
     )]
     NotLoaded {
         /// What the loader said.

@@ -26,7 +26,7 @@ fn the_machine_as_it_is() {
         Err(error @ DriverError::NotLoaded { .. }) => {
             let text = error.to_string();
             assert!(text.contains(cuda_driver::DEFAULT_LIBRARY), "{text}");
-            assert!(text.contains("Install NVIDIA's driver"), "{text}");
+            assert!(text.contains("install NVIDIA's driver"), "{text}");
             cust_finds_no_device();
         }
         Err(error) => panic!("unexpected: {error}"),

@@ -39,8 +39,14 @@ pub(crate) fn decode_jpeg(
         return Err(PictureError::Truncated { file: path.to_owned() });
     };
     let (width, height) = (u32::from(frame.width), u32::from(frame.height));
+    if frame.scans > MAX_SCANS {
+        return Err(corrupt_because(
+            path,
+            format!("{} scans, {MAX_SCANS} are allowed", frame.scans),
+        ));
+    }
     admit(path, width, height, ColorType::Rgb8, bytes)?;
-    if !frame.fits(content.len()) {
+    if !frame.fits() {
         let reason = format!("{bytes} bytes cannot hold {width}×{height} pixels");
         return Err(corrupt_because(path, reason));
     }
@@ -74,35 +80,47 @@ fn decode(content: &[u8], width: u32, height: u32) -> Result<Decoded, String> {
     Ok(Decoded { width, height, colour, samples, orientation })
 }
 
-/// What the frame header says.
+/// Most scans of a frame: each is a pass over the whole picture. Encoders make about ten.
+const MAX_SCANS: u32 = 64;
+
+/// What the frame header says, and what follows it.
 struct Frame {
     width: u16,
     height: u16,
     progressive: bool,
+    /// Scans of the file.
+    scans: u32,
+    /// Bytes between segments, most of them entropy-coded data.
+    entropy: usize,
 }
 
 impl Frame {
-    /// Whether a file of `bytes` bytes can hold the frame: each 8×8 block of the first component takes
-    /// a code of at least one bit for its mean and, if not progressive, one for its end.
-    fn fits(&self, bytes: usize) -> bool {
+    /// Whether the data can hold the frame: each 8×8 block of the first component takes a code of at
+    /// least one bit for its mean and, if not progressive, one for its end.
+    fn fits(&self) -> bool {
         let blocks = usize::from(self.width).div_ceil(8) * usize::from(self.height).div_ceil(8);
-        bytes * 8 >= blocks * if self.progressive { 1 } else { 2 }
+        self.entropy * 8 >= blocks * if self.progressive { 1 } else { 2 }
     }
 }
 
 /// Walks the markers (ITU-T T.81, annex B) and returns the last frame header, or `None` if they do
 /// not run on to the end marker.
 fn walk(content: &[u8]) -> Option<Frame> {
-    let mut frame = Frame { width: 0, height: 0, progressive: false };
+    let mut frame = Frame { width: 0, height: 0, progressive: false, scans: 0, entropy: 0 };
     let mut at = 2; // after SOI
     loop {
         // Anything between segments up to the next marker is entropy-coded data or padding. In it
         // 0xFF00 is a stuffed byte and 0xFFD0 to 0xFFD7 restart it.
-        at += content.get(at..)?.iter().position(|&byte| byte == 0xFF)? + 1;
+        let data = content.get(at..)?.iter().position(|&byte| byte == 0xFF)?;
+        frame.entropy += data;
+        at += data + 1;
         match content.get(at)? {
             0xD9 => return Some(frame),
             0xFF => {}
-            0x00 | 0x01 | 0xD0..=0xD8 => at += 1,
+            0x00 | 0x01 | 0xD0..=0xD8 => {
+                frame.entropy += 2;
+                at += 1;
+            }
             kind => {
                 let &[high, low] = content.get(at + 1..at + 3)?.as_array()?;
                 // Start of frame, but for the tables DHT, JPG and DAC that lie among them.
@@ -112,8 +130,10 @@ fn walk(content: &[u8]) -> Option<Frame> {
                         width: u16::from_be_bytes([w1, w0]),
                         height: u16::from_be_bytes([h1, h0]),
                         progressive: *kind == 0xC2,
+                        ..frame
                     };
                 }
+                frame.scans += u32::from(*kind == 0xDA);
                 at += 1 + usize::from(u16::from_be_bytes([high, low])).max(2);
             }
         }

@@ -257,3 +257,29 @@ fn chunks_of_a_png_are_bounded() {
     fs::write(&path, with_chunk(b"tEXt", b"Comment\0harmless")).unwrap();
     assert_eq!(Picture::open(&path).unwrap().width(), 4);
 }
+
+#[test]
+fn a_jpeg_is_measured_by_its_scans() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("scans.jpg");
+    // A claim of 2000×2000 pixels that only metadata would have room for.
+    let mut padded = jpeg(16, 16);
+    let frame = padded.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
+    padded[frame + 5..frame + 9].copy_from_slice(&[0x07, 0xD0, 0x07, 0xD0]);
+    let mut application = vec![0xFF, 0xE5, 0xFF, 0xFF];
+    application.resize(2 + 0xFFFF, 0x11);
+    padded.splice(2..2, application);
+    fs::write(&path, &padded).unwrap();
+    let error = refusal(&path, |path| Picture::open(path));
+    assert!(error.to_string().contains("cannot hold 2000×2000"), "{error}");
+    assert_variant!(error, PictureError::Corrupt { .. });
+
+    let mut scans = jpeg(16, 16);
+    let end = scans.len() - 2;
+    let scan = [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0];
+    scans.splice(end..end, scan.repeat(64));
+    fs::write(&path, &scans).unwrap();
+    let error = refusal(&path, |path| Picture::open(path));
+    assert!(error.to_string().contains("65 scans"), "{error}");
+    assert_variant!(error, PictureError::Corrupt { .. });
+}
