@@ -81,7 +81,7 @@ fn decode(content: &[u8], width: u32, height: u32) -> Result<Decoded, String> {
 }
 
 /// Most scans of a frame: each is a pass over the whole picture. Encoders make about ten.
-const MAX_SCANS: u32 = 64;
+const MAX_SCANS: u32 = 32;
 
 /// What the frame header says, and what follows it.
 struct Frame {
