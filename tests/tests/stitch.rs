@@ -115,7 +115,8 @@ impl Case {
         }
         let mut out = self.image(stream, self.size, 8);
         // What the kernel does not write must show.
-        out.upload(stream, &vec![Rgba8 { r: 1, g: 2, b: 3, a: 4 }; self.exact().len()]).unwrap();
+        let pixels = self.size.element_product() as usize;
+        out.upload(stream, &vec![Rgba8 { r: 1, g: 2, b: 3, a: 4 }; pixels]).unwrap();
         let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
         macro_rules! launch {
             ($kernel:ident) => {

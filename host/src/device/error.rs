@@ -221,7 +221,8 @@ impl Check for sys::CUresult {
     fn check(self, operation: &'static str) -> Result<(), DeviceError> {
         match self {
             Self::CUDA_SUCCESS => Ok(()),
-            error => Err(DeviceError::new(operation, ErrorKind::cuda(error as u32))),
+            error => Err(error),
         }
+        .check(operation)
     }
 }
