@@ -118,6 +118,7 @@ impl StitchOptions {
             right: self.right,
             flip: self.flip.into(),
             edge_boost: self.edge_boost.into(),
+            ..StitchParams::default()
         }
     }
 }

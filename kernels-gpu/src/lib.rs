@@ -8,6 +8,9 @@
 #[cfg(not(target_arch = "nvptx64"))]
 extern crate std;
 
+pub mod colour;
+mod grade;
+mod picture;
 pub mod stitch;
 pub mod warp;
 

@@ -1,62 +1,64 @@
 //! Stitch, variant `planes`: two pictures and six warp planes make a panorama.
 //!
-//! One thread an output pixel. For each camera that counts there (weight over
-//! [`MIN_WEIGHT`], coordinates inside its picture) it samples bilinearly, applies the camera's
-//! colour and adds to a weighted mean, which is rounded once. It is the reference that every faster
-//! variant is measured against, and the fallback that takes any warp.
+//! One thread an output pixel, or the four pixels of an NV12 chroma sample. For each camera that
+//! counts there (weight over [`MIN_WEIGHT`], coordinates inside its picture) it samples bilinearly,
+//! applies the camera's colour and adds to a weighted mean, which is rounded once. It is the
+//! reference that every faster variant is measured against, and the fallback that takes any warp.
 //!
 //! Cost: 24 bytes of warp planes a pixel, more than the picture data itself; a camera whose weight is
 //! too small does not read its coordinates.
 
 use cuda_std::prelude::*;
-use glam::{Vec3, vec3};
+use glam::Vec3;
 use shared_types::Rgba8;
-use shared_types::stitch::{BLOCK_THREADS, Colour, MIN_WEIGHT, StitchParams};
+use shared_types::colour::{TABLE_LEN, TableEntry};
+use shared_types::nv12::{Nv12, Nv12Mut};
+use shared_types::stitch::{BLOCK_THREADS, MIN_WEIGHT, StitchParams};
+use shared_types::yuv::YuvToRgb;
 
-/// A power function, chosen when the kernel is compiled.
-trait Power {
-    fn power(base: f32, exponent: f32) -> f32;
-}
+use crate::grade::{Exact, Fast, Grade, Linear, Table};
+use crate::picture::{Panorama, Picture};
 
-/// No gamma: the exponent is taken to be 1.
-struct Linear;
-/// Within 2 ULP.
-struct Exact;
-/// The special function unit: far below one level, and several times faster.
-struct Fast;
-
-impl Power for Linear {
-    #[inline(always)]
-    fn power(base: f32, _: f32) -> f32 {
-        base
-    }
-}
-
-impl Power for Exact {
-    #[inline(always)]
-    fn power(base: f32, exponent: f32) -> f32 {
-        base.powf(exponent)
-    }
-}
-
-impl Power for Fast {
-    #[inline(always)]
-    fn power(base: f32, exponent: f32) -> f32 {
-        base.fast_powf(exponent)
-    }
-}
-
-/// Defines one kernel of the variant.
+/// Defines one kernel of the variant: formats in and out, and how colour is corrected.
 macro_rules! stitch_planes {
-    ($(#[$doc:meta])* $name:ident, $power:ty) => {
+    ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, Table) => {
+        $(#[$doc])*
+        ///
+        /// Gains and gammas are those that `table` was built from; nothing is written if it is too
+        /// short. Otherwise as [`stitch_planes_exact`].
+        #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(1))]
+        pub fn $name(
+            left: $picture,
+            right: $picture,
+            lut_left_x: View<f32>,
+            lut_left_y: View<f32>,
+            lut_right_x: View<f32>,
+            lut_right_y: View<f32>,
+            weight_left: View<f32>,
+            weight_right: View<f32>,
+            table: Slice<TableEntry>,
+            params: StitchParams,
+            out: $panorama,
+        ) {
+            if table.len() < TABLE_LEN {
+                return;
+            }
+            // SAFETY: all threads are still here; the length was just checked.
+            let grades = unsafe { Table::load(table) };
+            let left = Source { picture: left, x: lut_left_x, y: lut_left_y, weight: weight_left };
+            let right = Source { picture: right, x: lut_right_x, y: lut_right_y, weight: weight_right };
+            stitch(left, right, &grades, &params, out);
+        }
+    };
+    ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, $grade:ident) => {
         $(#[$doc])*
         ///
         /// `out` and the planes have the panorama's size; what of a smaller plane is missing counts
         /// as weight 0. Pixels that no camera sees become opaque black.
         #[kernel(launch_bounds(BLOCK_THREADS, 4))]
         pub fn $name(
-            left: View<Rgba8>,
-            right: View<Rgba8>,
+            left: $picture,
+            right: $picture,
             lut_left_x: View<f32>,
             lut_left_y: View<f32>,
             lut_right_x: View<f32>,
@@ -64,56 +66,123 @@ macro_rules! stitch_planes {
             weight_left: View<f32>,
             weight_right: View<f32>,
             params: StitchParams,
-            out: ViewMut<Rgba8>,
+            out: $panorama,
         ) {
-            let at = thread::index_2d();
-            let (x, y) = (at.x, at.y);
-            if !out.contains(x, y) {
-                return;
-            }
             let left = Source { picture: left, x: lut_left_x, y: lut_left_y, weight: weight_left };
             let right = Source { picture: right, x: lut_right_x, y: lut_right_y, weight: weight_right };
-            let mut sum = WeightedSum::default();
-            left.add::<$power>(x, y, &params.left, &mut sum);
-            right.add::<$power>(x, y, &params.right, &mut sum);
-            let boost = if params.edge_boost != 0 { edge_boost(x, out.width()) } else { 1.0 };
-            let pixel = sum.pixel(boost);
-            let (x, y) = if params.flip != 0 {
-                (out.width() - 1 - x, out.height() - 1 - y)
-            } else {
-                (x, y)
-            };
-            // SAFETY: inside of `out`; the map from thread to pixel is one to one.
-            unsafe { out.store(x, y, pixel) };
+            stitch(left, right, &[$grade(params.left), $grade(params.right)], &params, out);
         }
     };
 }
 
 stitch_planes! {
-    /// Stitches with gains only; both gammas are taken to be 1.
-    stitch_planes_linear, Linear
+    /// RGBA to RGBA with gains only; both gammas are taken to be 1.
+    stitch_planes_linear, View<Rgba8> => ViewMut<Rgba8>, Linear
 }
 stitch_planes! {
-    /// Stitches with exact gamma.
-    stitch_planes_exact, Exact
+    /// RGBA to RGBA with exact gamma.
+    stitch_planes_exact, View<Rgba8> => ViewMut<Rgba8>, Exact
 }
 stitch_planes! {
-    /// Stitches with fast gamma.
-    stitch_planes_fast, Fast
+    /// RGBA to RGBA with fast gamma.
+    stitch_planes_fast, View<Rgba8> => ViewMut<Rgba8>, Fast
+}
+stitch_planes! {
+    /// RGBA to RGBA with gains and gamma from a table.
+    stitch_planes_table, View<Rgba8> => ViewMut<Rgba8>, Table
+}
+stitch_planes! {
+    /// NV12 to NV12 with gains only; both gammas are taken to be 1.
+    stitch_planes_nv12_linear, Nv12 => Nv12Mut, Linear
+}
+stitch_planes! {
+    /// NV12 to NV12 with exact gamma.
+    stitch_planes_nv12_exact, Nv12 => Nv12Mut, Exact
+}
+stitch_planes! {
+    /// NV12 to NV12 with fast gamma.
+    stitch_planes_nv12_fast, Nv12 => Nv12Mut, Fast
+}
+stitch_planes! {
+    /// NV12 to NV12 with gains and gamma from a table.
+    stitch_planes_nv12_table, Nv12 => Nv12Mut, Table
+}
+stitch_planes! {
+    /// NV12 to RGBA with gains only; both gammas are taken to be 1.
+    stitch_planes_nv12_rgba8_linear, Nv12 => ViewMut<Rgba8>, Linear
+}
+stitch_planes! {
+    /// NV12 to RGBA with exact gamma.
+    stitch_planes_nv12_rgba8_exact, Nv12 => ViewMut<Rgba8>, Exact
+}
+stitch_planes! {
+    /// NV12 to RGBA with fast gamma.
+    stitch_planes_nv12_rgba8_fast, Nv12 => ViewMut<Rgba8>, Fast
+}
+stitch_planes! {
+    /// NV12 to RGBA with gains and gamma from a table.
+    stitch_planes_nv12_rgba8_table, Nv12 => ViewMut<Rgba8>, Table
+}
+stitch_planes! {
+    /// RGBA to NV12 with gains only; both gammas are taken to be 1.
+    stitch_planes_rgba8_nv12_linear, View<Rgba8> => Nv12Mut, Linear
+}
+stitch_planes! {
+    /// RGBA to NV12 with exact gamma.
+    stitch_planes_rgba8_nv12_exact, View<Rgba8> => Nv12Mut, Exact
+}
+stitch_planes! {
+    /// RGBA to NV12 with fast gamma.
+    stitch_planes_rgba8_nv12_fast, View<Rgba8> => Nv12Mut, Fast
+}
+stitch_planes! {
+    /// RGBA to NV12 with gains and gamma from a table.
+    stitch_planes_rgba8_nv12_table, View<Rgba8> => Nv12Mut, Table
+}
+
+/// What every kernel of the variant does: one thread a cell of `N`×`N` pixels.
+#[inline(always)]
+fn stitch<const N: usize, P: Picture, G: Grade, O: Panorama<N>>(
+    left: Source<P>,
+    right: Source<P>,
+    grades: &[G; 2],
+    params: &StitchParams,
+    out: O,
+) {
+    let (width, height) = (out.width(), out.height());
+    let cell = thread::index_2d() * N as u32;
+    if cell.x >= width || cell.y >= height {
+        return;
+    }
+    let colours = core::array::from_fn(|dy| {
+        core::array::from_fn(|dx| {
+            let x = (cell.x + dx as u32).min(width - 1);
+            let y = (cell.y + dy as u32).min(height - 1);
+            // A thread owns what it writes; a flip is about where it looks.
+            let (x, y) = if params.flip != 0 { (width - 1 - x, height - 1 - y) } else { (x, y) };
+            let mut sum = WeightedSum::default();
+            left.add(x, y, &grades[0], &params.decode, &mut sum);
+            right.add(x, y, &grades[1], &params.decode, &mut sum);
+            let boost = if params.edge_boost != 0 { edge_boost(x, width) } else { 1.0 };
+            sum.levels(boost)
+        })
+    });
+    // SAFETY: the cell begins inside, as checked, and belongs to this thread.
+    unsafe { out.store(cell.x, cell.y, colours, &params.encode) };
 }
 
 /// One camera: its picture and where each panorama pixel looks in it.
-struct Source {
-    picture: View<Rgba8>,
+struct Source<P> {
+    picture: P,
     x: View<f32>,
     y: View<f32>,
     weight: View<f32>,
 }
 
-impl Source {
+impl<P: Picture> Source<P> {
     /// Adds what the camera sees at panorama pixel `(x, y)`, if it counts there.
     #[inline(always)]
-    fn add<P: Power>(&self, x: u32, y: u32, colour: &Colour, sum: &mut WeightedSum) {
+    fn add<G: Grade>(&self, x: u32, y: u32, grade: &G, decode: &YuvToRgb, sum: &mut WeightedSum) {
         if !(self.weight.contains(x, y) && self.x.contains(x, y) && self.y.contains(x, y)) {
             return;
         }
@@ -125,50 +194,13 @@ impl Source {
             let (w, h) = (self.picture.width() as f32, self.picture.height() as f32);
             // A NaN fails all four.
             if u >= 0.0 && u < w && v >= 0.0 && v < h {
-                sum.colour += weight * apply::<P>(colour, bilinear(&self.picture, u, v));
+                // SAFETY: just checked.
+                let levels = unsafe { self.picture.sample(u, v, decode) };
+                sum.colour += weight * grade.apply(levels);
                 sum.weight += weight;
             }
         }
     }
-}
-
-/// Bilinear sample at `(u, v)` inside of the picture, as levels 0 to 255. Pixel centres are at
-/// integers; a neighbour beyond the last row or column is that row or column.
-#[inline(always)]
-fn bilinear(picture: &View<Rgba8>, u: f32, v: f32) -> Vec3 {
-    let (fu, fv) = (u.floor(), v.floor());
-    let (a, b) = (u - fu, v - fv);
-    // SAFETY: `u` and `v` are in [0, width) and [0, height), which fit.
-    let (x0, y0) = unsafe { (fu.to_int_unchecked::<u32>(), fv.to_int_unchecked::<u32>()) };
-    let x1 = (x0 + 1).min(picture.width() - 1);
-    let y1 = (y0 + 1).min(picture.height() - 1);
-    // SAFETY: clamped to the picture.
-    let [p00, p10, p01, p11] = unsafe {
-        [picture.load(x0, y0), picture.load(x1, y0), picture.load(x0, y1), picture.load(x1, y1)]
-    };
-    let top = lerp(levels(p00), levels(p10), a);
-    let bottom = lerp(levels(p01), levels(p11), a);
-    lerp(top, bottom, b)
-}
-
-#[inline(always)]
-fn levels(pixel: Rgba8) -> Vec3 {
-    vec3(pixel.r.into(), pixel.g.into(), pixel.b.into())
-}
-
-/// `a + t·(b − a)`, fused.
-#[inline(always)]
-fn lerp(a: Vec3, b: Vec3, t: f32) -> Vec3 {
-    let d = b - a;
-    vec3(d.x.mul_add(t, a.x), d.y.mul_add(t, a.y), d.z.mul_add(t, a.z))
-}
-
-/// A camera's colour on levels 0 to 255, with a result from 0 to 1.
-#[inline(always)]
-fn apply<P: Power>(colour: &Colour, levels: Vec3) -> Vec3 {
-    let scaled = levels * (colour.gain * (1.0 / 255.0));
-    let channel = |c: f32| P::power(c.clamp(0.0, 1.0), colour.gamma);
-    vec3(channel(scaled.x), channel(scaled.y), channel(scaled.z))
 }
 
 /// Gain towards both ends of the panorama.
@@ -187,18 +219,9 @@ struct WeightedSum {
 }
 
 impl WeightedSum {
-    /// The mean times `boost`, rounded once; opaque black where nothing was added.
+    /// The mean times `boost` in levels; black where nothing was added.
     #[inline(always)]
-    fn pixel(&self, boost: f32) -> Rgba8 {
-        if self.weight > 0.0 {
-            let mean = self.colour * (255.0 * boost / self.weight);
-            Rgba8::opaque(
-                mean.x.to_u8_saturating(),
-                mean.y.to_u8_saturating(),
-                mean.z.to_u8_saturating(),
-            )
-        } else {
-            Rgba8::BLACK
-        }
+    fn levels(&self, boost: f32) -> Vec3 {
+        if self.weight > 0.0 { self.colour * (255.0 * boost / self.weight) } else { Vec3::ZERO }
     }
 }

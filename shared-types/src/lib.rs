@@ -5,8 +5,11 @@
 //! here beyond constructors and accessors; formulas live in the kernels.
 #![no_std]
 
+pub mod colour;
+pub mod nv12;
 mod pixel;
 pub mod stitch;
 pub mod warp;
+pub mod yuv;
 
-pub use pixel::Rgba8;
+pub use pixel::{Chroma, Rgba8};

@@ -29,3 +29,15 @@ impl Rgba8 {
         Self { r, g, b, a: 255 }
     }
 }
+
+/// A chroma sample of NV12: blue difference, red difference.
+///
+/// Aligned so that it is one 16-bit load or store on the GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(2))]
+pub struct Chroma {
+    /// Cb.
+    pub u: u8,
+    /// Cr.
+    pub v: u8,
+}

@@ -76,7 +76,7 @@ impl Case {
         };
         let (left, right) = (colour(), colour());
         let (flip, edge_boost) = (r.below(2) as u32, r.below(2) as u32);
-        let params = StitchParams { left, right, flip, edge_boost };
+        let params = StitchParams { left, right, flip, edge_boost, ..StitchParams::default() };
         let padding = std::array::from_fn(|_| 4 * r.below(40) as u64);
         Self { size: canvas, sources, pictures: pixels, planes, params, padding }
     }
@@ -256,7 +256,7 @@ fn missing_planes_count_as_weight_zero() {
             lut_right_y: small.view(),
             weight_left: small.view(),
             weight_right: small.view(),
-            params: StitchParams::IDENTITY,
+            params: StitchParams::default(),
             out: out.view_mut(),
         };
         stream.launch(&LaunchConfig::cover(3, 2, BLOCK), &kernel).unwrap();

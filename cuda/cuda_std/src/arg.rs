@@ -2,13 +2,13 @@
 //!
 //! A GPU loads through a pointer well only if the pointer is a kernel parameter itself: inside a
 //! struct the compiler loses that it points to global memory. So an argument is spread over up to
-//! four plain parameters and put together again inside; unused ones are `()`, which the ABI skips.
-//! A plain value is one parameter.
+//! eight plain parameters, enough for two images, and put together again inside; unused ones are `()`,
+//! which the ABI skips. A plain value is one parameter.
 
 /// A type that can be a kernel's parameter. Derive it for `#[repr(C)]` structs of plain data.
 ///
 /// # Safety
-/// - `P0` to `P3` are `()` or types whose layout is the same on host and device, aligned to at most
+/// - `P0` to `P7` are `()` or types whose layout is the same on host and device, aligned to at most
 ///   16 bytes, and `from_params` does no more than put them together.
 /// - On the host, [`HostArg::push`] pushes exactly the non-`()` parameters, in order.
 #[diagnostic::on_unimplemented(
@@ -25,6 +25,14 @@ pub unsafe trait KernelArg: Copy {
     type P2;
     /// Fourth parameter, or `()`.
     type P3;
+    /// Fifth parameter, or `()`.
+    type P4;
+    /// Sixth parameter, or `()`.
+    type P5;
+    /// Seventh parameter, or `()`.
+    type P6;
+    /// Eighth parameter, or `()`.
+    type P7;
 
     /// What the host passes for it.
     #[cfg(not(target_arch = "nvptx64"))]
@@ -34,15 +42,27 @@ pub unsafe trait KernelArg: Copy {
     ///
     /// # Safety
     /// The parameters are those that the host pushed for one argument.
-    unsafe fn from_params(p0: Self::P0, p1: Self::P1, p2: Self::P2, p3: Self::P3) -> Self;
+    unsafe fn from_params(params: ParamsOf<Self>) -> Self;
 }
+
+/// An argument's parameters.
+pub type ParamsOf<T> = (
+    <T as KernelArg>::P0,
+    <T as KernelArg>::P1,
+    <T as KernelArg>::P2,
+    <T as KernelArg>::P3,
+    <T as KernelArg>::P4,
+    <T as KernelArg>::P5,
+    <T as KernelArg>::P6,
+    <T as KernelArg>::P7,
+);
 
 /// The host's side of a kernel argument.
 #[cfg(not(target_arch = "nvptx64"))]
 pub trait HostArg<Device> {
-    /// Where the memory behind it lies; `None` for a plain value.
-    fn place(&self) -> Option<crate::launch::Place> {
-        None
+    /// Where the memory behind it lies, that of each of its parts; a plain value has none.
+    fn places(&self) -> [Option<crate::launch::Place>; 2] {
+        [None; 2]
     }
 
     /// Appends its parameters for the driver.
@@ -74,12 +94,16 @@ macro_rules! kernel_arg_by_value {
             type P1 = ();
             type P2 = ();
             type P3 = ();
+            type P4 = ();
+            type P5 = ();
+            type P6 = ();
+            type P7 = ();
             #[cfg(not(target_arch = "nvptx64"))]
             type Host<'a> = Self;
 
             #[inline(always)]
-            unsafe fn from_params(value: Self, (): (), (): (), (): ()) -> Self {
-                value
+            unsafe fn from_params(params: $crate::arg::ParamsOf<Self>) -> Self {
+                params.0
             }
         }
 

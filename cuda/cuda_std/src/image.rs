@@ -8,9 +8,9 @@
 
 use bytemuck::Pod;
 
-use crate::arg::KernelArg;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::arg::{ExclusiveBorrow, SharedBorrow};
+use crate::arg::{KernelArg, ParamsOf};
 use crate::memory::{self, Access, Index};
 
 /// An image that a kernel reads.
@@ -91,11 +91,16 @@ macro_rules! view {
             type P1 = u32;
             type P2 = u32;
             type P3 = u32;
+            type P4 = ();
+            type P5 = ();
+            type P6 = ();
+            type P7 = ();
             #[cfg(not(target_arch = "nvptx64"))]
             type Host<'a> = $device<'a, T>;
 
             #[inline(always)]
-            unsafe fn from_params(data: $pointer, width: u32, height: u32, pitch: u32) -> Self {
+            unsafe fn from_params(params: ParamsOf<Self>) -> Self {
+                let (data, width, height, pitch, ..) = params;
                 Self { data, width, height, pitch }
             }
         }
@@ -142,8 +147,8 @@ macro_rules! view {
 
         #[cfg(not(target_arch = "nvptx64"))]
         impl<T: Pod> crate::arg::HostArg<$view<T>> for $device<'_, T> {
-            fn place(&self) -> Option<crate::launch::Place> {
-                Some(self.place)
+            fn places(&self) -> [Option<crate::launch::Place>; 2] {
+                [Some(self.place), None]
             }
 
             fn push(&self, params: &mut crate::launch::Params) {

@@ -3,9 +3,9 @@
 
 use bytemuck::Pod;
 
-use crate::arg::KernelArg;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::arg::{ExclusiveBorrow, SharedBorrow};
+use crate::arg::{KernelArg, ParamsOf};
 use crate::memory::{self, Access, Index};
 
 /// Elements that a kernel reads.
@@ -69,11 +69,15 @@ macro_rules! slice {
             type P1 = u32;
             type P2 = ();
             type P3 = ();
+            type P4 = ();
+            type P5 = ();
+            type P6 = ();
+            type P7 = ();
             #[cfg(not(target_arch = "nvptx64"))]
             type Host<'a> = $device<'a, T>;
 
             #[inline(always)]
-            unsafe fn from_params(data: $pointer, len: u32, (): (), (): ()) -> Self {
+            unsafe fn from_params((data, len, ..): ParamsOf<Self>) -> Self {
                 Self { data, len }
             }
         }
@@ -105,8 +109,8 @@ macro_rules! slice {
 
         #[cfg(not(target_arch = "nvptx64"))]
         impl<T: Pod> crate::arg::HostArg<$slice<T>> for $device<'_, T> {
-            fn place(&self) -> Option<crate::launch::Place> {
-                Some(self.place)
+            fn places(&self) -> [Option<crate::launch::Place>; 2] {
+                [Some(self.place), None]
             }
 
             fn push(&self, params: &mut crate::launch::Params) {

@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 
 use glam::{UVec4, Vec4};
 
-use crate::arg::KernelArg;
+use crate::arg::{KernelArg, ParamsOf};
 
 /// What a texture read returns.
 pub trait TextureValue: Copy + Sync + 'static {
@@ -93,11 +93,15 @@ unsafe impl<T: TextureValue> KernelArg for Texture2d<T> {
     type P1 = ();
     type P2 = ();
     type P3 = ();
+    type P4 = ();
+    type P5 = ();
+    type P6 = ();
+    type P7 = ();
     #[cfg(not(target_arch = "nvptx64"))]
     type Host<'a> = DeviceTexture<'a, T>;
 
     #[inline(always)]
-    unsafe fn from_params(handle: u64, (): (), (): (), (): ()) -> Self {
+    unsafe fn from_params((handle, ..): ParamsOf<Self>) -> Self {
         Self { handle, value: PhantomData }
     }
 }
@@ -128,8 +132,8 @@ impl<T: TextureValue> DeviceTexture<'_, T> {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: TextureValue> crate::arg::HostArg<Texture2d<T>> for DeviceTexture<'_, T> {
-    fn place(&self) -> Option<crate::launch::Place> {
-        Some(self.place)
+    fn places(&self) -> [Option<crate::launch::Place>; 2] {
+        [Some(self.place), None]
     }
 
     fn push(&self, params: &mut crate::launch::Params) {

@@ -87,3 +87,17 @@ pub fn sync_threads() {
     #[cfg(not(target_arch = "nvptx64"))]
     cuda_cpu::sync_threads();
 }
+
+/// Orders the thread's memory accesses before the fence with those after it, as other threads of the
+/// device see them. With an atomic access behind it, what was written before is there for whoever
+/// read the atomic and fenced too.
+#[inline(always)]
+pub fn device_fence() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: orders memory, nothing else; without options the compiler moves no access across.
+    unsafe {
+        core::arch::asm!("fence.acq_rel.gpu;", options(nostack));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+}

@@ -102,15 +102,15 @@ fn entry(options: &Options, name: &Ident, arguments: &[Argument]) -> TokenStream
     let exported = name.to_string();
     let marker = format!("// cuda_std.kernel {name} maxntid={{}} minnctapersm={{}} barriers={{}}");
 
-    let slots = ["P0", "P1", "P2", "P3"].map(|slot| Ident::new(slot, name.span()));
+    let slots: [Ident; 8] = std::array::from_fn(|slot| format_ident!("P{slot}"));
     let mut parameters = Vec::new();
     let mut values = Vec::new();
     for Argument { name, ty } in arguments {
-        let names: [Ident; 4] = std::array::from_fn(|i| format_ident!("{name}_{i}"));
+        let names: [Ident; 8] = std::array::from_fn(|i| format_ident!("{name}_{i}"));
         for (name, slot) in names.iter().zip(&slots) {
             parameters.push(quote!(#name: <#ty as ::cuda_std::KernelArg>::#slot));
         }
-        values.push(quote!(<#ty as ::cuda_std::KernelArg>::from_params(#(#names),*)));
+        values.push(quote!(<#ty as ::cuda_std::KernelArg>::from_params((#(#names),*))));
     }
     quote! {
         #[cfg(target_arch = "nvptx64")]
@@ -197,9 +197,9 @@ fn launch_type(options: &Options, function: &ItemFn, arguments: &[Argument]) -> 
             }
 
             fn places(&self) -> ::std::vec::Vec<::cuda_std::launch::Place> {
-                let places: &[::core::option::Option<::cuda_std::launch::Place>] =
-                    &[#(::cuda_std::arg::HostArg::place(&self.#names)),*];
-                places.iter().copied().flatten().collect()
+                let places: &[[::core::option::Option<::cuda_std::launch::Place>; 2]] =
+                    &[#(::cuda_std::arg::HostArg::places(&self.#names)),*];
+                places.iter().flatten().copied().flatten().collect()
             }
 
             #[inline]

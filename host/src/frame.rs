@@ -1,0 +1,225 @@
+//! Frames in host memory: sizes, formats and how they lie in bytes. What a camera sends and what a
+//! panorama goes out as; still pictures are in [`picture`](crate::picture).
+
+use glam::UVec2;
+use shared_types::nv12::chroma_side;
+use thiserror::Error;
+
+pub use shared_types::yuv::{Matrix, Range, YuvEncoding};
+
+use crate::picture::MAX_SIDE;
+
+/// What a pixel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PixelFormat {
+    /// Four bytes: red, green, blue, opacity. One plane.
+    Rgba8,
+    /// A plane of luma bytes, and one of chroma pairs at half size (rounded up), blue difference
+    /// first.
+    Nv12(YuvEncoding),
+}
+
+/// Size and format of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FrameFormat {
+    /// Width and height in pixels.
+    pub size: UVec2,
+    /// What a pixel is.
+    pub pixels: PixelFormat,
+}
+
+/// Extent of a plane in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlaneExtent {
+    /// Bytes of a row that are pixels.
+    pub row: usize,
+    /// Rows.
+    pub rows: usize,
+}
+
+impl PlaneExtent {
+    /// Bytes without padding.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        self.row * self.rows
+    }
+}
+
+impl FrameFormat {
+    /// An RGBA frame.
+    #[must_use]
+    pub const fn rgba8(width: u32, height: u32) -> Self {
+        Self { size: UVec2::new(width, height), pixels: PixelFormat::Rgba8 }
+    }
+
+    /// An NV12 frame.
+    #[must_use]
+    pub const fn nv12(width: u32, height: u32, encoding: YuvEncoding) -> Self {
+        Self { size: UVec2::new(width, height), pixels: PixelFormat::Nv12(encoding) }
+    }
+
+    /// The planes in order: one, or luma and chroma.
+    pub fn planes(self) -> impl ExactSizeIterator<Item = PlaneExtent> {
+        let UVec2 { x, y } = self.size;
+        let plane = |row: u32, rows: u32, bytes: usize| PlaneExtent {
+            row: row as usize * bytes,
+            rows: rows as usize,
+        };
+        let planes = match self.pixels {
+            PixelFormat::Rgba8 => vec![plane(x, y, 4)],
+            PixelFormat::Nv12(_) => vec![plane(x, y, 1), plane(chroma_side(x), chroma_side(y), 2)],
+        };
+        planes.into_iter()
+    }
+
+    /// Bytes of a tight frame: plane after plane, row after row, without padding.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        self.planes().map(PlaneExtent::bytes).sum()
+    }
+
+    /// Checks that a frame can have this size.
+    ///
+    /// # Errors
+    /// [`FrameError::Size`].
+    pub fn check(self) -> Result<(), FrameError> {
+        let fits = self.size.min_element() > 0 && self.size.max_element() <= MAX_SIDE;
+        fits.then_some(()).ok_or(FrameError::Size { size: self.size })
+    }
+}
+
+/// Bytes that are not the frame they are said to be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// No side, or a side beyond [`MAX_SIDE`].
+    #[error("a frame of {}×{} pixels; a side is from 1 to {MAX_SIDE}", size.x, size.y)]
+    Size {
+        /// The size asked for.
+        size: UVec2,
+    },
+    /// Fewer or more planes than the format has.
+    #[error("a frame of {found} planes; its format has {expected}")]
+    Planes {
+        /// Planes given.
+        found: usize,
+        /// Planes of the format.
+        expected: usize,
+    },
+    /// A plane that is shorter than its rows, or rows that overlap.
+    #[error(
+        "plane {plane} of a frame: {bytes} bytes with {pitch} a row are too few for {} rows of {}", extent.rows, extent.row
+    )]
+    Plane {
+        /// Which plane, from 0.
+        plane: usize,
+        /// Bytes given.
+        bytes: usize,
+        /// Bytes from one row to the next.
+        pitch: usize,
+        /// What is needed.
+        extent: PlaneExtent,
+    },
+}
+
+/// A plane in host memory: rows `pitch` bytes apart.
+#[derive(Clone, Copy, Debug)]
+pub struct PlaneBytes<'a> {
+    /// From the first row's first byte on.
+    pub bytes: &'a [u8],
+    /// Bytes from one row to the next.
+    pub pitch: usize,
+}
+
+/// A checked frame in host memory that is only looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    format: FrameFormat,
+    planes: [PlaneBytes<'a>; 2],
+}
+
+impl<'a> Frame<'a> {
+    /// A frame of planes one after the other, without padding.
+    ///
+    /// # Errors
+    /// [`FrameError`].
+    pub fn tight(format: FrameFormat, bytes: &'a [u8]) -> Result<Self, FrameError> {
+        format.check()?;
+        let mut rest = bytes;
+        let planes: Vec<_> = format
+            .planes()
+            .map(|extent| {
+                let (bytes, after) = rest.split_at(extent.bytes().min(rest.len()));
+                rest = after;
+                PlaneBytes { bytes, pitch: extent.row }
+            })
+            .collect();
+        Self::new(format, &planes)
+    }
+
+    /// A frame of planes that lie somewhere each.
+    ///
+    /// # Errors
+    /// [`FrameError`].
+    pub fn new(format: FrameFormat, planes: &[PlaneBytes<'a>]) -> Result<Self, FrameError> {
+        format.check()?;
+        let extents = format.planes();
+        if planes.len() != extents.len() {
+            return Err(FrameError::Planes { found: planes.len(), expected: extents.len() });
+        }
+        for (i, (plane, extent)) in planes.iter().zip(extents).enumerate() {
+            let PlaneBytes { bytes, pitch } = *plane;
+            // The last row needs no padding.
+            let needed = pitch.checked_mul(extent.rows - 1).and_then(|n| n.checked_add(extent.row));
+            if pitch < extent.row || needed.is_none_or(|needed| bytes.len() < needed) {
+                return Err(FrameError::Plane { plane: i, bytes: bytes.len(), pitch, extent });
+            }
+        }
+        let [first, .., last] = planes else {
+            return Ok(Self { format, planes: [planes[0]; 2] });
+        };
+        Ok(Self { format, planes: [*first, *last] })
+    }
+
+    /// Size and format.
+    #[must_use]
+    pub fn format(&self) -> FrameFormat {
+        self.format
+    }
+
+    /// The planes in order.
+    #[must_use]
+    pub fn planes(&self) -> &[PlaneBytes<'a>] {
+        &self.planes[..self.format.planes().len()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nv12_of_odd_size_has_chroma_for_its_last_column_and_row() {
+        let format = FrameFormat::nv12(5, 3, YuvEncoding::default());
+        assert_eq!(format.bytes(), 15 + 3 * 2 * 2);
+        let bytes = vec![0; format.bytes()];
+        let frame = Frame::tight(format, &bytes).unwrap();
+        assert_eq!(frame.planes().iter().map(|p| p.bytes.len()).collect::<Vec<_>>(), [15, 12]);
+    }
+
+    #[test]
+    fn frames_that_do_not_fit_are_refused() {
+        let format = FrameFormat::rgba8(4, 2);
+        assert!(matches!(Frame::tight(format, &[0; 31]), Err(FrameError::Plane { .. })));
+        let plane = |bytes, pitch| [PlaneBytes { bytes, pitch }];
+        assert!(Frame::new(format, &plane(&[0; 36], 20)).is_ok(), "no padding after the last row");
+        assert!(matches!(Frame::new(format, &plane(&[0; 64], 15)), Err(FrameError::Plane { .. })));
+        assert!(matches!(
+            Frame::new(format, &plane(&[0; 64], usize::MAX)),
+            Err(FrameError::Plane { .. })
+        ));
+        assert!(matches!(Frame::new(format, &[]), Err(FrameError::Planes { .. })));
+        let empty = FrameFormat::rgba8(0, 2);
+        assert!(matches!(Frame::tight(empty, &[]), Err(FrameError::Size { .. })));
+    }
+}

@@ -1,0 +1,110 @@
+//! A camera's colour: `clamp(gain · c / 255, 0, 1)^gamma` for each channel, in four ways.
+//!
+//! [`Linear`] has no gamma; [`Exact`] and [`Fast`] compute the power; [`Table`] reads it from shared
+//! memory, interpolated between the 256 levels. The table's one error is at a bend between two levels,
+//! where the gain reaches white or a gamma below 1 leaves black: under half a level there.
+
+use cuda_std::prelude::*;
+use glam::{Vec3, vec3};
+use shared_types::colour::{TABLE_LEN, TABLE_LEVELS, TableEntry};
+use shared_types::stitch::Colour;
+
+/// Corrects levels 0 to 255 to colours 0 to 1.
+pub(crate) trait Grade {
+    fn apply(&self, levels: Vec3) -> Vec3;
+}
+
+/// No gamma: the exponent is taken to be 1.
+pub(crate) struct Linear(pub(crate) Colour);
+/// Within 2 ULP.
+pub(crate) struct Exact(pub(crate) Colour);
+/// The special function unit: far below one level, and several times faster.
+pub(crate) struct Fast(pub(crate) Colour);
+
+impl Grade for Linear {
+    #[inline(always)]
+    fn apply(&self, levels: Vec3) -> Vec3 {
+        gained(&self.0, levels)
+    }
+}
+
+impl Grade for Exact {
+    #[inline(always)]
+    fn apply(&self, levels: Vec3) -> Vec3 {
+        let [r, g, b] = gained(&self.0, levels).to_array().map(|c| c.powf(self.0.gamma));
+        vec3(r, g, b)
+    }
+}
+
+impl Grade for Fast {
+    #[inline(always)]
+    fn apply(&self, levels: Vec3) -> Vec3 {
+        let [r, g, b] = gained(&self.0, levels).to_array().map(|c| c.fast_powf(self.0.gamma));
+        vec3(r, g, b)
+    }
+}
+
+#[inline(always)]
+fn gained(colour: &Colour, levels: Vec3) -> Vec3 {
+    (levels * (colour.gain * (1.0 / 255.0))).clamp(Vec3::ZERO, Vec3::ONE)
+}
+
+/// One channel at one level, exactly: an entry of the table.
+#[inline(always)]
+pub(crate) fn graded(colour: &Colour, channel: u32, level: u32) -> f32 {
+    let gain = match channel {
+        0 => colour.gain.x,
+        1 => colour.gain.y,
+        _ => colour.gain.z,
+    };
+    (gain * (1.0 / 255.0) * level as f32).clamp(0.0, 1.0).powf(colour.gamma)
+}
+
+/// The block's copy of the table, from camera's first element on.
+pub(crate) struct Table {
+    entries: Shared<TableEntry>,
+    first: u32,
+}
+
+impl Table {
+    /// Copies the tables of both cameras into shared memory: left, right.
+    ///
+    /// Has a barrier.
+    ///
+    /// # Safety
+    /// - Every thread of the block calls it.
+    /// - `table` has [`TABLE_LEN`] elements.
+    #[inline(always)]
+    pub(crate) unsafe fn load(table: Slice<TableEntry>) -> [Self; 2] {
+        let entries = shared_array![TableEntry; TABLE_LEN as usize];
+        let threads = thread::block_dim_x() * thread::block_dim_y();
+        let mut i = thread::rank();
+        while i < TABLE_LEN {
+            // SAFETY: inside of both; each element has one thread.
+            unsafe { entries.store(i, table.load(i)) };
+            i += threads;
+        }
+        thread::sync_threads();
+        [Self { entries, first: 0 }, Self { entries, first: TABLE_LEN / 2 }]
+    }
+
+    #[inline(always)]
+    fn channel(&self, channel: u32, level: f32) -> f32 {
+        let level = level.clamp(0.0, (TABLE_LEVELS - 1) as f32);
+        let floor = level.floor();
+        // SAFETY: clamped to the table; nothing writes it after the barrier. A NaN is no level: samples
+        // are finite.
+        let entry = unsafe {
+            let i = floor.to_int_unchecked::<u32>();
+            self.entries.load(self.first + channel * TABLE_LEVELS + i)
+        };
+        entry.y.mul_add(level - floor, entry.x)
+    }
+}
+
+impl Grade for Table {
+    #[inline(always)]
+    fn apply(&self, levels: Vec3) -> Vec3 {
+        vec3(self.channel(0, levels.x), self.channel(1, levels.y), self.channel(2, levels.z))
+    }
+}

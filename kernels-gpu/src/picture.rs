@@ -1,0 +1,239 @@
+//! Pictures in their formats: sampled as R'G'B' levels, and written as what a panorama is.
+//!
+//! A kernel is generic over both ends, so RGBA and NV12, in and out, are the same code; the
+//! conversion happens in registers. All levels are 0 to 255, whatever the format; levels of Y'CbCr that
+//! stand for no colour go beyond.
+
+use cuda_std::prelude::*;
+use glam::{Vec3, vec3};
+use shared_types::nv12::{Nv12, Nv12Mut};
+use shared_types::yuv::{RgbToYuv, YuvToRgb};
+use shared_types::{Chroma, Rgba8};
+
+/// A picture that a camera sent.
+pub(crate) trait Picture: Copy {
+    /// Columns.
+    fn width(&self) -> u32;
+
+    /// Rows.
+    fn height(&self) -> u32;
+
+    /// Bilinear sample. Pixel centres are at integers; a neighbour beyond the last row or column is
+    /// that row or column.
+    ///
+    /// # Safety
+    /// `0 ≤ u < width` and `0 ≤ v < height`.
+    unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3;
+
+    /// One pixel as it is.
+    ///
+    /// # Safety
+    /// `x < width` and `y < height`.
+    unsafe fn pixel(&self, x: u32, y: u32, decode: &YuvToRgb) -> Vec3;
+}
+
+impl Picture for View<Rgba8> {
+    #[inline(always)]
+    fn width(&self) -> u32 {
+        View::width(self)
+    }
+
+    #[inline(always)]
+    fn height(&self) -> u32 {
+        View::height(self)
+    }
+
+    #[inline(always)]
+    unsafe fn sample(&self, u: f32, v: f32, _: &YuvToRgb) -> Vec3 {
+        // SAFETY: as the caller vouches.
+        unsafe { Corners::around(u, v, View::width(self), View::height(self)).mix(self, rgb) }
+    }
+
+    #[inline(always)]
+    unsafe fn pixel(&self, x: u32, y: u32, _: &YuvToRgb) -> Vec3 {
+        // SAFETY: as the caller vouches.
+        rgb(unsafe { self.load(x, y) })
+    }
+}
+
+impl Picture for Nv12 {
+    #[inline(always)]
+    fn width(&self) -> u32 {
+        self.y.width()
+    }
+
+    #[inline(always)]
+    fn height(&self) -> u32 {
+        self.y.height()
+    }
+
+    #[inline(always)]
+    unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
+        // A chroma sample lies in the middle of its four pixels.
+        let (cu, cv) = (u.mul_add(0.5, -0.25).max(0.0), v.mul_add(0.5, -0.25).max(0.0));
+        // SAFETY: as the caller vouches; a chroma plane of its picture's half size, rounded up, holds
+        // half of every coordinate in the picture.
+        unsafe {
+            let y = Corners::around(u, v, self.y.width(), self.y.height()).mix(&self.y, luma);
+            let chroma = Corners::around(cu, cv, self.uv.width(), self.uv.height());
+            to_rgb(decode, y.x, chroma.mix(&self.uv, differences))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn pixel(&self, x: u32, y: u32, decode: &YuvToRgb) -> Vec3 {
+        // SAFETY: as the caller vouches, and as in `sample`.
+        unsafe {
+            let chroma = differences(self.uv.load(x / 2, y / 2));
+            to_rgb(decode, luma(self.y.load(x, y)).x, chroma)
+        }
+    }
+}
+
+/// The four pixels around a place, and how near it is to them.
+struct Corners {
+    x: [u32; 2],
+    y: [u32; 2],
+    a: f32,
+    b: f32,
+}
+
+impl Corners {
+    /// # Safety
+    /// `0 ≤ u < width` and `0 ≤ v < height`.
+    #[inline(always)]
+    unsafe fn around(u: f32, v: f32, width: u32, height: u32) -> Self {
+        let (fu, fv) = (u.floor(), v.floor());
+        // SAFETY: coordinates of a picture fit.
+        let (x, y) = unsafe { (fu.to_int_unchecked::<u32>(), fv.to_int_unchecked::<u32>()) };
+        Self {
+            x: [x, (x + 1).min(width - 1)],
+            y: [y, (y + 1).min(height - 1)],
+            a: u - fu,
+            b: v - fv,
+        }
+    }
+
+    /// # Safety
+    /// The corners are of a picture of `view`'s size.
+    #[inline(always)]
+    unsafe fn mix<T: bytemuck::Pod>(&self, view: &View<T>, levels: impl Fn(T) -> Vec3) -> Vec3 {
+        let ([x0, x1], [y0, y1]) = (self.x, self.y);
+        // SAFETY: inside of the picture.
+        let [p00, p10, p01, p11] =
+            unsafe { [view.load(x0, y0), view.load(x1, y0), view.load(x0, y1), view.load(x1, y1)] };
+        let top = lerp(levels(p00), levels(p10), self.a);
+        let bottom = lerp(levels(p01), levels(p11), self.a);
+        lerp(top, bottom, self.b)
+    }
+}
+
+#[inline(always)]
+fn rgb(pixel: Rgba8) -> Vec3 {
+    vec3(pixel.r.into(), pixel.g.into(), pixel.b.into())
+}
+
+/// One number; the others cost nothing where they are not used.
+#[inline(always)]
+fn luma(y: u8) -> Vec3 {
+    vec3(y.into(), 0.0, 0.0)
+}
+
+/// Cb and Cr about 0.
+#[inline(always)]
+fn differences(chroma: Chroma) -> Vec3 {
+    vec3(f32::from(chroma.u) - 128.0, f32::from(chroma.v) - 128.0, 0.0)
+}
+
+/// `a + t·(b − a)`, fused.
+#[inline(always)]
+fn lerp(a: Vec3, b: Vec3, t: f32) -> Vec3 {
+    let d = b - a;
+    vec3(d.x.mul_add(t, a.x), d.y.mul_add(t, a.y), d.z.mul_add(t, a.z))
+}
+
+#[inline(always)]
+fn to_rgb(decode: &YuvToRgb, y: f32, chroma: Vec3) -> Vec3 {
+    let y = (y - decode.black) * decode.scale;
+    vec3(
+        decode.cr_red.mul_add(chroma.y, y),
+        decode.cb_green.mul_add(chroma.x, decode.cr_green.mul_add(chroma.y, y)),
+        decode.cb_blue.mul_add(chroma.x, y),
+    )
+}
+
+/// What a panorama is written to, in cells of [`CELL`](Self::CELL) by as many pixels, one a thread.
+pub(crate) trait Panorama<const N: usize>: Copy {
+    /// Columns.
+    fn width(&self) -> u32;
+
+    /// Rows.
+    fn height(&self) -> u32;
+
+    /// Writes the pixels of a cell, `colours[row][column]` in levels, rounding once. Those beyond
+    /// the panorama's edge repeat the last ones.
+    ///
+    /// # Safety
+    /// - The cell's first pixel is inside.
+    /// - No other thread writes the cell.
+    unsafe fn store(&self, x: u32, y: u32, colours: [[Vec3; N]; N], encode: &RgbToYuv);
+}
+
+impl Panorama<1> for ViewMut<Rgba8> {
+    #[inline(always)]
+    fn width(&self) -> u32 {
+        ViewMut::width(self)
+    }
+
+    #[inline(always)]
+    fn height(&self) -> u32 {
+        ViewMut::height(self)
+    }
+
+    #[inline(always)]
+    unsafe fn store(&self, x: u32, y: u32, [[colour]]: [[Vec3; 1]; 1], _: &RgbToYuv) {
+        let [r, g, b] = colour.to_array().map(GpuPower::to_u8_saturating);
+        // SAFETY: as the caller vouches.
+        unsafe { ViewMut::store(self, x, y, Rgba8::opaque(r, g, b)) };
+    }
+}
+
+impl Panorama<2> for Nv12Mut {
+    #[inline(always)]
+    fn width(&self) -> u32 {
+        self.y.width()
+    }
+
+    #[inline(always)]
+    fn height(&self) -> u32 {
+        self.y.height()
+    }
+
+    #[inline(always)]
+    unsafe fn store(&self, x: u32, y: u32, colours: [[Vec3; 2]; 2], encode: &RgbToYuv) {
+        // What shows no colour is clamped before it is averaged.
+        let colours = colours.map(|row| row.map(|c| c.clamp(Vec3::ZERO, Vec3::splat(255.0))));
+        for (dy, row) in (0..).zip(colours) {
+            for (dx, colour) in (0..).zip(row) {
+                if self.y.contains(x + dx, y + dy) {
+                    let luma = fused_dot(encode.y, colour, encode.black).to_u8_saturating();
+                    // SAFETY: inside, as just checked; the rest is the caller's.
+                    unsafe { self.y.store(x + dx, y + dy, luma) };
+                }
+            }
+        }
+        let [[a, b], [c, d]] = colours;
+        let mean = (a + b + c + d) * 0.25;
+        let chroma = Chroma {
+            u: fused_dot(encode.cb, mean, 128.0).to_u8_saturating(),
+            v: fused_dot(encode.cr, mean, 128.0).to_u8_saturating(),
+        };
+        // SAFETY: the chroma plane has a sample for every cell; the rest is the caller's.
+        unsafe { self.uv.store(x / 2, y / 2, chroma) };
+    }
+}
+
+#[inline(always)]
+fn fused_dot(a: Vec3, b: Vec3, c: f32) -> f32 {
+    a.x.mul_add(b.x, a.y.mul_add(b.y, a.z.mul_add(b.z, c)))
+}

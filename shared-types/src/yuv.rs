@@ -1,0 +1,123 @@
+//! Y'CbCr to R'G'B' and back: matrix and range as the numbers that a kernel multiplies by.
+//!
+//! All in levels 0 to 255. With the standard's luma coefficients Kr and Kb, and Kg = 1 − Kr − Kb:
+//! Y = Kr·R + Kg·G + Kb·B, Cb = (B − Y) / (2(1 − Kb)), Cr = (R − Y) / (2(1 − Kr)) (ITU-R BT.601 and
+//! BT.709, section 3). Full range stores Y and 128 + C; limited range 16 + Y·219/255 and
+//! 128 + C·224/255.
+
+use bytemuck::{Pod, Zeroable};
+use glam::Vec3;
+
+/// Which luma coefficients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Matrix {
+    /// BT.601, of standard definition.
+    Bt601,
+    /// BT.709, of high definition.
+    #[default]
+    Bt709,
+}
+
+impl Matrix {
+    /// Kr and Kb.
+    #[must_use]
+    pub const fn coefficients(self) -> [f64; 2] {
+        match self {
+            Self::Bt601 => [0.299, 0.114],
+            Self::Bt709 => [0.2126, 0.0722],
+        }
+    }
+}
+
+/// Which levels stand for black and white.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Range {
+    /// Luma 16 to 235, chroma 16 to 240: of video.
+    #[default]
+    Limited,
+    /// 0 to 255: of JPEG and many cameras.
+    Full,
+}
+
+/// How Y'CbCr stands for colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct YuvEncoding {
+    /// Luma coefficients.
+    pub matrix: Matrix,
+    /// Levels of black and white.
+    pub range: Range,
+}
+
+/// From Y'CbCr to R'G'B' levels: with `y' = (Y − black)·scale`, R = y' + `cr_red`·(Cr − 128),
+/// G = y' + `cb_green`·(Cb − 128) + `cr_green`·(Cr − 128), B = y' + `cb_blue`·(Cb − 128).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub struct YuvToRgb {
+    /// Level of black luma.
+    pub black: f32,
+    /// Levels of luma to levels of R'G'B'.
+    pub scale: f32,
+    /// Cr in red.
+    pub cr_red: f32,
+    /// Cb in green.
+    pub cb_green: f32,
+    /// Cr in green.
+    pub cr_green: f32,
+    /// Cb in blue.
+    pub cb_blue: f32,
+}
+
+/// From R'G'B' to Y'CbCr levels: Y = `black` + `y`·RGB, Cb = 128 + `cb`·RGB, Cr = 128 + `cr`·RGB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub struct RgbToYuv {
+    /// Weights of luma.
+    pub y: Vec3,
+    /// Level of black luma.
+    pub black: f32,
+    /// Weights of Cb.
+    pub cb: Vec3,
+    /// Weights of Cr.
+    pub cr: Vec3,
+}
+
+impl YuvEncoding {
+    /// Level of black, and of R'G'B' levels in one level of luma and one of chroma.
+    const fn range(self) -> (f64, f64, f64) {
+        match self.range {
+            Range::Limited => (16.0, 255.0 / 219.0, 255.0 / 224.0),
+            Range::Full => (0.0, 1.0, 1.0),
+        }
+    }
+
+    /// What a kernel needs to read such a picture.
+    #[must_use]
+    pub fn to_rgb(self) -> YuvToRgb {
+        let ([kr, kb], (black, luma, chroma)) = (self.matrix.coefficients(), self.range());
+        let kg = 1.0 - kr - kb;
+        let (cr, cb) = (2.0 * (1.0 - kr) * chroma, 2.0 * (1.0 - kb) * chroma);
+        YuvToRgb {
+            black: black as f32,
+            scale: luma as f32,
+            cr_red: cr as f32,
+            cb_green: (-cb * kb / kg) as f32,
+            cr_green: (-cr * kr / kg) as f32,
+            cb_blue: cb as f32,
+        }
+    }
+
+    /// What a kernel needs to write such a picture.
+    #[must_use]
+    pub fn from_rgb(self) -> RgbToYuv {
+        let ([kr, kb], (black, luma, chroma)) = (self.matrix.coefficients(), self.range());
+        let kg = 1.0 - kr - kb;
+        let (cb, cr) = (2.0 * (1.0 - kb) * chroma, 2.0 * (1.0 - kr) * chroma);
+        let vec3 = |x: f64, y: f64, z: f64| Vec3::new(x as f32, y as f32, z as f32);
+        RgbToYuv {
+            y: vec3(kr / luma, kg / luma, kb / luma),
+            black: black as f32,
+            cb: vec3(-kr / cb, -kg / cb, (1.0 - kb) / cb),
+            cr: vec3((1.0 - kr) / cr, -kg / cr, -kb / cr),
+        }
+    }
+}
