@@ -1,15 +1,18 @@
 //! Stitching two pictures with a warp.
 //!
-//! [`stitch`] submits one stitch of images that lie on a device and does not wait. [`stitch_pictures`]
-//! does everything for a pair of pictures in host memory. Live video is not here.
+//! [`stitch`] submits one stitch of frames that lie on a device and does not wait. [`stitch_pictures`]
+//! does everything for a pair of pictures in host memory. Live video is in [`live`](crate::live).
 
 use glam::{UVec2, Vec3};
-use kernels_gpu::stitch::{StitchPlanesExact, StitchPlanesFast, StitchPlanesLinear};
+use kernels_gpu::stitch as kernels;
 use shared_types::Rgba8;
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
+use shared_types::yuv::YuvEncoding;
 use thiserror::Error;
 
+use crate::colour::GammaTable;
 use crate::device::{DeviceError, Image, LaunchConfig, Stream};
+use crate::frame::{FrameFormat, FrameView, FrameViewMut, PixelFormat};
 use crate::picture::Picture;
 use crate::warp::{DeviceWarp, Plane};
 
@@ -21,6 +24,9 @@ pub enum Power {
     /// The GPU's special function unit; the same picture to within one level.
     #[default]
     Fast,
+    /// Read from a table in shared memory, which a kernel builds when gains or gammas change; within
+    /// half a level more.
+    Table,
 }
 
 /// What a stitch does beside warping and blending.
@@ -74,6 +80,20 @@ pub enum StitchError {
         /// The warp's.
         expected: UVec2,
     },
+    /// The two pictures are of different formats.
+    #[error("stitching: the left picture is {left} but the right one {right}; convert one of them")]
+    Formats {
+        /// The left picture's format.
+        left: FrameFormat,
+        /// The right picture's format.
+        right: FrameFormat,
+    },
+    /// A chroma plane that is not half of its luma plane in size, rounded up.
+    #[error("stitching: the {which} frame's chroma is not half of its luma in size, rounded up")]
+    Chroma {
+        /// Which frame.
+        which: &'static str,
+    },
     /// A gain that is negative or not a number.
     #[error("stitching: the {side} gain is {gain}; a gain is a number from 0 to 1000")]
     Gain {
@@ -112,70 +132,162 @@ impl StitchOptions {
         Ok(())
     }
 
-    fn params(&self) -> StitchParams {
+    fn params(&self, input: PixelFormat, output: PixelFormat) -> StitchParams {
+        let encoding = |pixels| match pixels {
+            PixelFormat::Rgba8 => YuvEncoding::default(),
+            PixelFormat::Nv12(encoding) => encoding,
+        };
         StitchParams {
             left: self.left,
             right: self.right,
             flip: self.flip.into(),
             edge_boost: self.edge_boost.into(),
-            ..StitchParams::default()
+            decode: encoding(input).to_rgb(),
+            encode: encoding(output).from_rgb(),
         }
     }
 }
 
-/// Submits the stitch of `left` and `right` into `out`.
+/// Submits the stitch of `left` and `right` into `out`: one launch, whatever the formats.
+///
+/// [`Power::Table`] makes a table for this one stitch; [`stitch_with_table`] keeps it.
 ///
 /// # Errors
 /// [`StitchError`].
 #[track_caller]
-pub fn stitch(
+pub fn stitch<'a>(
     stream: &Stream,
-    left: &Image<Rgba8>,
-    right: &Image<Rgba8>,
+    left: impl Into<FrameView<'a>>,
+    right: impl Into<FrameView<'a>>,
     warp: &DeviceWarp,
     options: &StitchOptions,
-    out: &mut Image<Rgba8>,
+    out: impl Into<FrameViewMut<'a>>,
+) -> Result<(), StitchError> {
+    let mut table = match options.power {
+        Power::Table => Some(GammaTable::new(stream.device())?),
+        _ => None,
+    };
+    let frames = (left.into(), right.into(), out.into());
+    submit(stream, frames, warp, options, table.as_mut())
+}
+
+/// As [`stitch`] with [`Power::Table`], from a table that is rebuilt only when gains or gammas changed.
+///
+/// # Errors
+/// [`StitchError`].
+#[track_caller]
+pub fn stitch_with_table<'a>(
+    stream: &Stream,
+    left: impl Into<FrameView<'a>>,
+    right: impl Into<FrameView<'a>>,
+    warp: &DeviceWarp,
+    options: &StitchOptions,
+    table: &mut GammaTable,
+    out: impl Into<FrameViewMut<'a>>,
+) -> Result<(), StitchError> {
+    submit(stream, (left.into(), right.into(), out.into()), warp, options, Some(table))
+}
+
+#[track_caller]
+fn submit(
+    stream: &Stream,
+    (left, right, out): (FrameView<'_>, FrameView<'_>, FrameViewMut<'_>),
+    warp: &DeviceWarp,
+    options: &StitchOptions,
+    table: Option<&mut GammaTable>,
 ) -> Result<(), StitchError> {
     options.check()?;
-    let size = |image: &Image<Rgba8>| UVec2::new(image.width(), image.height());
-    for (side, image, expected) in
-        [("left", left, warp.sources()[0]), ("right", right, warp.sources()[1])]
-    {
-        if size(image) != expected {
-            return Err(StitchError::SourceSize { side, found: size(image), expected });
+    let (input, output) = (left.format(), out.format());
+    if input.pixels != right.format().pixels {
+        return Err(StitchError::Formats { left: input, right: right.format() });
+    }
+    let sources = [
+        ("left", input.size, warp.sources()[0]),
+        ("right", right.format().size, warp.sources()[1]),
+    ];
+    for (side, found, expected) in sources {
+        if found != expected {
+            return Err(StitchError::SourceSize { side, found, expected });
         }
     }
-    if size(out) != warp.size() {
-        return Err(StitchError::OutputSize { found: size(out), expected: warp.size() });
+    if output.size != warp.size() {
+        return Err(StitchError::OutputSize { found: output.size, expected: warp.size() });
     }
-    let config = LaunchConfig::cover(out.width(), out.height(), BLOCK);
-    /// The three kernels take the same arguments.
-    macro_rules! launch {
-        ($kernel:ident) => {
-            stream.launch(
-                &config,
-                &$kernel {
-                    left: left.view(),
-                    right: right.view(),
-                    lut_left_x: warp.plane(Plane::LeftX).view(),
-                    lut_left_y: warp.plane(Plane::LeftY).view(),
-                    lut_right_x: warp.plane(Plane::RightX).view(),
-                    lut_right_y: warp.plane(Plane::RightY).view(),
-                    weight_left: warp.plane(Plane::WeightLeft).view(),
-                    weight_right: warp.plane(Plane::WeightRight).view(),
-                    params: options.params(),
-                    out: out.view_mut(),
-                },
-            )
-        };
+    let whole =
+        [("left", left.is_whole()), ("right", right.is_whole()), ("output", out.is_whole())];
+    if let Some(&(which, _)) = whole.iter().find(|(_, whole)| !whole) {
+        return Err(StitchError::Chroma { which });
     }
     let linear = options.left.gamma == 1.0 && options.right.gamma == 1.0;
-    match options.power {
-        _ if linear => launch!(StitchPlanesLinear),
-        Power::Exact => launch!(StitchPlanesExact),
-        Power::Fast => launch!(StitchPlanesFast),
+    let params = options.params(input.pixels, output.pixels);
+    let gamma = match (table, options.power) {
+        (Some(table), _) => {
+            table.update(stream, options.left, options.right)?;
+            Gamma::Table(table)
+        }
+        _ if linear => Gamma::Linear,
+        (None, Power::Exact) => Gamma::Exact,
+        (None, Power::Fast | Power::Table) => Gamma::Fast,
+    };
+    // A thread makes a pixel, or the four of a chroma sample.
+    let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
+    let [columns, rows] = output.size.to_array().map(|side| side.div_ceil(cell));
+    let config = LaunchConfig::cover(columns, rows, BLOCK);
+    /// All kernels take these arguments, and some a table.
+    macro_rules! launch {
+        ($kernel:ident, $left:ident, $right:ident, $out:ident $(, $table:ident)?) => {
+            stream.launch(&config, &kernels::$kernel {
+                left: $left,
+                right: $right,
+                lut_left_x: warp.plane(Plane::LeftX).view(),
+                lut_left_y: warp.plane(Plane::LeftY).view(),
+                lut_right_x: warp.plane(Plane::RightX).view(),
+                lut_right_y: warp.plane(Plane::RightY).view(),
+                weight_left: warp.plane(Plane::WeightLeft).view(),
+                weight_right: warp.plane(Plane::WeightRight).view(),
+                $($table: $table.view(),)?
+                params,
+                out: $out,
+            })
+        };
+    }
+    /// The four kernels of one pair of formats.
+    macro_rules! launch_one_of {
+        ($left:ident, $right:ident, $out:ident: $linear:ident $exact:ident $fast:ident $by_table:ident) => {
+            match gamma {
+                Gamma::Linear => launch!($linear, $left, $right, $out),
+                Gamma::Exact => launch!($exact, $left, $right, $out),
+                Gamma::Fast => launch!($fast, $left, $right, $out),
+                Gamma::Table(table) => launch!($by_table, $left, $right, $out, table),
+            }
+        };
+    }
+    use {FrameView as In, FrameViewMut as Out};
+    match (left, right, out) {
+        (In::Rgba8(l), In::Rgba8(r), Out::Rgba8(out)) => launch_one_of!(l, r, out:
+            StitchPlanesLinear StitchPlanesExact StitchPlanesFast StitchPlanesTable),
+        (In::Nv12(l, _), In::Nv12(r, _), Out::Nv12(out, _)) => launch_one_of!(l, r, out:
+            StitchPlanesNv12Linear StitchPlanesNv12Exact StitchPlanesNv12Fast StitchPlanesNv12Table),
+        (In::Nv12(l, _), In::Nv12(r, _), Out::Rgba8(out)) => launch_one_of!(l, r, out:
+            StitchPlanesNv12Rgba8Linear StitchPlanesNv12Rgba8Exact StitchPlanesNv12Rgba8Fast
+            StitchPlanesNv12Rgba8Table),
+        (In::Rgba8(l), In::Rgba8(r), Out::Nv12(out, _)) => launch_one_of!(l, r, out:
+            StitchPlanesRgba8Nv12Linear StitchPlanesRgba8Nv12Exact StitchPlanesRgba8Nv12Fast
+            StitchPlanesRgba8Nv12Table),
+        (left, right, _) => {
+            let (left, right) = (left.format(), right.format());
+            return Err(StitchError::Formats { left, right });
+        }
     }
     .map_err(StitchError::from)
+}
+
+/// How a launch computes gamma.
+enum Gamma<'a> {
+    Linear,
+    Exact,
+    Fast,
+    Table(&'a GammaTable),
 }
 
 /// Stitches two pictures on the stream's device and waits for the panorama.

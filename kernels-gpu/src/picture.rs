@@ -6,7 +6,7 @@
 
 use cuda_std::prelude::*;
 use glam::{Vec3, vec3};
-use shared_types::nv12::{Nv12, Nv12Mut};
+use shared_types::nv12::{Nv12, Nv12Mut, chroma_side};
 use shared_types::yuv::{RgbToYuv, YuvToRgb};
 use shared_types::{Chroma, Rgba8};
 
@@ -18,17 +18,20 @@ pub(crate) trait Picture: Copy {
     /// Rows.
     fn height(&self) -> u32;
 
+    /// Whether all planes have the sizes that belong together.
+    fn is_whole(&self) -> bool;
+
     /// Bilinear sample. Pixel centres are at integers; a neighbour beyond the last row or column is
     /// that row or column.
     ///
     /// # Safety
-    /// `0 ≤ u < width` and `0 ≤ v < height`.
+    /// The picture is whole, `0 ≤ u < width` and `0 ≤ v < height`.
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3;
 
     /// One pixel as it is.
     ///
     /// # Safety
-    /// `x < width` and `y < height`.
+    /// The picture is whole, `x < width` and `y < height`.
     unsafe fn pixel(&self, x: u32, y: u32, decode: &YuvToRgb) -> Vec3;
 }
 
@@ -41,6 +44,11 @@ impl Picture for View<Rgba8> {
     #[inline(always)]
     fn height(&self) -> u32 {
         View::height(self)
+    }
+
+    #[inline(always)]
+    fn is_whole(&self) -> bool {
+        true
     }
 
     #[inline(always)]
@@ -68,11 +76,16 @@ impl Picture for Nv12 {
     }
 
     #[inline(always)]
+    fn is_whole(&self) -> bool {
+        self.uv.width() == chroma_side(self.y.width())
+            && self.uv.height() == chroma_side(self.y.height())
+    }
+
+    #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
         // A chroma sample lies in the middle of its four pixels.
         let (cu, cv) = (u.mul_add(0.5, -0.25).max(0.0), v.mul_add(0.5, -0.25).max(0.0));
-        // SAFETY: as the caller vouches; a chroma plane of its picture's half size, rounded up, holds
-        // half of every coordinate in the picture.
+        // SAFETY: as the caller vouches; half of a coordinate in the picture is one in its chroma.
         unsafe {
             let y = Corners::around(u, v, self.y.width(), self.y.height()).mix(&self.y, luma);
             let chroma = Corners::around(cu, cv, self.uv.width(), self.uv.height());
@@ -162,7 +175,7 @@ fn to_rgb(decode: &YuvToRgb, y: f32, chroma: Vec3) -> Vec3 {
     )
 }
 
-/// What a panorama is written to, in cells of [`CELL`](Self::CELL) by as many pixels, one a thread.
+/// What a panorama is written to, in cells of `N`×`N` pixels, one a thread.
 pub(crate) trait Panorama<const N: usize>: Copy {
     /// Columns.
     fn width(&self) -> u32;
@@ -170,11 +183,14 @@ pub(crate) trait Panorama<const N: usize>: Copy {
     /// Rows.
     fn height(&self) -> u32;
 
+    /// As [`Picture::is_whole`].
+    fn is_whole(&self) -> bool;
+
     /// Writes the pixels of a cell, `colours[row][column]` in levels, rounding once. Those beyond
     /// the panorama's edge repeat the last ones.
     ///
     /// # Safety
-    /// - The cell's first pixel is inside.
+    /// - The panorama is whole, and the cell's first pixel is inside.
     /// - No other thread writes the cell.
     unsafe fn store(&self, x: u32, y: u32, colours: [[Vec3; N]; N], encode: &RgbToYuv);
 }
@@ -188,6 +204,11 @@ impl Panorama<1> for ViewMut<Rgba8> {
     #[inline(always)]
     fn height(&self) -> u32 {
         ViewMut::height(self)
+    }
+
+    #[inline(always)]
+    fn is_whole(&self) -> bool {
+        true
     }
 
     #[inline(always)]
@@ -207,6 +228,12 @@ impl Panorama<2> for Nv12Mut {
     #[inline(always)]
     fn height(&self) -> u32 {
         self.y.height()
+    }
+
+    #[inline(always)]
+    fn is_whole(&self) -> bool {
+        self.uv.width() == chroma_side(self.y.width())
+            && self.uv.height() == chroma_side(self.y.height())
     }
 
     #[inline(always)]

@@ -54,7 +54,8 @@ macro_rules! stitch_planes {
         $(#[$doc])*
         ///
         /// `out` and the planes have the panorama's size; what of a smaller plane is missing counts
-        /// as weight 0. Pixels that no camera sees become opaque black.
+        /// as weight 0. Pixels that no camera sees become opaque black. Nothing is written where
+        /// an NV12 picture's chroma is not half of its luma in size.
         #[kernel(launch_bounds(BLOCK_THREADS, 4))]
         pub fn $name(
             left: $picture,
@@ -150,10 +151,12 @@ fn stitch<const N: usize, P: Picture, G: Grade, O: Panorama<N>>(
     out: O,
 ) {
     let (width, height) = (out.width(), out.height());
-    let cell = thread::index_2d() * N as u32;
-    if cell.x >= width || cell.y >= height {
+    let cell = thread::index_2d();
+    let inside = cell.x < width.div_ceil(N as u32) && cell.y < height.div_ceil(N as u32);
+    if !(inside && left.picture.is_whole() && right.picture.is_whole() && out.is_whole()) {
         return;
     }
+    let cell = cell * N as u32;
     let colours = core::array::from_fn(|dy| {
         core::array::from_fn(|dx| {
             let x = (cell.x + dx as u32).min(width - 1);
@@ -167,7 +170,7 @@ fn stitch<const N: usize, P: Picture, G: Grade, O: Panorama<N>>(
             sum.levels(boost)
         })
     });
-    // SAFETY: the cell begins inside, as checked, and belongs to this thread.
+    // SAFETY: the panorama is whole and the cell begins inside, as checked; it is this thread's.
     unsafe { out.store(cell.x, cell.y, colours, &params.encode) };
 }
 
@@ -194,7 +197,7 @@ impl<P: Picture> Source<P> {
             let (w, h) = (self.picture.width() as f32, self.picture.height() as f32);
             // A NaN fails all four.
             if u >= 0.0 && u < w && v >= 0.0 && v < h {
-                // SAFETY: just checked.
+                // SAFETY: just checked, and before that the picture is whole.
                 let levels = unsafe { self.picture.sample(u, v, decode) };
                 sum.colour += weight * grade.apply(levels);
                 sum.weight += weight;

@@ -33,9 +33,6 @@ pub const BLACK: f32 = 8.0;
 /// Weights of red, green and blue in luma, by BT.709.
 pub const LUMA: Vec3 = Vec3::new(0.2126, 0.7152, 0.0722);
 
-/// Exponent of the band's weight: 1 in its middle, 0 at its edges.
-pub const FALLOFF: f32 = 2.0;
-
 /// Where each camera sees a pixel of the overlap: the nearest pixel of its picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(8))]

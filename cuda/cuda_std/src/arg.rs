@@ -82,7 +82,7 @@ pub(crate) type SharedBorrow<'a, T> = core::marker::PhantomData<&'a T>;
 /// What a writable handle holds. Not `Sync`: two threads that share a kernel value could otherwise
 /// both launch it, and on the CPU write at the same time.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) type ExclusiveBorrow<'a, T> = core::marker::PhantomData<core::cell::Cell<&'a T>>;
+pub(crate) type ExclusiveBorrow<'a, T> = core::marker::PhantomData<(&'a T, core::cell::Cell<()>)>;
 
 /// Implements [`KernelArg`] for a type that is passed by value. `#[derive(KernelArg)]` calls it.
 #[macro_export]

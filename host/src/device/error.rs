@@ -11,6 +11,8 @@ use cust::error::CudaError;
 use cust::sys;
 use thiserror::Error;
 
+use crate::frame::FrameFormat;
+
 /// A device operation failed.
 #[derive(Clone, Debug, Error)]
 #[error("{operation} failed at {location}: {kind}")]
@@ -87,6 +89,14 @@ pub enum ErrorKind {
         found: (usize, usize),
         /// The size needed.
         expected: (usize, usize),
+    },
+    /// A frame of one format was given where another is needed.
+    #[error("{found} given, {expected} needed")]
+    FormatMismatch {
+        /// The format given.
+        found: FrameFormat,
+        /// The format needed.
+        expected: FrameFormat,
     },
     /// A size that no allocation can have.
     #[error("an allocation of {0} is empty or larger than the address space")]

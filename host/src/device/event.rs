@@ -37,13 +37,29 @@ impl Event {
     /// What the driver says.
     #[track_caller]
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        Self::with_flags(device, 0)
+    }
+
+    /// An event that takes no time, and that a thread waits for asleep.
+    ///
+    /// # Errors
+    /// What the driver says.
+    #[track_caller]
+    pub fn for_order(device: &Device) -> Result<Self, DeviceError> {
+        const BLOCKING_SYNC: u32 = 1;
+        const DISABLE_TIMING: u32 = 2;
+        Self::with_flags(device, BLOCKING_SYNC | DISABLE_TIMING)
+    }
+
+    #[track_caller]
+    fn with_flags(device: &Device, flags: u32) -> Result<Self, DeviceError> {
         const OP: &str = "creating an event";
         let (point, counted) = match device.kind() {
             Kind::Cpu { .. } => (Point::Cpu(Mutex::default()), None),
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 let mut event = ptr::null_mut();
                 // SAFETY: the handle is written.
-                unsafe { sys::cuEventCreate(&raw mut event, 0) }.check(OP)?;
+                unsafe { sys::cuEventCreate(&raw mut event, flags) }.check(OP)?;
                 Ok((Point::Cuda(event), Some(Token::new(counters::Kind::Events, 1))))
             })?,
         };

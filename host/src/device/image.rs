@@ -130,12 +130,7 @@ impl<T: Pod> Image<T> {
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice(elements));
         // SAFETY: both hold `rows` rows of `tight` bytes; the borrow lasts until it is done.
         unsafe {
-            stream.copy_rows_now(
-                Rows::Host { bytes, pitch: tight },
-                RowsMut::Device { memory: &self.memory, pitch: self.pitch as usize },
-                tight,
-                rows,
-            )
+            stream.copy_rows_now(Rows::Host { bytes, pitch: tight }, self.rows_mut(), tight, rows)
         }
     }
 
@@ -161,13 +156,18 @@ impl<T: Pod> Image<T> {
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice_mut(elements));
         // SAFETY: both hold `rows` rows of `tight` bytes; the borrow lasts until it is done.
         unsafe {
-            stream.copy_rows_now(
-                Rows::Device { memory: &self.memory, pitch: self.pitch as usize },
-                RowsMut::Host { bytes, pitch: tight },
-                tight,
-                rows,
-            )
+            stream.copy_rows_now(self.rows(), RowsMut::Host { bytes, pitch: tight }, tight, rows)
         }
+    }
+
+    /// For a copy to read.
+    pub(crate) fn rows(&self) -> Rows<'_> {
+        Rows::Device { memory: &self.memory, pitch: self.pitch as usize }
+    }
+
+    /// For a copy to write.
+    pub(crate) fn rows_mut(&mut self) -> RowsMut<'_> {
+        RowsMut::Device { memory: &self.memory, pitch: self.pitch as usize }
     }
 
     pub(super) fn memory(&self) -> &Memory {

@@ -15,7 +15,7 @@ use super::{Device, Kind};
 pub(super) const ALIGN: usize = 256;
 
 /// Zeroed bytes on a device.
-pub(super) struct Memory {
+pub(crate) struct Memory {
     address: u64,
     layout: Layout,
     device: Device,

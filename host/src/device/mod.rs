@@ -44,6 +44,7 @@ pub use name::{DeviceName, DeviceNameError};
 pub use pinned::Pinned;
 pub use ptx::{Arch, PtxImage};
 pub use stream::{Priority, Stream};
+pub(crate) use stream::{Rows, RowsMut};
 pub use texture::{Array, Texel, Texture, TextureMode};
 
 pub use cuda_std::cpu::texture::{Address, Filter};

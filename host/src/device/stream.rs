@@ -58,13 +58,13 @@ impl<K: Kernel> EveryThread<'_, K> {
 unsafe impl<K> Sync for EveryThread<'_, K> {}
 
 /// Rows that a copy reads.
-pub(super) enum Rows<'a> {
+pub(crate) enum Rows<'a> {
     Host { bytes: &'a [u8], pitch: usize },
     Device { memory: &'a Memory, pitch: usize },
 }
 
 /// Rows that a copy writes.
-pub(super) enum RowsMut<'a> {
+pub(crate) enum RowsMut<'a> {
     Host { bytes: &'a mut [u8], pitch: usize },
     Device { memory: &'a Memory, pitch: usize },
     Array { array: sys::CUarray, place: Place },
@@ -168,6 +168,25 @@ impl Stream {
         }
     }
 
+    /// Whether all work submitted so far is done.
+    ///
+    /// # Errors
+    /// What the driver says of that work.
+    #[track_caller]
+    pub fn is_done(&self) -> Result<bool, DeviceError> {
+        const OP: &str = "querying a stream";
+        match self.device.kind() {
+            Kind::Cpu { .. } => Ok(true),
+            // SAFETY: the handle is alive.
+            Kind::Cuda(cuda) => {
+                cuda.enter(OP, || match unsafe { sys::cuStreamQuery(self.handle()) } {
+                    sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+                    result => result.check(OP).map(|()| true),
+                })
+            }
+        }
+    }
+
     /// Makes work submitted from now on wait for `event`, which may be another stream's.
     ///
     /// # Errors
@@ -188,7 +207,7 @@ impl Stream {
     /// # Safety
     /// Both sides hold that many rows, at their pitch.
     #[track_caller]
-    pub(super) unsafe fn copy_rows_now(
+    pub(crate) unsafe fn copy_rows_now(
         &self,
         from: Rows<'_>,
         to: RowsMut<'_>,
@@ -215,7 +234,7 @@ impl Stream {
     /// - Both sides hold that many rows, at their pitch.
     /// - Host memory lives, and what is read stays as it is, until the stream has been waited for.
     #[track_caller]
-    pub(super) unsafe fn copy_rows(
+    pub(crate) unsafe fn copy_rows(
         &self,
         from: Rows<'_>,
         to: RowsMut<'_>,

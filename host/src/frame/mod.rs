@@ -1,10 +1,17 @@
-//! Frames in host memory: sizes, formats and how they lie in bytes. What a camera sends and what a
-//! panorama goes out as; still pictures are in [`picture`](crate::picture).
+//! Frames: what a camera sends and what a panorama goes out as, in host memory and on a device.
+//!
+//! A format is a size and what a pixel is. Still pictures and their files are in
+//! [`picture`](crate::picture).
+
+mod device;
+
+use std::fmt;
 
 use glam::UVec2;
 use shared_types::nv12::chroma_side;
 use thiserror::Error;
 
+pub use device::{DeviceFrame, FrameView, FrameViewMut};
 pub use shared_types::yuv::{Matrix, Range, YuvEncoding};
 
 use crate::picture::MAX_SIDE;
@@ -42,6 +49,22 @@ impl PlaneExtent {
     #[must_use]
     pub const fn bytes(self) -> usize {
         self.row * self.rows
+    }
+}
+
+impl fmt::Display for FrameFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pixels = match self.pixels {
+            PixelFormat::Rgba8 => "RGBA",
+            PixelFormat::Nv12(_) => "NV12",
+        };
+        write!(f, "{}×{} {pixels}", self.size.x, self.size.y)?;
+        match self.pixels {
+            PixelFormat::Rgba8 => Ok(()),
+            PixelFormat::Nv12(YuvEncoding { matrix, range }) => {
+                write!(f, " ({matrix:?}, {range:?})")
+            }
+        }
     }
 }
 

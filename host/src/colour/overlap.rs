@@ -1,0 +1,194 @@
+//! The overlap of a warp on a device, and the sums of a pair of frames over it.
+
+use glam::UVec2;
+use kernels_gpu::colour::{ColourSumsNv12, ColourSumsRgba8, FindOverlap, MapOverlap};
+use shared_types::colour::{BLOCK, BLOCK_ROWS, ColourSums, OverlapBox, OverlapPixel, SumParams};
+use shared_types::yuv::YuvEncoding;
+
+use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
+use crate::frame::{FrameView, PixelFormat};
+use crate::stitch::StitchError;
+use crate::warp::{DeviceWarp, Plane};
+
+/// Which pixel of either camera every pixel of the overlap shows.
+#[derive(Debug)]
+pub struct Overlap {
+    place: OverlapBox,
+    sources: [UVec2; 2],
+    pixels: Image<OverlapPixel>,
+}
+
+/// Where one pair of frames is summed up: scratch memory of the device, and the result's on the host.
+/// One launch at a time.
+#[derive(Debug)]
+pub struct Summing {
+    partial: Buffer<ColourSums>,
+    finished: Buffer<u32>,
+    sums: Buffer<ColourSums>,
+}
+
+impl Overlap {
+    /// Finds the overlap of a warp, where both cameras count with a weight over 0.1, and waits for it.
+    /// `None` where there is none.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn find(stream: &Stream, warp: &DeviceWarp) -> Result<Option<Self>, DeviceError> {
+        let [left, right] = warp.sources();
+        let cover = |size: UVec2| LaunchConfig {
+            grid: [size.x.div_ceil(BLOCK[0]), size.y.div_ceil(BLOCK_ROWS), 1],
+            block: [BLOCK[0], BLOCK[1], 1],
+            dynamic_shared: 0,
+        };
+        macro_rules! launch {
+            ($kernel:ident over $size:expr, $($argument:ident: $value:expr),+) => {
+                stream.launch(&cover($size), &$kernel {
+                    lut_left_x: warp.plane(Plane::LeftX).view(),
+                    lut_left_y: warp.plane(Plane::LeftY).view(),
+                    lut_right_x: warp.plane(Plane::RightX).view(),
+                    lut_right_y: warp.plane(Plane::RightY).view(),
+                    weight_left: warp.plane(Plane::WeightLeft).view(),
+                    weight_right: warp.plane(Plane::WeightRight).view(),
+                    left,
+                    right,
+                    $($argument: $value),+
+                })
+            };
+        }
+        let empty = bytemuck::cast::<_, [u32; 4]>(OverlapBox::EMPTY);
+        let mut corners = Buffer::from_slice(stream, &empty)?;
+        launch!(FindOverlap over warp.size(), corners: corners.view_mut())?;
+        let found = corners.download(stream)?;
+        let place: OverlapBox = bytemuck::pod_read_unaligned(bytemuck::cast_slice(&found));
+        if place.is_empty() {
+            return Ok(None);
+        }
+        let size = place.size();
+        let mut pixels = Image::new(stream.device(), size.x, size.y)?;
+        launch!(MapOverlap over size, place: place, out: pixels.view_mut())?;
+        stream.synchronize()?;
+        Ok(Some(Self { place, sources: warp.sources(), pixels }))
+    }
+
+    /// Which panorama pixels its box holds.
+    #[must_use]
+    pub fn place(&self) -> OverlapBox {
+        self.place
+    }
+
+    /// Bytes that one summing up must read: the overlap, and a pixel of either picture each.
+    #[must_use]
+    pub fn bytes(&self, pixels: PixelFormat) -> u64 {
+        let pixel = match pixels {
+            PixelFormat::Rgba8 => 4.0,
+            PixelFormat::Nv12(_) => 1.5,
+        };
+        let count = f64::from(self.place.size().x) * f64::from(self.place.size().y);
+        (count * (size_of::<OverlapPixel>() as f64 + 2.0 * pixel)) as u64
+    }
+
+    /// Memory for sums over this overlap.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn summing(&self, stream: &Stream) -> Result<Summing, DeviceError> {
+        let device = stream.device();
+        let [columns, rows, _] = self.config().grid;
+        Ok(Summing {
+            partial: Buffer::new(device, columns * rows)?,
+            finished: Buffer::new(device, 1)?,
+            sums: Buffer::new(device, 1)?,
+        })
+    }
+
+    fn config(&self) -> LaunchConfig {
+        let size = self.place.size();
+        LaunchConfig {
+            grid: [size.x.div_ceil(BLOCK[0]), size.y.div_ceil(BLOCK_ROWS), 1],
+            block: [BLOCK[0], BLOCK[1], 1],
+            dynamic_shared: 0,
+        }
+    }
+
+    /// Sums up a pair of frames and waits for the result.
+    ///
+    /// # Errors
+    /// [`StitchError`].
+    #[track_caller]
+    pub fn sums<'a>(
+        &self,
+        stream: &Stream,
+        left: impl Into<FrameView<'a>>,
+        right: impl Into<FrameView<'a>>,
+    ) -> Result<ColourSums, StitchError> {
+        let mut summing = self.summing(stream)?;
+        self.submit(stream, left.into(), right.into(), &mut summing)?;
+        Ok(summing.sums.download(stream)?[0])
+    }
+
+    /// Submits the sums of a pair of frames and does not wait.
+    ///
+    /// # Errors
+    /// [`StitchError`].
+    #[track_caller]
+    pub fn submit(
+        &self,
+        stream: &Stream,
+        left: FrameView<'_>,
+        right: FrameView<'_>,
+        summing: &mut Summing,
+    ) -> Result<(), StitchError> {
+        let (l, r) = (left.format(), right.format());
+        for (side, found, expected) in
+            [("left", l.size, self.sources[0]), ("right", r.size, self.sources[1])]
+        {
+            if found != expected {
+                return Err(StitchError::SourceSize { side, found, expected });
+            }
+        }
+        for (which, view) in [("left", &left), ("right", &right)] {
+            if !view.is_whole() {
+                return Err(StitchError::Chroma { which });
+            }
+        }
+        let encoding = match l.pixels {
+            PixelFormat::Rgba8 => YuvEncoding::default(),
+            PixelFormat::Nv12(encoding) => encoding,
+        };
+        let width = self.place.size().x as f32;
+        let params = SumParams { centre: 0.5 * (width - 1.0), width, decode: encoding.to_rgb() };
+        macro_rules! launch {
+            ($kernel:ident, $left:ident, $right:ident) => {
+                // SAFETY: the shape covers the overlap, as `config` makes it; `summing` was made for it
+                // and is ours; the pictures have the sizes that the overlap was made for, and all
+                // their planes.
+                unsafe {
+                    stream.launch_unchecked(
+                        &self.config(),
+                        &$kernel {
+                            left: $left,
+                            right: $right,
+                            overlap: self.pixels.view(),
+                            params,
+                            partial: summing.partial.view_mut(),
+                            finished: summing.finished.view_mut(),
+                            sums: summing.sums.view_mut(),
+                        },
+                    )
+                }
+            };
+        }
+        match (left, right) {
+            (FrameView::Rgba8(left), FrameView::Rgba8(right)) => {
+                launch!(ColourSumsRgba8, left, right)
+            }
+            (FrameView::Nv12(left, a), FrameView::Nv12(right, b)) if a == b => {
+                launch!(ColourSumsNv12, left, right)
+            }
+            _ => return Err(StitchError::Formats { left: l, right: r }),
+        }
+        .map_err(StitchError::from)
+    }
+}

@@ -1,0 +1,294 @@
+//! Frames on a device: owned, and as what a kernel takes.
+//!
+//! A view may also be of memory that someone else owns, a camera's or a decoder's: it is made of the
+//! [`DeviceView`]s that stand for that memory.
+
+use cuda_std::{DeviceView, DeviceViewMut};
+use shared_types::nv12::{DeviceNv12, DeviceNv12Mut, chroma_side};
+use shared_types::yuv::YuvEncoding;
+use shared_types::{Chroma, Rgba8};
+
+use super::{Frame, FrameFormat, PixelFormat, PlaneExtent};
+use crate::device::{Device, DeviceError, ErrorKind, Image, Rows, RowsMut, Stream};
+
+/// A frame in device memory of its own.
+#[derive(Debug)]
+pub enum DeviceFrame {
+    /// See [`PixelFormat::Rgba8`].
+    Rgba8(Image<Rgba8>),
+    /// See [`PixelFormat::Nv12`].
+    Nv12 {
+        /// Luma.
+        y: Image<u8>,
+        /// Chroma.
+        uv: Image<Chroma>,
+        /// What the numbers mean.
+        encoding: YuvEncoding,
+    },
+}
+
+/// A frame that a kernel reads.
+#[derive(Debug)]
+pub enum FrameView<'a> {
+    /// See [`PixelFormat::Rgba8`].
+    Rgba8(DeviceView<'a, Rgba8>),
+    /// See [`PixelFormat::Nv12`]. The chroma plane has half of luma's size, rounded up.
+    Nv12(DeviceNv12<'a>, YuvEncoding),
+}
+
+/// A frame that a kernel writes.
+#[derive(Debug)]
+pub enum FrameViewMut<'a> {
+    /// See [`PixelFormat::Rgba8`].
+    Rgba8(DeviceViewMut<'a, Rgba8>),
+    /// See [`PixelFormat::Nv12`]. The chroma plane has half of luma's size, rounded up.
+    Nv12(DeviceNv12Mut<'a>, YuvEncoding),
+}
+
+impl DeviceFrame {
+    /// A frame of zeros.
+    ///
+    /// # Errors
+    /// No size, memory that there is not, or what the driver says.
+    #[track_caller]
+    pub fn new(device: &Device, format: FrameFormat) -> Result<Self, DeviceError> {
+        let (width, height) = format.size.into();
+        Ok(match format.pixels {
+            PixelFormat::Rgba8 => Self::Rgba8(Image::new(device, width, height)?),
+            PixelFormat::Nv12(encoding) => Self::Nv12 {
+                y: Image::new(device, width, height)?,
+                uv: Image::new(device, chroma_side(width), chroma_side(height))?,
+                encoding,
+            },
+        })
+    }
+
+    /// Size and format.
+    #[must_use]
+    pub fn format(&self) -> FrameFormat {
+        match self {
+            Self::Rgba8(image) => FrameFormat::rgba8(image.width(), image.height()),
+            Self::Nv12 { y, encoding, .. } => FrameFormat::nv12(y.width(), y.height(), *encoding),
+        }
+    }
+
+    /// For a kernel to read.
+    #[must_use]
+    pub fn view(&self) -> FrameView<'_> {
+        match self {
+            Self::Rgba8(image) => FrameView::Rgba8(image.view()),
+            Self::Nv12 { y, uv, encoding } => {
+                FrameView::Nv12(DeviceNv12 { y: y.view(), uv: uv.view() }, *encoding)
+            }
+        }
+    }
+
+    /// For a kernel to write.
+    #[must_use]
+    pub fn view_mut(&mut self) -> FrameViewMut<'_> {
+        match self {
+            Self::Rgba8(image) => FrameViewMut::Rgba8(image.view_mut()),
+            Self::Nv12 { y, uv, encoding } => {
+                let view = DeviceNv12Mut { y: y.view_mut(), uv: uv.view_mut() };
+                FrameViewMut::Nv12(view, *encoding)
+            }
+        }
+    }
+
+    /// Fills the frame from host memory and waits until it is done.
+    ///
+    /// # Errors
+    /// Another format, a stream of another device, or what the driver says.
+    #[track_caller]
+    pub fn upload(&mut self, stream: &Stream, frame: &Frame<'_>) -> Result<(), DeviceError> {
+        self.check("uploading a frame", frame.format())?;
+        for (to, (from, extent)) in
+            self.rows_mut().zip(frame.planes().iter().zip(frame.format().planes()))
+        {
+            let from = Rows::Host { bytes: from.bytes, pitch: from.pitch };
+            // SAFETY: both sides hold a plane of the same format.
+            unsafe { stream.copy_rows_now(from, to, extent.row, extent.rows) }?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the stream's work and copies the frame's bytes out, tight.
+    ///
+    /// # Errors
+    /// Another number of bytes, a stream of another device, or what the driver says, of earlier work
+    /// too.
+    #[track_caller]
+    pub fn download(&self, stream: &Stream, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.check_bytes("downloading a frame", bytes)?;
+        for (from, to, extent) in self.planes_and(bytes) {
+            let to = RowsMut::Host { bytes: to, pitch: extent.row };
+            // SAFETY: as in `upload`.
+            unsafe { stream.copy_rows_now(from, to, extent.row, extent.rows) }?;
+        }
+        Ok(())
+    }
+
+    /// Submits the copy of a tight frame to the device and does not wait.
+    ///
+    /// # Safety
+    /// `bytes` live and stay as they are until the copy is done.
+    ///
+    /// # Errors
+    /// As [`upload`](Self::upload); none of the copies may have been submitted then, or some.
+    pub(crate) unsafe fn submit_upload(
+        &mut self,
+        stream: &Stream,
+        bytes: &[u8],
+    ) -> Result<(), DeviceError> {
+        self.check_bytes("uploading a frame", bytes)?;
+        let mut rest = bytes;
+        let format = self.format();
+        for (to, extent) in self.rows_mut().zip(format.planes()) {
+            let (plane, after) = rest.split_at(extent.bytes());
+            rest = after;
+            let from = Rows::Host { bytes: plane, pitch: extent.row };
+            // SAFETY: both sides hold a plane of the same format; the rest is the caller's.
+            unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
+        }
+        Ok(())
+    }
+
+    /// Submits the copy of the frame to tight bytes and does not wait.
+    ///
+    /// # Safety
+    /// `bytes` live and nothing else touches them until the copy is done.
+    ///
+    /// # Errors
+    /// As [`download`](Self::download); none of the copies may have been submitted then, or some.
+    pub(crate) unsafe fn submit_download(
+        &self,
+        stream: &Stream,
+        bytes: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        self.check_bytes("downloading a frame", bytes)?;
+        for (from, to, extent) in self.planes_and(bytes) {
+            let to = RowsMut::Host { bytes: to, pitch: extent.row };
+            // SAFETY: as in `submit_upload`.
+            unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
+        }
+        Ok(())
+    }
+
+    /// Each plane, the part of tight `bytes` that is its own, and its extent.
+    fn planes_and<'a>(
+        &'a self,
+        bytes: &'a mut [u8],
+    ) -> impl Iterator<Item = (Rows<'a>, &'a mut [u8], PlaneExtent)> {
+        let planes = match self {
+            Self::Rgba8(image) => vec![image.rows()],
+            Self::Nv12 { y, uv, .. } => vec![y.rows(), uv.rows()],
+        };
+        let mut rest = bytes;
+        planes.into_iter().zip(self.format().planes()).map(move |(rows, extent)| {
+            let (plane, after) = std::mem::take(&mut rest).split_at_mut(extent.bytes());
+            rest = after;
+            (rows, plane, extent)
+        })
+    }
+
+    fn rows_mut(&mut self) -> impl Iterator<Item = RowsMut<'_>> {
+        match self {
+            Self::Rgba8(image) => vec![image.rows_mut()],
+            Self::Nv12 { y, uv, .. } => vec![y.rows_mut(), uv.rows_mut()],
+        }
+        .into_iter()
+    }
+
+    #[track_caller]
+    fn check(&self, operation: &'static str, found: FrameFormat) -> Result<(), DeviceError> {
+        let expected = self.format();
+        if found == expected {
+            return Ok(());
+        }
+        Err(DeviceError::new(operation, ErrorKind::FormatMismatch { found, expected }))
+    }
+
+    #[track_caller]
+    fn check_bytes(&self, operation: &'static str, bytes: &[u8]) -> Result<(), DeviceError> {
+        let (found, expected) = ((bytes.len(), 1), (self.format().bytes(), 1));
+        if found == expected {
+            return Ok(());
+        }
+        let what = "bytes of a frame";
+        Err(DeviceError::new(operation, ErrorKind::SizeMismatch { what, found, expected }))
+    }
+}
+
+impl FrameView<'_> {
+    /// Size and format.
+    #[must_use]
+    pub fn format(&self) -> FrameFormat {
+        match self {
+            Self::Rgba8(view) => {
+                FrameFormat { size: view.size().into(), pixels: PixelFormat::Rgba8 }
+            }
+            Self::Nv12(view, encoding) => {
+                FrameFormat { size: view.y.size().into(), pixels: PixelFormat::Nv12(*encoding) }
+            }
+        }
+    }
+
+    /// Whether the chroma plane is as large as luma asks for, which kernels rely on.
+    pub(crate) fn is_whole(&self) -> bool {
+        match self {
+            Self::Rgba8(_) => true,
+            Self::Nv12(view, _) => view.uv.size() == half(view.y.size()),
+        }
+    }
+}
+
+impl FrameViewMut<'_> {
+    /// Size and format.
+    #[must_use]
+    pub fn format(&self) -> FrameFormat {
+        match self {
+            Self::Rgba8(view) => {
+                FrameFormat { size: view.size().into(), pixels: PixelFormat::Rgba8 }
+            }
+            Self::Nv12(view, encoding) => {
+                FrameFormat { size: view.y.size().into(), pixels: PixelFormat::Nv12(*encoding) }
+            }
+        }
+    }
+
+    /// As [`FrameView::is_whole`].
+    pub(crate) fn is_whole(&self) -> bool {
+        match self {
+            Self::Rgba8(_) => true,
+            Self::Nv12(view, _) => view.uv.size() == half(view.y.size()),
+        }
+    }
+}
+
+fn half((width, height): (u32, u32)) -> (u32, u32) {
+    (chroma_side(width), chroma_side(height))
+}
+
+impl<'a> From<&'a Image<Rgba8>> for FrameView<'a> {
+    fn from(image: &'a Image<Rgba8>) -> Self {
+        Self::Rgba8(image.view())
+    }
+}
+
+impl<'a> From<&'a mut Image<Rgba8>> for FrameViewMut<'a> {
+    fn from(image: &'a mut Image<Rgba8>) -> Self {
+        Self::Rgba8(image.view_mut())
+    }
+}
+
+impl<'a> From<&'a DeviceFrame> for FrameView<'a> {
+    fn from(frame: &'a DeviceFrame) -> Self {
+        frame.view()
+    }
+}
+
+impl<'a> From<&'a mut DeviceFrame> for FrameViewMut<'a> {
+    fn from(frame: &'a mut DeviceFrame) -> Self {
+        frame.view_mut()
+    }
+}
