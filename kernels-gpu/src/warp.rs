@@ -1,9 +1,11 @@
 //! Rig to warp: where each panorama pixel lies in a camera's picture, and how much it counts.
 //!
-//! Two kernels. [`warp_camera`] runs once a camera: pixel → ray (projection) → the camera's frame →
+//! Two kernels make one. [`warp_camera`] runs once a camera: pixel → ray (projection) → the camera's frame →
 //! lens → source pixel, and the distance from there to the picture's edge. [`warp_feather`] turns
 //! the distances of two cameras into weights that sum to 1. Rigs and homographies are the same path:
 //! a homography is a planar canvas and a matrix.
+//!
+//! [`warp_resize`] brings a warp to the size of an output that is not its own.
 //!
 //! In f64 throughout, and sine and cosine are our own, so that CPU and GPU agree to the bit. Cost:
 //! some hundred f64 operations a pixel, once a rig.
@@ -11,7 +13,8 @@
 use core::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
 use cuda_std::prelude::*;
-use glam::{DVec2, DVec3, dvec2, dvec3};
+use glam::{DVec2, DVec3, UVec2, dvec2, dvec3};
+use shared_types::stitch::MIN_WEIGHT;
 use shared_types::warp::{BLOCK_THREADS, Camera, Canvas, Lens, Projection, UNSEEN};
 
 /// Writes source coordinates and edge distance of one camera for every canvas pixel.
@@ -64,6 +67,65 @@ pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {
             left.store(x, y, l / sum);
             right.store(x, y, r / sum);
         }
+    }
+}
+
+/// Brings one camera's planes to another size: `u`, `v` and `weight` to `out_u`, `out_v` and `out_weight`,
+/// whose pixels lie evenly over the former.
+///
+/// Bilinear between four pixels where the camera, whose picture has `size`, counts; elsewhere, where
+/// coordinates may be anything, those of the nearest pixel.
+#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+pub fn warp_resize(
+    u: View<f32>,
+    v: View<f32>,
+    weight: View<f32>,
+    size: UVec2,
+    out_u: ViewMut<f32>,
+    out_v: ViewMut<f32>,
+    out_weight: ViewMut<f32>,
+) {
+    let at = thread::index_2d();
+    let (x, y) = (at.x, at.y);
+    let whole = u.width() == v.width() && u.width() == weight.width();
+    let whole = whole && u.height() == v.height() && u.height() == weight.height();
+    let inside = out_u.contains(x, y) && out_v.contains(x, y) && out_weight.contains(x, y);
+    if !(inside && whole) || u.width() == 0 || u.height() == 0 {
+        return;
+    }
+    let along = |at: u32, from: u32, to: u32| {
+        let place = (f64::from(at) + 0.5) * f64::from(from) / f64::from(to) - 0.5;
+        let place = place.clamp(0.0, f64::from(from - 1));
+        let low = place.floor();
+        // In range: `from` is a u32.
+        (low as u32, (low as u32 + 1).min(from - 1), (place - low) as f32)
+    };
+    let (x0, x1, a) = along(x, u.width(), out_u.width());
+    let (y0, y1, b) = along(y, u.height(), out_u.height());
+    let load = |x: u32, y: u32| {
+        // SAFETY: clamped to the planes, which are of one size.
+        unsafe { [u.load(x, y), v.load(x, y), weight.load(x, y)] }
+    };
+    let counts = |[u, v, weight]: [f32; 3]| {
+        let size = size.as_vec2();
+        weight > MIN_WEIGHT && u >= 0.0 && u < size.x && v >= 0.0 && v < size.y
+    };
+    let corners = [load(x0, y0), load(x1, y0), load(x0, y1), load(x1, y1)];
+    let [u, v, weight] = if corners.into_iter().all(counts) {
+        let lerp = |a: f32, b: f32, t: f32| (b - a).mul_add(t, a);
+        let mix = |plane: usize| {
+            let [p00, p10, p01, p11] = corners.map(|corner| corner[plane]);
+            lerp(lerp(p00, p10, a), lerp(p01, p11, a), b)
+        };
+        [mix(0), mix(1), mix(2)]
+    } else {
+        load(if a < 0.5 { x0 } else { x1 }, if b < 0.5 { y0 } else { y1 })
+    };
+    // SAFETY: inside of all three; each thread has a pixel of its own.
+    unsafe {
+        out_u.store(x, y, u);
+        out_v.store(x, y, v);
+        out_weight.store(x, y, weight);
     }
 }
 

@@ -93,6 +93,7 @@ nv12! {
     /// An NV12 picture that a kernel reads.
     Nv12, View,
     /// What the host passes for an [`Nv12`].
+    #[derive(Clone, Copy)]
     DeviceNv12, DeviceView
 }
 

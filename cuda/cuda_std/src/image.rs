@@ -168,6 +168,16 @@ macro_rules! view {
 view!(View, *const T, DeviceView, SharedBorrow, "a read-only image");
 view!(ViewMut, *mut T, DeviceViewMut, ExclusiveBorrow, "a writable image");
 
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T> Clone for DeviceView<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T> Copy for DeviceView<'_, T> {}
+
 impl<T: Pod> View<T> {
     /// Reads an element.
     ///

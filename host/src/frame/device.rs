@@ -28,7 +28,7 @@ pub enum DeviceFrame {
 }
 
 /// A frame that a kernel reads.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum FrameView<'a> {
     /// See [`PixelFormat::Rgba8`].
     Rgba8(DeviceView<'a, Rgba8>),

@@ -1,7 +1,7 @@
 //! A warp on a device: uploaded from a file's planes, or computed there from a geometry.
 
 use glam::UVec2;
-use kernels_gpu::warp::{WarpCamera, WarpFeather};
+use kernels_gpu::warp::{WarpCamera, WarpFeather, WarpResize};
 use shared_types::warp::BLOCK;
 use thiserror::Error;
 
@@ -72,6 +72,41 @@ impl DeviceWarp {
         let (left, right) = (left_weight.view_mut(), right_weight.view_mut());
         stream.launch(&config, &WarpFeather { left, right })?;
         Ok(Self { size, sources, planes })
+    }
+
+    /// The same warp for a panorama of another size: it shows the same, larger or smaller. Does not
+    /// wait for the result.
+    ///
+    /// A panorama much smaller than the sources shows them aliased, since each of its pixels looks at
+    /// four of theirs.
+    ///
+    /// # Errors
+    /// [`RenderError`].
+    #[track_caller]
+    pub fn resized(&self, stream: &Stream, size: UVec2) -> Result<Self, RenderError> {
+        check_sizes(size, self.sources)?;
+        let plane = || Image::new(stream.device(), size.x, size.y);
+        let mut planes = [plane()?, plane()?, plane()?, plane()?, plane()?, plane()?];
+        let [left_u, left_v, right_u, right_v, left_weight, right_weight] = &mut planes;
+        let config = LaunchConfig::cover(size.x, size.y, BLOCK);
+        for (source, from, to) in [
+            (
+                self.sources[0],
+                [Plane::LeftX, Plane::LeftY, Plane::WeightLeft],
+                [left_u, left_v, left_weight],
+            ),
+            (
+                self.sources[1],
+                [Plane::RightX, Plane::RightY, Plane::WeightRight],
+                [right_u, right_v, right_weight],
+            ),
+        ] {
+            let [u, v, weight] = from.map(|plane| self.plane(plane).view());
+            let [out_u, out_v, out_weight] = to.map(Image::view_mut);
+            let resize = WarpResize { u, v, weight, size: source, out_u, out_v, out_weight };
+            stream.launch(&config, &resize)?;
+        }
+        Ok(Self { size, sources: self.sources, planes })
     }
 
     /// Copies the warp to the host, for a file or a look.
