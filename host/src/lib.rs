@@ -23,4 +23,5 @@ pub mod warp;
 pub mod colour;
 pub mod device;
 pub mod kernels;
+pub mod live;
 pub mod stitch;

@@ -5,7 +5,7 @@ use kernels_gpu::colour::{ColourSumsNv12, ColourSumsRgba8, FindOverlap, MapOverl
 use shared_types::colour::{BLOCK, BLOCK_ROWS, ColourSums, OverlapBox, OverlapPixel, SumParams};
 use shared_types::yuv::YuvEncoding;
 
-use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
+use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
 use crate::stitch::StitchError;
 use crate::warp::{DeviceWarp, Plane};
@@ -25,6 +25,21 @@ pub struct Summing {
     partial: Buffer<ColourSums>,
     finished: Buffer<u32>,
     sums: Buffer<ColourSums>,
+}
+
+impl Summing {
+    /// Submits the copy of the sums to the host and does not wait.
+    ///
+    /// # Safety
+    /// `sums` live and nothing else touches them until the copy is done.
+    pub(crate) unsafe fn submit_download(
+        &self,
+        stream: &Stream,
+        sums: &mut Pinned<ColourSums>,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: as the caller vouches.
+        unsafe { self.sums.submit_download(stream, sums) }
+    }
 }
 
 impl Overlap {

@@ -74,4 +74,21 @@ impl<T: Pod> Buffer<T> {
     pub fn download(&self, stream: &Stream) -> Result<Vec<T>, DeviceError> {
         self.0.download(stream)
     }
+
+    /// Submits the copy of the elements to the host and does not wait.
+    ///
+    /// # Safety
+    /// `elements` live and nothing else touches them until the copy is done.
+    ///
+    /// # Errors
+    /// As [`download`](Self::download), and a wrong number of elements.
+    #[track_caller]
+    pub(crate) unsafe fn submit_download(
+        &self,
+        stream: &Stream,
+        elements: &mut [T],
+    ) -> Result<(), DeviceError> {
+        // SAFETY: as the caller vouches.
+        unsafe { self.0.submit_download(stream, elements) }
+    }
 }

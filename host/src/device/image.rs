@@ -160,6 +160,23 @@ impl<T: Pod> Image<T> {
         }
     }
 
+    /// Submits what [`download_to`](Self::download_to) does and does not wait.
+    ///
+    /// # Safety
+    /// `elements` live and nothing else touches them until the copy is done.
+    #[track_caller]
+    pub(super) unsafe fn submit_download(
+        &self,
+        stream: &Stream,
+        elements: &mut [T],
+    ) -> Result<(), DeviceError> {
+        self.check_len("downloading an image", elements.len())?;
+        let tight = self.width as usize * size_of::<T>();
+        let (rows, bytes) = (self.height as usize, bytemuck::cast_slice_mut(elements));
+        // SAFETY: both hold `rows` rows of `tight` bytes; the rest is the caller's.
+        unsafe { stream.copy_rows(self.rows(), RowsMut::Host { bytes, pitch: tight }, tight, rows) }
+    }
+
     /// For a copy to read.
     pub(crate) fn rows(&self) -> Rows<'_> {
         Rows::Device { memory: &self.memory, pitch: self.pitch as usize }

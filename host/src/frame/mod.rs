@@ -198,10 +198,17 @@ impl<'a> Frame<'a> {
                 return Err(FrameError::Plane { plane: i, bytes: bytes.len(), pitch, extent });
             }
         }
-        let [first, .., last] = planes else {
-            return Ok(Self { format, planes: [planes[0]; 2] });
-        };
-        Ok(Self { format, planes: [*first, *last] })
+        Ok(Self::of_planes(format, planes.iter().copied()))
+    }
+
+    /// A frame whose planes are known to be right.
+    pub(crate) fn of_planes(
+        format: FrameFormat,
+        mut planes: impl Iterator<Item = PlaneBytes<'a>>,
+    ) -> Self {
+        let nothing = PlaneBytes { bytes: &[], pitch: 0 };
+        let mut next = || planes.next().unwrap_or(nothing);
+        Self { format, planes: [next(), next()] }
     }
 
     /// Size and format.

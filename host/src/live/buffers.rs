@@ -1,0 +1,180 @@
+//! What a pair of frames lies in on its way: memory of the host that a GPU copies from and to, and of
+//! the device.
+
+use std::any::Any;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Mutex;
+
+use super::pool::Pooled;
+use crate::device::{Device, DeviceError, Event, Pinned, Stream};
+use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
+
+/// Room for one camera's frame, page-locked and on the device.
+#[derive(Debug)]
+pub(super) struct InputBuffer {
+    pub(super) host: Pinned<u8>,
+    device: DeviceFrame,
+}
+
+impl InputBuffer {
+    pub(super) fn new(device: &Device, format: FrameFormat) -> Result<Self, DeviceError> {
+        let host = Pinned::new(device, format.bytes())?;
+        Ok(Self { host, device: DeviceFrame::new(device, format)? })
+    }
+
+    /// Copies a frame of the buffer's format to the host's side.
+    pub(super) fn fill(&mut self, frame: &Frame<'_>) {
+        let mut rest = &mut self.host[..];
+        for (from, extent) in frame.planes().iter().zip(frame.format().planes()) {
+            let (to, after) = rest.split_at_mut(extent.bytes());
+            rest = after;
+            if from.pitch == extent.row {
+                to.copy_from_slice(&from.bytes[..extent.bytes()]);
+                continue;
+            }
+            for (to, from) in to.chunks_exact_mut(extent.row).zip(from.bytes.chunks(from.pitch)) {
+                to.copy_from_slice(&from[..extent.row]);
+            }
+        }
+    }
+}
+
+/// Room for a frame that is filled in place, without a copy: tight bytes of the camera's format.
+///
+/// Given back when dropped.
+#[derive(Debug)]
+pub struct FrameBuffer {
+    pub(super) buffer: Pooled<InputBuffer>,
+}
+
+impl Deref for FrameBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.buffer.host
+    }
+}
+
+impl DerefMut for FrameBuffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.buffer.host
+    }
+}
+
+/// A frame that already lies on the device, in memory of someone else: a camera or a decoder.
+pub struct ExternalFrame {
+    view: FrameView<'static>,
+    ready: Option<Event>,
+    /// Only dropped; the lock makes it `Sync`.
+    _keep: Mutex<Box<dyn Any + Send>>,
+}
+
+impl ExternalFrame {
+    /// The frame that `view` describes. `keep` is dropped when the device has read it for the last
+    /// time: that is when its owner may use the memory again. It is dropped on a thread of the
+    /// stitcher's, which should not be held up.
+    ///
+    /// # Safety
+    /// - The memory stays valid, and nothing writes to it, until `keep` is dropped.
+    /// - What fills it is done before the stitcher reads it: by now, or by the event of
+    ///   [`after`](Self::after).
+    #[must_use]
+    pub unsafe fn new(view: FrameView<'static>, keep: impl Any + Send) -> Self {
+        Self { view, ready: None, _keep: Mutex::new(Box::new(keep)) }
+    }
+
+    /// The device waits for `ready` before it reads the frame.
+    #[must_use]
+    pub fn after(self, ready: Event) -> Self {
+        Self { ready: Some(ready), ..self }
+    }
+
+    /// Size and format.
+    #[must_use]
+    pub fn format(&self) -> FrameFormat {
+        self.view.format()
+    }
+}
+
+impl fmt::Debug for ExternalFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ExternalFrame({})", self.format())
+    }
+}
+
+/// One camera's frame on its way.
+#[derive(Debug)]
+pub(super) enum Input {
+    Host(Pooled<InputBuffer>),
+    External(ExternalFrame),
+}
+
+impl Input {
+    pub(super) fn view(&self) -> FrameView<'_> {
+        match self {
+            Self::Host(buffer) => buffer.device.view(),
+            Self::External(frame) => frame.view,
+        }
+    }
+
+    /// Submits what brings the frame to the device, if it is not there.
+    ///
+    /// # Safety
+    /// The input is not dropped, and not filled, until the copy is done.
+    pub(super) unsafe fn submit_upload(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        match self {
+            Self::Host(buffer) => {
+                let InputBuffer { host, device } = &mut **buffer;
+                // SAFETY: as the caller vouches.
+                unsafe { device.submit_upload(stream, host) }
+            }
+            Self::External(_) => Ok(()),
+        }
+    }
+
+    /// Makes `stream` wait until an external frame is there.
+    pub(super) fn await_ready(&self, stream: &Stream) -> Result<(), DeviceError> {
+        match self {
+            Self::External(ExternalFrame { ready: Some(ready), .. }) => stream.wait(ready),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives nothing back: the GPU may be using it for ever.
+    pub(super) fn abandon(self) {
+        match self {
+            Self::Host(buffer) => buffer.abandon(),
+            Self::External(frame) => std::mem::forget(frame),
+        }
+    }
+}
+
+/// Both cameras' frames. Whoever reads them on the device holds on to them until it is done.
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) left: Input,
+    pub(super) right: Input,
+}
+
+/// Room for a panorama, and the points of its way.
+#[derive(Debug)]
+pub(super) struct OutputBuffer {
+    pub(super) device: DeviceFrame,
+    pub(super) host: Pinned<u8>,
+    pub(super) uploaded: Event,
+    pub(super) stitched: Event,
+    pub(super) done: Event,
+}
+
+impl OutputBuffer {
+    pub(super) fn new(device: &Device, format: FrameFormat) -> Result<Self, DeviceError> {
+        Ok(Self {
+            device: DeviceFrame::new(device, format)?,
+            host: Pinned::new(device, format.bytes())?,
+            uploaded: Event::for_order(device)?,
+            stitched: Event::for_order(device)?,
+            done: Event::for_order(device)?,
+        })
+    }
+}

@@ -1,0 +1,243 @@
+//! Colour that follows the light: an analysis of some frames, collected later without waiting.
+//!
+//! One analysis runs at a time, on a stream of low priority. It holds on to the frames that it reads, so
+//! that nothing writes over them however late it is. What it finds moves the colours of the frames that
+//! come after, a little each.
+//!
+//! A failure of the analysis is a strike, and so is a result that does not come until its deadline;
+//! three in a row switch the correction off. A scene too dark to say anything is no failure.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use shared_types::colour::ColourSums;
+
+use super::buffers::Pair;
+use super::{ColourOptions, Current, LiveWarp, Shared};
+use crate::colour::{Colours, Limits, Tracker, estimate};
+use crate::device::{DeviceError, Event, Pinned, Priority, Stream};
+use crate::stitch::StitchError;
+
+/// Failures in a row that switch the correction off.
+const STRIKES: u32 = 3;
+
+/// The newest analysis that gave a result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Analysis {
+    /// Timestamp of the pair of frames that it looked at.
+    pub timestamp: Duration,
+    /// Their sums over the overlap.
+    pub sums: ColourSums,
+}
+
+/// How the correction stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ColourState {
+    /// Whether colours follow the light.
+    pub following: bool,
+    /// Failures in a row; at three the correction was switched off.
+    pub strikes: u32,
+    /// The colours of the newest frame.
+    pub colours: Colours,
+    /// The newest analysis.
+    pub analysis: Option<Analysis>,
+}
+
+/// An analysis that has not been collected.
+struct Running {
+    /// What it reads, kept alive until the stream is idle.
+    pair: Arc<Pair>,
+    warp: Arc<LiveWarp>,
+    timestamp: Duration,
+    stage: Stage,
+}
+
+enum Stage {
+    /// To be launched after so many more frames: for tests of what a late analysis reads.
+    Held(u32),
+    /// Launched; a strike is due at the deadline.
+    Launched { deadline: Instant },
+    /// Failed: there will be no result, but the device may still be reading.
+    Failed,
+}
+
+pub(super) struct Follower {
+    stream: Stream,
+    sums: Pinned<ColourSums>,
+    options: ColourOptions,
+    tracker: Tracker,
+    running: Option<Running>,
+    /// Which switching-on this is; see [`Current`].
+    epoch: u64,
+    state: ColourState,
+    /// Frames since the last analysis was due.
+    frames: u32,
+}
+
+impl Follower {
+    pub(super) fn new(shared: &Shared, options: ColourOptions) -> Result<Self, DeviceError> {
+        Ok(Self {
+            stream: Stream::new(&shared.device, Priority::Default)?,
+            sums: Pinned::new(&shared.device, 1)?,
+            options,
+            tracker: Tracker::default(),
+            running: None,
+            epoch: 0,
+            state: ColourState::default(),
+            frames: 0,
+        })
+    }
+
+    /// The colours of the next frame. Fails only if the device is lost.
+    pub(super) fn next(
+        &mut self,
+        shared: &Shared,
+        current: &Current,
+    ) -> Result<Colours, DeviceError> {
+        if self.epoch != current.follow_epoch {
+            self.epoch = current.follow_epoch;
+            (self.state.strikes, self.frames) = (0, 0);
+            self.state.following = current.follow;
+            if !current.follow {
+                self.tracker = Tracker::default();
+            }
+        }
+        self.collect(shared)?;
+        self.state.colours = if self.state.following {
+            self.tracker.advance()
+        } else {
+            Colours { left: current.stitch.left, right: current.stitch.right }
+        };
+        *shared.colour() = self.state;
+        Ok(self.state.colours)
+    }
+
+    /// Takes in a result that has come, without waiting for one.
+    fn collect(&mut self, shared: &Shared) -> Result<(), DeviceError> {
+        let Some(running) = &mut self.running else { return Ok(()) };
+        if let Stage::Held(frames) = &mut running.stage {
+            *frames = frames.saturating_sub(1);
+            return if *frames == 0 { self.launch(shared) } else { Ok(()) };
+        }
+        match (self.stream.is_done(), &mut running.stage) {
+            (Ok(true), Stage::Launched { .. }) => {
+                let analysis = Analysis { timestamp: running.timestamp, sums: self.sums[0] };
+                self.running = None;
+                self.state.strikes = 0;
+                self.state.analysis = Some(analysis);
+                let found = estimate(&analysis.sums, &Limits::default());
+                let counters = &mut shared.tally().counters;
+                counters.analyses += 1;
+                counters.dark += u64::from(found.is_none());
+                self.tracker.observe(found);
+            }
+            (Ok(true), _) => self.running = None,
+            (Ok(false), Stage::Launched { deadline }) if Instant::now() >= *deadline => {
+                *deadline = Instant::now() + self.options.deadline;
+                self.strike(shared, &"the colour analysis gave no result until its deadline");
+            }
+            (Ok(false), _) => {}
+            (Err(error), _) if error.is_fatal() => return Err(error),
+            (Err(error), stage) => {
+                *stage = Stage::Failed;
+                self.strike(shared, &error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has a pair of frames, which the device has been told to stitch, analysed if it is time. Fails
+    /// only if the device is lost.
+    pub(super) fn offer(
+        &mut self,
+        shared: &Shared,
+        warp: &Arc<LiveWarp>,
+        pair: &Arc<Pair>,
+        stitched: &Event,
+        timestamp: Duration,
+    ) -> Result<(), DeviceError> {
+        if !self.state.following {
+            return Ok(());
+        }
+        self.frames += 1;
+        let due = self.frames >= self.options.every || self.state.analysis.is_none();
+        if !due || self.running.is_some() || warp.overlap.is_none() {
+            return Ok(());
+        }
+        self.frames = 0;
+        let stage = match self.options.delay {
+            0 => Stage::Failed,
+            frames => Stage::Held(frames),
+        };
+        let (pair, warp) = (Arc::clone(pair), Arc::clone(warp));
+        self.running = Some(Running { pair, warp, timestamp, stage });
+        // What was uploaded for the stitch is there when it is done.
+        if let Err(error) = self.stream.wait(stitched) {
+            return self.failed(shared, error);
+        }
+        if self.options.delay == 0 { self.launch(shared) } else { Ok(()) }
+    }
+
+    fn launch(&mut self, shared: &Shared) -> Result<(), DeviceError> {
+        let launched = self.submit();
+        match (launched, &mut self.running) {
+            (Ok(()), Some(running)) => {
+                let deadline = Instant::now() + self.options.deadline;
+                running.stage = Stage::Launched { deadline };
+                Ok(())
+            }
+            (Err(StitchError::Device(error)), _) => self.failed(shared, error),
+            (Err(error), _) => {
+                self.strike(shared, &error);
+                self.running = None;
+                Ok(())
+            }
+            (Ok(()), None) => Ok(()),
+        }
+    }
+
+    fn submit(&mut self) -> Result<(), StitchError> {
+        let Some(Running { pair, warp, .. }) = &self.running else { return Ok(()) };
+        let Some((overlap, summing)) = &warp.overlap else { return Ok(()) };
+        let mut summing = summing.lock().unwrap_or_else(|e| e.into_inner());
+        overlap.submit(&self.stream, pair.left.view(), pair.right.view(), &mut summing)?;
+        // SAFETY: the sums are looked at, and freed, only when the stream is idle.
+        unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
+        Ok(())
+    }
+
+    /// A failure after which the device may still be reading.
+    fn failed(&mut self, shared: &Shared, error: DeviceError) -> Result<(), DeviceError> {
+        if error.is_fatal() {
+            return Err(error);
+        }
+        if let Some(running) = &mut self.running {
+            running.stage = Stage::Failed;
+        }
+        self.strike(shared, &error);
+        Ok(())
+    }
+
+    fn strike(&mut self, shared: &Shared, reason: &dyn std::fmt::Display) {
+        self.state.strikes += 1;
+        shared.tally().counters.strikes += 1;
+        if self.state.strikes < STRIKES {
+            tracing::warn!("colour analysis: {reason}");
+        } else if self.state.following {
+            self.state.following = false;
+            self.tracker = Tracker::default();
+            tracing::error!(
+                "colour correction is off after {STRIKES} failures, until it is switched on again: {reason}"
+            );
+        }
+    }
+
+    /// What the analysis holds on to, if the device may still be reading it.
+    pub(super) fn into_pair(mut self) -> Option<Arc<Pair>> {
+        let running = self.running.take()?;
+        match self.stream.synchronize() {
+            Ok(()) => None,
+            Err(_) => Some(running.pair),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Which frame of one camera belongs to which of the other: by timestamp, within a tolerance.
+//!
+//! Each camera's frames come in the order of time, the cameras in any order between them. A frame waits
+//! until its partner comes, until it is clear that none will, or until too many wait. Nothing here
+//! knows what a frame is.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// One of the two cameras.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Camera {
+    /// The left one.
+    Left,
+    /// The right one.
+    Right,
+}
+
+impl Camera {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Left, Self::Right];
+
+    pub(super) const fn other(self) -> Self {
+        match self {
+            Self::Left => Self::Right,
+            Self::Right => Self::Left,
+        }
+    }
+}
+
+/// Frames that wait for a partner.
+#[derive(Debug)]
+pub(super) struct Pairing<T> {
+    waiting: [VecDeque<(Duration, T)>; 2],
+    newest: [Option<Duration>; 2],
+    tolerance: Duration,
+    most: usize,
+}
+
+/// What came of a frame.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Outcome<T> {
+    /// Left, right, and the later of their timestamps.
+    pub(super) pair: Option<(T, T, Duration)>,
+    /// Frames that will have no partner.
+    pub(super) alone: Vec<(Camera, T)>,
+}
+
+impl<T> Pairing<T> {
+    /// Pairs frames at most `tolerance` apart. At most `most` of a camera wait.
+    pub(super) fn new(tolerance: Duration, most: usize) -> Self {
+        Self {
+            waiting: [VecDeque::new(), VecDeque::new()],
+            newest: [None; 2],
+            tolerance,
+            most: most.max(1),
+        }
+    }
+
+    /// Takes a frame. One that is not later than its camera's newest is alone: unless it is so by more
+    /// than a second, when the camera's clock was set back, and all that waits is alone.
+    pub(super) fn push(&mut self, camera: Camera, time: Duration, frame: T) -> Outcome<T> {
+        let mut alone = Vec::new();
+        if let Some(newest) = self.newest[camera as usize]
+            && time <= newest
+        {
+            if newest - time <= Duration::from_secs(1) {
+                return Outcome { pair: None, alone: vec![(camera, frame)] };
+            }
+            alone = self.clear();
+        }
+        self.newest[camera as usize] = Some(time);
+        let other = camera.other();
+        // Whoever is too early for this frame is too early for all that follow.
+        let queue = &mut self.waiting[other as usize];
+        while let Some((early, _)) = queue.front()
+            && *early + self.tolerance < time
+        {
+            alone.extend(queue.pop_front().map(|(_, frame)| (other, frame)));
+        }
+        let nearest = queue
+            .iter()
+            .enumerate()
+            .map(|(i, (at, _))| (at.abs_diff(time), i))
+            .filter(|(apart, _)| *apart <= self.tolerance)
+            .min();
+        if let Some((_, i)) = nearest {
+            alone.extend(queue.drain(..i).map(|(_, frame)| (other, frame)));
+            if let Some((at, partner)) = queue.pop_front() {
+                // Those of this camera that still wait are earlier, and passed over.
+                let passed = std::mem::take(&mut self.waiting[camera as usize]);
+                alone.extend(passed.into_iter().map(|(_, frame)| (camera, frame)));
+                let (left, right) = match camera {
+                    Camera::Left => (frame, partner),
+                    Camera::Right => (partner, frame),
+                };
+                return Outcome { pair: Some((left, right, at.max(time))), alone };
+            }
+        }
+        let queue = &mut self.waiting[camera as usize];
+        queue.push_back((time, frame));
+        if queue.len() > self.most {
+            alone.extend(queue.pop_front().map(|(_, frame)| (camera, frame)));
+        }
+        Outcome { pair: None, alone }
+    }
+
+    /// Takes out all that wait.
+    pub(super) fn clear(&mut self) -> Vec<(Camera, T)> {
+        self.newest = [None; 2];
+        let mut all = Vec::new();
+        for camera in Camera::ALL {
+            all.extend(self.waiting[camera as usize].drain(..).map(|(_, frame)| (camera, frame)));
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Camera::{Left, Right};
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// Pushes frames that are their own time; pairs and lone frames come back.
+    fn run(frames: &[(Camera, u64)], tolerance: u64) -> (Vec<(u64, u64)>, Vec<(Camera, u64)>) {
+        let mut pairing = Pairing::new(MS(tolerance), 3);
+        let (mut pairs, mut alone) = (Vec::new(), Vec::new());
+        for &(camera, time) in frames {
+            let outcome = pairing.push(camera, MS(time), time);
+            pairs.extend(outcome.pair.map(|(left, right, _)| (left, right)));
+            alone.extend(outcome.alone);
+        }
+        alone.extend(pairing.clear());
+        (pairs, alone)
+    }
+
+    #[test]
+    fn frames_within_the_tolerance_pair() {
+        let (pairs, alone) = run(&[(Left, 0), (Right, 5), (Right, 38), (Left, 33)], 10);
+        assert_eq!((pairs, alone), (vec![(0, 5), (33, 38)], vec![]));
+    }
+
+    #[test]
+    fn a_frame_that_is_missed_leaves_its_partner_alone() {
+        let (pairs, alone) =
+            run(&[(Left, 0), (Left, 33), (Right, 34), (Left, 66), (Right, 67)], 10);
+        assert_eq!((pairs, alone), (vec![(33, 34), (66, 67)], vec![(Left, 0)]));
+    }
+
+    #[test]
+    fn of_several_the_nearest_is_taken() {
+        let (pairs, alone) = run(&[(Left, 0), (Left, 8), (Left, 16), (Right, 9)], 10);
+        assert_eq!((pairs, alone), (vec![(8, 9)], vec![(Left, 0), (Left, 16)]));
+    }
+
+    #[test]
+    fn a_camera_that_stays_away_costs_bounded_memory() {
+        let mut pairing = Pairing::new(MS(10), 3);
+        let lone: usize = (0..100).map(|i| pairing.push(Left, MS(33 * i), i).alone.len()).sum();
+        assert_eq!((lone, pairing.waiting[0].len()), (97, 3));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_starts_anew() {
+        let (pairs, alone) = run(&[(Left, 10_000), (Right, 10_000), (Left, 5), (Right, 6)], 10);
+        assert_eq!((pairs, alone), (vec![(10_000, 10_000), (5, 6)], vec![]));
+        let (pairs, alone) = run(&[(Left, 100), (Left, 100), (Left, 90), (Right, 100)], 10);
+        assert_eq!((pairs, alone), (vec![(100, 100)], vec![(Left, 100), (Left, 90)]));
+    }
+
+    /// Every frame goes exactly one way, pairs are within the tolerance and in order.
+    #[test]
+    fn nothing_is_lost_and_nothing_twice() {
+        for seed in 0..200_u64 {
+            let mut state = seed;
+            let mut random = |n: u64| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (state >> 33) % n
+            };
+            let (mut frames, mut at) = (Vec::new(), [0, 0]);
+            for _ in 0..200 {
+                let camera = [Left, Right][random(2) as usize];
+                at[camera as usize] += 1 + random(60);
+                frames.push((camera, at[camera as usize]));
+            }
+            let (pairs, alone) = run(&frames, 20);
+            assert!(pairs.iter().all(|(l, r)| l.abs_diff(*r) <= 20));
+            assert!(pairs.is_sorted());
+            let mut out: Vec<_> =
+                pairs.iter().flat_map(|&(l, r)| [(Left, l), (Right, r)]).collect();
+            out.extend(alone);
+            let key = |&(camera, time): &(Camera, u64)| (camera as u8, time);
+            out.sort_by_key(key);
+            frames.sort_by_key(key);
+            assert_eq!(out, frames, "seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Finished panoramas, and the three ways to get them: a blocking iterator, a stream for any `async`
+//! runtime, a callback.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::AcqRel;
+use std::task::{Context, Poll};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use std::{io, thread};
+
+use async_channel::Receiver;
+use futures_core::Stream;
+
+use super::Shared;
+use super::buffers::OutputBuffer;
+use super::pool::Pooled;
+use crate::colour::Colours;
+use crate::frame::{Frame, FrameFormat, PlaneBytes};
+
+/// A finished panorama in host memory. Dropping it makes room for another.
+#[derive(Debug)]
+pub struct Panorama {
+    pub(super) buffer: Pooled<OutputBuffer>,
+    pub(super) format: FrameFormat,
+    pub(super) timestamp: Duration,
+    pub(super) latency: Duration,
+    pub(super) colours: Colours,
+}
+
+impl Panorama {
+    /// Size and format.
+    #[must_use]
+    pub fn format(&self) -> FrameFormat {
+        self.format
+    }
+
+    /// All planes, one after the other without padding.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer.host
+    }
+
+    /// The picture.
+    #[must_use]
+    pub fn frame(&self) -> Frame<'_> {
+        let mut rest = self.bytes();
+        let planes = self.format.planes().map(|extent| {
+            let (bytes, after) = rest.split_at(extent.bytes());
+            rest = after;
+            PlaneBytes { bytes, pitch: extent.row }
+        });
+        Frame::of_planes(self.format, planes)
+    }
+
+    /// That of its pair of frames: the later of the two.
+    #[must_use]
+    pub fn timestamp(&self) -> Duration {
+        self.timestamp
+    }
+
+    /// From when its pair was complete until it was finished.
+    #[must_use]
+    pub fn latency(&self) -> Duration {
+        self.latency
+    }
+
+    /// How the cameras' colours were corrected.
+    #[must_use]
+    pub fn colours(&self) -> Colours {
+        self.colours
+    }
+}
+
+/// The panoramas of a stitcher in order, as they are finished: a blocking [`Iterator`] and an `async`
+/// [`Stream`]. Ends when the stitcher was closed, or has failed: [`Stitcher::health`] tells which.
+///
+/// Each panorama goes to one reader only.
+///
+/// [`Stitcher::health`]: super::Stitcher::health
+#[derive(Debug)]
+pub struct Panoramas {
+    receiver: Pin<Box<Receiver<Panorama>>>,
+    shared: Arc<Shared>,
+}
+
+impl Panoramas {
+    pub(super) fn new(receiver: Receiver<Panorama>, shared: Arc<Shared>) -> Self {
+        shared.readers.fetch_add(1, AcqRel);
+        Self { receiver: Box::pin(receiver), shared }
+    }
+
+    /// Calls `reader` with each panorama, on a thread of its own that ends after the last.
+    ///
+    /// # Errors
+    /// The operating system gives no thread.
+    pub fn for_each_on_thread(
+        self,
+        mut reader: impl FnMut(Panorama) + Send + 'static,
+    ) -> io::Result<JoinHandle<()>> {
+        let name = "panoweave-reader".to_owned();
+        thread::Builder::new().name(name).spawn(move || self.for_each(&mut reader))
+    }
+}
+
+impl Iterator for Panoramas {
+    type Item = Panorama;
+
+    fn next(&mut self) -> Option<Panorama> {
+        self.receiver.recv_blocking().ok()
+    }
+}
+
+impl Stream for Panoramas {
+    type Item = Panorama;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Panorama>> {
+        self.receiver.as_mut().poll_next(context)
+    }
+}
+
+impl Drop for Panoramas {
+    fn drop(&mut self) {
+        self.shared.readers.fetch_sub(1, AcqRel);
+        self.shared.outputs.nudge();
+    }
+}

@@ -1,0 +1,274 @@
+//! The two threads of a stitcher: one that has pairs stitched, one that waits for the panoramas.
+//!
+//! Upload, stitch and download are on streams of their own, joined by events, so that those of
+//! different frames run side by side. The first thread never waits for the device, only for a free
+//! output buffer; the second waits for one panorama after the other. On the CPU the same calls do the
+//! work at once.
+//!
+//! A pair whose submission fails is submitted again when the streams have run dry, and given up after
+//! some attempts. A fatal error ends the stitcher.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::AcqRel;
+use std::sync::atomic::Ordering::Acquire;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use super::buffers::{OutputBuffer, Pair};
+use super::follow::Follower;
+use super::pool::Pooled;
+use super::{Current, LiveError, LiveWarp, Pace, Panorama, Shared};
+use crate::colour::{Colours, GammaTable};
+use crate::device::{Device, DeviceError, Priority, Stream};
+use crate::stitch::{Power, StitchError, StitchOptions, stitch, stitch_with_table};
+
+/// How often a pair, or a wait, is tried.
+const ATTEMPTS: u32 = 3;
+
+/// How long a wait for a buffer goes before the reasons for it are looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// The streams that all frames go through.
+pub(super) struct Streams {
+    upload: Stream,
+    compute: Stream,
+    download: Stream,
+}
+
+impl Streams {
+    pub(super) fn new(device: &Device) -> Result<Self, DeviceError> {
+        let stream = || Stream::new(device, Priority::High);
+        Ok(Self { upload: stream()?, compute: stream()?, download: stream()? })
+    }
+
+    /// Waits until nothing runs on them.
+    fn drain(&self) -> Result<(), DeviceError> {
+        for stream in [&self.upload, &self.compute, &self.download] {
+            insist(|| stream.synchronize())?;
+        }
+        Ok(())
+    }
+}
+
+/// Tries what does no harm when done twice, some times.
+fn insist<T>(mut attempt: impl FnMut() -> Result<T, DeviceError>) -> Result<T, DeviceError> {
+    let mut result = attempt();
+    for _ in 1..ATTEMPTS {
+        match &result {
+            Err(error) if !error.is_fatal() => result = attempt(),
+            _ => break,
+        }
+    }
+    result
+}
+
+/// A complete pair that waits to be stitched.
+pub(super) struct Job {
+    pub(super) pair: Pair,
+    pub(super) timestamp: Duration,
+    pub(super) complete: Instant,
+}
+
+/// A pair that the device has been told to stitch.
+pub(super) struct Flight {
+    pair: Arc<Pair>,
+    warp: Arc<LiveWarp>,
+    output: Pooled<OutputBuffer>,
+    colours: Colours,
+    timestamp: Duration,
+    complete: Instant,
+}
+
+/// Why there is no output buffer.
+enum NoOutput {
+    Reader,
+    Closed,
+}
+
+pub(super) struct Worker {
+    pub(super) shared: Arc<Shared>,
+    pub(super) follower: Follower,
+    pub(super) table: GammaTable,
+    pub(super) flights: Sender<Flight>,
+    pub(super) unread: async_channel::Receiver<Panorama>,
+}
+
+impl Worker {
+    /// Has all pairs stitched, until no more can come.
+    pub(super) fn run(mut self, jobs: Receiver<Job>) {
+        for job in &jobs {
+            if self.shared.outputs.is_closed() {
+                self.shared.count_unfinished(1);
+            } else if let Err(error) = self.stitch(job) {
+                self.shared.fail(error);
+            }
+        }
+        if let Some(pair) = self.follower.into_pair() {
+            std::mem::forget(pair);
+        }
+    }
+
+    /// Has one pair stitched, or drops and counts it; fails if nothing can be stitched any more.
+    fn stitch(&mut self, job: Job) -> Result<(), LiveError> {
+        let shared = Arc::clone(&self.shared);
+        let mut output = match self.output() {
+            Ok(output) => output,
+            Err(NoOutput::Reader) => {
+                shared.tally().counters.dropped.reader += 1;
+                return Ok(());
+            }
+            Err(NoOutput::Closed) => {
+                shared.count_unfinished(1);
+                return Ok(());
+            }
+        };
+        let current = shared.current();
+        let lost = |error: DeviceError| {
+            shared.count_unfinished(1);
+            LiveError::from(error)
+        };
+        let colours = self.follower.next(&shared, &current).map_err(lost)?;
+        let Job { mut pair, timestamp, complete } = job;
+        let mut attempt = 1;
+        while let Err(error) = self.submit(&mut pair, &mut output, &current, colours) {
+            let fatal = matches!(&error, StitchError::Device(e) if e.is_fatal());
+            // What was submitted still uses the buffers.
+            if let Err(error) = shared.streams.drain() {
+                for input in [pair.left, pair.right] {
+                    input.abandon();
+                }
+                output.abandon();
+                return Err(lost(error));
+            }
+            if fatal {
+                shared.count_unfinished(1);
+                return Err(error.into());
+            }
+            if attempt == ATTEMPTS {
+                tracing::error!("a pair of frames was given up: {error}");
+                shared.tally().counters.dropped.failed += 1;
+                return Ok(());
+            }
+            tracing::warn!("a pair of frames is stitched again: {error}");
+            shared.tally().counters.retries += 1;
+            attempt += 1;
+        }
+        let (pair, warp) = (Arc::new(pair), Arc::clone(&current.warp));
+        let offered = self.follower.offer(&shared, &warp, &pair, &output.stitched, timestamp);
+        shared.in_flight.fetch_add(1, AcqRel);
+        let flight = Flight { pair, warp, output, colours, timestamp, complete };
+        // The other thread takes flights until this one is gone.
+        drop(self.flights.send(flight));
+        offered.map_err(LiveError::from)
+    }
+
+    /// Tells the device all that is to be done for a pair.
+    fn submit(
+        &mut self,
+        pair: &mut Pair,
+        output: &mut OutputBuffer,
+        current: &Current,
+        colours: Colours,
+    ) -> Result<(), StitchError> {
+        let Streams { upload, compute, download } = &self.shared.streams;
+        for input in [&mut pair.left, &mut pair.right] {
+            // SAFETY: the pair is dropped only when its panorama is done, or the streams are.
+            unsafe { input.submit_upload(upload)? };
+        }
+        output.uploaded.record(upload)?;
+        compute.wait(&output.uploaded)?;
+        pair.left.await_ready(compute)?;
+        pair.right.await_ready(compute)?;
+        let options = StitchOptions { left: colours.left, right: colours.right, ..current.stitch };
+        let (left, right) = (pair.left.view(), pair.right.view());
+        let (warp, out) = (&current.warp.warp, &mut output.device);
+        if options.power == Power::Table {
+            stitch_with_table(compute, left, right, warp, &options, &mut self.table, out)?;
+        } else {
+            stitch(compute, left, right, warp, &options, out)?;
+        }
+        output.stitched.record(compute)?;
+        download.wait(&output.stitched)?;
+        let OutputBuffer { device, host, done, .. } = output;
+        // SAFETY: as for the upload; the host's side is looked at when the panorama is done.
+        unsafe { device.submit_download(download, host)? };
+        Ok(done.record(download)?)
+    }
+
+    /// Room for a panorama. Where the reader is slow, it waits, or in live pace takes the oldest panorama
+    /// that has not been read.
+    fn output(&self) -> Result<Pooled<OutputBuffer>, NoOutput> {
+        let shared = &self.shared;
+        let mut waited = false;
+        loop {
+            if let Some(output) = shared.outputs.try_take() {
+                return Ok(output);
+            }
+            if shared.outputs.is_closed() {
+                return Err(NoOutput::Closed);
+            }
+            if shared.pace == Pace::Live || shared.is_abandoned() {
+                // In this order: a panorama is unread before it stops being in flight.
+                let in_flight = shared.in_flight.load(Acquire);
+                if self.unread.try_recv().is_ok() {
+                    shared.tally().counters.dropped.unread += 1;
+                    continue;
+                }
+                if in_flight == 0 {
+                    return Err(NoOutput::Reader);
+                }
+            }
+            if !waited {
+                waited = true;
+                shared.tally().counters.slot_waits += 1;
+            }
+            shared.outputs.wait(LOOK_AGAIN);
+        }
+    }
+}
+
+/// Waits for one panorama after the other and hands them on.
+pub(super) fn collect(
+    shared: &Shared,
+    flights: Receiver<Flight>,
+    finished: async_channel::Sender<Panorama>,
+) {
+    for flight in &flights {
+        let Flight { pair, warp, output, colours, timestamp, complete } = flight;
+        let mut done = insist(|| output.done.synchronize());
+        let mut idle = Ok(());
+        if done.is_err() {
+            // It may have failed, or only the wait for it.
+            idle = shared.streams.drain();
+            if idle.is_ok() {
+                done = insist(|| output.done.synchronize());
+            }
+        }
+        match (done, idle) {
+            (Ok(()), Ok(())) => {
+                let latency = complete.elapsed();
+                shared.tally().panorama(latency);
+                let (buffer, format) = (output, shared.formats.output);
+                let panorama = Panorama { buffer, format, timestamp, latency, colours };
+                // There is room for as many as there are buffers, and the stitcher keeps a receiver.
+                drop(finished.try_send(panorama));
+                drop((pair, warp));
+            }
+            (Err(error), Ok(())) if !error.is_fatal() => {
+                tracing::error!("a panorama was given up: {error}");
+                shared.tally().counters.dropped.failed += 1;
+            }
+            (Err(error), idle) => {
+                shared.count_unfinished(1);
+                if idle.is_err() {
+                    std::mem::forget((pair, warp));
+                    output.abandon();
+                }
+                shared.fail(error.into());
+            }
+            (Ok(()), Err(error)) => shared.fail(error.into()),
+        }
+        shared.in_flight.fetch_sub(1, AcqRel);
+        shared.outputs.nudge();
+    }
+}
