@@ -92,6 +92,13 @@ impl Overlap {
         self.place
     }
 
+    /// About the sum of weights if every pixel of its box counts: a third of them, by the band's
+    /// falloff.
+    #[must_use]
+    pub fn full_weight(&self) -> f32 {
+        self.place.size().as_vec2().element_product() / 3.0
+    }
+
     /// Bytes that one summing up must read: the overlap, and a pixel of either picture each.
     #[must_use]
     pub fn bytes(&self, pixels: PixelFormat) -> u64 {

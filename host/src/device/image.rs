@@ -90,6 +90,13 @@ impl<T: Pod> Image<T> {
         self.pitch
     }
 
+    /// Address of the first row: on the CPU of host memory, on a GPU a device pointer that only
+    /// kernels and the driver can follow.
+    #[must_use]
+    pub fn as_ptr(&self) -> *const T {
+        self.memory.pointer()
+    }
+
     /// The device that it lies on.
     #[must_use]
     pub fn device(&self) -> &Device {

@@ -74,6 +74,13 @@ pub(super) struct Follower {
     frames: u32,
 }
 
+/// An overlap that is small has few pixels in the best light: a quarter of them must do.
+fn limits(warp: &LiveWarp) -> Limits {
+    let limits = Limits::default();
+    let full = warp.overlap.as_ref().map_or(0.0, |(overlap, _)| overlap.full_weight());
+    Limits { min_weight: limits.min_weight.min(0.25 * full), ..limits }
+}
+
 impl Follower {
     pub(super) fn new(shared: &Shared, options: ColourOptions) -> Result<Self, DeviceError> {
         Ok(Self {
@@ -122,10 +129,11 @@ impl Follower {
         match (self.stream.is_done(), &mut running.stage) {
             (Ok(true), Stage::Launched { .. }) => {
                 let analysis = Analysis { timestamp: running.timestamp, sums: self.sums[0] };
+                let limits = limits(&running.warp);
                 self.running = None;
                 self.state.strikes = 0;
                 self.state.analysis = Some(analysis);
-                let found = estimate(&analysis.sums, &Limits::default());
+                let found = estimate(&analysis.sums, &limits);
                 let counters = &mut shared.tally().counters;
                 counters.analyses += 1;
                 counters.dark += u64::from(found.is_none());

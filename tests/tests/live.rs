@@ -1,0 +1,549 @@
+//! The live stitcher on the CPU, and on a GPU where there is one: what comes out, in which order, what is
+//! dropped and why, and what a late colour analysis reads.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+use cuda_std::DeviceView;
+use futures_core::Stream as _;
+use glam::{UVec2, Vec3};
+use panoweave::device::{Counters, Device, Image};
+use panoweave::frame::{
+    DeviceFrame, Frame, FrameFormat, FrameView, PixelFormat, PlaneBytes, YuvEncoding,
+};
+use panoweave::live::{
+    Camera, ColourOptions, ExternalFrame, LiveError, LiveOptions, Pace, Stitcher, Submitted,
+};
+use panoweave::stitch::{Power, StitchOptions, stitch};
+use panoweave::warp::{DeviceWarp, Warp};
+use panoweave_tests::panoweave_devices;
+use panoweave_tests::random::Random;
+use shared_types::Rgba8;
+use shared_types::stitch::Colour;
+
+const SOURCE: UVec2 = UVec2::new(65, 47);
+const CANVAS: UVec2 = UVec2::new(101, 47);
+const OVERLAP: u32 = 29;
+const FRAME: Duration = Duration::from_millis(33);
+
+/// Two cameras side by side with a feathered overlap; the right one `shift` pixels further.
+fn warp(shift: f32) -> Warp {
+    let plane = |at: &dyn Fn(u32, u32) -> f32| -> Vec<f32> {
+        (0..CANVAS.y)
+            .flat_map(|y| (0..CANVAS.x).map(move |x| (x, y)))
+            .map(|(x, y)| at(x, y))
+            .collect()
+    };
+    let (first, last) = (CANVAS.x - SOURCE.x, SOURCE.x);
+    let ramp = |x: u32| ((x as f32 - first as f32 + 0.5) / OVERLAP as f32).clamp(0.0, 1.0);
+    let planes = [
+        plane(&|x, _| if x < last { x as f32 } else { -1.0 }),
+        plane(&|x, y| if x < last { y as f32 } else { -1.0 }),
+        plane(&|x, _| x as f32 - first as f32 + shift),
+        plane(&|_, y| y as f32),
+        plane(&|x, _| 1.0 - ramp(x)),
+        plane(&|x, _| ramp(x)),
+    ];
+    Warp::new(CANVAS, [SOURCE; 2], planes).unwrap()
+}
+
+fn device_warp(device: &Device, shift: f32) -> DeviceWarp {
+    DeviceWarp::upload(&device.stream().unwrap(), &warp(shift)).unwrap()
+}
+
+fn noise(format: FrameFormat, seed: u64) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    (0..format.bytes()).map(|_| random.bits() as u8).collect()
+}
+
+fn stamp(level: u8) -> Vec<u8> {
+    vec![level; FrameFormat::rgba8(SOURCE.x, SOURCE.y).bytes()]
+}
+
+fn frame(bytes: &[u8]) -> Frame<'_> {
+    Frame::tight(FrameFormat::rgba8(SOURCE.x, SOURCE.y), bytes).unwrap()
+}
+
+const STILL: ColourOptions =
+    ColourOptions { follow: false, every: 6, deadline: Duration::from_secs(20), delay: 0 };
+
+fn waiting() -> LiveOptions {
+    LiveOptions { pace: Pace::Wait, colour: STILL, ..LiveOptions::default() }
+}
+
+fn stitcher(device: &Device, options: LiveOptions) -> Stitcher {
+    Stitcher::new(device, device_warp(device, 0.0), options).unwrap()
+}
+
+/// What one stitch of the same frames gives.
+fn expected(
+    device: &Device,
+    bytes: [&[u8]; 2],
+    options: &LiveOptions,
+    warp: &DeviceWarp,
+) -> Vec<u8> {
+    let stream = device.stream().unwrap();
+    let format = FrameFormat { size: SOURCE, pixels: options.input };
+    let frames = bytes.map(|bytes| {
+        let mut on_device = DeviceFrame::new(device, format).unwrap();
+        on_device.upload(&stream, &Frame::tight(format, bytes).unwrap()).unwrap();
+        on_device
+    });
+    let mut out =
+        DeviceFrame::new(device, FrameFormat { size: warp.size(), pixels: options.output })
+            .unwrap();
+    stitch(&stream, &frames[0], &frames[1], warp, &options.stitch, &mut out).unwrap();
+    let mut bytes = vec![0; out.format().bytes()];
+    out.download(&stream, &mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn panoramas_are_those_of_a_single_stitch_in_order_and_none_is_missing() {
+    let nv12 = PixelFormat::Nv12(YuvEncoding::default());
+    for device in panoweave_devices() {
+        for (input, output, power) in [
+            (PixelFormat::Rgba8, PixelFormat::Rgba8, Power::Fast),
+            (nv12, nv12, Power::Fast),
+            (nv12, PixelFormat::Rgba8, Power::Exact),
+            (PixelFormat::Rgba8, nv12, Power::Table),
+        ] {
+            let colour = |gain| Colour { gain: Vec3::splat(gain), gamma: 0.9 };
+            let (left, right) = (colour(1.2), colour(0.8));
+            let stitch = StitchOptions { left, right, power, flip: true, edge_boost: true };
+            let options = LiveOptions { input, output, stitch, ..waiting() };
+            let stitcher = stitcher(&device, options);
+            let mut panoramas = stitcher.panoramas();
+            let format = stitcher.input_formats()[0];
+            let bytes: Vec<_> =
+                (0..12).map(|i| [noise(format, i), noise(format, 100 + i)]).collect();
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    for (i, [left, right]) in (0..).zip(&bytes) {
+                        let [left, right] =
+                            [left, right].map(|bytes| Frame::tight(format, bytes).unwrap());
+                        let submitted = stitcher.submit(left, right, FRAME * i).unwrap();
+                        assert_eq!(submitted, Submitted::Pair);
+                    }
+                    stitcher.close();
+                });
+                let warp = device_warp(&device, 0.0);
+                for (i, [left, right]) in (0..).zip(&bytes) {
+                    let panorama = panoramas.next().unwrap();
+                    assert_eq!(panorama.timestamp(), FRAME * i);
+                    let expected = expected(&device, [left, right], &options, &warp);
+                    assert!(panorama.bytes() == expected, "{device}, {input:?} to {output:?}, {i}");
+                    assert_eq!(panorama.frame().format(), stitcher.output_format());
+                }
+                assert!(panoramas.next().is_none());
+            });
+            let counters = stitcher.counters();
+            assert_eq!((counters.frames_in, counters.pairs, counters.panoramas), (24, 12, 12));
+            assert_eq!(counters.dropped, Default::default());
+            assert!(counters.latency_p99 >= counters.latency_p50 && counters.latency_p50 > 0.0);
+        }
+    }
+}
+
+/// Wakes a thread.
+struct Unpark(thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The smallest `async` runtime.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+#[test]
+fn panoramas_come_by_async_stream_and_by_callback() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, waiting());
+        let mut stream = pin!(stitcher.panoramas());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for i in 0..10 {
+                    thread::sleep(Duration::from_millis(2));
+                    let bytes = stamp(i as u8);
+                    stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+                }
+                stitcher.close();
+            });
+            let seen = block_on(async {
+                let mut seen = Vec::new();
+                while let Some(panorama) =
+                    poll_fn(|context| stream.as_mut().poll_next(context)).await
+                {
+                    seen.push(panorama.bytes()[0]);
+                }
+                seen
+            });
+            assert_eq!(seen, (0..10).collect::<Vec<u8>>());
+        });
+
+        let stitcher = self::stitcher(&device, waiting());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let callback = Arc::clone(&seen);
+        let reader = stitcher
+            .panoramas()
+            .for_each_on_thread(move |panorama| callback.lock().unwrap().push(panorama.bytes()[0]))
+            .unwrap();
+        for i in 0..10 {
+            let bytes = stamp(i as u8);
+            stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+        }
+        stitcher.close();
+        reader.join().unwrap();
+        assert_eq!(*seen.lock().unwrap(), (0..10).collect::<Vec<u8>>());
+    }
+}
+
+#[test]
+fn frames_without_a_partner_are_dropped_and_counted() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, waiting());
+        let panoramas = stitcher.panoramas();
+        let bytes = stamp(9);
+        let push =
+            |camera, ms| stitcher.push(camera, frame(&bytes), Duration::from_millis(ms)).unwrap();
+        assert_eq!(push(Camera::Left, 0), Submitted::Waiting);
+        assert_eq!(push(Camera::Right, 5), Submitted::Pair);
+        push(Camera::Left, 33);
+        push(Camera::Left, 66);
+        assert_eq!(push(Camera::Right, 70), Submitted::Pair);
+        push(Camera::Right, 99);
+        stitcher.close();
+        let times: Vec<_> = panoramas.map(|p| p.timestamp().as_millis()).collect();
+        assert_eq!(times, [5, 70]);
+        let counters = stitcher.counters();
+        assert_eq!((counters.frames_in, counters.pairs), (6, 2));
+        assert_eq!((counters.dropped.left_alone, counters.dropped.right_alone), (1, 1));
+        assert!(matches!(
+            stitcher.submit(frame(&bytes), frame(&bytes), FRAME),
+            Err(LiveError::Closed)
+        ));
+    }
+}
+
+/// A reader that takes none, one that holds all, and one that went away: live pace goes on in bounded
+/// memory, and everything is accounted for.
+#[test]
+fn a_slow_reader_costs_frames_but_no_memory() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, LiveOptions { colour: STILL, ..LiveOptions::default() });
+        let mut panoramas = stitcher.panoramas();
+        let bytes = stamp(9);
+        let memory = Counters::now();
+        let submit = |n: u32| {
+            for i in 0..n {
+                stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+                thread::sleep(Duration::from_millis(1));
+            }
+            let balanced = || {
+                let c = stitcher.counters();
+                c.pairs == c.panoramas + c.dropped.busy + c.dropped.reader
+            };
+            while !balanced() {
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        submit(50);
+        let unread = stitcher.counters().dropped.unread;
+        assert!(unread >= 20, "{unread} given up");
+        let held: Vec<_> = panoramas.by_ref().take(4).collect();
+        submit(20);
+        let reader = stitcher.counters().dropped.reader;
+        assert!(reader >= 5, "{:?}", stitcher.counters());
+        drop(held);
+        drop(panoramas);
+        submit(20);
+        assert_eq!(stitcher.counters().dropped.reader, reader);
+        assert_eq!(Counters::now(), memory, "{device}");
+        drop(stitcher);
+    }
+}
+
+#[test]
+fn a_reader_that_went_away_stops_nobody() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, waiting());
+        drop(stitcher.panoramas());
+        let bytes = stamp(9);
+        for i in 0..30 {
+            stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+        }
+    }
+}
+
+#[test]
+fn dropping_a_stitcher_ends_who_waits_for_a_buffer() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, waiting());
+        let mut panoramas = stitcher.panoramas();
+        let bytes = stamp(9);
+        // As many as there are input buffers; nobody reads.
+        for i in 0..5 {
+            stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+        }
+        let first = panoramas.next().unwrap();
+        drop(stitcher);
+        // What was finished can still be read.
+        assert_eq!(first.bytes()[0], 9);
+        assert!(panoramas.all(|panorama| panorama.bytes()[0] == 9));
+    }
+}
+
+#[test]
+fn warp_and_options_change_between_frames() {
+    for device in panoweave_devices() {
+        let options = waiting();
+        let stitcher = stitcher(&device, options);
+        let mut panoramas = stitcher.panoramas();
+        let format = stitcher.input_formats()[0];
+        let bytes = [noise(format, 1), noise(format, 2)];
+        let mut next = || {
+            stitcher.submit(frame(&bytes[0]), frame(&bytes[1]), FRAME).unwrap();
+            panoramas.next().unwrap().bytes().to_vec()
+        };
+        let shots = [&bytes[0][..], &bytes[1]];
+        let shifted = device_warp(&device, 2.25);
+        assert!(next() == expected(&device, shots, &options, &device_warp(&device, 0.0)));
+        stitcher.swap_warp(device_warp(&device, 2.25)).unwrap();
+        assert!(next() == expected(&device, shots, &options, &shifted));
+        let stitch = StitchOptions { flip: true, ..StitchOptions::default() };
+        stitcher.set_options(stitch).unwrap();
+        assert!(next() == expected(&device, shots, &LiveOptions { stitch, ..options }, &shifted));
+        let bad = Colour { gain: Vec3::splat(-1.0), gamma: 1.0 };
+        let refused = stitcher.set_options(StitchOptions { left: bad, ..stitch });
+        assert!(matches!(refused, Err(LiveError::Unusable(_))));
+        let plane = || vec![0.5; 4];
+        let other = Warp::new(
+            UVec2::splat(2),
+            [UVec2::splat(3); 2],
+            [plane(), plane(), plane(), plane(), plane(), plane()],
+        );
+        let other = DeviceWarp::upload(&device.stream().unwrap(), &other.unwrap()).unwrap();
+        assert!(matches!(stitcher.swap_warp(other), Err(LiveError::Sources { .. })));
+    }
+}
+
+/// Hot swaps while frames fly: every panorama is one warp's or the other's.
+#[test]
+fn a_swap_in_flight_never_mixes_two_warps() {
+    for device in panoweave_devices() {
+        let options = waiting();
+        let stitcher = stitcher(&device, options);
+        let format = stitcher.input_formats()[0];
+        let bytes = [noise(format, 1), noise(format, 2)];
+        let shots = [&bytes[0][..], &bytes[1]];
+        let either = [0.0, 2.25]
+            .map(|shift| expected(&device, shots, &options, &device_warp(&device, shift)));
+        let panoramas = stitcher.panoramas();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for i in 0..300 {
+                    stitcher.submit(frame(&bytes[0]), frame(&bytes[1]), FRAME * i).unwrap();
+                }
+                stitcher.close();
+            });
+            scope.spawn(|| {
+                for i in 0..20 {
+                    let shift = [2.25, 0.0][i % 2];
+                    match stitcher.swap_warp(device_warp(&device, shift)) {
+                        Ok(()) | Err(LiveError::Closed) => {}
+                        Err(e) => panic!("{e}"),
+                    }
+                }
+            });
+            let mut seen = [0; 2];
+            for panorama in panoramas {
+                let which = either.iter().position(|expected| panorama.bytes() == expected);
+                seen[which.expect("one of the two warps")] += 1;
+            }
+            assert_eq!(seen[0] + seen[1], 300);
+        });
+    }
+}
+
+#[test]
+fn the_panorama_may_have_another_size_than_the_warp() {
+    for device in panoweave_devices() {
+        for size in [UVec2::new(50, 24), UVec2::new(202, 94), UVec2::new(7, 131)] {
+            let options = LiveOptions { size: Some(size), ..waiting() };
+            let stitcher = stitcher(&device, options);
+            assert_eq!(stitcher.output_format().size, size);
+            let bytes = stamp(77);
+            stitcher.submit(frame(&bytes), frame(&bytes), FRAME).unwrap();
+            let panorama = stitcher.panoramas().next().unwrap();
+            let pixels = panorama.bytes().chunks(4);
+            assert!(pixels.clone().all(|pixel| pixel == [77, 77, 77, 255]), "{device} {size}");
+            assert_eq!(pixels.len() as u32, size.element_product());
+        }
+    }
+}
+
+/// Each frame is of one colour, and analyses are launched so late that all buffers went round
+/// meanwhile: the sums are those of exactly one frame.
+#[test]
+fn a_late_analysis_reads_the_frames_that_it_was_launched_for() {
+    for device in panoweave_devices() {
+        for delay in [0, 1, 3, 11] {
+            let colour = ColourOptions { follow: true, every: 1, delay, ..STILL };
+            let stitcher = stitcher(&device, LiveOptions { colour, ..waiting() });
+            let mut panoramas = stitcher.panoramas();
+            let mut seen = Vec::new();
+            for i in 0..120_u32 {
+                let (left, right) = (stamp(20 + i as u8), stamp(140 - i as u8));
+                stitcher.submit(frame(&left), frame(&right), FRAME * i).unwrap();
+                drop(panoramas.next().unwrap());
+                let Some(analysis) = stitcher.colour().analysis else { continue };
+                if seen.last() == Some(&analysis.timestamp) {
+                    continue;
+                }
+                seen.push(analysis.timestamp);
+                let of = (analysis.timestamp.as_millis() / FRAME.as_millis()) as f32;
+                let sums = analysis.sums;
+                let weighted = |level: f32| level * sums.weight;
+                for (sum, level) in [(sums.left, 20.0 + of), (sums.right, 140.0 - of)] {
+                    for channel in sum {
+                        let error = (channel - weighted(level)).abs() / weighted(level);
+                        assert!(
+                            error < 1e-5,
+                            "{device}, delay {delay}: {sums:?} is not frame {of}"
+                        );
+                    }
+                }
+            }
+            assert!(seen.len() >= 120 / (delay as usize + 3), "{} analyses", seen.len());
+        }
+    }
+}
+
+#[test]
+fn colours_follow_the_light() {
+    for device in panoweave_devices() {
+        let colour = ColourOptions { follow: true, ..STILL };
+        let stitcher = stitcher(&device, LiveOptions { colour, ..waiting() });
+        let mut panoramas = stitcher.panoramas();
+        let (left, right) = (stamp(60), stamp(120));
+        let mut submit = |i: u32| {
+            stitcher.submit(frame(&left), frame(&right), FRAME * i).unwrap();
+            let panorama = panoramas.next().unwrap();
+            let pixel = |x: usize| panorama.bytes()[4 * x];
+            (pixel(0), pixel(CANVAS.x as usize - 1))
+        };
+        let mut last = submit(0);
+        assert_eq!(last, (60, 120));
+        for i in 1..90 {
+            let now = submit(i);
+            let step = last.0.abs_diff(now.0).max(last.1.abs_diff(now.1));
+            assert!(step <= 1, "{device}: frame {i} steps by {step}");
+            last = now;
+        }
+        assert!(last.0.abs_diff(last.1) <= 2, "{device}: {last:?} after 3 s");
+        stitcher.follow_colour(false);
+        assert_eq!(submit(91), (60, 120));
+        assert!(!stitcher.colour().following);
+        stitcher.follow_colour(true);
+        submit(92);
+        assert!(stitcher.colour().following);
+    }
+}
+
+#[test]
+fn frames_on_the_device_are_given_back_when_they_were_read() {
+    /// Counts when it is dropped.
+    struct Keep(
+        Arc<AtomicUsize>,
+        #[expect(dead_code, reason = "memory to be kept")] Arc<Image<Rgba8>>,
+    );
+    impl Drop for Keep {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, waiting());
+        let stream = device.stream().unwrap();
+        let pixels = vec![Rgba8::opaque(33, 33, 33); SOURCE.element_product() as usize];
+        let image = Arc::new(Image::from_slice(&stream, SOURCE.x, SOURCE.y, &pixels).unwrap());
+        let given_back = Arc::new(AtomicUsize::new(0));
+        let mut panoramas = stitcher.panoramas();
+        for i in 0..20 {
+            let external = || {
+                let keep = Keep(Arc::clone(&given_back), Arc::clone(&image));
+                let (place, pitch) = (device.place(), image.pitch());
+                // SAFETY: the image lives as long as `keep`, and nothing writes to it.
+                unsafe {
+                    let data = image.as_ptr();
+                    let view = DeviceView::new(place, data, SOURCE.x, SOURCE.y, pitch);
+                    ExternalFrame::new(FrameView::Rgba8(view), keep)
+                }
+            };
+            stitcher.submit_external(external(), external(), FRAME * i).unwrap();
+            assert_eq!(panoramas.next().unwrap().bytes()[0], 33);
+        }
+        drop(stitcher);
+        assert_eq!(given_back.load(SeqCst), 40);
+    }
+}
+
+#[test]
+fn frames_of_another_format_are_refused() {
+    let device = Device::cpu();
+    let stitcher = stitcher(&device, waiting());
+    let small = stamp(0);
+    let format = FrameFormat::rgba8(SOURCE.x - 1, SOURCE.y);
+    let planes = [PlaneBytes { bytes: &small[..], pitch: 4 * SOURCE.x as usize }];
+    let small = Frame::new(format, &planes).unwrap();
+    let bytes = stamp(0);
+    let refused = stitcher.submit(frame(&bytes), small, FRAME);
+    assert!(matches!(refused, Err(LiveError::Format { camera: Camera::Right, .. })));
+    let refused = stitcher.push(Camera::Left, small, FRAME);
+    assert!(matches!(refused, Err(LiveError::Format { camera: Camera::Left, .. })));
+    for options in [
+        LiveOptions { slots: 1, ..waiting() },
+        LiveOptions { colour: ColourOptions { every: 0, ..STILL }, ..waiting() },
+    ] {
+        let refused = Stitcher::new(&device, device_warp(&device, 0.0), options);
+        assert!(matches!(refused, Err(LiveError::Options(_))));
+    }
+    assert_eq!(stitcher.counters().pairs, 0);
+}
+
+#[test]
+fn stitchers_come_and_go_without_a_trace() {
+    for device in panoweave_devices() {
+        let before = Counters::now();
+        for i in 0..200 {
+            let colour = ColourOptions { follow: true, every: 1, delay: i % 3, ..STILL };
+            let stitcher = stitcher(&device, LiveOptions { colour, ..waiting() });
+            let bytes = stamp(50);
+            for i in 0..i % 5 {
+                stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+            }
+            if i % 4 == 0 {
+                stitcher.swap_warp(device_warp(&device, 1.0)).unwrap();
+            }
+            // On a thread of its own, with frames under way.
+            thread::spawn(move || drop(stitcher)).join().unwrap();
+        }
+        assert_eq!(Counters::now(), before, "{device}");
+    }
+}
