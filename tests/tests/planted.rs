@@ -9,7 +9,8 @@ use conformance::memory::CopyU32;
 use cuda_std::launch::{Kernel, LaunchConfig, Place};
 use cuda_std::{DeviceSlice, DeviceSliceMut};
 use cust::context::Context;
-use cust::memory::cuda_malloc;
+use cust::device::Device as Gpu;
+use cust::sys;
 use panoweave::device::{Buffer, Device, Stream};
 use panoweave_tests::conformance::CONFORMANCE;
 
@@ -46,11 +47,14 @@ fn racecheck() {
 fn initcheck() {
     let stream = stream();
     let mut out = Buffer::<u32>::new(stream.device(), 64).unwrap();
-    let _context = Context::new(cust::device::Device::get_device(0).unwrap()).unwrap();
+    let context = Context::new(Gpu::get_device(0).unwrap()).unwrap();
+    let mut address = 0;
     // SAFETY: 64 elements are allocated, in the device's primary context, which is current.
     let input = unsafe {
-        let raw = cuda_malloc::<u32>(64).unwrap().as_raw();
-        DeviceSlice::<u32>::new(Place::Cuda(0), std::ptr::with_exposed_provenance(raw as usize), 64)
+        sys::cuCtxSetCurrent(context.as_raw()).to_result().unwrap();
+        sys::cuMemAlloc_v2(&raw mut address, 64 * 4).to_result().unwrap();
+        let elements = std::ptr::with_exposed_provenance(address as usize);
+        DeviceSlice::<u32>::new(Place::Cuda(0), elements, 64)
     };
     let out: DeviceSliceMut<'_, u32> = out.view_mut();
     launch(&stream, &CopyU32 { input, out });

@@ -100,12 +100,12 @@ pub(crate) fn run(_: &Args, as_json: bool) -> Result<(), Failure> {
 
 fn collect() -> Result<Info, Failure> {
     let build: Build = serde_json::from_str(REPORT).map_err(std::io::Error::from)?;
-    let driver = match cuda_driver::driver() {
+    let driver = match cust::driver() {
         Ok(driver) => Driver::Loaded {
             library: driver.library().to_string_lossy().into_owned(),
             path: driver.path().map(|path| path.to_string_lossy().into_owned()),
             cuda: driver.cuda_version().map(|(major, minor)| format!("{major}.{minor}")),
-            missing_symbols: cuda_driver::missing_symbols().len(),
+            missing_symbols: cust::missing_symbols().len(),
         },
         Err(error) => Driver::None { error: error.to_string() },
     };

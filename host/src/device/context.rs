@@ -2,6 +2,7 @@
 
 use std::ptr;
 
+use cust::error::CudaResult;
 use cust::sys;
 
 /// A context is current on this thread for as long as this lives; then the one before is again, since
@@ -11,30 +12,25 @@ pub(super) struct Current {
 }
 
 impl Current {
-    /// The thread's context stays to be restored, whatever the body makes current.
-    pub(super) fn keep() -> Result<Self, sys::CUresult> {
+    fn keep() -> CudaResult<Self> {
         let mut previous = ptr::null_mut();
         // SAFETY: the result is written.
-        match unsafe { sys::cuCtxGetCurrent(&raw mut previous) } {
-            sys::CUresult::CUDA_SUCCESS => Ok(Self { previous }),
-            error => Err(error),
-        }
+        unsafe { sys::cuCtxGetCurrent(&raw mut previous) }.to_result()?;
+        Ok(Self { previous })
     }
 
     /// Makes `context` current, which must be alive.
-    pub(super) fn enter(context: sys::CUcontext) -> Result<Self, sys::CUresult> {
+    pub(super) fn enter(context: sys::CUcontext) -> CudaResult<Self> {
         let current = Self::keep()?;
         // SAFETY: the context is alive.
-        match unsafe { sys::cuCtxSetCurrent(context) } {
-            sys::CUresult::CUDA_SUCCESS => Ok(current),
-            error => Err(error),
-        }
+        unsafe { sys::cuCtxSetCurrent(context) }.to_result()?;
+        Ok(current)
     }
 }
 
 impl Drop for Current {
     fn drop(&mut self) {
         // SAFETY: it was current on this thread before, or there was none.
-        unsafe { sys::cuCtxSetCurrent(self.previous) };
+        let _ = unsafe { sys::cuCtxSetCurrent(self.previous) };
     }
 }

@@ -5,8 +5,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use cuda_std::launch::{Kernel, LaunchConfig};
-use cust::context::{Context, CurrentContext};
-use cust::device::{Device as Gpu, DeviceAttribute};
+use cust::context::Context;
+use cust::device::{Device as Gpu, DeviceAttribute as Attribute};
 use cust::sys;
 
 use super::context::Current;
@@ -52,29 +52,20 @@ impl CudaInfo {
     #[track_caller]
     fn of(ordinal: u32, gpu: Gpu) -> Result<Self, DeviceError> {
         const OP: &str = "describing a CUDA device";
-        let attribute = |attribute| gpu.get_attribute(attribute).map(|value| value as u32);
+        let attribute = |which| gpu.get_attribute(which).map(|value| value as u32).check(OP);
         Ok(Self {
             ordinal,
             name: gpu.name().check(OP)?,
             arch: Arch {
-                major: attribute(DeviceAttribute::ComputeCapabilityMajor).check(OP)?,
-                minor: attribute(DeviceAttribute::ComputeCapabilityMinor).check(OP)?,
+                major: attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+                minor: attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
             },
             memory: gpu.total_memory().check(OP)?,
-            multiprocessors: attribute(DeviceAttribute::MultiprocessorCount).check(OP)?,
-            shared_per_block: shared_per_block(gpu).check(OP)?,
+            multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            shared_per_block: attribute(
+                Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+            )?,
         })
-    }
-}
-
-/// `cust` has no name for this attribute.
-fn shared_per_block(gpu: Gpu) -> Result<u32, ErrorKind> {
-    use sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN as MOST;
-    let mut bytes = 0;
-    // SAFETY: the result is written.
-    match unsafe { sys::cuDeviceGetAttribute(&raw mut bytes, MOST, gpu.as_raw()) } {
-        sys::CUresult::CUDA_SUCCESS => Ok(bytes as u32),
-        error => Err(error.into()),
     }
 }
 
@@ -82,8 +73,8 @@ fn shared_per_block(gpu: Gpu) -> Result<u32, ErrorKind> {
 #[track_caller]
 pub(super) fn count() -> Result<u32, DeviceError> {
     const OP: &str = "initialising the CUDA driver";
-    cuda_driver::driver().map_err(|e| ErrorKind::NoDriver(e.to_string())).check(OP)?;
-    cust::init(cust::CudaFlags::empty()).check(OP)?;
+    cust::driver().map_err(|e| ErrorKind::NoDriver(e.to_string())).check(OP)?;
+    cust::init().check(OP)?;
     Gpu::num_devices().check("counting CUDA devices")
 }
 
@@ -107,6 +98,7 @@ pub(crate) struct CudaDevice {
 impl CudaDevice {
     #[track_caller]
     pub(super) fn open(ordinal: u32, images: &[PtxImage]) -> Result<Self, DeviceError> {
+        const OP: &str = "opening a CUDA context";
         let gpu = gpu(ordinal)?;
         let info = CudaInfo::of(ordinal, gpu)?;
         let Some(image) = newest_for(images, info.arch) else {
@@ -117,8 +109,8 @@ impl CudaDevice {
             };
             return Err(DeviceError::new("choosing kernels", kind));
         };
-        let _current = Current::keep().check("opening a CUDA context")?;
-        let context = Context::new(gpu).check("opening a CUDA context")?;
+        let context = Context::new(gpu).check(OP)?;
+        let _current = Current::enter(context.as_raw()).check(OP)?;
         let module = Module::load(&context, image.text)?;
         Ok(Self { module, context, info })
     }
@@ -169,10 +161,8 @@ impl CudaDevice {
         counted: Option<&mut Token>,
         body: impl FnOnce() -> sys::CUresult,
     ) {
-        let result = Current::enter(self.context.as_raw()).map(|_current| body());
-        if let (Ok(error) | Err(error), Some(counted)) = (result, counted)
-            && error != sys::CUresult::CUDA_SUCCESS
-        {
+        let result = Current::enter(self.context.as_raw()).and_then(|_current| body().to_result());
+        if let (Err(_), Some(counted)) = (result, counted) {
             counted.keep();
         }
     }
@@ -184,7 +174,7 @@ impl CudaDevice {
     #[track_caller]
     pub(super) unsafe fn launch<K: Kernel>(
         &self,
-        stream: &cust::stream::Stream,
+        stream: sys::CUstream,
         config: &LaunchConfig,
         kernel: &K,
     ) -> Result<(), DeviceError> {
@@ -208,7 +198,7 @@ impl CudaDevice {
                 by,
                 bz,
                 config.dynamic_shared,
-                stream.as_inner(),
+                stream,
                 params.pointers().as_mut_ptr(),
                 ptr::null_mut(),
             )
@@ -265,11 +255,13 @@ impl CudaDevice {
                 return Err(DeviceError::new(OP, kind));
             }
             // Streams do not wait for this copy, nor it for them.
-            CurrentContext::synchronize().check(OP)?;
+            // SAFETY: the context is current.
+            let synchronize = || unsafe { sys::cuCtxSynchronize() }.check(OP);
+            synchronize()?;
             // SAFETY: the constant has room, as just checked.
             unsafe { sys::cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), bytes.len()) }
                 .check(OP)?;
-            CurrentContext::synchronize().check(OP)
+            synchronize()
         })
     }
 }

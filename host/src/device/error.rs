@@ -1,14 +1,11 @@
 //! What can go wrong on a device: which operation, where in the caller's source, and whether the
 //! device is still usable afterwards.
 
-use std::ffi::{CStr, c_char};
 use std::panic::Location;
-use std::ptr;
 
 use cuda_std::cpu::Fault;
 use cuda_std::launch::{LaunchError, Place};
-use cust::error::CudaError;
-use cust::sys;
+use cust::sys::CUresult;
 use thiserror::Error;
 
 use crate::frame::FrameFormat;
@@ -133,7 +130,7 @@ impl DeviceError {
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         match &self.kind {
-            ErrorKind::Cuda { code, .. } => is_fatal(*code),
+            ErrorKind::Cuda { code, .. } => is_fatal(CUresult(*code)),
             ErrorKind::Lost => true,
             _ => false,
         }
@@ -146,61 +143,46 @@ impl DeviceError {
             ErrorKind::NoDriver(_)
             | ErrorKind::NoDevice { .. }
             | ErrorKind::NoKernelImage { .. } => true,
-            ErrorKind::Cuda { code, .. } => *code == NO_DEVICE,
+            ErrorKind::Cuda { code, .. } => CUresult(*code) == CUresult::CUDA_ERROR_NO_DEVICE,
             _ => false,
         }
     }
 }
 
-const NO_DEVICE: u32 = 100;
-
-/// The codes after which "the process must be terminated and relaunched", or after which the context
-/// is gone, by the CUDA driver API's description of `CUresult`: uncorrectable ECC (214), NVLink
-/// (220), illegal address, timeout, context destroyed, assert, and the hardware exceptions.
-fn is_fatal(code: u32) -> bool {
-    matches!(code, 4 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719)
+/// Whether by the driver API's description "the process must be terminated and relaunched", or the
+/// context is gone.
+fn is_fatal(code: CUresult) -> bool {
+    matches!(
+        code,
+        CUresult::CUDA_ERROR_DEINITIALIZED
+            | CUresult::CUDA_ERROR_ECC_UNCORRECTABLE
+            | CUresult::CUDA_ERROR_NVLINK_UNCORRECTABLE
+            | CUresult::CUDA_ERROR_CONTAINED
+            | CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+            | CUresult::CUDA_ERROR_LAUNCH_TIMEOUT
+            | CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED
+            | CUresult::CUDA_ERROR_ASSERT
+            | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
+            | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
+            | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+            | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
+            | CUresult::CUDA_ERROR_INVALID_PC
+            | CUresult::CUDA_ERROR_LAUNCH_FAILED
+    )
 }
 
-impl ErrorKind {
-    /// Asks the driver for name and description of a code.
-    fn cuda(code: u32) -> Self {
-        // `cust` has codes of its own from 100100 on, which the driver does not know.
-        let text =
-            |ask: unsafe extern "C" fn(sys::CUresult, *mut *const c_char) -> sys::CUresult| {
-                // The driver is asked with the code as a number: `CUresult` of these bindings is an enum
-                // that lacks newer codes.
-                // SAFETY: same signature but for the enum's representation, a `u32`.
-                let ask: unsafe extern "C" fn(u32, *mut *const c_char) -> u32 =
-                    unsafe { std::mem::transmute(ask) };
-                let mut text = ptr::null();
-                // SAFETY: the driver writes a static string or leaves null.
-                unsafe {
-                    ask(code, &raw mut text);
-                    (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
-                }
-            };
+impl From<CUresult> for ErrorKind {
+    fn from(error: CUresult) -> Self {
         Self::Cuda {
-            code,
-            name: text(sys::cuGetErrorName).unwrap_or_else(|| "unknown CUDA error".into()),
-            text: text(sys::cuGetErrorString).unwrap_or_else(|| "no description".into()),
+            code: error.0,
+            name: error.name().into_owned(),
+            text: error.text().into_owned(),
         }
     }
 }
 
-impl From<sys::CUresult> for ErrorKind {
-    fn from(error: sys::CUresult) -> Self {
-        Self::cuda(error as u32)
-    }
-}
-
-impl From<CudaError> for ErrorKind {
-    fn from(error: CudaError) -> Self {
-        Self::cuda(error as u32)
-    }
-}
-
-/// Results that lack the operation and the caller's place in the source: those of `cust`, of the
-/// raw driver API, and plain reasons.
+/// Results that lack the operation and the caller's place in the source: the driver's, and plain
+/// reasons.
 ///
 /// A closure has no caller, so what is checked inside one is located in this crate, until
 /// [`CudaDevice::enter`](super::cuda::CudaDevice::enter) puts that right.
@@ -224,15 +206,11 @@ impl<T, E: Into<ErrorKind>> Check for Result<T, E> {
     }
 }
 
-impl Check for sys::CUresult {
+impl Check for CUresult {
     type Value = ();
 
     #[track_caller]
     fn check(self, operation: &'static str) -> Result<(), DeviceError> {
-        match self {
-            Self::CUDA_SUCCESS => Ok(()),
-            error => Err(error),
-        }
-        .check(operation)
+        self.to_result().check(operation)
     }
 }

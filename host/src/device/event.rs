@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use cust::sys;
+use cust::sys::{self, CUresult};
 
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
@@ -97,7 +97,7 @@ impl Event {
             Point::Cpu(_) => Ok(true),
             // SAFETY: the handle is alive.
             Point::Cuda(event) => self.enter(OP, || match unsafe { sys::cuEventQuery(*event) } {
-                sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+                CUresult::CUDA_ERROR_NOT_READY => Ok(false),
                 result => result.check(OP).map(|()| true),
             }),
         }

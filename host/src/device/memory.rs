@@ -58,7 +58,7 @@ impl Memory {
                         .check(OP)
                         .and_then(|()| sys::cuStreamSynchronize(ptr::null_mut()).check(OP));
                     if let Err(e) = zeroed {
-                        sys::cuMemFree_v2(address);
+                        let _ = sys::cuMemFree_v2(address);
                         return Err(e);
                     }
                 }

@@ -4,8 +4,8 @@
 //! [`Buffer`], [`Image`], [`Array`] and page-locked [`Pinned`]. Both kinds of device have the same
 //! interface; on the CPU work is done at once, when it is submitted.
 //!
-//! The NVIDIA driver is loaded at run time by `cuda_driver`. Without one everything here still links
-//! and runs, and asking for a GPU is an error that says so.
+//! The NVIDIA driver is loaded at run time by `cust`. Without one everything here still links and
+//! runs, and asking for a GPU is an error that says so.
 //!
 //! Not here: managed memory, peer access, graphs.
 

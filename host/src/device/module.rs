@@ -67,12 +67,14 @@ impl Module {
         let c_name = c_string(name);
         let mut function = ptr::null_mut();
         // SAFETY: the module is alive, the name ends with a zero, the result is written.
-        match unsafe { sys::cuModuleGetFunction(&raw mut function, self.raw, c_name.as_ptr()) } {
-            sys::CUresult::CUDA_ERROR_NOT_FOUND => Err(ErrorKind::UnknownKernel(name.to_owned())),
-            sys::CUresult::CUDA_SUCCESS => Ok(function),
-            error => Err(error.into()),
-        }
-        .check("looking up a kernel")
+        unsafe { sys::cuModuleGetFunction(&raw mut function, self.raw, c_name.as_ptr()) }
+            .to_result()
+            .map_err(|error| match error {
+                sys::CUresult::CUDA_ERROR_NOT_FOUND => ErrorKind::UnknownKernel(name.to_owned()),
+                error => error.into(),
+            })
+            .check("looking up a kernel")?;
+        Ok(function)
     }
 
     /// Address and size of a global or constant by name.
@@ -92,8 +94,8 @@ impl Module {
 impl Drop for Module {
     fn drop(&mut self) {
         // SAFETY: loaded here and unloaded once.
-        let unload = |_current| unsafe { sys::cuModuleUnload(self.raw) };
-        if Current::enter(self.context).map(unload) != Ok(sys::CUresult::CUDA_SUCCESS) {
+        let unload = |_current| unsafe { sys::cuModuleUnload(self.raw) }.to_result();
+        if Current::enter(self.context).and_then(unload).is_err() {
             self.counted.keep();
         }
     }

@@ -101,7 +101,7 @@ impl Drop for Storage {
         {
             // SAFETY: allocated here and freed once. A copy may still run, so this waits.
             cuda.release(Some(counted), || unsafe {
-                sys::cuCtxSynchronize();
+                let _ = sys::cuCtxSynchronize();
                 sys::cuMemFreeHost(data.cast())
             });
         }

@@ -5,8 +5,6 @@ use std::ptr;
 
 use cuda_std::cpu;
 use cuda_std::launch::{Kernel, LaunchConfig, LaunchError, Place, SafeKernel};
-use cust::context::CurrentContext;
-use cust::stream::StreamFlags;
 use cust::sys;
 
 use super::counters::{self, Token};
@@ -28,8 +26,8 @@ pub enum Priority {
 /// Two streams of a GPU run side by side; order between them is made by [`Event`]s. Memory that
 /// both use without such order has unspecified contents, as with any two writers, but no more.
 pub struct Stream {
-    /// `None` on the CPU, and while dropping.
-    raw: Option<cust::stream::Stream>,
+    /// The driver's handle; null on the CPU.
+    raw: sys::CUstream,
     device: Device,
     counted: Option<Token>,
 }
@@ -79,16 +77,21 @@ impl Stream {
     pub fn new(device: &Device, priority: Priority) -> Result<Self, DeviceError> {
         const OP: &str = "creating a stream";
         let (raw, counted) = match device.kind() {
-            Kind::Cpu { .. } => (None, None),
+            Kind::Cpu { .. } => (ptr::null_mut(), None),
             Kind::Cuda(cuda) => cuda.enter(OP, || {
-                let range = CurrentContext::get_stream_priority_range().check(OP)?;
+                let (mut least, mut greatest) = (0, 0);
+                // SAFETY: the results are written.
+                unsafe { sys::cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest) }
+                    .check(OP)?;
                 let priority = match priority {
-                    Priority::Default => range.least,
-                    Priority::High => range.greatest,
+                    Priority::Default => least,
+                    Priority::High => greatest,
                 };
-                let flags = StreamFlags::NON_BLOCKING;
-                let raw = cust::stream::Stream::new(flags, Some(priority)).check(OP)?;
-                Ok((Some(raw), Some(Token::new(counters::Kind::Streams, 1))))
+                let (mut raw, flags) = (ptr::null_mut(), sys::CU_STREAM_NON_BLOCKING);
+                // SAFETY: the handle is written.
+                unsafe { sys::cuStreamCreateWithPriority(&raw mut raw, flags, priority) }
+                    .check(OP)?;
+                Ok((raw, Some(Token::new(counters::Kind::Streams, 1))))
             })?,
         };
         Ok(Self { raw, device: device.clone(), counted })
@@ -132,12 +135,12 @@ impl Stream {
         const OP: &str = "launching a kernel";
         config.check::<K>().check(OP)?;
         LaunchError::check_places(kernel, self.device.place()).check(OP)?;
-        match (self.device.kind(), &self.raw) {
-            (Kind::Cuda(cuda), Some(raw)) => cuda.enter(OP, || {
+        match self.device.kind() {
+            Kind::Cuda(cuda) => cuda.enter(OP, || {
                 // SAFETY: shape and places are checked; the rest is the caller's.
-                unsafe { cuda.launch(raw, config, kernel) }
+                unsafe { cuda.launch(self.raw, config, kernel) }
             }),
-            (Kind::Cpu { constants }, _) => {
+            Kind::Cpu { constants } => {
                 let constants = constants.lock().unwrap_or_else(|e| e.into_inner()).clone();
                 let launch = cpu::Launch {
                     kernel: K::NAME,
@@ -151,7 +154,6 @@ impl Stream {
                 // SAFETY: all memory lies on the host, as checked; the rest is the caller's.
                 cpu::launch(&launch, &|| unsafe { kernel.thread() }).map_err(Box::new).check(OP)
             }
-            (Kind::Cuda(_), None) => unreachable!("a GPU's stream has a handle until dropped"),
         }
     }
 
@@ -162,9 +164,12 @@ impl Stream {
     #[track_caller]
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         const OP: &str = "waiting for a stream";
-        match (self.device.kind(), &self.raw) {
-            (Kind::Cuda(cuda), Some(raw)) => cuda.enter(OP, || raw.synchronize().check(OP)),
-            _ => Ok(()),
+        match self.device.kind() {
+            Kind::Cpu { .. } => Ok(()),
+            Kind::Cuda(cuda) => cuda.enter(OP, || {
+                // SAFETY: the handle is alive.
+                unsafe { sys::cuStreamSynchronize(self.raw) }.check(OP)
+            }),
         }
     }
 
@@ -198,7 +203,7 @@ impl Stream {
 
     /// The driver's handle; null on the CPU.
     pub(super) fn handle(&self) -> sys::CUstream {
-        self.raw.as_ref().map_or(ptr::null_mut(), cust::stream::Stream::as_inner)
+        self.raw
     }
 
     /// Copies `rows` rows of `width` bytes and waits until that is done, even if the device is lost
@@ -220,7 +225,7 @@ impl Stream {
             let mut waited = sys::CUresult::CUDA_SUCCESS;
             cuda.release(None, || {
                 // SAFETY: the handle is alive.
-                waited = unsafe { sys::cuStreamSynchronize(self.handle()) };
+                waited = unsafe { sys::cuStreamSynchronize(self.raw) };
                 waited
             });
             return cuda.enter("waiting for a copy", || waited.check("waiting for a copy"));
@@ -279,26 +284,11 @@ impl Stream {
                 use sys::CUmemorytype::{
                     CU_MEMORYTYPE_ARRAY, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST,
                 };
-                let mut copy = sys::CUDA_MEMCPY2D {
-                    WidthInBytes: width,
-                    Height: rows,
-                    srcXInBytes: 0,
-                    srcY: 0,
-                    srcMemoryType: CU_MEMORYTYPE_HOST,
-                    srcHost: ptr::null(),
-                    srcDevice: 0,
-                    srcArray: ptr::null_mut(),
-                    srcPitch: 0,
-                    dstXInBytes: 0,
-                    dstY: 0,
-                    dstMemoryType: CU_MEMORYTYPE_HOST,
-                    dstHost: ptr::null_mut(),
-                    dstDevice: 0,
-                    dstArray: ptr::null_mut(),
-                    dstPitch: 0,
-                };
+                let mut copy =
+                    sys::CUDA_MEMCPY2D { WidthInBytes: width, Height: rows, ..Default::default() };
                 match from {
                     Rows::Host { bytes, pitch } => {
+                        copy.srcMemoryType = CU_MEMORYTYPE_HOST;
                         (copy.srcHost, copy.srcPitch) = (bytes.as_ptr().cast(), pitch);
                     }
                     Rows::Device { memory, pitch } => {
@@ -308,6 +298,7 @@ impl Stream {
                 }
                 match to {
                     RowsMut::Host { bytes, pitch } => {
+                        copy.dstMemoryType = CU_MEMORYTYPE_HOST;
                         (copy.dstHost, copy.dstPitch) = (bytes.as_mut_ptr().cast(), pitch);
                     }
                     RowsMut::Device { memory, pitch } => {
@@ -321,7 +312,7 @@ impl Stream {
                 }
                 // SAFETY: both sides hold the rows, by the caller.
                 cuda.enter(OP, || unsafe {
-                    sys::cuMemcpy2DAsync_v2(&raw const copy, self.handle()).check(OP)
+                    sys::cuMemcpy2DAsync_v2(&raw const copy, self.raw).check(OP)
                 })
             }
         }
@@ -330,14 +321,9 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if let (Kind::Cuda(cuda), Some(raw)) = (self.device.kind(), self.raw.take()) {
-            cuda.release(self.counted.as_mut(), || match cust::stream::Stream::drop(raw) {
-                Ok(()) => sys::CUresult::CUDA_SUCCESS,
-                Err((_, raw)) => {
-                    std::mem::forget(raw);
-                    sys::CUresult::CUDA_ERROR_UNKNOWN
-                }
-            });
+        if let Kind::Cuda(cuda) = self.device.kind() {
+            // SAFETY: created here and destroyed once; the driver lets its work finish.
+            cuda.release(self.counted.as_mut(), || unsafe { sys::cuStreamDestroy_v2(self.raw) });
         }
     }
 }

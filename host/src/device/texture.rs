@@ -155,7 +155,7 @@ impl<T> Drop for Storage<T> {
         {
             // SAFETY: created here and destroyed once. A copy into it may still run, so this waits.
             cuda.release(Some(counted), || unsafe {
-                sys::cuCtxSynchronize();
+                let _ = sys::cuCtxSynchronize();
                 sys::cuArrayDestroy(*array)
             });
         }
@@ -188,19 +188,15 @@ impl<'a, V: ReadMode> Texture<'a, V> {
         if let Kind::Cpu { .. } = device.kind() {
             return Self::on_cpu(image, mode);
         }
-        // SAFETY: all-zero is valid, and the variant written is the one that `resType` names.
-        let resource = unsafe {
-            let mut resource: sys::CUDA_RESOURCE_DESC = std::mem::zeroed();
-            resource.resType = sys::CUresourcetype::CU_RESOURCE_TYPE_PITCH2D;
-            resource.res.pitch2D.devPtr = image.memory().address();
-            resource.res.pitch2D.format = format(T::CHANNEL);
-            resource.res.pitch2D.numChannels = texel_format::<T>().channels;
-            resource.res.pitch2D.width = image.width() as usize;
-            resource.res.pitch2D.height = image.height() as usize;
-            resource.res.pitch2D.pitchInBytes = image.pitch() as usize;
-            resource
+        let rows = sys::CUDA_RESOURCE_DESC_pitch2D {
+            devPtr: image.memory().address(),
+            format: format(T::CHANNEL),
+            numChannels: texel_format::<T>().channels,
+            width: image.width() as usize,
+            height: image.height() as usize,
+            pitchInBytes: image.pitch() as usize,
         };
-        Self::on_cuda::<T>(device, &resource, mode)
+        Self::on_cuda::<T>(device, &sys::CUDA_RESOURCE_DESC::pitch2D(rows), mode)
     }
 
     /// A texture over an array.
@@ -212,14 +208,7 @@ impl<'a, V: ReadMode> Texture<'a, V> {
         match &array.0 {
             Storage::Cpu(image) => Self::on_cpu(image, mode),
             Storage::Cuda { array, device, .. } => {
-                // SAFETY: as in `of_image`.
-                let resource = unsafe {
-                    let mut resource: sys::CUDA_RESOURCE_DESC = std::mem::zeroed();
-                    resource.resType = sys::CUresourcetype::CU_RESOURCE_TYPE_ARRAY;
-                    resource.res.array.hArray = *array;
-                    resource
-                };
-                Self::on_cuda::<T>(device, &resource, mode)
+                Self::on_cuda::<T>(device, &sys::CUDA_RESOURCE_DESC::array(*array), mode)
             }
         }
     }
@@ -256,8 +245,6 @@ impl<'a, V: ReadMode> Texture<'a, V> {
         mode: TextureMode,
     ) -> Result<Self, DeviceError> {
         const OP: &str = "creating a texture";
-        /// `CU_TRSF_READ_AS_INTEGER`.
-        const READ_AS_INTEGER: u32 = 1;
         check_mode::<V, T>(mode)?;
         let Kind::Cuda(cuda) = device.kind() else {
             unreachable!("called for GPUs only");
@@ -266,14 +253,15 @@ impl<'a, V: ReadMode> Texture<'a, V> {
             Address::Clamp => sys::CUaddress_mode::CU_TR_ADDRESS_MODE_CLAMP,
             Address::Border => sys::CUaddress_mode::CU_TR_ADDRESS_MODE_BORDER,
         };
-        // SAFETY: all-zero is valid: mode 0 of every enum exists.
-        let mut texture: sys::CUDA_TEXTURE_DESC = unsafe { std::mem::zeroed() };
-        texture.addressMode = [address; 3];
-        texture.filterMode = match mode.filter {
-            Filter::Point => sys::CUfilter_mode::CU_TR_FILTER_MODE_POINT,
-            Filter::Linear => sys::CUfilter_mode::CU_TR_FILTER_MODE_LINEAR,
+        let texture = sys::CUDA_TEXTURE_DESC {
+            addressMode: [address; 3],
+            filterMode: match mode.filter {
+                Filter::Point => sys::CUfilter_mode::CU_TR_FILTER_MODE_POINT,
+                Filter::Linear => sys::CUfilter_mode::CU_TR_FILTER_MODE_LINEAR,
+            },
+            flags: if V::INTEGER { sys::CU_TRSF_READ_AS_INTEGER } else { 0 },
+            ..Default::default()
         };
-        texture.flags = if V::INTEGER { READ_AS_INTEGER } else { 0 };
         cuda.enter(OP, || {
             let mut handle = 0;
             // SAFETY: the descriptors are complete, the handle is written.
@@ -300,7 +288,7 @@ impl<V> Drop for Texture<'_, V> {
             // SAFETY: created here and destroyed once. A launch that reads it may still run, so
             // this waits, as freeing memory does.
             cuda.release(Some(counted), || unsafe {
-                sys::cuCtxSynchronize();
+                let _ = sys::cuCtxSynchronize();
                 sys::cuTexObjectDestroy(*handle)
             });
         }

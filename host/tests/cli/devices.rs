@@ -56,6 +56,16 @@ fn a_device_that_fails_is_1() {
 }
 
 #[test]
+fn a_code_that_is_newer_keeps_its_number() {
+    // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, and one that nobody has named.
+    for code in [803, 12345] {
+        let done = with_driver(&Folder::new(), code, LINE);
+        assert_eq!(done.code, Some(1), "{done:?}");
+        assert!(done.stderr.contains(&format!("({code})")), "{done:?}");
+    }
+}
+
+#[test]
 fn a_lost_device_is_4() {
     // CUDA_ERROR_LAUNCH_FAILED
     let done = with_driver(&Folder::new(), 719, &format!("{LINE} --json"));
@@ -75,6 +85,6 @@ fn info_tells_of_a_driver_that_fails() {
     assert!(done.stdout.contains("functions missing\n"), "{done:?}");
     assert!(done.stdout.contains("\ndevices  "), "{done:?}");
     let json = with_driver(&folder, 999, "info --json").json();
-    assert!(json["driver"]["missing_symbols"].as_u64().unwrap() > 100, "{json}");
+    assert!(json["driver"]["missing_symbols"].as_u64().unwrap() > 10, "{json}");
     assert!(json["devices_error"].as_str().unwrap().contains("999"), "{json}");
 }

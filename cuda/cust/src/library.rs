@@ -1,7 +1,7 @@
 //! Loads the driver library, once for the life of the process.
 //!
 //! It is opened with all its symbols bound and kept private to this handle, and never closed:
-//! addresses from it live in the slots.
+//! the functions of [`sys`](crate::sys) keep addresses from it.
 
 use std::env;
 use std::error::Error;
@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use libloading::os::unix;
 
 use crate::error::DriverError;
+use crate::sys::CUresult;
 
 /// The driver's library as its installer names it on every Linux system.
 pub const DEFAULT_LIBRARY: &str = "libcuda.so.1";
@@ -38,6 +39,14 @@ pub(crate) fn library() -> Result<&'static Library, &'static DriverError> {
         std::mem::forget(unused);
     }
     LIBRARY.wait().as_ref()
+}
+
+/// The address of the driver's function `name`, or what a call of it gives instead.
+pub(crate) fn find(name: &str) -> Result<*mut (), CUresult> {
+    match library() {
+        Ok(library) => library.symbol(name).ok_or(CUresult::CUDA_ERROR_NOT_FOUND),
+        Err(_) => Err(CUresult::CUDA_ERROR_NO_DEVICE),
+    }
 }
 
 fn open() -> Result<Library, DriverError> {
@@ -77,8 +86,7 @@ impl Library {
 
     /// The address of `name` in this library or in one that it was linked with.
     pub(crate) fn symbol(&self, name: &str) -> Option<*mut ()> {
-        // SAFETY: the symbol is only looked up and kept as an address; whoever calls it knows its
-        // type from `cust_raw`.
+        // SAFETY: the symbol is only looked up and kept as an address; whoever calls it knows its type.
         let symbol = unsafe { self.handle.get::<*mut ()>(name) }.ok()?;
         Some(symbol.as_raw_ptr().cast())
     }

@@ -42,7 +42,7 @@ pub(crate) fn shared_library(output: &Path, arguments: &[&str]) -> bool {
 pub(crate) fn run_alone(name: &str, library: &Path) {
     let output = Command::new(env::current_exe().expect("the test's own path"))
         .args(["--ignored", "--exact", "--nocapture", name])
-        .env(cuda_driver::LIBRARY_VARIABLE, library)
+        .env(cust::LIBRARY_VARIABLE, library)
         .output()
         .expect("the test starts again");
     let text = String::from_utf8_lossy(&output.stdout);

@@ -4,30 +4,29 @@ mod common;
 
 use std::path::Path;
 
-use cuda_driver::DriverError;
-use cust::CudaFlags;
-use cust::error::CudaError;
+use cust::device::Device;
+use cust::error::DriverError;
+use cust::sys::{self, CUresult};
 
-/// `cust` as on a machine without a GPU.
-fn cust_finds_no_device() {
+/// The driver API as on a machine without a GPU.
+fn no_device() {
     for _ in 0..2 {
-        assert_eq!(cust::init(CudaFlags::empty()), Err(CudaError::NoDevice));
+        assert_eq!(cust::init(), Err(CUresult::CUDA_ERROR_NO_DEVICE));
     }
-    assert_eq!(cust::device::Device::num_devices(), Err(CudaError::NoDevice));
-    // `cust` asks the driver for the texts, and panics where it gets none.
-    assert!(CudaError::NoDevice.to_string().contains("no CUDA-capable device"));
-    assert!(!CudaError::LaunchFailed.to_string().is_empty());
-    assert_eq!(cuda_driver::missing_symbols(), cuda_driver::exported_symbols());
+    assert_eq!(Device::num_devices(), Err(CUresult::CUDA_ERROR_NO_DEVICE));
+    let text = CUresult::CUDA_ERROR_NO_DEVICE.to_string();
+    assert_eq!(text, "CUDA_ERROR_NO_DEVICE (100): no description");
+    assert_eq!(cust::missing_symbols(), sys::FUNCTIONS);
 }
 
 #[test]
 fn the_machine_as_it_is() {
-    match cuda_driver::driver() {
+    match cust::driver() {
         Err(error @ DriverError::NotLoaded { .. }) => {
             let text = error.to_string();
-            assert!(text.contains(cuda_driver::DEFAULT_LIBRARY), "{text}");
+            assert!(text.contains(cust::DEFAULT_LIBRARY), "{text}");
             assert!(text.contains("install NVIDIA's driver"), "{text}");
-            cust_finds_no_device();
+            no_device();
         }
         Err(error) => panic!("unexpected: {error}"),
         Ok(driver) => {
@@ -45,9 +44,9 @@ fn a_library_that_is_not_there() {
 #[test]
 #[ignore = "run by a_library_that_is_not_there"]
 fn alone_nothing_to_load() {
-    // A call before `driver()`, so that the trampoline is what loads.
-    cust_finds_no_device();
-    let error = cuda_driver::driver().expect_err("there is no such file");
+    // A call before `driver()`, so that the call is what loads.
+    no_device();
+    let error = cust::driver().expect_err("there is no such file");
     assert!(matches!(error, DriverError::OverrideNotLoaded { .. }), "{error:?}");
     assert!(error.to_string().contains("/nonexistent/libcuda.so.1"), "{error}");
 }
@@ -60,7 +59,7 @@ fn a_library_that_is_no_driver() {
 #[test]
 #[ignore = "run by a_library_that_is_no_driver"]
 fn alone_another_library() {
-    let error = cuda_driver::driver().expect_err("the C library has no cuInit");
+    let error = cust::driver().expect_err("the C library has no cuInit");
     assert_eq!(error, DriverError::NotADriver { library: "libc.so.6".into() });
-    cust_finds_no_device();
+    no_device();
 }

@@ -1,12 +1,12 @@
 //! What is known about the driver before anything is asked of a device.
 
-use std::ffi::{OsStr, c_int};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 
 use crate::error::DriverError;
-use crate::library::{Library, library};
-use crate::trampolines::{ADDRESSES, NAMES};
+use crate::library::{Library, find, library};
+use crate::sys;
 
 /// The loaded driver library.
 #[derive(Clone, Copy)]
@@ -22,25 +22,17 @@ pub struct DriverInfo {
 /// # Errors
 /// See [`DriverError`]: each says what the loader said and what to do.
 pub fn driver() -> Result<DriverInfo, DriverError> {
-    // What makes the linker take the object with the trampolines: see `trampolines`.
-    std::hint::black_box(&ADDRESSES);
     match library() {
         Ok(library) => Ok(DriverInfo { library }),
         Err(error) => Err(error.clone()),
     }
 }
 
-/// The names of all functions that this crate exports, sorted.
-pub fn exported_symbols() -> &'static [&'static str] {
-    &NAMES
-}
-
-/// The exported functions that the driver does not have: a call returns `CUDA_ERROR_NOT_FOUND`.
+/// Those of [`sys::FUNCTIONS`] that the driver does not have: a call returns `CUDA_ERROR_NOT_FOUND`.
 ///
 /// Without a driver that is every one of them; ask [`driver`] first.
 pub fn missing_symbols() -> Vec<&'static str> {
-    let missing = |name: &&str| library().map_or(true, |library| library.symbol(name).is_none());
-    NAMES.iter().copied().filter(missing).collect()
+    sys::FUNCTIONS.iter().copied().filter(|name| find(name).is_err()).collect()
 }
 
 impl DriverInfo {
@@ -51,14 +43,10 @@ impl DriverInfo {
 
     /// The newest CUDA version that the driver supports, as (major, minor).
     pub fn cuda_version(&self) -> Option<(u32, u32)> {
-        let address = self.library.symbol("cuDriverGetVersion")?;
-        // SAFETY: the function of this name has this type in every driver since CUDA 2.2.
-        let get_version: unsafe extern "C" fn(*mut c_int) -> c_int =
-            unsafe { std::mem::transmute(address) };
         let mut version = 0;
         // SAFETY: it writes one int, and works before `cuInit` and without a device.
-        let status = unsafe { get_version(&mut version) };
-        let version = u32::try_from(version).ok().filter(|_| status == 0)?;
+        unsafe { sys::cuDriverGetVersion(&raw mut version) }.to_result().ok()?;
+        let version = u32::try_from(version).ok()?;
         Some((version / 1000, version % 1000 / 10))
     }
 
@@ -99,10 +87,5 @@ mod tests {
         assert_eq!(file_mapped_at(line, 0x7f7f), file);
         assert_eq!(file_mapped_at(line, 0x7f80), None);
         assert_eq!(file_mapped_at("7f00-7f80 rw-p 00000000 00:00 0", 0x7f00), None);
-    }
-
-    #[test]
-    fn names_are_sorted_and_unique() {
-        assert!(exported_symbols().is_sorted_by(|a, b| a < b));
     }
 }
