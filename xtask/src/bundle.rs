@@ -17,6 +17,7 @@ const TESTS: &[&str] = &[
     "conformance",
     "device",
     "launch_errors",
+    "live",
     "lost_gpu",
     "planted",
     "stitch",
@@ -48,7 +49,7 @@ sanitize)
     # lost_gpu breaks its GPU on purpose; device asks for memory that is not there.
     for tool in memcheck racecheck initcheck synccheck; do
         sanitizer="compute-sanitizer --tool $tool --error-exitcode 9 --report-api-errors no"
-        for t in conformance launch_errors stitch teardown warp; do
+        for t in conformance launch_errors live stitch teardown warp; do
             echo "== $tool $t"
             $sanitizer "tests/$t" --test-threads 1 > log 2>&1 || { failed=1; cat log; }
             tail -n 1 log
