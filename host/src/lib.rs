@@ -19,6 +19,9 @@ pub mod rig;
 pub mod text_file;
 pub mod warp;
 
+// Their types are part of the interface: a crate that embeds this one names them through it.
+pub use {glam, shared_types};
+
 // Kernels and where they run.
 pub mod colour;
 pub mod device;

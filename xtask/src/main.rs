@@ -1,10 +1,11 @@
-//! The project's own commands: `cargo xtask demo | test | bundle`.
+//! The project's own commands: `cargo xtask demo | test | kernels | bundle`.
 //!
 //! Each does all the set-up that it needs. No logic of the product is here.
 
 mod bundle;
 mod cargo;
 mod demo;
+mod kernels;
 mod ptxas;
 mod test;
 
@@ -18,7 +19,8 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   demo     stitch a made-up scene and write target/demo/panorama.png
-  test     build the kernels, check them, and run every test
+  test     run every test; kernels are built, checked and compared with those kept
+  kernels  build the kernels anew and keep them in host/ptx/
   bundle   make target/bundle/: tests, benches and program for a machine without Rust";
 
 fn main() -> ExitCode {
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let result = match arguments[..] {
         ["demo", ref rest @ ..] => demo::run(rest),
         ["test"] => test::run(),
+        ["kernels"] => kernels::run(),
         ["bundle"] => bundle::run(),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test, the kernels' build and its checks.
 //!
-//! Building the kernels is part of building the tests: launch bounds and barriers are checked
-//! there, registers and spills where a `ptxas` can be had. GPU tests are in the same executables and
+//! Building the kernels is part of the tests: launch bounds and barriers are checked there, registers
+//! and spills where a `ptxas` can be had. GPU tests are in the same executables and
 //! say so when they skip.
 
 use std::io::{BufRead, BufReader};

@@ -63,6 +63,7 @@ pub struct CudaBuilder {
     ptx_version: Option<(u8, u8)>,
     work_dir: Option<PathBuf>,
     core_source: Option<PathBuf>,
+    ptxas: Option<PathBuf>,
 }
 
 impl CudaBuilder {
@@ -76,6 +77,7 @@ impl CudaBuilder {
             ptx_version: None,
             work_dir: None,
             core_source: None,
+            ptxas: None,
         }
     }
 
@@ -119,6 +121,12 @@ impl CudaBuilder {
         self
     }
 
+    /// Names the `ptxas` that measures the kernels, as `CUDA_BUILDER_PTXAS` does.
+    pub fn ptxas(mut self, program: impl AsRef<Path>) -> Self {
+        self.ptxas = Some(program.as_ref().to_owned());
+        self
+    }
+
     /// [`build`](Self::build) for a build script: the report beside the PTX, an error as text.
     pub fn build_script(self) -> std::process::ExitCode {
         match self.build().and_then(|build| build.write_json().map(drop)) {
@@ -153,7 +161,7 @@ impl CudaBuilder {
                 .unwrap_or_else(|| workplace.join("ptx"))
                 .join(format!("{}.ptx", kernels.name))
         }))?;
-        let ptxas = ptxas::Candidates::find();
+        let ptxas = ptxas::Candidates::find(self.ptxas.as_deref());
 
         let mut builds = Vec::with_capacity(archs.len());
         for &arch in &archs {

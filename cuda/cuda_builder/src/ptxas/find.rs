@@ -1,6 +1,7 @@
 //! Where `ptxas` may be: a CUDA installation, or a Python wheel that brings only the compiler.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,9 +19,9 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    pub(crate) fn find() -> Self {
-        let [named, installations @ ..] = VARIABLES;
-        if let Some(named) = env::var_os(named) {
+    pub(crate) fn find(named: Option<&Path>) -> Self {
+        let [variable, installations @ ..] = VARIABLES;
+        if let Some(named) = named.map(OsString::from).or_else(|| env::var_os(variable)) {
             let programs = if named.is_empty() { Vec::new() } else { vec![PathBuf::from(named)] };
             return Self { programs, wanted: true };
         }

@@ -1,0 +1,84 @@
+//! The crate that embeds the library: written outside the workspace, built in an environment that
+//! says nothing of this one.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// Variables of these names, or that begin so, a build of ours has, and maybe a developer, but not a
+/// service.
+const DROPPED: [&str; 5] = ["CARGO", "CUDA", "RUSTC", "RUSTDOC", "RUSTFLAGS"];
+
+/// But for those that say where cargo finds crates and how it reaches them.
+const KEPT: [&str; 6] = [
+    "CARGO_HOME",
+    "CARGO_HTTP_",
+    "CARGO_NET_",
+    "CARGO_REGISTRIES_",
+    "CARGO_REGISTRY_",
+    "CARGO_SOURCE_",
+];
+
+/// A crate in a folder of its own.
+pub(crate) struct Service {
+    folder: PathBuf,
+    target: PathBuf,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace around this package")
+}
+
+impl Service {
+    /// Writes the crate. Its folder is the same in every run, for cargo to know it again.
+    pub(crate) fn new(name: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        root().hash(&mut hasher);
+        let folder = format!("panoweave service {:016x}", hasher.finish());
+        let folder = env::temp_dir().join(folder).join(name);
+        fs::create_dir_all(folder.join("src")).expect("a temporary folder");
+        let write = |name: &str, text: &str| {
+            fs::write(folder.join(name), text).expect("a file of the service");
+        };
+        // Without line tables the build is a third of the size.
+        let manifest = format!(
+            "[package]\nname = \"service\"\nedition = \"2024\"\n\n\
+             [dependencies]\npanoweave = {{ path = {:?}, default-features = false }}\n\n\
+             [profile.dev]\ndebug = false\n\n[workspace]\n",
+            root().join("host")
+        );
+        write("Cargo.toml", &manifest);
+        write("src/main.rs", include_str!("program.rs"));
+        // The versions that the workspace has fetched, so that nothing is downloaded.
+        fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("the lock file");
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedding").join(name);
+        Self { folder, target }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Builds the crate and returns its program.
+    pub(crate) fn build(&self, prepare: impl Fn(&mut Command)) -> PathBuf {
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args(["build", "--offline", "--target-dir"]).arg(&self.target);
+        cargo.current_dir(&self.folder);
+        for (name, _) in env::vars_os() {
+            let text = name.to_string_lossy();
+            let begins = |with: &[&str]| with.iter().any(|start| text.starts_with(start));
+            if begins(&DROPPED) && !begins(&KEPT) {
+                cargo.env_remove(&name);
+            }
+        }
+        prepare(&mut cargo);
+        let output = cargo.output().expect("cargo starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        // Nothing was compiled for a GPU.
+        for folder in ["cuda-builder", "nvptx64-nvidia-cuda"] {
+            assert!(!self.target.join(folder).exists(), "{folder}");
+        }
+        self.target.join("debug/service")
+    }
+}

@@ -1,0 +1,101 @@
+//! The PTX kept in `host/ptx/` is what the kernels give: the same bytes, from whatever folder.
+//!
+//! Registers depend on the `ptxas` that counts them, so they are compared where it is the same one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cuda_builder::{Build, CudaBuilder};
+
+const HOW: &str = "run `cargo xtask kernels` and commit `host/ptx/`";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace around this package")
+}
+
+fn scratch() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept_ptx")
+}
+
+/// The folder that builds of the workspace share, which has `core`'s source if it had to be fetched.
+fn shared_work() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("cuda-builder")
+}
+
+/// Builds the kernels and holds the outcome against what is kept.
+fn compare(builder: CudaBuilder, out: &Path) {
+    let build = builder.copy_to(out.join("kernels.ptx")).build().unwrap_or_else(|e| panic!("{e}"));
+    let fresh_report = build.write_json().expect("the report is written");
+    let kept = root().join("host/ptx");
+    for arch in &build.archs {
+        let name = &arch.file;
+        let kept = fs::read(kept.join(name)).unwrap_or_else(|e| panic!("{name}: {e}; {HOW}"));
+        let fresh = fs::read(&arch.ptx).expect("the PTX just built");
+        assert!(kept == fresh, "host/ptx/{name} is not what the kernels give; {HOW}");
+    }
+    let (mut fresh, mut kept) = (report(fresh_report), report(&kept.join("kernels.json")));
+    for (fresh, kept) in fresh.archs.iter_mut().zip(&mut kept.archs) {
+        if fresh.ptxas != kept.ptxas {
+            for arch in [fresh, kept] {
+                arch.ptxas = None;
+                arch.kernels.iter_mut().for_each(|kernel| kernel.resources = None);
+            }
+        }
+    }
+    assert_eq!(fresh, kept, "host/ptx/kernels.json is not what the kernels give; {HOW}");
+}
+
+fn report(path: &Path) -> Build {
+    let text =
+        fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}; {HOW}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}; {HOW}", path.display()))
+}
+
+#[test]
+fn a_fresh_build_gives_the_same_bytes() {
+    let builder = CudaBuilder::new(root().join("kernels-gpu")).work_dir(shared_work());
+    compare(builder, &scratch().join("here"));
+}
+
+#[test]
+fn a_copy_in_another_folder_gives_the_same_bytes() {
+    let copy = scratch().join("a copy");
+    if copy.exists() {
+        fs::remove_dir_all(&copy).expect("the last run's copy goes");
+    }
+    copy_sources(root(), &copy);
+    // Its own work folder, so that `core` too is compiled elsewhere.
+    let mut builder =
+        CudaBuilder::new(copy.join("kernels-gpu")).work_dir(scratch().join("other work"));
+    if let Some(core) = fetched_core() {
+        builder = builder.core_source(core);
+    }
+    compare(builder, &scratch().join("there"));
+}
+
+/// Copies a folder, but for what is hidden and what cargo built.
+fn copy_sources(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder for the copy");
+    for entry in fs::read_dir(from).expect("a folder of the workspace") {
+        let entry = entry.expect("an entry of it");
+        let name = entry.file_name();
+        if name == "target" || name.to_string_lossy().starts_with('.') {
+            continue;
+        }
+        let (from, to) = (entry.path(), to.join(&name));
+        if from.is_dir() {
+            copy_sources(&from, &to);
+        } else {
+            fs::copy(&from, &to).unwrap_or_else(|e| panic!("{}: {e}", from.display()));
+        }
+    }
+}
+
+/// The source of `core` that a build of the workspace fetched; none where the toolchain has it.
+fn fetched_core() -> Option<PathBuf> {
+    let folders = fs::read_dir(shared_work()).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let core = |folder: &PathBuf| {
+        folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("core-"))
+    };
+    folders.filter(core).map(|folder| folder.join("library")).find(|library| library.is_dir())
+}
