@@ -4,6 +4,7 @@ pub mod conformance;
 mod devices;
 pub mod oracle;
 pub mod random;
+pub mod raster;
 
 use std::path::{Path, PathBuf};
 
