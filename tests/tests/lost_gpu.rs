@@ -23,7 +23,7 @@ fn a_kernel_that_traps_loses_the_gpu_and_nothing_else() {
     // From here on everything says so, without asking the driver.
     let lost = |result: Result<(), panoweave::device::DeviceError>| {
         let error = result.unwrap_err();
-        assert!(matches!(error.kind, ErrorKind::Lost) && error.is_fatal(), "{error}");
+        assert!(matches!(error.kind, ErrorKind::Lost(_)) && error.is_fatal(), "{error}");
     };
     lost(stream.synchronize());
     lost(stream.launch(&LaunchConfig::cover(64, 1, [64, 1]), &TrapAt { guilty: 99 }));

@@ -5,6 +5,11 @@ use std::ptr;
 use cust::error::CudaResult;
 use cust::sys;
 
+use super::error::is_fatal;
+
+/// How often is tried what must be done.
+const ATTEMPTS: u32 = 3;
+
 /// A context is current on this thread for as long as this lives; then the one before is again, since
 /// the thread may be another library's.
 pub(super) struct Current {
@@ -31,6 +36,25 @@ impl Current {
 impl Drop for Current {
     fn drop(&mut self) {
         // SAFETY: it was current on this thread before, or there was none.
-        let _ = unsafe { sys::cuCtxSetCurrent(self.previous) };
+        let put_back = || unsafe { sys::cuCtxSetCurrent(self.previous) }.to_result();
+        // Once more, or the other library would go on in our context.
+        let _ = put_back().or_else(|_| put_back());
     }
+}
+
+/// Does with `context` current, which must be alive, what has to be done: waiting, and giving back. An
+/// error that passes is not the last word.
+pub(super) fn insist(
+    context: sys::CUcontext,
+    mut body: impl FnMut() -> sys::CUresult,
+) -> CudaResult {
+    let mut attempt = || Current::enter(context).and_then(|_current| body().to_result());
+    let mut result = attempt();
+    for _ in 1..ATTEMPTS {
+        match result {
+            Err(error) if !is_fatal(error) => result = attempt(),
+            _ => break,
+        }
+    }
+    result
 }

@@ -2,14 +2,14 @@
 
 use std::panic::Location;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::OnceLock;
 
 use cuda_std::launch::{Kernel, LaunchConfig};
 use cust::context::Context;
 use cust::device::{Device as Gpu, DeviceAttribute as Attribute};
 use cust::sys;
 
-use super::context::Current;
+use super::context::{self, Current};
 use super::counters::Token;
 use super::error::{Check, DeviceError, ErrorKind};
 use super::module::Module;
@@ -18,9 +18,31 @@ use super::ptx::{Arch, PtxImage, newest_for};
 /// Shared memory that a block gets without asking, static and dynamic.
 const PLAIN_SHARED: u32 = 48 << 10;
 
-/// GPUs that a fatal error has ended for this process, a bit each: the primary context is shared by all
+/// The fatal error that has ended a GPU for this process, by ordinal: the primary context is shared by all
 /// handles, so its loss is too.
-static LOST: AtomicU64 = AtomicU64::new(0);
+static LOST: [OnceLock<DeviceError>; 64] = [const { OnceLock::new() }; 64];
+
+/// GPUs beyond the last place share it.
+fn lost(ordinal: u32) -> &'static OnceLock<DeviceError> {
+    &LOST[(ordinal as usize).min(LOST.len() - 1)]
+}
+
+/// Fails if the GPU is lost.
+#[track_caller]
+fn check_alive(ordinal: u32, operation: &'static str) -> Result<(), DeviceError> {
+    match lost(ordinal).get() {
+        Some(error) => Err(DeviceError::new(operation, ErrorKind::Lost(Box::new(error.clone())))),
+        None => Ok(()),
+    }
+}
+
+/// Remembers the error if it has ended the GPU.
+fn note(ordinal: u32, error: &DeviceError) {
+    if error.is_fatal() {
+        // Only the first says why.
+        let _ = lost(ordinal).set(error.clone());
+    }
+}
 
 /// What there is to know about a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +120,12 @@ pub(crate) struct CudaDevice {
 impl CudaDevice {
     #[track_caller]
     pub(super) fn open(ordinal: u32, images: &[PtxImage]) -> Result<Self, DeviceError> {
+        check_alive(ordinal, "opening a CUDA device")?;
+        Self::open_or_fail(ordinal, images).inspect_err(|error| note(ordinal, error))
+    }
+
+    #[track_caller]
+    fn open_or_fail(ordinal: u32, images: &[PtxImage]) -> Result<Self, DeviceError> {
         const OP: &str = "opening a CUDA context";
         let gpu = gpu(ordinal)?;
         let info = CudaInfo::of(ordinal, gpu)?;
@@ -119,13 +147,10 @@ impl CudaDevice {
         &self.info
     }
 
-    /// Whether a fatal error has ended this GPU for the process, through this handle or another.
-    pub(super) fn is_lost(&self) -> bool {
-        LOST.load(Relaxed) & self.lost_bit() != 0
-    }
-
-    fn lost_bit(&self) -> u64 {
-        1 << self.info.ordinal.min(u64::BITS - 1)
+    /// Fails if a fatal error has ended this GPU for the process, through this handle or another.
+    #[track_caller]
+    pub(super) fn check_alive(&self, operation: &'static str) -> Result<(), DeviceError> {
+        check_alive(self.info.ordinal, operation)
     }
 
     /// Does `operation` with the context current on this thread. A fatal error marks the device as
@@ -136,9 +161,7 @@ impl CudaDevice {
         operation: &'static str,
         body: impl FnOnce() -> Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
-        if self.is_lost() {
-            return Err(DeviceError::new(operation, ErrorKind::Lost));
-        }
+        self.check_alive(operation)?;
         let result = match Current::enter(self.context.as_raw()) {
             Ok(_current) => body(),
             Err(error) => Err(error).check(operation),
@@ -146,25 +169,45 @@ impl CudaDevice {
         match result {
             Ok(value) => Ok(value),
             Err(error) => {
-                if error.is_fatal() {
-                    LOST.fetch_or(self.lost_bit(), Relaxed);
-                }
-                Err(DeviceError { location: Location::caller(), ..error })
+                let error = DeviceError { location: Location::caller(), ..error };
+                note(self.info.ordinal, &error);
+                Err(error)
             }
         }
     }
 
+    /// Does what has to be done even if the device is lost, some times if it fails.
+    #[track_caller]
+    pub(super) fn insist(
+        &self,
+        operation: &'static str,
+        body: impl FnMut() -> sys::CUresult,
+    ) -> Result<(), DeviceError> {
+        let result = context::insist(self.context.as_raw(), body).check(operation);
+        result.inspect_err(|error| note(self.info.ordinal, error))
+    }
+
     /// Gives something back to the driver, on whichever thread. What it refuses stays counted, and
     /// is freed with the context.
-    pub(super) fn release(
-        &self,
-        counted: Option<&mut Token>,
-        body: impl FnOnce() -> sys::CUresult,
-    ) {
-        let result = Current::enter(self.context.as_raw()).and_then(|_current| body().to_result());
+    pub(super) fn release(&self, counted: Option<&mut Token>, body: impl FnMut() -> sys::CUresult) {
+        let result = self.insist("giving something back to the driver", body);
         if let (Err(_), Some(counted)) = (result, counted) {
             counted.keep();
         }
+    }
+
+    /// As [`release`](Self::release), of what the driver gives up without waiting for work that uses
+    /// it. What cannot be waited for is not given back.
+    pub(super) fn release_idle(
+        &self,
+        counted: &mut Token,
+        mut body: impl FnMut() -> sys::CUresult,
+    ) {
+        // SAFETY: no preconditions.
+        self.release(Some(counted), || match unsafe { sys::cuCtxSynchronize() } {
+            sys::CUresult::CUDA_SUCCESS => body(),
+            error => error,
+        });
     }
 
     /// Submits a launch whose shape and memory have been checked.

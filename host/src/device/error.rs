@@ -69,8 +69,8 @@ pub enum ErrorKind {
         text: String,
     },
     /// An earlier fatal error has ended this device for the process.
-    #[error("the device was lost to an earlier fatal error; restart the process")]
-    Lost,
+    #[error("the device was lost when {0}; restart the process")]
+    Lost(Box<DeviceError>),
     /// The launch was refused before it reached the device.
     #[error(transparent)]
     Launch(#[from] LaunchError),
@@ -131,7 +131,7 @@ impl DeviceError {
     pub fn is_fatal(&self) -> bool {
         match &self.kind {
             ErrorKind::Cuda { code, .. } => is_fatal(CUresult(*code)),
-            ErrorKind::Lost => true,
+            ErrorKind::Lost(_) => true,
             _ => false,
         }
     }
@@ -151,7 +151,7 @@ impl DeviceError {
 
 /// Whether by the driver API's description "the process must be terminated and relaunched", or the
 /// context is gone.
-fn is_fatal(code: CUresult) -> bool {
+pub(super) fn is_fatal(code: CUresult) -> bool {
     matches!(
         code,
         CUresult::CUDA_ERROR_DEINITIALIZED

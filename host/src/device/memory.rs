@@ -40,32 +40,31 @@ impl Memory {
             .ok_or_else(impossible)
             .check(OP)?;
         let layout = Layout::from_size_align(rounded, ALIGN).map_err(|_| impossible()).check(OP)?;
-        let (address, counted) = match device.kind() {
+        match device.kind() {
             Kind::Cpu { .. } => {
                 // SAFETY: the layout is not empty.
                 let data = NonNull::new(unsafe { alloc::alloc_zeroed(layout) })
                     .ok_or(ErrorKind::OutOfHostMemory(bytes))
                     .check(OP)?;
-                (data.as_ptr().expose_provenance() as u64, None)
+                let address = data.as_ptr().expose_provenance() as u64;
+                Ok(Self { address, layout, device: device.clone(), counted: None })
             }
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 let mut address = 0;
-                // SAFETY: the address is written; the memory that is zeroed was just allocated. The
-                // null stream does not order other streams after it, so this waits for it.
+                // SAFETY: the address is written.
+                unsafe { sys::cuMemAlloc_v2(&raw mut address, layout.size()) }.check(OP)?;
+                let counted = Some(Token::new(counters::Kind::DeviceBytes, layout.size()));
+                // Given back from here on, whatever fails.
+                let memory = Self { address, layout, device: device.clone(), counted };
+                // SAFETY: it was just allocated. The null stream does not order other streams after
+                // it, so this waits for it.
                 unsafe {
-                    sys::cuMemAlloc_v2(&raw mut address, layout.size()).check(OP)?;
-                    let zeroed = sys::cuMemsetD8_v2(address, 0, layout.size())
-                        .check(OP)
-                        .and_then(|()| sys::cuStreamSynchronize(ptr::null_mut()).check(OP));
-                    if let Err(e) = zeroed {
-                        let _ = sys::cuMemFree_v2(address);
-                        return Err(e);
-                    }
+                    sys::cuMemsetD8_v2(address, 0, layout.size()).check(OP)?;
+                    sys::cuStreamSynchronize(ptr::null_mut()).check(OP)?;
                 }
-                Ok((address, Some(Token::new(counters::Kind::DeviceBytes, layout.size()))))
-            })?,
-        };
-        Ok(Self { address, layout, device: device.clone(), counted })
+                Ok(memory)
+            }),
+        }
     }
 
     pub(super) fn device(&self) -> &Device {

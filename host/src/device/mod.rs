@@ -140,9 +140,18 @@ impl Device {
     /// Whether the device can still be used. False for good after a fatal error.
     #[must_use]
     pub fn is_healthy(&self) -> bool {
+        self.health().is_ok()
+    }
+
+    /// Whether the device can still be used.
+    ///
+    /// # Errors
+    /// The fatal error that has ended it, for good.
+    #[track_caller]
+    pub fn health(&self) -> Result<(), DeviceError> {
         match self.kind() {
-            Kind::Cpu { .. } => true,
-            Kind::Cuda(device) => !device.is_lost(),
+            Kind::Cpu { .. } => Ok(()),
+            Kind::Cuda(device) => device.check_alive("using a device"),
         }
     }
 

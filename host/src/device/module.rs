@@ -6,7 +6,7 @@ use std::ptr;
 use cust::context::Context;
 use cust::sys;
 
-use super::context::Current;
+use super::context::insist;
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 
@@ -94,8 +94,7 @@ impl Module {
 impl Drop for Module {
     fn drop(&mut self) {
         // SAFETY: loaded here and unloaded once.
-        let unload = |_current| unsafe { sys::cuModuleUnload(self.raw) }.to_result();
-        if Current::enter(self.context).and_then(unload).is_err() {
+        if insist(self.context, || unsafe { sys::cuModuleUnload(self.raw) }).is_err() {
             self.counted.keep();
         }
     }

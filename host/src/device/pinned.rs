@@ -99,11 +99,8 @@ impl Drop for Storage {
         if let Self::Locked { data, device, counted } = self
             && let Kind::Cuda(cuda) = device.kind()
         {
-            // SAFETY: allocated here and freed once. A copy may still run, so this waits.
-            cuda.release(Some(counted), || unsafe {
-                let _ = sys::cuCtxSynchronize();
-                sys::cuMemFreeHost(data.cast())
-            });
+            // SAFETY: allocated here and freed once; no copy runs any more.
+            cuda.release_idle(counted, || unsafe { sys::cuMemFreeHost(data.cast()) });
         }
     }
 }

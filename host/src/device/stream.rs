@@ -219,18 +219,16 @@ impl Stream {
         width: usize,
         rows: usize,
     ) -> Result<(), DeviceError> {
+        const OP: &str = "waiting for a copy";
         // SAFETY: as the caller vouches; this waits below.
-        let copied = unsafe { self.copy_rows(from, to, width, rows) };
-        if let (Kind::Cuda(cuda), Ok(())) = (self.device.kind(), &copied) {
-            let mut waited = sys::CUresult::CUDA_SUCCESS;
-            cuda.release(None, || {
-                // SAFETY: the handle is alive.
-                waited = unsafe { sys::cuStreamSynchronize(self.raw) };
-                waited
-            });
-            return cuda.enter("waiting for a copy", || waited.check("waiting for a copy"));
+        unsafe { self.copy_rows(from, to, width, rows) }?;
+        if let Kind::Cuda(cuda) = self.device.kind() {
+            // SAFETY: the handle is alive.
+            cuda.insist(OP, || unsafe { sys::cuStreamSynchronize(self.raw) })?;
+            // Another thread may have lost it.
+            cuda.check_alive(OP)?;
         }
-        copied
+        Ok(())
     }
 
     /// Copies `rows` rows of `width` bytes.

@@ -153,11 +153,8 @@ impl<T> Drop for Storage<T> {
         if let Self::Cuda { array, device, counted, .. } = self
             && let Kind::Cuda(cuda) = device.kind()
         {
-            // SAFETY: created here and destroyed once. A copy into it may still run, so this waits.
-            cuda.release(Some(counted), || unsafe {
-                let _ = sys::cuCtxSynchronize();
-                sys::cuArrayDestroy(*array)
-            });
+            // SAFETY: created here and destroyed once; no copy into it runs any more.
+            cuda.release_idle(counted, || unsafe { sys::cuArrayDestroy(*array) });
         }
     }
 }
@@ -285,12 +282,8 @@ impl<V> Drop for Texture<'_, V> {
         if let (Object::Cuda { handle, counted }, Kind::Cuda(cuda)) =
             (&mut self.object, self.device.kind())
         {
-            // SAFETY: created here and destroyed once. A launch that reads it may still run, so
-            // this waits, as freeing memory does.
-            cuda.release(Some(counted), || unsafe {
-                let _ = sys::cuCtxSynchronize();
-                sys::cuTexObjectDestroy(*handle)
-            });
+            // SAFETY: created here and destroyed once; no launch that reads it runs any more.
+            cuda.release_idle(counted, || unsafe { sys::cuTexObjectDestroy(*handle) });
         }
     }
 }
