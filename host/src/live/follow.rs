@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use shared_types::colour::ColourSums;
 
 use super::buffers::Pair;
+use super::worker::insist;
 use super::{ColourOptions, Current, LiveWarp, Shared};
 use crate::colour::{Colours, Limits, Tracker, estimate};
 use crate::device::{DeviceError, Event, Pinned, Priority, Stream};
@@ -49,14 +50,15 @@ struct Running {
     pair: Arc<Pair>,
     warp: Arc<LiveWarp>,
     timestamp: Duration,
+    /// When a strike is due if the stream is not idle by then.
+    deadline: Instant,
     stage: Stage,
 }
 
 enum Stage {
     /// To be launched after so many more frames: for tests of what a late analysis reads.
     Held(u32),
-    /// Launched; a strike is due at the deadline.
-    Launched { deadline: Instant },
+    Launched,
     /// Failed: there will be no result, but the device may still be reading.
     Failed,
 }
@@ -126,32 +128,35 @@ impl Follower {
             *frames = frames.saturating_sub(1);
             return if *frames == 0 { self.launch(shared) } else { Ok(()) };
         }
-        match (self.stream.is_done(), &mut running.stage) {
-            (Ok(true), Stage::Launched { .. }) => {
+        match (self.stream.is_done(), &running.stage) {
+            (Ok(true), Stage::Launched) => {
                 let analysis = Analysis { timestamp: running.timestamp, sums: self.sums[0] };
                 let limits = limits(&running.warp);
                 self.running = None;
-                self.state.strikes = 0;
                 self.state.analysis = Some(analysis);
                 let found = estimate(&analysis.sums, &limits);
                 let counters = &mut shared.tally().counters;
                 counters.analyses += 1;
                 counters.dark += u64::from(found.is_none());
-                self.tracker.observe(found);
+                // It may come when nobody asks any more.
+                if self.state.following {
+                    self.state.strikes = 0;
+                    self.tracker.observe(found);
+                }
+                Ok(())
             }
-            (Ok(true), _) => self.running = None,
-            (Ok(false), Stage::Launched { deadline }) if Instant::now() >= *deadline => {
-                *deadline = Instant::now() + self.options.deadline;
-                self.strike(shared, &"the colour analysis gave no result until its deadline");
+            (Ok(true), _) => {
+                self.running = None;
+                Ok(())
             }
-            (Ok(false), _) => {}
-            (Err(error), _) if error.is_fatal() => return Err(error),
-            (Err(error), stage) => {
-                *stage = Stage::Failed;
-                self.strike(shared, &error);
+            (Ok(false), _) if Instant::now() >= running.deadline => {
+                running.deadline = Instant::now() + self.options.deadline;
+                self.strike(shared, &"it gave no result until its deadline");
+                Ok(())
             }
+            (Ok(false), _) => Ok(()),
+            (Err(error), _) => self.failed(shared, error),
         }
-        Ok(())
     }
 
     /// Has a pair of frames, which the device has been told to stitch, analysed if it is time. Fails
@@ -178,7 +183,8 @@ impl Follower {
             frames => Stage::Held(frames),
         };
         let (pair, warp) = (Arc::clone(pair), Arc::clone(warp));
-        self.running = Some(Running { pair, warp, timestamp, stage });
+        let deadline = Instant::now() + self.options.deadline;
+        self.running = Some(Running { pair, warp, timestamp, deadline, stage });
         // What was uploaded for the stitch is there when it is done.
         if let Err(error) = self.stream.wait(stitched) {
             return self.failed(shared, error);
@@ -190,8 +196,8 @@ impl Follower {
         let launched = self.submit();
         match (launched, &mut self.running) {
             (Ok(()), Some(running)) => {
-                let deadline = Instant::now() + self.options.deadline;
-                running.stage = Stage::Launched { deadline };
+                running.deadline = Instant::now() + self.options.deadline;
+                running.stage = Stage::Launched;
                 Ok(())
             }
             (Err(StitchError::Device(error)), _) => self.failed(shared, error),
@@ -227,25 +233,32 @@ impl Follower {
     }
 
     fn strike(&mut self, shared: &Shared, reason: &dyn std::fmt::Display) {
+        if !self.state.following {
+            return;
+        }
         self.state.strikes += 1;
         shared.tally().counters.strikes += 1;
         if self.state.strikes < STRIKES {
             tracing::warn!("colour analysis: {reason}");
-        } else if self.state.following {
+        } else {
             self.state.following = false;
             self.tracker = Tracker::default();
             tracing::error!(
                 "colour correction is off after {STRIKES} failures, until it is switched on again: {reason}"
             );
         }
+        *shared.colour() = self.state;
     }
 
-    /// What the analysis holds on to, if the device may still be reading it.
-    pub(super) fn into_pair(mut self) -> Option<Arc<Pair>> {
-        let running = self.running.take()?;
-        match self.stream.synchronize() {
-            Ok(()) => None,
-            Err(_) => Some(running.pair),
+    /// Waits for the analysis. What it reads is never given back if that fails. Fails only if the device
+    /// is lost.
+    pub(super) fn end(self) -> Result<(), DeviceError> {
+        if self.running.is_none() {
+            return Ok(());
         }
+        insist(|| self.stream.synchronize()).or_else(|error| {
+            std::mem::forget(self.running);
+            if error.is_fatal() { Err(error) } else { Ok(()) }
+        })
     }
 }

@@ -247,6 +247,8 @@ struct Shared {
     tally: Mutex<Tally>,
     colour: Mutex<ColourState>,
     failure: Mutex<Option<LiveError>>,
+    /// Panoramas that nobody has read.
+    finished: Receiver<Panorama>,
     in_flight: AtomicUsize,
     readers: AtomicUsize,
     /// Whether there ever was a reader.
@@ -283,11 +285,31 @@ impl Shared {
         *(if failed { &mut dropped.lost } else { &mut dropped.closing }) += pairs;
     }
 
-    /// Ends everything: from now on nothing is taken and nobody waits.
+    /// Ends everything: from now on nothing is taken, nobody waits, and readers' loops end.
     fn fail(&self, error: LiveError) {
         tracing::error!("{error}");
         lock(&self.failure).get_or_insert(error);
         self.close_pools();
+        self.finished.close();
+    }
+
+    /// Fails on a pair, which is counted.
+    fn fail_with_pair(&self, error: LiveError) {
+        self.fail(error);
+        self.count_unfinished(1);
+    }
+
+    fn health(&self) -> Result<(), LiveError> {
+        // Others may use the device too, and lose it.
+        if lock(&self.failure).is_none()
+            && let Err(error) = self.device.health()
+        {
+            self.fail(error.into());
+        }
+        match &*lock(&self.failure) {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
     }
 
     fn close_pools(&self) {
@@ -310,7 +332,6 @@ pub struct Stitcher {
     shared: Arc<Shared>,
     jobs: Mutex<Option<Sender<Job>>>,
     pairing: Mutex<Pairing<FrameBuffer>>,
-    finished: Receiver<Panorama>,
     /// Streams on which warps are made, beside those of the frames.
     aside: Mutex<Aside>,
     threads: Vec<JoinHandle<()>>,
@@ -355,6 +376,7 @@ impl Stitcher {
         let output = |_| OutputBuffer::new(device, formats.output);
         let outputs = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
         let colour = options.colour;
+        let (finish, finished) = async_channel::unbounded();
         let shared = Arc::new(Shared {
             device: device.clone(),
             formats,
@@ -371,26 +393,24 @@ impl Stitcher {
             tally: Mutex::default(),
             colour: Mutex::default(),
             failure: Mutex::default(),
+            finished,
             in_flight: AtomicUsize::new(0),
             readers: AtomicUsize::new(0),
             read: AtomicBool::new(false),
         });
         let (jobs, pairs) = mpsc::channel();
         let (flights, flying) = mpsc::channel();
-        let (finish, finished) = async_channel::unbounded();
         let worker = Worker {
             follower: Follower::new(&shared, colour)?,
             table: GammaTable::new(device)?,
             shared: Arc::clone(&shared),
             flights,
-            unread: finished.clone(),
         };
         let pairing = Mutex::new(Pairing::new(options.tolerance, options.slots - 1));
         let mut stitcher = Self {
             shared: Arc::clone(&shared),
             jobs: Mutex::new(Some(jobs)),
             pairing,
-            finished,
             aside: Mutex::new(Aside { stream, retired: Vec::new() }),
             threads: Vec::new(),
         };
@@ -484,8 +504,7 @@ impl Stitcher {
         right: FrameBuffer,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
-        self.shared.tally().counters.frames_in += 2;
-        self.send([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp)
+        self.send([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp, 2)
     }
 
     /// Submits a pair of frames that lie on the device: nothing is copied.
@@ -498,8 +517,7 @@ impl Stitcher {
         right: ExternalFrame,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
-        self.shared.tally().counters.frames_in += 2;
-        self.send([Input::External(left), Input::External(right)], timestamp)
+        self.send([Input::External(left), Input::External(right)], timestamp, 2)
     }
 
     /// Takes a frame of one camera, which is copied, and stitches it when its partner is there.
@@ -553,7 +571,7 @@ impl Stitcher {
         // Pairs go out in the order in which they are found.
         match outcome.pair {
             Some((left, right, timestamp)) => {
-                self.send([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp)
+                self.send([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp, 0)
             }
             None => Ok(Submitted::Waiting),
         }
@@ -563,7 +581,7 @@ impl Stitcher {
     #[must_use]
     pub fn panoramas(&self) -> Panoramas {
         self.shared.read.store(true, Release);
-        Panoramas::new(self.finished.clone(), Arc::clone(&self.shared))
+        Panoramas::new(Arc::clone(&self.shared))
     }
 
     /// Takes no more frames. Panoramas under way are finished, then the readers' loops end.
@@ -639,10 +657,7 @@ impl Stitcher {
     /// # Errors
     /// Why it does not, for good: the device was lost, or even waiting for it fails.
     pub fn health(&self) -> Result<(), LiveError> {
-        match &*lock(&self.shared.failure) {
-            Some(error) => Err(error.clone()),
-            None => Ok(()),
-        }
+        self.shared.health()
     }
 
     fn check_format(&self, camera: Camera, found: FrameFormat) -> Result<(), LiveError> {
@@ -664,14 +679,24 @@ impl Stitcher {
         Submitted::Dropped
     }
 
-    fn send(&self, inputs: [Input; 2], timestamp: Duration) -> Result<Submitted, LiveError> {
+    /// Hands a pair to the worker; so many of its frames have not been counted.
+    fn send(
+        &self,
+        inputs: [Input; 2],
+        timestamp: Duration,
+        frames_in: u64,
+    ) -> Result<Submitted, LiveError> {
         for (camera, input) in Camera::ALL.into_iter().zip(&inputs) {
             self.check_format(camera, input.view().format())?;
         }
         self.health()?;
         let jobs = lock(&self.jobs);
         let Some(sender) = &*jobs else { return Err(LiveError::Closed) };
-        self.shared.tally().counters.pairs += 1;
+        {
+            let counters = &mut self.shared.tally().counters;
+            counters.frames_in += frames_in;
+            counters.pairs += 1;
+        }
         let [left, right] = inputs;
         let job = Job { pair: Pair { left, right }, timestamp, complete: Instant::now() };
         // The worker takes jobs until the stitcher is dropped.

@@ -85,9 +85,9 @@ pub struct Panoramas {
 }
 
 impl Panoramas {
-    pub(super) fn new(receiver: Receiver<Panorama>, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
         shared.readers.fetch_add(1, AcqRel);
-        Self { receiver: Box::pin(receiver), shared }
+        Self { receiver: Box::pin(shared.finished.clone()), shared }
     }
 
     /// Calls `reader` with each panorama, on a thread of its own that ends after the last.

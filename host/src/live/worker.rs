@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use super::buffers::{OutputBuffer, Pair};
 use super::follow::Follower;
 use super::pool::Pooled;
-use super::{Current, LiveError, LiveWarp, Pace, Panorama, Shared};
+use super::{Current, LiveWarp, Pace, Panorama, Shared};
 use crate::colour::{Colours, GammaTable};
 use crate::device::{Device, DeviceError, Priority, Stream};
 use crate::stitch::{Power, StitchError, StitchOptions, stitch, stitch_with_table};
@@ -51,7 +51,9 @@ impl Streams {
 }
 
 /// Tries what does no harm when done twice, some times.
-fn insist<T>(mut attempt: impl FnMut() -> Result<T, DeviceError>) -> Result<T, DeviceError> {
+pub(super) fn insist<T>(
+    mut attempt: impl FnMut() -> Result<T, DeviceError>,
+) -> Result<T, DeviceError> {
     let mut result = attempt();
     for _ in 1..ATTEMPTS {
         match &result {
@@ -90,7 +92,6 @@ pub(super) struct Worker {
     pub(super) follower: Follower,
     pub(super) table: GammaTable,
     pub(super) flights: Sender<Flight>,
-    pub(super) unread: async_channel::Receiver<Panorama>,
 }
 
 impl Worker {
@@ -99,67 +100,62 @@ impl Worker {
         for job in &jobs {
             if self.shared.outputs.is_closed() {
                 self.shared.count_unfinished(1);
-            } else if let Err(error) = self.stitch(job) {
-                self.shared.fail(error);
+            } else {
+                self.stitch(job);
             }
         }
-        if let Some(pair) = self.follower.into_pair() {
-            std::mem::forget(pair);
+        // The other thread ends without the analysis, which may take for ever.
+        drop(self.flights);
+        if let Err(error) = self.follower.end() {
+            self.shared.fail(error.into());
         }
     }
 
-    /// Has one pair stitched, or drops and counts it; fails if nothing can be stitched any more.
-    fn stitch(&mut self, job: Job) -> Result<(), LiveError> {
+    /// Has one pair stitched, or drops and counts it.
+    fn stitch(&mut self, job: Job) {
         let shared = Arc::clone(&self.shared);
         let mut output = match self.output() {
             Ok(output) => output,
             Err(NoOutput::Reader) => {
                 shared.tally().counters.dropped.reader += 1;
-                return Ok(());
+                return;
             }
-            Err(NoOutput::Closed) => {
-                shared.count_unfinished(1);
-                return Ok(());
-            }
+            Err(NoOutput::Closed) => return shared.count_unfinished(1),
         };
         let current = shared.current();
-        let lost = |error: DeviceError| {
-            shared.count_unfinished(1);
-            LiveError::from(error)
+        let colours = match self.follower.next(&shared, &current) {
+            Ok(colours) => colours,
+            Err(error) => return shared.fail_with_pair(error.into()),
         };
-        let colours = self.follower.next(&shared, &current).map_err(lost)?;
         let Job { mut pair, timestamp, complete } = job;
         let mut attempt = 1;
         while let Err(error) = self.submit(&mut pair, &mut output, &current, colours) {
-            let fatal = matches!(&error, StitchError::Device(e) if e.is_fatal());
-            // What was submitted still uses the buffers.
+            // What was submitted still uses the buffers. A lost device cannot be waited for.
             if let Err(error) = shared.streams.drain() {
                 for input in [pair.left, pair.right] {
                     input.abandon();
                 }
                 output.abandon();
-                return Err(lost(error));
-            }
-            if fatal {
-                shared.count_unfinished(1);
-                return Err(error.into());
+                return shared.fail_with_pair(error.into());
             }
             if attempt == ATTEMPTS {
                 tracing::error!("a pair of frames was given up: {error}");
                 shared.tally().counters.dropped.failed += 1;
-                return Ok(());
+                return;
             }
             tracing::warn!("a pair of frames is stitched again: {error}");
             shared.tally().counters.retries += 1;
             attempt += 1;
         }
         let (pair, warp) = (Arc::new(pair), Arc::clone(&current.warp));
-        let offered = self.follower.offer(&shared, &warp, &pair, &output.stitched, timestamp);
+        if let Err(error) = self.follower.offer(&shared, &warp, &pair, &output.stitched, timestamp)
+        {
+            shared.fail(error.into());
+        }
         shared.in_flight.fetch_add(1, AcqRel);
         let flight = Flight { pair, warp, output, colours, timestamp, complete };
         // The other thread takes flights until this one is gone.
         drop(self.flights.send(flight));
-        offered.map_err(LiveError::from)
     }
 
     /// Tells the device all that is to be done for a pair.
@@ -210,7 +206,7 @@ impl Worker {
             if shared.pace == Pace::Live || shared.is_abandoned() {
                 // In this order: a panorama is unread before it stops being in flight.
                 let in_flight = shared.in_flight.load(Acquire);
-                if self.unread.try_recv().is_ok() {
+                if shared.finished.try_recv().is_ok() {
                     shared.tally().counters.dropped.unread += 1;
                     continue;
                 }
@@ -235,38 +231,27 @@ pub(super) fn collect(
 ) {
     for flight in &flights {
         let Flight { pair, warp, output, colours, timestamp, complete } = flight;
-        let mut done = insist(|| output.done.synchronize());
-        let mut idle = Ok(());
-        if done.is_err() {
-            // It may have failed, or only the wait for it.
-            idle = shared.streams.drain();
-            if idle.is_ok() {
-                done = insist(|| output.done.synchronize());
-            }
-        }
-        match (done, idle) {
-            (Ok(()), Ok(())) => {
+        // Perhaps only the wait failed. When the streams have run dry, the panorama is done too.
+        let done = insist(|| output.done.synchronize()).or_else(|_| shared.streams.drain());
+        match done {
+            Ok(()) => {
                 let latency = complete.elapsed();
                 shared.tally().panorama(latency);
                 let (buffer, format) = (output, shared.formats.output);
                 let panorama = Panorama { buffer, format, timestamp, latency, colours };
-                // There is room for as many as there are buffers, and the stitcher keeps a receiver.
-                drop(finished.try_send(panorama));
+                // There is room for as many as there are buffers.
+                if finished.try_send(panorama).is_err() {
+                    // The stitcher has failed meanwhile, and nobody reads any more.
+                    shared.tally().counters.panoramas -= 1;
+                    shared.count_unfinished(1);
+                }
                 drop((pair, warp));
             }
-            (Err(error), Ok(())) if !error.is_fatal() => {
-                tracing::error!("a panorama was given up: {error}");
-                shared.tally().counters.dropped.failed += 1;
+            Err(error) => {
+                std::mem::forget((pair, warp));
+                output.abandon();
+                shared.fail_with_pair(error.into());
             }
-            (Err(error), idle) => {
-                shared.count_unfinished(1);
-                if idle.is_err() {
-                    std::mem::forget((pair, warp));
-                    output.abandon();
-                }
-                shared.fail(error.into());
-            }
-            (Ok(()), Err(error)) => shared.fail(error.into()),
         }
         shared.in_flight.fetch_sub(1, AcqRel);
         shared.outputs.nudge();
