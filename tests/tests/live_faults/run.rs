@@ -1,0 +1,172 @@
+//! One run of a stitcher on the fake: start-up, frames, tear-down, and what came of them.
+
+use std::panic;
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use glam::UVec2;
+use panoweave::device::Device;
+use panoweave::frame::{Frame, FrameFormat};
+use panoweave::live::{
+    ColourOptions, ColourState, LiveCounters, LiveError, LiveOptions, Panorama, Stitcher, Submitted,
+};
+use panoweave::warp::{DeviceWarp, Warp};
+use panoweave_tests::live::{FRAME, waiting};
+
+/// Sizes of frames and panorama: small, and so that rows are padded.
+const SOURCE: UVec2 = UVec2::new(9, 5);
+const CANVAS: UVec2 = UVec2::new(14, 5);
+
+/// Frames of a run.
+pub(crate) const FRAMES: u32 = 120;
+
+/// Nothing is dropped, an analysis with every frame that it can have.
+pub(crate) fn following() -> LiveOptions {
+    let deadline = Duration::from_secs(60);
+    let colour = ColourOptions { follow: true, every: 1, deadline, delay: 0 };
+    LiveOptions { slots: 2, colour, ..waiting() }
+}
+
+/// All that a program does before its first frame.
+pub(crate) fn start(
+    ordinal: u32,
+    warp: &Warp,
+    options: LiveOptions,
+) -> Result<Stitcher, LiveError> {
+    let device = Device::cuda(ordinal)?;
+    let warp = DeviceWarp::upload(&device.stream()?, warp)?;
+    Stitcher::new(&device, warp, options)
+}
+
+/// What became of a film, with the stitcher still alive.
+pub(crate) struct Film {
+    /// Which frames' panoramas were read.
+    pub(crate) read: Vec<u32>,
+    /// Pairs that were taken.
+    pub(crate) taken: u32,
+    /// Why one was not taken.
+    pub(crate) refused: Option<LiveError>,
+    pub(crate) counters: LiveCounters,
+    pub(crate) colour: ColourState,
+}
+
+/// Levels of a pair's frames.
+pub(crate) fn levels(i: u32) -> [u8; 2] {
+    [20 + i as u8, 140 - i as u8]
+}
+
+/// Submits frames and reads panoramas until both end. If a pair is refused, the stitcher is not closed:
+/// the panoramas must end by themselves.
+pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
+    let panoramas = stitcher.panoramas();
+    let (mut taken, mut refused) = (0, None);
+    let read: Vec<_> = thread::scope(|scope| {
+        let reader = scope.spawn(|| panoramas.map(|panorama| which(&panorama)).collect());
+        for i in 0..frames {
+            match submit(stitcher, i, levels(i)) {
+                Ok(submitted) => {
+                    assert_eq!(submitted, Submitted::Pair);
+                    assert!(refused.is_none(), "frame {i} was taken after {refused:?}");
+                    taken += 1;
+                }
+                Err(error) => {
+                    assert!(stitcher.health().is_err(), "{error}");
+                    refused.get_or_insert(error);
+                }
+            }
+        }
+        if refused.is_none() {
+            stitcher.close();
+        }
+        reader.join().unwrap()
+    });
+    // The threads may still have to count what they cannot finish.
+    let late = Instant::now() + Duration::from_secs(10);
+    let counters = loop {
+        let counters = stitcher.counters();
+        if counters.pairs == counters.panoramas + counters.dropped.pairs() {
+            break counters;
+        }
+        assert!(Instant::now() < late, "not all is accounted for: {counters:?}");
+        thread::yield_now();
+    };
+    assert_eq!(counters.pairs, u64::from(taken));
+    assert_eq!(counters.panoramas, read.len() as u64, "{counters:?}");
+    assert_eq!(counters.frames_in, 2 * u64::from(taken), "{counters:?}");
+    assert!(read.is_sorted(), "{read:?}");
+    check_analysis(&stitcher.colour());
+    Film { read, taken, refused, counters, colour: stitcher.colour() }
+}
+
+/// Whose panorama it is: every pixel is of that pair.
+fn which(panorama: &Panorama) -> u32 {
+    let i = (panorama.timestamp().as_millis() / FRAME.as_millis()) as u32;
+    let [left, right] = levels(i);
+    for row in panorama.bytes().chunks(4 * CANVAS.x as usize) {
+        let (l, r) = row.split_at(4 * (CANVAS.x as usize / 2));
+        let whole = l.iter().all(|level| *level == left) && r.iter().all(|level| *level == right);
+        assert!(whole, "panorama {i} is of {left} and {right}, not {} and {}", l[0], r[0]);
+    }
+    i
+}
+
+/// The newest analysis is one pair's.
+fn check_analysis(colour: &ColourState) {
+    let Some(analysis) = colour.analysis else { return };
+    let i = (analysis.timestamp.as_millis() / FRAME.as_millis()) as u32;
+    let sums = analysis.sums;
+    for (sums, level) in [sums.left, sums.right].into_iter().zip(levels(i)) {
+        assert_eq!(sums[0] / analysis.sums.weight, f32::from(level), "the analysis of {i}");
+    }
+}
+
+/// The warp of all runs. The fake looks at its sizes only.
+pub(crate) fn small_warp() -> Warp {
+    let plane = || vec![0.5; CANVAS.element_product() as usize];
+    let planes = [plane(), plane(), plane(), plane(), plane(), plane()];
+    Warp::new(CANVAS, [SOURCE; 2], planes).unwrap()
+}
+
+/// Submits pair `i`, each frame of one level.
+pub(crate) fn submit(stitcher: &Stitcher, i: u32, levels: [u8; 2]) -> Result<Submitted, LiveError> {
+    let format = FrameFormat::rgba8(SOURCE.x, SOURCE.y);
+    let bytes = levels.map(|level| vec![level; format.bytes()]);
+    let [left, right] = [0, 1].map(|side| Frame::tight(format, &bytes[side]).unwrap());
+    stitcher.submit(left, right, FRAME * i)
+}
+
+/// What is being tried, for messages.
+static LABEL: Mutex<String> = Mutex::new(String::new());
+static TRIES: AtomicU64 = AtomicU64::new(0);
+
+/// Says what is tried next.
+pub(crate) fn trying(what: impl ToString) {
+    *LABEL.lock().unwrap_or_else(PoisonError::into_inner) = what.to_string();
+    TRIES.fetch_add(1, Relaxed);
+}
+
+/// From now on a panic on any thread, and a try that takes too long, end the process and say which it was.
+pub(crate) fn watch() {
+    const LIMIT: Duration = Duration::from_secs(30);
+    let fail = |why: &dyn std::fmt::Display| {
+        let label = LABEL.lock().unwrap_or_else(PoisonError::into_inner);
+        eprintln!("{label}: {why}");
+        process::abort();
+    };
+    panic::set_hook(Box::new(move |info| fail(info)));
+    thread::spawn(move || {
+        let (mut tried, mut since) = (0, Instant::now());
+        loop {
+            thread::sleep(Duration::from_millis(200));
+            if tried != TRIES.load(Relaxed) {
+                (tried, since) = (TRIES.load(Relaxed), Instant::now());
+            }
+            if since.elapsed() > LIMIT {
+                fail(&"hangs");
+            }
+        }
+    });
+}
