@@ -20,6 +20,7 @@ pub mod text_file;
 pub mod warp;
 
 // Kernels and where they run.
+pub mod colour;
 pub mod device;
 pub mod kernels;
 pub mod stitch;
