@@ -82,7 +82,9 @@ fn bilinear(source: &Source<'_>, u: f64, v: f64) -> [f64; 3] {
     sum
 }
 
-fn apply(colour: &Colour, channel: usize, level: f64) -> f64 {
+/// What a colour makes of a level, by its formula.
+#[must_use]
+pub fn apply(colour: &Colour, channel: usize, level: f64) -> f64 {
     let gain = f64::from(colour.gain.to_array()[channel]);
     255.0 * (gain * level / 255.0).clamp(0.0, 1.0).powf(f64::from(colour.gamma))
 }
