@@ -46,6 +46,7 @@ fn warp() -> Warp {
 /// # Safety
 /// Blocks are 32 by 32 and cover the panorama; the planes have its size, and `sums` nine elements.
 #[kernel(launch_bounds(1024))]
+#[expect(unused_variables, reason = "what it does with them is in the PTX")]
 unsafe fn colour_analysis(
     left: View<Rgba8>,
     right: View<Rgba8>,

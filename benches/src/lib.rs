@@ -83,7 +83,7 @@ pub fn frame(stream: &Stream, format: FrameFormat, seed: u32) -> DeviceFrame {
     };
     let row = format.size.x as usize * bytes;
     let tight: Vec<u8> = (0..format.bytes())
-        .map(|at| (at % row / bytes >> 4) as u8 ^ (at / row >> 3) as u8 ^ noise())
+        .map(|at| ((at % row / bytes) >> 4) as u8 ^ ((at / row) >> 3) as u8 ^ noise())
         .collect();
     let mut frame = DeviceFrame::new(stream.device(), format).expect("a frame");
     let tight = Frame::tight(format, &tight).expect("bytes of a frame");
