@@ -183,12 +183,10 @@ impl Stream {
         match self.device.kind() {
             Kind::Cpu { .. } => Ok(true),
             // SAFETY: the handle is alive.
-            Kind::Cuda(cuda) => {
-                cuda.enter(OP, || match unsafe { sys::cuStreamQuery(self.handle()) } {
-                    sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-                    result => result.check(OP).map(|()| true),
-                })
-            }
+            Kind::Cuda(cuda) => cuda.enter(OP, || match unsafe { sys::cuStreamQuery(self.raw) } {
+                sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+                result => result.check(OP).map(|()| true),
+            }),
         }
     }
 
