@@ -27,13 +27,14 @@ pub const MIN_WEIGHT: f32 = 0.1;
 pub const SATURATED: f32 = 247.0;
 
 /// A pixel counts only if the luma of both cameras is at least this: below, noise and black offset
-/// are larger than the light.
-pub const BLACK: f32 = 8.0;
+/// are larger than the light. It is 8, less what rounding may take of a Y'CbCr luma of 8.
+pub const BLACK: f32 = 7.9995;
 
 /// Weights of red, green and blue in luma, by BT.709.
 pub const LUMA: Vec3 = Vec3::new(0.2126, 0.7152, 0.0722);
 
-/// Where each camera sees a pixel of the overlap: the nearest pixel of its picture.
+/// Where each camera sees a pixel of the overlap: the nearest pixel of its picture, of two the even
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(8))]
 pub struct OverlapPixel {

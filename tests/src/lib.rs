@@ -2,8 +2,10 @@
 
 pub mod conformance;
 mod devices;
+pub mod live;
 pub mod oracle;
 pub mod random;
+pub mod raster;
 
 use std::path::{Path, PathBuf};
 

@@ -1,28 +1,27 @@
-//! What a stitch must give, from the specification in f64 and nothing of the project's own code.
+//! What a stitch and the colour sums must give: from the specification, BT.601 and BT.709, in f64, and
+//! nothing of the project's own code.
 
+use glam::UVec2;
+use panoweave::frame::{Matrix, Range, YuvEncoding};
 use shared_types::Rgba8;
 use shared_types::stitch::{Colour, StitchParams};
 
-/// A picture in host memory: size and tight rows.
-pub struct Source<'a> {
-    /// Columns.
-    pub width: usize,
-    /// Rows.
-    pub height: usize,
-    /// Pixels, row by row.
-    pub pixels: &'a [Rgba8],
-}
+use crate::raster::{Pixels, Raster};
+
+/// Corrects one channel, 0 to 2, of a level by a camera's colour.
+pub type Grade = fn(&Colour, usize, f64) -> f64;
 
 /// Stitches by the formula of the specification and returns levels before rounding, `None` where no
 /// camera counts. `planes` are left x, y, right x, y, weights left, right.
 #[must_use]
 pub fn stitch(
-    width: usize,
-    height: usize,
-    sources: [Source<'_>; 2],
+    size: UVec2,
+    sources: [&Raster; 2],
     planes: &[Vec<f32>; 6],
     params: &StitchParams,
+    grade: Grade,
 ) -> Vec<Option<[f64; 3]>> {
+    let [width, height] = size.to_array().map(|side| side as usize);
     let mut out = vec![None; width * height];
     for y in 0..height {
         for x in 0..width {
@@ -30,16 +29,14 @@ pub fn stitch(
             let mut sum = [0.0; 3];
             let mut weights = 0.0;
             for (camera, colour) in [params.left, params.right].iter().enumerate() {
-                let source = &sources[camera];
                 let weight = f64::from(planes[4 + camera][at]);
-                let u = f64::from(planes[2 * camera][at]);
-                let v = f64::from(planes[2 * camera + 1][at]);
-                let inside =
-                    u >= 0.0 && u < source.width as f64 && v >= 0.0 && v < source.height as f64;
-                if weight > f64::from(0.001_f32) && inside {
-                    let sample = bilinear(source, u, v);
+                let Some([u, v]) = place(planes, camera, at, sources[camera].size) else {
+                    continue;
+                };
+                if weight > f64::from(0.001_f32) {
+                    let sample = bilinear(sources[camera], u, v);
                     for c in 0..3 {
-                        sum[c] += weight * apply(colour, c, sample[c]);
+                        sum[c] += weight * grade(colour, c, sample[c]);
                     }
                     weights += weight;
                 }
@@ -60,49 +57,157 @@ pub fn stitch(
     out
 }
 
-fn bilinear(source: &Source<'_>, u: f64, v: f64) -> [f64; 3] {
-    let (x0, y0) = (u.floor() as usize, v.floor() as usize);
-    let (a, b) = (u - u.floor(), v - v.floor());
-    let level = |x: usize, y: usize| {
-        let p = source.pixels[y.min(source.height - 1) * source.width + x.min(source.width - 1)];
-        [p.r, p.g, p.b].map(f64::from)
-    };
-    let corners = [
-        (level(x0, y0), (1.0 - a) * (1.0 - b)),
-        (level(x0 + 1, y0), a * (1.0 - b)),
-        (level(x0, y0 + 1), (1.0 - a) * b),
-        (level(x0 + 1, y0 + 1), a * b),
-    ];
-    let mut sum = [0.0; 3];
-    for (level, weight) in corners {
-        for c in 0..3 {
-            sum[c] += weight * level[c];
-        }
-    }
-    sum
+/// Where a camera sees element `at` of the planes, if that is inside of its picture.
+fn place(planes: &[Vec<f32>; 6], camera: usize, at: usize, size: UVec2) -> Option<[f64; 2]> {
+    let [u, v] = [0, 1].map(|axis| f64::from(planes[2 * camera + axis][at]));
+    let inside = u >= 0.0 && u < f64::from(size.x) && v >= 0.0 && v < f64::from(size.y);
+    inside.then_some([u, v])
 }
 
-fn apply(colour: &Colour, channel: usize, level: f64) -> f64 {
+/// A gain, then a gamma: `255 · clamp(gain · c / 255, 0, 1)^gamma`.
+#[must_use]
+pub fn grade(colour: &Colour, channel: usize, level: f64) -> f64 {
     let gain = f64::from(colour.gain.to_array()[channel]);
     255.0 * (gain * level / 255.0).clamp(0.0, 1.0).powf(f64::from(colour.gamma))
 }
 
-/// The largest distance between a picture's levels and exact ones; black must be exactly black.
+/// As [`grade`] for levels cut off at 0 and 255, which is all that a table knows.
+#[must_use]
+pub fn grade_cut_off(colour: &Colour, channel: usize, level: f64) -> f64 {
+    grade(colour, channel, level.clamp(0.0, 255.0))
+}
+
+/// Samples a picture as R'G'B' levels.
+fn bilinear(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
+    let [width, height] = picture.size.to_array().map(|side| side as usize);
+    match &picture.pixels {
+        Pixels::Rgba8(pixels) => mix(width, height, u, v, |at| levels(pixels[at])),
+        Pixels::Nv12 { y, uv, encoding } => {
+            let [luma] = mix(width, height, u, v, |at| [f64::from(y[at])]);
+            // Chroma sample i is centred between pixels 2i and 2i + 1.
+            let (cu, cv) = ((u - 0.5) / 2.0, (v - 0.5) / 2.0);
+            let chroma = |at: usize| [f64::from(uv[at].u), f64::from(uv[at].v)];
+            let chroma = mix(width.div_ceil(2), height.div_ceil(2), cu, cv, chroma);
+            to_rgb(*encoding, luma, chroma)
+        }
+    }
+}
+
+/// Bilinear sample of a plane; beyond its edge is its edge.
+fn mix<const N: usize>(
+    width: usize,
+    height: usize,
+    u: f64,
+    v: f64,
+    element: impl Fn(usize) -> [f64; N],
+) -> [f64; N] {
+    let (a, b) = (u - u.floor(), v - v.floor());
+    let at = |dx: f64, dy: f64| {
+        let x = (u.floor() + dx).clamp(0.0, width as f64 - 1.0);
+        let y = (v.floor() + dy).clamp(0.0, height as f64 - 1.0);
+        element(y as usize * width + x as usize)
+    };
+    let corners = [
+        (at(0.0, 0.0), (1.0 - a) * (1.0 - b)),
+        (at(1.0, 0.0), a * (1.0 - b)),
+        (at(0.0, 1.0), (1.0 - a) * b),
+        (at(1.0, 1.0), a * b),
+    ];
+    std::array::from_fn(|c| corners.iter().map(|(element, weight)| weight * element[c]).sum())
+}
+
+fn levels(pixel: Rgba8) -> [f64; 3] {
+    [pixel.r, pixel.g, pixel.b].map(f64::from)
+}
+
+/// Kr, Kg and Kb.
+fn luma_weights(matrix: Matrix) -> [f64; 3] {
+    match matrix {
+        Matrix::Bt601 => [0.299, 0.587, 0.114],
+        Matrix::Bt709 => [0.2126, 0.7152, 0.0722],
+    }
+}
+
+/// Levels of black, of the way from black to white, and of the way from lowest to highest chroma.
+fn extent(range: Range) -> [f64; 3] {
+    match range {
+        Range::Limited => [16.0, 219.0, 224.0],
+        Range::Full => [0.0, 255.0, 255.0],
+    }
+}
+
+/// Y'CbCr to R'G'B', all in levels.
+#[must_use]
+pub fn to_rgb(encoding: YuvEncoding, y: f64, [cb, cr]: [f64; 2]) -> [f64; 3] {
+    let ([kr, kg, kb], [black, luma, chroma]) =
+        (luma_weights(encoding.matrix), extent(encoding.range));
+    let y = (y - black) / luma;
+    let r = y + 2.0 * (1.0 - kr) * (cr - 128.0) / chroma;
+    let b = y + 2.0 * (1.0 - kb) * (cb - 128.0) / chroma;
+    // What is left of luma is green.
+    let g = (y - kr * r - kb * b) / kg;
+    [r, g, b].map(|c| 255.0 * c)
+}
+
+/// R'G'B' to Y'CbCr, all in levels.
+#[must_use]
+pub fn from_rgb(encoding: YuvEncoding, rgb: [f64; 3]) -> [f64; 3] {
+    let ([kr, kg, kb], [black, luma, chroma]) =
+        (luma_weights(encoding.matrix), extent(encoding.range));
+    let [r, g, b] = rgb.map(|c| c / 255.0);
+    let y = kr * r + kg * g + kb * b;
+    [
+        black + luma * y,
+        128.0 + chroma * (b - y) / (2.0 * (1.0 - kb)),
+        128.0 + chroma * (r - y) / (2.0 * (1.0 - kr)),
+    ]
+    .map(|level| level.clamp(0.0, 255.0))
+}
+
+/// The largest distance between a picture's levels and exact colours in its format; where no camera
+/// counts it must be exactly black.
 ///
 /// # Panics
 /// If a pixel is not opaque, or not black where no camera counts.
 #[must_use]
-pub fn worst(found: &[Rgba8], exact: &[Option<[f64; 3]>]) -> f64 {
-    assert_eq!(found.len(), exact.len());
+pub fn worst(found: &Raster, exact: &[Option<[f64; 3]>]) -> f64 {
+    let [width, height] = found.size.to_array().map(|side| side as usize);
+    assert_eq!(exact.len(), width * height);
     let mut worst = 0.0_f64;
-    for (i, (found, exact)) in found.iter().zip(exact).enumerate() {
-        assert_eq!(found.a, 255, "pixel {i} is not opaque");
-        match exact {
-            None => assert_eq!(*found, Rgba8::BLACK, "pixel {i} is seen by no camera"),
-            Some(exact) => {
-                for (found, exact) in [found.r, found.g, found.b].iter().zip(exact) {
-                    worst = worst.max((f64::from(*found) - exact).abs());
+    let mut compare = |found: u8, exact: f64| worst = worst.max((f64::from(found) - exact).abs());
+    match &found.pixels {
+        Pixels::Rgba8(pixels) => {
+            for (i, (found, exact)) in pixels.iter().zip(exact).enumerate() {
+                assert_eq!(found.a, 255, "pixel {i} is not opaque");
+                match exact {
+                    None => assert_eq!(*found, Rgba8::BLACK, "pixel {i} is seen by no camera"),
+                    Some(exact) => (0..3).for_each(|c| {
+                        compare([found.r, found.g, found.b][c], exact[c]);
+                    }),
                 }
+            }
+        }
+        Pixels::Nv12 { y, uv, encoding } => {
+            let black = extent(encoding.range)[0] as u8;
+            for (i, (&found, exact)) in y.iter().zip(exact).enumerate() {
+                match exact {
+                    None => assert_eq!(found, black, "pixel {i} is seen by no camera"),
+                    Some(exact) => compare(found, from_rgb(*encoding, *exact)[0]),
+                }
+            }
+            for (i, found) in uv.iter().enumerate() {
+                let (x, y) = (i % width.div_ceil(2) * 2, i / width.div_ceil(2) * 2);
+                let cell = [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(dx, dy)| {
+                    exact[(y + dy).min(height - 1) * width + (x + dx).min(width - 1)]
+                });
+                if cell.iter().all(Option::is_none) {
+                    assert_eq!((found.u, found.v), (128, 128), "cell {i} is seen by no camera");
+                }
+                let cell = cell.map(Option::unwrap_or_default);
+                let mean = std::array::from_fn(|c| cell.iter().map(|p| p[c]).sum::<f64>() / 4.0);
+                let [_, cb, cr] = from_rgb(*encoding, mean);
+                compare(found.u, cb);
+                compare(found.v, cr);
             }
         }
     }
@@ -123,4 +228,79 @@ pub fn compare(a: &[Rgba8], b: &[Rgba8]) -> (u8, f64) {
     }
     let mse = squares / (3 * a.len()) as f64;
     (largest, if mse == 0.0 { f64::INFINITY } else { 10.0 * (255.0 * 255.0 / mse).log10() })
+}
+
+/// The overlap of a warp: for each element of the planes the nearest pixel of either picture, `None`
+/// where one of the cameras does not count.
+#[must_use]
+pub fn overlap(planes: &[Vec<f32>; 6], sources: [UVec2; 2]) -> Vec<Option<[[usize; 2]; 2]>> {
+    let nearest = |camera: usize, at: usize| {
+        let size = sources[camera];
+        let [u, v] = place(planes, camera, at, size)?;
+        let counts = f64::from(planes[4 + camera][at]) > f64::from(0.1_f32);
+        // Beyond the last pixel's centre the last one is the nearest.
+        let pixel = |at: f64, side: u32| (at.round_ties_even() as usize).min(side as usize - 1);
+        counts.then(|| [pixel(u, size.x), pixel(v, size.y)])
+    };
+    (0..planes[0].len()).map(|at| Some([nearest(0, at)?, nearest(1, at)?])).collect()
+}
+
+/// The smallest box that holds the overlap of a panorama so wide: its first pixel, and the one after
+/// its last.
+#[must_use]
+pub fn overlap_box(overlap: &[Option<[[usize; 2]; 2]>], width: usize) -> Option<[[usize; 2]; 2]> {
+    let inside = || (0..overlap.len()).filter(|&at| overlap[at].is_some());
+    let (xs, ys) = (|| inside().map(|at| at % width), || inside().map(|at| at / width));
+    Some([[xs().min()?, ys().min()?], [xs().max()? + 1, ys().max()? + 1]])
+}
+
+/// The nine sums, and what they would be of levels without sign: the left camera's red, green, blue and
+/// luma, the right camera's, and the weights.
+#[must_use]
+pub fn colour_sums(
+    overlap: &[Option<[[usize; 2]; 2]>],
+    width: usize,
+    sources: [&Raster; 2],
+) -> [[f64; 9]; 2] {
+    let mut sums = [[0.0; 9]; 2];
+    let Some([[first, _], [end, _]]) = overlap_box(overlap, width) else { return sums };
+    let band = (end - first) as f64;
+    // Columns are pixels, whose middles lie half a pixel in.
+    let centre = first as f64 + 0.5 * (band - 1.0);
+    for (at, pixels) in overlap.iter().enumerate() {
+        let Some(pixels) = pixels else { continue };
+        let colours = [0, 1].map(|camera| pixel(sources[camera], pixels[camera]));
+        let saturated = colours.as_flattened().iter().any(|&c| c > 247.0);
+        // Of a luma of 8 in Y'CbCr the conversion makes a little less, or more; it counts.
+        let black = colours.iter().any(|&c| luma(c) < 8.0 - 0.0005);
+        if saturated || black {
+            continue;
+        }
+        let s = (1.0 - ((at % width) as f64 - centre).abs() / (band / 2.0)).powi(2);
+        let [[a, b, c], [d, e, f]] = colours;
+        let terms = [a, b, c, luma(colours[0]), d, e, f, luma(colours[1]), 1.0];
+        for (i, term) in terms.into_iter().enumerate() {
+            sums[0][i] += s * term;
+            sums[1][i] += s * term.abs();
+        }
+    }
+    sums
+}
+
+/// A pixel as it is, in R'G'B' levels.
+fn pixel(picture: &Raster, [x, y]: [usize; 2]) -> [f64; 3] {
+    let width = picture.size.x as usize;
+    match &picture.pixels {
+        Pixels::Rgba8(pixels) => levels(pixels[y * width + x]),
+        Pixels::Nv12 { y: lumas, uv, encoding } => {
+            let chroma = uv[y / 2 * width.div_ceil(2) + x / 2];
+            let chroma = [chroma.u, chroma.v].map(f64::from);
+            to_rgb(*encoding, f64::from(lumas[y * width + x]), chroma)
+        }
+    }
+}
+
+/// Rec. 709 luma: of whole levels exactly what it should be.
+fn luma([r, g, b]: [f64; 3]) -> f64 {
+    (2126.0 * r + 7152.0 * g + 722.0 * b) / 10_000.0
 }

@@ -12,72 +12,26 @@ use std::time::Duration;
 use cuda_std::DeviceView;
 use futures_core::Stream as _;
 use glam::{UVec2, Vec3};
-use panoweave::device::{Counters, Device, Image};
+use panoweave::device::{Device, Image};
 use panoweave::frame::{
     DeviceFrame, Frame, FrameFormat, FrameView, PixelFormat, PlaneBytes, YuvEncoding,
 };
 use panoweave::live::{
-    Camera, ColourOptions, ExternalFrame, LiveError, LiveOptions, Pace, Stitcher, Submitted,
+    Camera, ColourOptions, ExternalFrame, LiveError, LiveOptions, Stitcher, Submitted,
 };
 use panoweave::stitch::{Power, StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
+use panoweave_tests::live::{
+    CANVAS, FRAME, SOURCE, STILL, device_warp, frame, stamp, stitcher, waiting,
+};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 
-const SOURCE: UVec2 = UVec2::new(65, 47);
-const CANVAS: UVec2 = UVec2::new(101, 47);
-const OVERLAP: u32 = 29;
-const FRAME: Duration = Duration::from_millis(33);
-
-/// Two cameras side by side with a feathered overlap; the right one `shift` pixels further.
-fn warp(shift: f32) -> Warp {
-    let plane = |at: &dyn Fn(u32, u32) -> f32| -> Vec<f32> {
-        (0..CANVAS.y)
-            .flat_map(|y| (0..CANVAS.x).map(move |x| (x, y)))
-            .map(|(x, y)| at(x, y))
-            .collect()
-    };
-    let (first, last) = (CANVAS.x - SOURCE.x, SOURCE.x);
-    let ramp = |x: u32| ((x as f32 - first as f32 + 0.5) / OVERLAP as f32).clamp(0.0, 1.0);
-    let planes = [
-        plane(&|x, _| if x < last { x as f32 } else { -1.0 }),
-        plane(&|x, y| if x < last { y as f32 } else { -1.0 }),
-        plane(&|x, _| x as f32 - first as f32 + shift),
-        plane(&|_, y| y as f32),
-        plane(&|x, _| 1.0 - ramp(x)),
-        plane(&|x, _| ramp(x)),
-    ];
-    Warp::new(CANVAS, [SOURCE; 2], planes).unwrap()
-}
-
-fn device_warp(device: &Device, shift: f32) -> DeviceWarp {
-    DeviceWarp::upload(&device.stream().unwrap(), &warp(shift)).unwrap()
-}
-
 fn noise(format: FrameFormat, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     (0..format.bytes()).map(|_| random.bits() as u8).collect()
-}
-
-fn stamp(level: u8) -> Vec<u8> {
-    vec![level; FrameFormat::rgba8(SOURCE.x, SOURCE.y).bytes()]
-}
-
-fn frame(bytes: &[u8]) -> Frame<'_> {
-    Frame::tight(FrameFormat::rgba8(SOURCE.x, SOURCE.y), bytes).unwrap()
-}
-
-const STILL: ColourOptions =
-    ColourOptions { follow: false, every: 6, deadline: Duration::from_secs(20), delay: 0 };
-
-fn waiting() -> LiveOptions {
-    LiveOptions { pace: Pace::Wait, colour: STILL, ..LiveOptions::default() }
-}
-
-fn stitcher(device: &Device, options: LiveOptions) -> Stitcher {
-    Stitcher::new(device, device_warp(device, 0.0), options).unwrap()
 }
 
 /// What one stitch of the same frames gives.
@@ -238,44 +192,6 @@ fn frames_without_a_partner_are_dropped_and_counted() {
             stitcher.submit(frame(&bytes), frame(&bytes), FRAME),
             Err(LiveError::Closed)
         ));
-    }
-}
-
-/// A reader that takes none, one that holds all, and one that went away: live pace goes on in bounded
-/// memory, and everything is accounted for.
-#[test]
-fn a_slow_reader_costs_frames_but_no_memory() {
-    for device in panoweave_devices() {
-        let stitcher = stitcher(&device, LiveOptions { colour: STILL, ..LiveOptions::default() });
-        let mut panoramas = stitcher.panoramas();
-        let bytes = stamp(9);
-        let memory = Counters::now();
-        let submit = |n: u32| {
-            for i in 0..n {
-                stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
-                thread::sleep(Duration::from_millis(1));
-            }
-            let balanced = || {
-                let c = stitcher.counters();
-                c.pairs == c.panoramas + c.dropped.busy + c.dropped.reader
-            };
-            while !balanced() {
-                thread::sleep(Duration::from_millis(1));
-            }
-        };
-        submit(50);
-        let unread = stitcher.counters().dropped.unread;
-        assert!(unread >= 20, "{unread} given up");
-        let held: Vec<_> = panoramas.by_ref().take(4).collect();
-        submit(20);
-        let reader = stitcher.counters().dropped.reader;
-        assert!(reader >= 5, "{:?}", stitcher.counters());
-        drop(held);
-        drop(panoramas);
-        submit(20);
-        assert_eq!(stitcher.counters().dropped.reader, reader);
-        assert_eq!(Counters::now(), memory, "{device}");
-        drop(stitcher);
     }
 }
 
@@ -525,25 +441,4 @@ fn frames_of_another_format_are_refused() {
         assert!(matches!(refused, Err(LiveError::Options(_))));
     }
     assert_eq!(stitcher.counters().pairs, 0);
-}
-
-#[test]
-fn stitchers_come_and_go_without_a_trace() {
-    for device in panoweave_devices() {
-        let before = Counters::now();
-        for i in 0..200 {
-            let colour = ColourOptions { follow: true, every: 1, delay: i % 3, ..STILL };
-            let stitcher = stitcher(&device, LiveOptions { colour, ..waiting() });
-            let bytes = stamp(50);
-            for i in 0..i % 5 {
-                stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
-            }
-            if i % 4 == 0 {
-                stitcher.swap_warp(device_warp(&device, 1.0)).unwrap();
-            }
-            // On a thread of its own, with frames under way.
-            thread::spawn(move || drop(stitcher)).join().unwrap();
-        }
-        assert_eq!(Counters::now(), before, "{device}");
-    }
 }

@@ -14,10 +14,12 @@ use crate::cargo::{self, cargo, output, root, target};
 
 /// Test executables that have something to do on a GPU.
 const TESTS: &[&str] = &[
+    "colour",
     "conformance",
     "device",
     "launch_errors",
     "live",
+    "live_memory",
     "lost_gpu",
     "planted",
     "stitch",
@@ -49,7 +51,7 @@ sanitize)
     # lost_gpu breaks its GPU on purpose; device asks for memory that is not there.
     for tool in memcheck racecheck initcheck synccheck; do
         sanitizer="compute-sanitizer --tool $tool --error-exitcode 9 --report-api-errors no"
-        for t in conformance launch_errors live stitch teardown warp; do
+        for t in colour conformance launch_errors live live_memory stitch teardown warp; do
             echo "== $tool $t"
             $sanitizer "tests/$t" --test-threads 1 > log 2>&1 || { failed=1; cat log; }
             tail -n 1 log

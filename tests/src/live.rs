@@ -1,0 +1,93 @@
+//! A small rig for tests of the live stitcher: two cameras side by side, in sizes that no block divides.
+
+use std::time::Duration;
+
+use glam::UVec2;
+use panoweave::device::Device;
+use panoweave::frame::{Frame, FrameFormat};
+use panoweave::live::{ColourOptions, LiveOptions, Pace, Stitcher};
+use panoweave::warp::{DeviceWarp, Warp};
+
+/// Size of both cameras' frames.
+pub const SOURCE: UVec2 = UVec2::new(65, 47);
+/// Size of the panorama.
+pub const CANVAS: UVec2 = UVec2::new(101, 47);
+/// Columns that both cameras see.
+pub const OVERLAP: u32 = 29;
+/// From one frame to the next.
+pub const FRAME: Duration = Duration::from_millis(33);
+
+/// Two cameras side by side with a feathered overlap; the right one `shift` pixels further.
+/// FNDOC
+///
+/// # Panics
+/// If the device fails.
+#[must_use]
+pub fn warp(shift: f32) -> Warp {
+    let plane = |at: &dyn Fn(u32, u32) -> f32| -> Vec<f32> {
+        (0..CANVAS.y)
+            .flat_map(|y| (0..CANVAS.x).map(move |x| (x, y)))
+            .map(|(x, y)| at(x, y))
+            .collect()
+    };
+    let (first, last) = (CANVAS.x - SOURCE.x, SOURCE.x);
+    let ramp = |x: u32| ((x as f32 - first as f32 + 0.5) / OVERLAP as f32).clamp(0.0, 1.0);
+    let planes = [
+        plane(&|x, _| if x < last { x as f32 } else { -1.0 }),
+        plane(&|x, y| if x < last { y as f32 } else { -1.0 }),
+        plane(&|x, _| x as f32 - first as f32 + shift),
+        plane(&|_, y| y as f32),
+        plane(&|x, _| 1.0 - ramp(x)),
+        plane(&|x, _| ramp(x)),
+    ];
+    Warp::new(CANVAS, [SOURCE; 2], planes).unwrap()
+}
+
+/// [`warp`] on a device.
+///
+/// # Panics
+/// If the device fails.
+#[must_use]
+pub fn device_warp(device: &Device, shift: f32) -> DeviceWarp {
+    DeviceWarp::upload(&device.stream().unwrap(), &warp(shift)).unwrap()
+}
+
+/// A frame of one level, also in its alpha.
+///
+/// # Panics
+/// If the device fails.
+#[must_use]
+pub fn stamp(level: u8) -> Vec<u8> {
+    vec![level; FrameFormat::rgba8(SOURCE.x, SOURCE.y).bytes()]
+}
+
+/// The bytes as a frame.
+///
+/// # Panics
+/// If the device fails.
+#[must_use]
+pub fn frame(bytes: &[u8]) -> Frame<'_> {
+    Frame::tight(FrameFormat::rgba8(SOURCE.x, SOURCE.y), bytes).unwrap()
+}
+
+/// Colours that do not follow the light.
+pub const STILL: ColourOptions =
+    ColourOptions { follow: false, every: 6, deadline: Duration::from_secs(20), delay: 0 };
+
+/// Nothing is dropped, colours stay.
+///
+/// # Panics
+/// If the device fails.
+#[must_use]
+pub fn waiting() -> LiveOptions {
+    LiveOptions { pace: Pace::Wait, colour: STILL, ..LiveOptions::default() }
+}
+
+/// A stitcher of [`warp`] without a shift.
+///
+/// # Panics
+/// If the device fails.
+#[must_use]
+pub fn stitcher(device: &Device, options: LiveOptions) -> Stitcher {
+    Stitcher::new(device, device_warp(device, 0.0), options).unwrap()
+}

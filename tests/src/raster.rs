@@ -1,0 +1,139 @@
+//! Pictures in host memory as tests make and check them, in every format.
+
+use bytemuck::Pod;
+use glam::UVec2;
+use panoweave::device::{Device, Image, Stream};
+use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, YuvEncoding};
+use shared_types::nv12::chroma_side;
+use shared_types::{Chroma, Rgba8};
+
+use crate::random::Random;
+
+/// A picture: planes without padding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Raster {
+    /// Columns and rows.
+    pub size: UVec2,
+    /// Its planes.
+    pub pixels: Pixels,
+}
+
+/// The planes of a picture, row by row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pixels {
+    /// One plane.
+    Rgba8(Vec<Rgba8>),
+    /// Two.
+    Nv12 {
+        /// Luma.
+        y: Vec<u8>,
+        /// Chroma.
+        uv: Vec<Chroma>,
+        /// What the numbers mean.
+        encoding: YuvEncoding,
+    },
+}
+
+impl Raster {
+    /// A picture whose every byte is `byte()`.
+    pub fn from_bytes(size: UVec2, format: PixelFormat, mut byte: impl FnMut() -> u8) -> Self {
+        let area = |size: UVec2| size.element_product();
+        let pixels = match format {
+            PixelFormat::Rgba8 => Pixels::Rgba8(
+                (0..area(size))
+                    .map(|_| Rgba8 { r: byte(), g: byte(), b: byte(), a: byte() })
+                    .collect(),
+            ),
+            PixelFormat::Nv12(encoding) => {
+                let y = (0..area(size)).map(|_| byte()).collect();
+                let uv =
+                    (0..area(chroma_size(size))).map(|_| Chroma { u: byte(), v: byte() }).collect();
+                Pixels::Nv12 { y, uv, encoding }
+            }
+        };
+        Self { size, pixels }
+    }
+
+    /// White noise.
+    #[must_use]
+    pub fn noise(random: &mut Random, size: UVec2, format: PixelFormat) -> Self {
+        Self::from_bytes(size, format, || random.bits() as u8)
+    }
+
+    /// Size and format.
+    #[must_use]
+    pub fn format(&self) -> FrameFormat {
+        let pixels = match self.pixels {
+            Pixels::Rgba8(_) => PixelFormat::Rgba8,
+            Pixels::Nv12 { encoding, .. } => PixelFormat::Nv12(encoding),
+        };
+        FrameFormat { size: self.size, pixels }
+    }
+
+    /// Copies the picture to a device, with `padding` bytes, a multiple of 4, behind each row.
+    ///
+    /// # Panics
+    /// If the device fails.
+    #[must_use]
+    pub fn upload(&self, stream: &Stream, padding: u64) -> DeviceFrame {
+        match &self.pixels {
+            Pixels::Rgba8(pixels) => {
+                DeviceFrame::Rgba8(upload_plane(stream, self.size, pixels, padding))
+            }
+            Pixels::Nv12 { y, uv, encoding } => DeviceFrame::Nv12 {
+                y: upload_plane(stream, self.size, y, padding),
+                uv: upload_plane(stream, chroma_size(self.size), uv, padding),
+                encoding: *encoding,
+            },
+        }
+    }
+
+    /// Waits for the stream's work and copies a picture from its device.
+    ///
+    /// # Panics
+    /// If the device fails.
+    #[must_use]
+    pub fn download(stream: &Stream, frame: &DeviceFrame) -> Self {
+        let pixels = match frame {
+            DeviceFrame::Rgba8(image) => Pixels::Rgba8(image.download(stream).expect("pixels")),
+            DeviceFrame::Nv12 { y, uv, encoding } => Pixels::Nv12 {
+                y: y.download(stream).expect("luma"),
+                uv: uv.download(stream).expect("chroma"),
+                encoding: *encoding,
+            },
+        };
+        Self { size: frame.format().size, pixels }
+    }
+}
+
+/// Size of the chroma plane of a picture.
+#[must_use]
+pub fn chroma_size(size: UVec2) -> UVec2 {
+    UVec2::new(chroma_side(size.x), chroma_side(size.y))
+}
+
+/// An image on a device whose rows have `padding` bytes behind them.
+///
+/// # Panics
+/// If the device fails.
+#[must_use]
+pub fn padded<T: Pod>(device: &Device, size: UVec2, padding: u64) -> Image<T> {
+    let pitch = u64::from(size.x) * size_of::<T>() as u64 + padding;
+    Image::with_pitch(device, size.x, size.y, pitch).expect("an image")
+}
+
+/// As [`padded`], filled.
+///
+/// # Panics
+/// If the device fails.
+#[must_use]
+pub fn upload_plane<T: Pod>(
+    stream: &Stream,
+    size: UVec2,
+    elements: &[T],
+    padding: u64,
+) -> Image<T> {
+    let mut image = padded(stream.device(), size, padding);
+    image.upload(stream, elements).expect("an upload");
+    image
+}

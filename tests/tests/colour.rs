@@ -1,0 +1,578 @@
+//! The overlap and the sums over it against a naive search and f64, the gamma table against its
+//! formula, and the GPU against the CPU to the bit.
+
+use cuda_std::arg::HostArg;
+use cuda_std::launch::Params;
+use cuda_std::{DeviceSlice, DeviceSliceMut};
+use glam::{UVec2, Vec3, uvec2};
+use kernels_gpu::colour::{
+    ColourSumsNv12, ColourSumsRgba8, FindOverlap, GammaTable as BuildTable, MapOverlap,
+};
+use panoweave::colour::{GammaTable, Overlap};
+use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
+use panoweave::frame::{
+    DeviceFrame, FrameFormat, FrameView, Matrix, PixelFormat, Range, YuvEncoding,
+};
+use panoweave::homography::Homography;
+use panoweave::picture::Picture;
+use panoweave::stitch::{Power, StitchError, StitchOptions, stitch_with_table};
+use panoweave::warp::{DeviceWarp, Warp};
+use panoweave_tests::random::Random;
+use panoweave_tests::raster::{Pixels, Raster, padded, upload_plane};
+use panoweave_tests::{data, oracle, panoweave_devices};
+use shared_types::Rgba8;
+use shared_types::colour::{
+    BLOCK, BLOCK_ROWS, ColourSums, OverlapBox, OverlapPixel, SumParams, TABLE_BLOCK, TABLE_LEN,
+    TABLE_LEVELS, TableEntry,
+};
+use shared_types::stitch::Colour;
+
+/// Two pictures and a warp, made at random.
+struct Case {
+    size: UVec2,
+    sources: [Raster; 2],
+    planes: [Vec<f32>; 6],
+    padding: [u64; 10],
+}
+
+/// What one device makes of a [`Case`].
+#[derive(Debug, PartialEq)]
+struct Found {
+    place: OverlapBox,
+    pixels: Vec<OverlapPixel>,
+    /// Of every launch; none where there is no overlap.
+    sums: Vec<ColourSums>,
+}
+
+/// A camera that counts has one of these weights.
+const COUNTS: [f32; 4] = [1.0, 0.5, 0.1_f32.next_up(), f32::INFINITY];
+/// One that does not has one of these.
+const COUNTS_NOT: [f32; 6] = [0.0, 0.1, -1.0, f32::NAN, 0.05, f32::NEG_INFINITY];
+
+fn encodings() -> [YuvEncoding; 4] {
+    [Matrix::Bt601, Matrix::Bt709]
+        .map(|matrix| [Range::Limited, Range::Full].map(|range| YuvEncoding { matrix, range }))
+        .as_flattened()
+        .try_into()
+        .unwrap()
+}
+
+/// Noise, of which a part is cut off at white and a part nearly black.
+fn picture(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
+    let mut raster = Raster::noise(random, size, format);
+    match &mut raster.pixels {
+        Pixels::Rgba8(pixels) => {
+            for pixel in pixels {
+                match random.below(8) {
+                    0 => *pixel = Rgba8::opaque(pixel.r / 16, pixel.g / 32, pixel.b / 4),
+                    1 => pixel.g = random.pick(&[246, 247, 248, 255]),
+                    _ => {}
+                }
+            }
+        }
+        Pixels::Nv12 { y, uv, .. } => {
+            // Mostly colours, not the levels beyond them.
+            uv.iter_mut().filter(|_| random.below(4) > 0).for_each(|chroma| {
+                (chroma.u, chroma.v) = (112 + chroma.u / 8, 112 + chroma.v / 8);
+            });
+            y.iter_mut().filter(|_| random.below(8) == 0).for_each(|y| *y /= 10);
+        }
+    }
+    raster
+}
+
+impl Case {
+    /// Both cameras count in a few rectangles, but for holes: none, one pixel, pieces, or everything.
+    fn random(seed: u64, most: UVec2) -> Self {
+        let mut random = Random::new(seed);
+        let r = &mut random;
+        let side = |r: &mut Random, most: u32| match r.below(4) {
+            0 => 1 + r.below(3.min(most as usize)) as u32,
+            _ => 1 + r.below(most as usize) as u32,
+        };
+        let [size, left, right] = [0, 1, 2].map(|_| uvec2(side(r, most.x), side(r, most.y)));
+        let format = match r.below(5) {
+            4 => PixelFormat::Rgba8,
+            i if seed % 2 == 0 => PixelFormat::Nv12(encodings()[i]),
+            _ => PixelFormat::Rgba8,
+        };
+        let sources = [left, right].map(|size| picture(r, size, format));
+        let rectangles: Vec<_> = (0..r.pick(&[0, 1, 1, 2, 3]))
+            .map(|_| {
+                let [x, y] = size.to_array().map(|side| {
+                    let first = r.below(side as usize);
+                    let some = 1 + r.below(side as usize);
+                    let len = r.pick(&[1, some, side as usize]);
+                    first..(first + len).min(side as usize)
+                });
+                if r.below(4) == 0 { (0..size.x as usize, 0..size.y as usize) } else { (x, y) }
+            })
+            .collect();
+        let area = size.element_product() as usize;
+        let mut planes: [Vec<f32>; 6] = std::array::from_fn(|_| Vec::with_capacity(area));
+        for at in 0..area {
+            let (x, y) = (at % size.x as usize, at / size.x as usize);
+            let inside = rectangles.iter().any(|(xs, ys)| xs.contains(&x) && ys.contains(&y));
+            // One reason at most not to count.
+            let not = if inside { r.below(30) } else { r.below(6) };
+            for plane in 0..4 {
+                let extent = [left, right][plane / 2].to_array()[plane % 2] as f32;
+                planes[plane].push(if not == plane {
+                    r.pick(&[extent, -1e-6, -1e30, f32::INFINITY, f32::NAN, 1e10, 2.0 * extent])
+                } else {
+                    let anywhere = r.between(0.0, extent).min(extent.next_down());
+                    r.pick(&[anywhere, anywhere, anywhere.floor() + 0.5, 0.0, -0.0])
+                        .min(extent.next_down())
+                });
+            }
+            for camera in 0..2 {
+                let weights = if not == 4 + camera { &COUNTS_NOT[..] } else { &COUNTS };
+                planes[4 + camera].push(r.pick(weights));
+            }
+        }
+        let padding = std::array::from_fn(|_| 8 * r.below(20) as u64);
+        Self { size, sources, planes, padding }
+    }
+
+    /// Both cameras count everywhere.
+    fn whole(random: &mut Random, size: UVec2, format: PixelFormat) -> Self {
+        let sources = [0, 1].map(|_| picture(random, uvec2(50, 40), format));
+        let planes = std::array::from_fn(|plane| match plane {
+            4.. => vec![1.0; size.element_product() as usize],
+            _ => (0..size.element_product()).map(|_| random.between(0.0, 39.0)).collect(),
+        });
+        Self { size, sources, planes, padding: [0; 10] }
+    }
+
+    fn exact_overlap(&self) -> Vec<Option<[[usize; 2]; 2]>> {
+        oracle::overlap(&self.planes, self.sources.each_ref().map(|source| source.size))
+    }
+
+    /// Finds the overlap and sums up `launches` times, all into the same memory.
+    fn run(&self, stream: &Stream, launches: usize) -> Found {
+        let device = stream.device();
+        let planes: [Image<f32>; 6] = std::array::from_fn(|i| {
+            upload_plane(stream, self.size, &self.planes[i], self.padding[i])
+        });
+        let [left, right] = self.sources.each_ref().map(|source| source.size);
+        macro_rules! launch {
+            ($kernel:ident over $size:expr, $($argument:ident: $value:expr),+) => {
+                stream.launch(&cover($size), &$kernel {
+                    lut_left_x: planes[0].view(),
+                    lut_left_y: planes[1].view(),
+                    lut_right_x: planes[2].view(),
+                    lut_right_y: planes[3].view(),
+                    weight_left: planes[4].view(),
+                    weight_right: planes[5].view(),
+                    left,
+                    right,
+                    $($argument: $value),+
+                }).unwrap()
+            };
+        }
+        let empty = [u32::MAX, u32::MAX, 0, 0];
+        let mut corners = Buffer::from_slice(stream, &empty).unwrap();
+        launch!(FindOverlap over self.size, corners: corners.view_mut());
+        let [x0, y0, x1, y1] = corners.download(stream).unwrap().try_into().unwrap();
+        let place = OverlapBox { min: uvec2(x0, y0), max: uvec2(x1, y1) };
+        if place.is_empty() {
+            assert_eq!(place, OverlapBox::EMPTY);
+            return Found { place, pixels: Vec::new(), sums: Vec::new() };
+        }
+        let mut pixels = padded(device, place.size(), self.padding[6]);
+        launch!(MapOverlap over place.size(), place: place, out: pixels.view_mut());
+
+        let frames = [0, 1].map(|i| self.sources[i].upload(stream, self.padding[7 + i]));
+        let width = place.size().x as f32;
+        let decode = match self.sources[0].format().pixels {
+            PixelFormat::Rgba8 => YuvEncoding::default(),
+            PixelFormat::Nv12(encoding) => encoding,
+        };
+        let params = SumParams { centre: 0.5 * (width - 1.0), width, decode: decode.to_rgb() };
+        let config = cover(place.size());
+        let mut partial = Buffer::new(device, config.grid[0] * config.grid[1]).unwrap();
+        let mut finished = Buffer::new(device, 1).unwrap();
+        let mut sums = Buffer::new(device, 1).unwrap();
+        macro_rules! sum_up {
+            ($kernel:ident, $left:ident, $right:ident) => {
+                // SAFETY: the grid covers the overlap, memory has the sizes that the kernel asks for,
+                // and the overlap was made for these pictures.
+                unsafe {
+                    stream.launch_unchecked(&config, &$kernel {
+                        left: $left,
+                        right: $right,
+                        overlap: pixels.view(),
+                        params,
+                        partial: partial.view_mut(),
+                        finished: finished.view_mut(),
+                        sums: sums.view_mut(),
+                    })
+                }
+            };
+        }
+        let sums = (0..launches)
+            .map(|_| {
+                // A result that is not written must show.
+                let nonsense = ColourSums { weight: f32::NAN, ..ColourSums::default() };
+                sums.upload(stream, &[nonsense]).unwrap();
+                match (frames[0].view(), frames[1].view()) {
+                    (FrameView::Rgba8(l), FrameView::Rgba8(r)) => sum_up!(ColourSumsRgba8, l, r),
+                    (FrameView::Nv12(l, _), FrameView::Nv12(r, _)) => {
+                        sum_up!(ColourSumsNv12, l, r)
+                    }
+                    _ => unreachable!("both pictures have one format"),
+                }
+                .unwrap();
+                assert_eq!(finished.download(stream).unwrap(), [0], "ready for the next launch");
+                sums.download(stream).unwrap()[0]
+            })
+            .collect();
+        Found { place, pixels: pixels.download(stream).unwrap(), sums }
+    }
+
+    /// Compares what a device found with the oracle, and returns the largest relative error of a sum.
+    fn check(&self, found: &Found) -> f64 {
+        let overlap = self.exact_overlap();
+        let width = self.size.x as usize;
+        let Some(exact) = oracle::overlap_box(&overlap, width) else {
+            assert!(found.place.is_empty(), "{:?} but there is no overlap", found.place);
+            return 0.0;
+        };
+        let place = [found.place.min, found.place.max].map(|v| v.to_array().map(|n| n as usize));
+        assert_eq!(place, exact, "the overlap's box");
+        let [[x0, y0], [x1, y1]] = exact;
+        let pixels = (y0..y1).flat_map(|y| (x0..x1).map(move |x| y * width + x)).map(|at| {
+            let to_u16 = |at: [usize; 2]| at.map(|n| n as u16);
+            overlap[at].map_or(OverlapPixel::NONE, |[left, right]| OverlapPixel {
+                left: to_u16(left),
+                right: to_u16(right),
+            })
+        });
+        assert!(pixels.eq(found.pixels.iter().copied()), "the nearest pixels");
+        let [exact, magnitude] = oracle::colour_sums(&overlap, width, self.sources.each_ref());
+        let mut worst = 0.0_f64;
+        for sums in &found.sums {
+            let sums = [&sums.left[..], &sums.right, &[sums.weight]].concat();
+            for ((sum, exact), magnitude) in sums.iter().zip(exact).zip(magnitude) {
+                let error = (f64::from(*sum) - exact).abs();
+                worst = worst.max(if error == 0.0 { 0.0 } else { error / magnitude });
+            }
+        }
+        worst
+    }
+}
+
+/// The launch of the kernels over the overlap.
+fn cover(size: UVec2) -> LaunchConfig {
+    LaunchConfig {
+        grid: [size.x.div_ceil(BLOCK[0]), size.y.div_ceil(BLOCK_ROWS), 1],
+        block: [BLOCK[0], BLOCK[1], 1],
+        dynamic_shared: 0,
+    }
+}
+
+#[test]
+fn overlap_and_sums_are_those_of_a_naive_search_in_f64() {
+    let most = [uvec2(65, 63), uvec2(300, 200)];
+    let cases = || (0..400).map(|seed| Case::random(seed, most[usize::from(seed % 20 == 0)]));
+    let mut first: Option<Vec<Found>> = None;
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let found: Vec<_> = cases().map(|case| case.run(&stream, 2)).collect();
+        let errors = cases().zip(&found).map(|(case, found)| case.check(found));
+        let worst = errors.fold(0.0, f64::max);
+        println!("{device} against f64: relative error {worst:.1e}");
+        assert!(worst <= 1e-5, "{device}: {worst}");
+        let with = found.iter().filter(|found| !found.sums.is_empty()).count();
+        assert!((200..400).contains(&with), "{with} of 400 maps have an overlap");
+        // Sums are equal only if they have the same bits: there are neither NaN nor −0.
+        match &first {
+            None => first = Some(found),
+            Some(cpu) => assert!(*cpu == found, "{device} and the CPU differ"),
+        }
+    }
+}
+
+#[test]
+fn grids_of_every_shape_are_summed_up_whole() {
+    // Blocks are 32 by 64 pixels. More of them than a block has threads: a row, a column, a field.
+    let many = [uvec2(32 * 257, 1), uvec2(1, 64 * 257), uvec2(32 * 16 + 1, 64 * 16 + 1)];
+    let few = [uvec2(32, 64), uvec2(33, 64), uvec2(32, 65), uvec2(31, 63)];
+    for (seed, size) in (0..).zip(many.into_iter().chain(few)) {
+        let case = Case::whole(&mut Random::new(seed), size, PixelFormat::Rgba8);
+        let runs = panoweave_devices().into_iter().map(|device| {
+            let found = case.run(&device.stream().unwrap(), 1);
+            let worst = case.check(&found);
+            assert!(worst <= 1e-5, "{device}, {size}: {worst}");
+            found
+        });
+        let found: Vec<_> = runs.collect();
+        assert!(found.iter().all(|other| *other == found[0]), "{size}: devices differ");
+    }
+}
+
+#[test]
+fn a_hundred_runs_are_identical() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        // Blocks whose order is nobody's to say: 5 on the CPU, 660 on a GPU.
+        let size = if device.cuda_info().is_some() { uvec2(700, 1900) } else { uvec2(5 * 32, 64) };
+        let mut random = Random::new(7);
+        for format in [PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default())] {
+            let found = Case::whole(&mut random, size, format).run(&stream, 100);
+            assert_eq!(found.sums.len(), 100);
+            assert!(found.sums.iter().all(|sums| *sums == found.sums[0]), "{device}, {format:?}");
+        }
+    }
+}
+
+/// A warp in which both cameras see the panorama as it is, and both count.
+fn looking_straight(size: UVec2) -> Warp {
+    let at = |axis: usize| {
+        let place = |y, x| [x as f32, y as f32][axis];
+        (0..size.y).flat_map(|y| (0..size.x).map(move |x| place(y, x))).collect::<Vec<f32>>()
+    };
+    let weight = vec![0.5; size.element_product() as usize];
+    let planes = [at(0), at(1), at(0), at(1), weight.clone(), weight];
+    Warp::new(size, [size; 2], planes).unwrap()
+}
+
+#[test]
+fn levels_count_up_to_247_and_from_luma_8_on() {
+    let format = FrameFormat::rgba8(1, 1).pixels;
+    let grey = |level| Rgba8::opaque(level, level, level);
+    // Luma of [0, 11, 2] is 8.0116, that of [0, 11, 1] 7.9394.
+    let cases = [
+        (grey(100), true),
+        (grey(247), true),
+        (grey(248), false),
+        (grey(8), true),
+        (grey(7), false),
+        (Rgba8::opaque(0, 11, 2), true),
+        (Rgba8::opaque(0, 11, 1), false),
+        (Rgba8::opaque(248, 9, 9), false),
+        (Rgba8::opaque(9, 248, 9), false),
+        (Rgba8::opaque(9, 9, 248), false),
+        (Rgba8::opaque(0, 0, 247), true),
+        (Rgba8::opaque(37, 0, 0), false),
+    ];
+    let at = UVec2::ONE;
+    let frame = |pixel| Raster { size: at, pixels: Pixels::Rgba8(vec![pixel]) };
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let warp = DeviceWarp::upload(&stream, &looking_straight(at)).unwrap();
+        let overlap = Overlap::find(&stream, &warp).unwrap().unwrap();
+        for (pixel, counts) in cases {
+            for pixels in [[pixel, grey(100)], [grey(100), pixel]] {
+                let [left, right] = pixels.map(|pixel| frame(pixel).upload(&stream, 0));
+                let sums = overlap.sums(&stream, &left, &right).unwrap();
+                assert_eq!(sums.weight, f32::from(u8::from(counts)), "{device}, {pixels:?}");
+                let [l, r] = pixels.map(|p| if counts { [p.r, p.g, p.b] } else { [0; 3] });
+                assert_eq!(sums.left[..3], l.map(f32::from));
+                assert_eq!(sums.right[..3], r.map(f32::from));
+            }
+        }
+        assert_eq!(overlap.bytes(format), 16);
+    }
+}
+
+#[test]
+fn the_library_gives_what_the_kernels_do() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let mut with = 0;
+        for seed in 0..60 {
+            let mut case = Case::random(seed, uvec2(80, 80));
+            // A warp has finite coordinates, and weights from 0 to 1.
+            for (i, plane) in case.planes.iter_mut().enumerate() {
+                let beyond = if i < 4 { -1.0 } else { 0.0 };
+                let fits = |v: f32| v.is_finite() && (i < 4 || (0.0..=1.0).contains(&v));
+                plane.iter_mut().filter(|v| !fits(**v)).for_each(|v| *v = beyond);
+            }
+            let sizes = case.sources.each_ref().map(|source| source.size);
+            let warp = Warp::new(case.size, sizes, case.planes.clone()).unwrap();
+            let warp = DeviceWarp::upload(&stream, &warp).unwrap();
+            let expected = case.run(&stream, 1);
+            let overlap = Overlap::find(&stream, &warp).unwrap();
+            assert_eq!(overlap.is_none(), expected.sums.is_empty());
+            let Some(overlap) = overlap else { continue };
+            with += 1;
+            assert_eq!(overlap.place(), expected.place);
+            let [left, right] = case.sources.each_ref().map(|source| source.upload(&stream, 4));
+            // The same memory for two launches, and then new memory.
+            let mut summing = overlap.summing(&stream).unwrap();
+            for _ in 0..2 {
+                overlap.submit(&stream, left.view(), right.view(), &mut summing).unwrap();
+            }
+            assert_eq!(overlap.sums(&stream, &left, &right).unwrap(), expected.sums[0]);
+        }
+        assert!(with >= 20, "{with} of 60 maps have an overlap");
+    }
+}
+
+#[test]
+fn frames_that_do_not_go_together_are_refused() {
+    let stream = Device::cpu().stream().unwrap();
+    let size = uvec2(5, 3);
+    let warp = DeviceWarp::upload(&stream, &looking_straight(size)).unwrap();
+    let overlap = Overlap::find(&stream, &warp).unwrap().unwrap();
+    let frame = |size: UVec2, pixels| {
+        DeviceFrame::new(stream.device(), FrameFormat { size, pixels }).unwrap()
+    };
+    let [a, b, ..] = encodings().map(PixelFormat::Nv12);
+    let rgba = PixelFormat::Rgba8;
+    for (left, right) in [(rgba, a), (a, rgba), (a, b)] {
+        let found = overlap.sums(&stream, &frame(size, left), &frame(size, right));
+        assert!(matches!(found, Err(StitchError::Formats { .. })), "{found:?}");
+    }
+    let found = overlap.sums(&stream, &frame(size, a), &frame(uvec2(5, 4), a));
+    assert!(matches!(found, Err(StitchError::SourceSize { side: "right", .. })), "{found:?}");
+    let found = overlap.sums(&stream, &frame(uvec2(4, 3), rgba), &frame(size, rgba));
+    assert!(matches!(found, Err(StitchError::SourceSize { side: "left", .. })), "{found:?}");
+    let halved = DeviceFrame::Nv12 {
+        y: Image::new(stream.device(), 5, 3).unwrap(),
+        uv: Image::new(stream.device(), 2, 2).unwrap(),
+        encoding: encodings()[0],
+    };
+    let found = overlap.sums(&stream, &frame(size, a), &halved);
+    assert!(matches!(found, Err(StitchError::Chroma { which: "right" })), "{found:?}");
+}
+
+/// Launches the kernel that builds a table of `len` elements.
+fn build_table(stream: &Stream, [left, right]: [Colour; 2], table: DeviceSliceMut<'_, TableEntry>) {
+    let config = LaunchConfig {
+        grid: [TABLE_LEN.div_ceil(TABLE_BLOCK), 1, 1],
+        block: [TABLE_BLOCK, 1, 1],
+        dynamic_shared: 0,
+    };
+    stream.launch(&config, &BuildTable { left, right, table }).unwrap();
+}
+
+#[test]
+fn table_holds_the_formula_at_every_level() {
+    let mut random = Random::new(3);
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        for _ in 0..20 {
+            let colours = [0, 1].map(|_| Colour {
+                gain: Vec3::from_array([0; 3].map(|_| random.between(0.0, 3.0))),
+                gamma: random.pick(&[1.0, 0.8, 1.2, 0.45, 2.2]),
+            });
+            // A table that is too long is filled as far as it is one, a short one as far as it goes.
+            for len in [TABLE_LEN, TABLE_LEN + 7, TABLE_LEN - 7, 1] {
+                let untouched = TableEntry::splat(-1.0);
+                let elements = vec![untouched; len as usize];
+                let mut table = Buffer::from_slice(&stream, &elements).unwrap();
+                build_table(&stream, colours, table.view_mut());
+                let entries = table.download(&stream).unwrap();
+                for (i, entry) in (0..).zip(&entries) {
+                    if i >= TABLE_LEN {
+                        assert_eq!(*entry, untouched);
+                        continue;
+                    }
+                    let colour = colours[usize::from(i >= TABLE_LEN / 2)];
+                    let (channel, level) = (i / TABLE_LEVELS % 3, i % TABLE_LEVELS);
+                    let exact = |level: u32| {
+                        oracle::grade(&colour, channel as usize, f64::from(level)) / 255.0
+                    };
+                    let next = exact((level + 1).min(TABLE_LEVELS - 1));
+                    let [here, step] = entry.to_array().map(f64::from);
+                    assert!((here - exact(level)).abs() < 1e-6, "{device}: {i}");
+                    assert!((here + step - next).abs() < 1e-6, "{device}: {i}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn table_is_rebuilt_only_when_colours_change() {
+    let grey = |gain| [Colour { gain: Vec3::splat(gain), gamma: 1.0 }; 2];
+    let size = uvec2(4, 4);
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let warp = DeviceWarp::upload(&stream, &looking_straight(size)).unwrap();
+        let hundred = vec![Rgba8::opaque(100, 100, 100); 16];
+        let picture = Image::from_slice(&stream, 4, 4, &hundred).unwrap();
+        let mut table = GammaTable::new(&device).unwrap();
+        let stitched = |[left, right]: [Colour; 2], table: &mut GammaTable| {
+            let mut out = Image::new(&device, 4, 4).unwrap();
+            let options =
+                StitchOptions { left, right, power: Power::Table, ..StitchOptions::default() };
+            stitch_with_table(&stream, &picture, &picture, &warp, &options, table, &mut out)
+                .unwrap();
+            out.download(&stream).unwrap()[5].r
+        };
+        assert_eq!(stitched(grey(0.5), &mut table), 50);
+        // Behind its back the table is now one for a gain of 2.
+        build_table(&stream, grey(2.0), behind_the_back(&table.view(), &device));
+        assert_eq!(stitched(grey(0.5), &mut table), 200, "{device}: rebuilt for the same colours");
+        let left_only = [grey(0.25)[0], grey(0.5)[1]];
+        assert_eq!(stitched(left_only, &mut table), 38, "{device}: not rebuilt");
+        build_table(&stream, grey(2.0), behind_the_back(&table.view(), &device));
+        let gamma = left_only.map(|colour| Colour { gamma: 1.5, ..colour });
+        assert!(stitched(gamma, &mut table) < 38, "{device}: not rebuilt for another gamma");
+        assert_eq!(stitched(grey(0.5), &mut table), 50, "{device}: not rebuilt to what it was");
+    }
+}
+
+/// The memory of a slice, to be written.
+fn behind_the_back(
+    table: &DeviceSlice<'_, TableEntry>,
+    device: &Device,
+) -> DeviceSliceMut<'static, TableEntry> {
+    let mut params = Params::default();
+    table.push(&mut params);
+    // SAFETY: the first parameter of a slice is its address, 8 bytes. The memory outlives the test's
+    // launches, which one stream keeps in order.
+    unsafe {
+        let address = params.pointers()[0].cast::<u64>().read();
+        DeviceSliceMut::new(device.place(), address as *mut TableEntry, TABLE_LEN)
+    }
+}
+
+#[test]
+fn photos_differ_by_the_gains_that_others_found() {
+    let pairs = [
+        ("weir", "weir_1.jpg"),
+        ("weir", "weir_2.jpg"),
+        ("arches_b", "JDW_9518.jpg"),
+        ("river", "river1.jpg"),
+        ("boof_mountain_rotate", "mountain_rotate_01.jpg"),
+    ];
+    let Some(table) = data("stitch_ref/pairs.csv") else { return };
+    let table = std::fs::read_to_string(table).unwrap();
+    for (scene, left) in pairs {
+        let mut rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let row = rows.find(|row| row[0] == scene && row[1] == left).unwrap();
+        let files = [row[1], row[2]].map(|name| data(format!("scenes/{scene}/{name}")));
+        let [Some(left), Some(right)] = files else { return };
+        let pictures = [left, right].map(|file| {
+            let picture = Picture::open(file).unwrap();
+            let size = uvec2(picture.width(), picture.height());
+            Raster { size, pixels: Pixels::Rgba8(picture.pixels().to_vec()) }
+        });
+        let [a, b] = pictures.each_ref().map(|picture| picture.size);
+        let geometry = Homography::parse(row[9], "pairs.csv").unwrap().geometry(a, b).unwrap();
+        for device in panoweave_devices() {
+            let stream = device.stream().unwrap();
+            let warp = DeviceWarp::render(&stream, &geometry).unwrap();
+            let overlap = Overlap::find(&stream, &warp).unwrap().unwrap();
+            let [left, right] = pictures.each_ref().map(|picture| picture.upload(&stream, 0));
+            let sums = overlap.sums(&stream, &left, &right).unwrap();
+
+            let (width, warp) = (warp.size().x as usize, warp.download(&stream).unwrap());
+            let places = oracle::overlap(warp.planes(), [a, b]);
+            let [exact, _] = oracle::colour_sums(&places, width, pictures.each_ref());
+            for c in 0..3 {
+                let [l, r] = [sums.left[c], sums.right[c]].map(f64::from);
+                assert!((l / exact[c] - 1.0).abs() < 1e-5 && (r / exact[4 + c] - 1.0).abs() < 1e-5);
+                // Others took the median of ratios. Means weigh bright pixels more, which the cameras
+                // compress the more the brighter they are: 13 % less where exposures differ most.
+                let (found, others) = (r / l, row[6 + c].parse::<f64>().unwrap());
+                println!("{device}, {scene}: right is {found:.3} of left, others {others:.3}");
+                assert!((found / others - 1.0).abs() < 0.15, "{scene}: {found} is not {others}");
+            }
+        }
+    }
+}
