@@ -260,7 +260,7 @@ impl Sums {
         // reads them behind the barrier.
         unsafe {
             let sums = self.over_warp();
-            if rank.is_multiple_of(warp::WARP_SIZE) {
+            if rank & (warp::WARP_SIZE - 1) == 0 {
                 warps.store(rank / warp::WARP_SIZE, sums.with_luma());
             }
             thread::sync_threads();

@@ -93,7 +93,7 @@ impl Case {
         let [size, left, right] = [0, 1, 2].map(|_| uvec2(side(r, most.x), side(r, most.y)));
         let format = match r.below(5) {
             4 => PixelFormat::Rgba8,
-            i if seed % 2 == 0 => PixelFormat::Nv12(encodings()[i]),
+            i if seed.is_multiple_of(2) => PixelFormat::Nv12(encodings()[i]),
             _ => PixelFormat::Rgba8,
         };
         let sources = [left, right].map(|size| picture(r, size, format));
