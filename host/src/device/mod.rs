@@ -56,7 +56,7 @@ pub struct Device(Arc<Kind>);
 
 /// What a device is.
 pub(crate) enum Kind {
-    Cpu { constants: Mutex<ConstantBank> },
+    Cpu { constants: Mutex<Arc<ConstantBank>> },
     Cuda(CudaDevice),
 }
 
@@ -178,7 +178,9 @@ impl Device {
         let bytes = bytemuck::cast_slice(values);
         match self.kind() {
             Kind::Cpu { constants } => {
-                constants.lock().unwrap_or_else(PoisonError::into_inner).set(C::SYMBOL, bytes);
+                let mut constants = constants.lock().unwrap_or_else(PoisonError::into_inner);
+                // A launch that runs meanwhile keeps what it began with.
+                Arc::make_mut(&mut constants).set(C::SYMBOL, bytes);
                 Ok(())
             }
             Kind::Cuda(device) => device.set_constant(C::SYMBOL, bytes),

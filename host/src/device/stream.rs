@@ -184,7 +184,7 @@ impl Stream {
             Kind::Cpu { .. } => Ok(true),
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 // SAFETY: the handle is alive.
-                match unsafe { sys::cuStreamQuery(self.handle()) } {
+                match unsafe { sys::cuStreamQuery(self.raw) } {
                     sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
                     result => result.check(OP).map(|()| true),
                 }

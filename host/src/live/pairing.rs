@@ -123,8 +123,11 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    /// Pushes frames that are their own time; pairs and lone frames come back.
-    fn run(frames: &[(Camera, u64)], tolerance: u64) -> (Vec<(u64, u64)>, Vec<(Camera, u64)>) {
+    /// Pairs, and lone frames.
+    type Paired = (Vec<(u64, u64)>, Vec<(Camera, u64)>);
+
+    /// Pushes frames that are their own time.
+    fn run(frames: &[(Camera, u64)], tolerance: u64) -> Paired {
         let mut pairing = Pairing::new(MS(tolerance), 3);
         let (mut pairs, mut alone) = (Vec::new(), Vec::new());
         for &(camera, time) in frames {
