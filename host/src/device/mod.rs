@@ -30,7 +30,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytemuck::Pod;
 use cuda_std::ConstantArray;
 use cuda_std::cpu::ConstantBank;
-use cuda_std::launch::Place;
 
 use cuda::CudaDevice;
 
@@ -48,7 +47,7 @@ pub(crate) use stream::{Rows, RowsMut};
 pub use texture::{Array, Texel, Texture, TextureMode};
 
 pub use cuda_std::cpu::texture::{Address, Filter};
-pub use cuda_std::launch::LaunchConfig;
+pub use cuda_std::launch::{LaunchConfig, Place};
 
 /// A GPU or the CPU. Cheap to clone; clones are the same device.
 #[derive(Clone)]
