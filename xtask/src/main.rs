@@ -5,6 +5,7 @@
 mod bundle;
 mod cargo;
 mod demo;
+mod ffmpeg;
 mod kernels;
 mod ptxas;
 mod soak;
