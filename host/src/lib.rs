@@ -28,3 +28,4 @@ pub mod device;
 pub mod kernels;
 pub mod live;
 pub mod stitch;
+pub mod video;

@@ -18,7 +18,6 @@ pub const OVERLAP: u32 = 29;
 pub const FRAME: Duration = Duration::from_millis(33);
 
 /// Two cameras side by side with a feathered overlap; the right one `shift` pixels further.
-/// FNDOC
 ///
 /// # Panics
 /// If the device fails.

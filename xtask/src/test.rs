@@ -5,20 +5,23 @@
 //! say so when they skip.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::Result;
 use crate::cargo::{cargo, output, root, target};
-use crate::ptxas;
+use crate::{ffmpeg, ptxas};
 
 /// Fewer tests than this means that some were not found.
-const FLOOR: u64 = 250;
+const FLOOR: u64 = 330;
 
 pub(crate) fn run() -> Result {
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
     if let Some(ptxas) = ptxas::provide() {
         tests.env("CUDA_BUILDER_PTXAS", ptxas);
     }
+    let ffmpeg = ffmpeg::provide();
+    tests.envs(ffmpeg.iter().map(|(name, file)| (name, file)));
     let mut child = tests.stdout(Stdio::piped()).spawn()?;
     let mut total = Counts::default();
     for line in BufReader::new(child.stdout.take().ok_or("cargo has no stdout")?).lines() {
@@ -29,6 +32,7 @@ pub(crate) fn run() -> Result {
     let status = child.wait()?;
     println!("{}", data_line());
     println!("{}", gpu_line());
+    println!("{}", ffmpeg_line(&ffmpeg));
     println!("{} passed, {} failed", total.passed, total.failed);
     if !status.success() {
         return Err(format!("cargo test: {status}").into());
@@ -63,11 +67,24 @@ impl Counts {
 /// Whether the tests on outside data ran; they skip, and pass, where it is missing.
 fn data_line() -> String {
     let folder = std::env::var_os("PANOWEAVE_DATA")
-        .map_or_else(|| root().join("../shared/data"), std::path::PathBuf::from);
+        .map_or_else(|| root().join("../shared/data"), PathBuf::from);
     if folder.is_dir() {
         "Tests on outside data ran".into()
     } else {
         format!("Tests on outside data skipped: {} is missing", folder.display())
+    }
+}
+
+/// Whether the tests of video files ran.
+fn ffmpeg_line(provided: &[(&str, PathBuf)]) -> String {
+    let named = std::env::var_os("PANOWEAVE_FFMPEG").map(PathBuf::from);
+    let named = named.or_else(|| provided.first().map(|(_, file)| file.clone()));
+    let ffmpeg = named.unwrap_or_else(|| "ffmpeg".into());
+    match output(Command::new(&ffmpeg).arg("-version")) {
+        Ok(text) => {
+            format!("Tests of video files ran with {}", text.lines().next().unwrap_or_default())
+        }
+        Err(_) => "Tests of video files skipped: no ffmpeg; apt install ffmpeg".into(),
     }
 }
 

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use glam::UVec2;
 use panoweave::device::DeviceError;
 use panoweave::homography::HomographyError;
+use panoweave::live::LiveError;
 use panoweave::picture::PictureError;
 use panoweave::rig::RigError;
 use panoweave::stitch::StitchError;
+use panoweave::video::VideoError;
 use panoweave::warp::{RenderError, WarpError};
 use thiserror::Error;
 
@@ -46,6 +48,10 @@ pub(crate) enum Failure {
         expected: UVec2,
         source_of_warp: PathBuf,
     },
+    #[error("{}: stopped at once, and not finished", file.display())]
+    Interrupted { file: PathBuf },
+    #[error("signals cannot be listened for: {0}")]
+    Signals(io::Error),
     #[error("the result cannot be printed: {0}")]
     Stdout(#[from] io::Error),
     #[error(transparent)]
@@ -60,6 +66,8 @@ pub(crate) enum Failure {
     Render(RenderError),
     #[error(transparent)]
     Stitch(StitchError),
+    #[error(transparent)]
+    Video(VideoError),
     // Where in this program's source it failed is of no use to who lacks a device.
     #[error("no usable device: {}", .0.kind)]
     NoDevice(DeviceError),
@@ -76,6 +84,7 @@ pub(crate) enum Kind {
     Device,
     NoDevice,
     DeviceLost,
+    Interrupted,
 }
 
 impl Kind {
@@ -88,6 +97,7 @@ impl Kind {
             Self::Device => "device",
             Self::NoDevice => "no_device",
             Self::DeviceLost => "device_lost",
+            Self::Interrupted => "interrupted",
         }
     }
 
@@ -98,6 +108,8 @@ impl Kind {
             Self::Usage | Self::Input | Self::Output => 2,
             Self::NoDevice => 3,
             Self::DeviceLost => 4,
+            // As shells have it for SIGINT.
+            Self::Interrupted => 130,
         }
     }
 }
@@ -128,6 +140,10 @@ impl Failure {
             | Self::Picture(_)
             | Self::Render(_)
             | Self::Stitch(_) => Kind::Input,
+            Self::Video(error) if error.is_of_output() => Kind::Output,
+            Self::Video(_) => Kind::Input,
+            Self::Interrupted { .. } => Kind::Interrupted,
+            Self::Signals(_) => Kind::Device,
             Self::NoDevice(_) => Kind::NoDevice,
             Self::Device(error) if error.is_fatal() => Kind::DeviceLost,
             Self::Device(_) => Kind::Device,
@@ -155,6 +171,16 @@ impl From<StitchError> for Failure {
         match error {
             StitchError::Device(error) => error.into(),
             other => Self::Stitch(other),
+        }
+    }
+}
+
+impl From<VideoError> for Failure {
+    fn from(error: VideoError) -> Self {
+        match error {
+            VideoError::Live(LiveError::Device(error)) => error.into(),
+            VideoError::Picture(error) => Self::Picture(error),
+            other => Self::Video(other),
         }
     }
 }

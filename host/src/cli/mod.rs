@@ -5,14 +5,19 @@
 mod failure;
 mod info;
 mod inspect;
+mod interrupt;
 mod log;
+mod look;
 mod lut;
+mod map;
+mod meter;
 mod output;
 mod recipe;
 mod report;
 mod stages;
 mod stitch;
 mod values;
+mod video;
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -29,10 +34,11 @@ Exit codes:
   2  bad options, bad input, or the output cannot be written
   3  no usable device
   4  the GPU was lost; the process must be started again
+  130  stopped by Ctrl-C or SIGTERM; a video is finished properly unless it came twice
 
 With --json an error too is a JSON object on stdout:
   {\"error\": {\"message\": \"...\", \"kind\": \"input\", \"exit_code\": 2}}
-Kinds: usage, input, output, device, no_device, device_lost.
+Kinds: usage, input, output, device, no_device, device_lost, interrupted.
 
 RUST_LOG=panoweave=debug chooses log lines by module; -v and -q by amount.";
 
@@ -56,6 +62,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Stitch(stitch::Args),
+    Video(video::Args),
     Lut(lut::Args),
     Info(info::Args),
 }
@@ -68,12 +75,13 @@ pub(crate) fn main() -> ExitCode {
     };
     log::start(cli.verbose, cli.quiet);
     let done = match &cli.command {
-        Command::Stitch(args) => stitch::run(args, cli.json),
-        Command::Lut(args) => lut::run(args, cli.json),
-        Command::Info(args) => info::run(args, cli.json),
+        Command::Video(args) => video::run(args, cli.json),
+        Command::Stitch(args) => stitch::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Lut(args) => lut::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Info(args) => info::run(args, cli.json).map(|()| ExitCode::SUCCESS),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => report::failure(&failure, cli.json),
     }
 }

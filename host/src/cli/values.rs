@@ -5,6 +5,7 @@ use std::num::{ParseFloatError, ParseIntError};
 use glam::{UVec2, Vec3};
 use panoweave::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use panoweave::picture::MAX_SIDE;
+use panoweave::video::Crf;
 use thiserror::Error;
 
 /// Why an option's value is refused.
@@ -24,6 +25,8 @@ pub(crate) enum ValueError {
     Gain,
     #[error("a gamma is a number over 0, up to 100")]
     Gamma,
+    #[error("a quality is a whole number from 0, the best, to 51")]
+    Crf,
 }
 
 impl From<ParseIntError> for ValueError {
@@ -99,4 +102,9 @@ pub(crate) fn gain(text: &str) -> Result<Vec3, ValueError> {
 pub(crate) fn gamma(text: &str) -> Result<f32, ValueError> {
     let gamma: f32 = text.parse().map_err(|_| ValueError::Gamma)?;
     if gamma > 0.0 && gamma <= 100.0 { Ok(gamma) } else { Err(ValueError::Gamma) }
+}
+
+/// The quality of H.264.
+pub(crate) fn crf(text: &str) -> Result<Crf, ValueError> {
+    text.parse().ok().and_then(Crf::new).ok_or(ValueError::Crf)
 }

@@ -9,6 +9,7 @@ mod lut;
 mod malformed;
 mod scenes;
 mod stitch;
+mod video;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,59 @@
+//! Ctrl-C and SIGTERM: once ends a video in order, twice at once.
+//!
+//! Before the first frame there is nothing to end in order, and the first signal ends the program. After
+//! a second one the children are killed; the program then comes to its end by their errors, which
+//! removes temporary files, or is ended if it does not.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use panoweave::video::Stop;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::failure::{Failure, Kind};
+
+/// How long the program has to come to its end by itself.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What listens for signals.
+pub(crate) struct Interrupt {
+    stop: Stop,
+    running: Arc<AtomicBool>,
+}
+
+impl Interrupt {
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        let this = Self { stop: Stop::default(), running: Arc::default() };
+        let (stop, running) = (this.stop.clone(), Arc::clone(&this.running));
+        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::Signals)?;
+        let listen = move || {
+            for _ in signals.forever() {
+                if running.load(Ordering::Relaxed) && !stop.is_asked() {
+                    stop.ask();
+                    tracing::info!("stopping: the output is being finished; again to stop at once");
+                    continue;
+                }
+                stop.kill();
+                if running.load(Ordering::Relaxed) {
+                    thread::sleep(PATIENCE);
+                }
+                std::process::exit(Kind::Interrupted.exit_code().into());
+            }
+        };
+        thread::Builder::new().name("signals".into()).spawn(listen).map_err(Failure::Signals)?;
+        Ok(this)
+    }
+
+    /// What a signal asks.
+    pub(crate) fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// From now on there is something to end in order.
+    pub(crate) fn running(&self) {
+        self.running.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,113 @@
+//! The options that say where each camera sees a panorama pixel, and the warp that they stand for.
+
+use std::path::{Path, PathBuf};
+
+use glam::UVec2;
+use panoweave::device::Stream;
+use panoweave::warp::{DeviceWarp, Warp};
+
+use super::failure::Failure;
+use super::recipe::Recipe;
+use super::values::canvas_size;
+
+/// A warp, or what it is made from.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Map {
+    #[command(flatten)]
+    source: Source,
+    /// Size of the planes of a --lut folder.
+    #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["rig", "homography"])]
+    size: Option<UVec2>,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Source {
+    /// A warp file, or a folder of six raw planes (with --size).
+    #[arg(long, value_name = "PATH")]
+    lut: Option<PathBuf>,
+    /// A rig file (TOML).
+    #[arg(long, value_name = "FILE")]
+    rig: Option<PathBuf>,
+    /// A homography file (text): right pixels to left pixels.
+    #[arg(long, value_name = "FILE")]
+    homography: Option<PathBuf>,
+}
+
+/// A warp before it is on the device.
+pub(crate) enum Plan {
+    Planes(Warp),
+    Render(Recipe),
+}
+
+impl Map {
+    /// The file or folder.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        let Source { lut, rig, homography } = &self.source;
+        lut.as_deref().or(rig.as_deref()).or(homography.as_deref())
+    }
+
+    /// Reads it, for pictures of these sizes and files (left, right), which it must fit.
+    pub(crate) fn open(
+        &self,
+        sources: [UVec2; 2],
+        files: [&Path; 2],
+        output: &Path,
+    ) -> Result<Plan, Failure> {
+        let plan = self.read(sources, output)?;
+        // Before anything is computed, and with the names of the files.
+        let wanted = plan.sources().unwrap_or(sources);
+        for (((side, file), found), expected) in
+            ["left", "right"].into_iter().zip(files).zip(sources).zip(wanted)
+        {
+            if found != expected {
+                let source_of_warp = self.path().unwrap_or(Path::new("")).to_owned();
+                let file = file.to_owned();
+                return Err(Failure::PictureSize { file, side, found, expected, source_of_warp });
+            }
+        }
+        Ok(plan)
+    }
+
+    fn read(&self, sources: [UVec2; 2], output: &Path) -> Result<Plan, Failure> {
+        let Source { lut, rig, homography } = &self.source;
+        if let Some(rig) = rig {
+            return Ok(Plan::Render(Recipe::from_rig(rig, None, output)?));
+        }
+        if let Some(homography) = homography {
+            return Ok(Plan::Render(Recipe::from_homography(homography, sources)?));
+        }
+        let Some(path) = lut else {
+            return Err(Failure::Usage("one of --lut, --rig and --homography is needed"));
+        };
+        let warp = match (path.is_dir(), self.size) {
+            (true, Some(size)) => Warp::import_raw(path, size, sources)?,
+            (true, None) => return Err(Failure::RawSize { folder: path.clone() }),
+            (false, Some(_)) => return Err(Failure::NeedlessSize { file: path.clone() }),
+            (false, None) => Warp::open(path)?,
+        };
+        Ok(Plan::Planes(warp))
+    }
+}
+
+impl Plan {
+    /// Sizes of the pictures that it is for: left, right.
+    fn sources(&self) -> Option<[UVec2; 2]> {
+        match self {
+            Self::Planes(warp) => Some(warp.sources()),
+            Self::Render(recipe) => recipe.sources(),
+        }
+    }
+
+    /// The warp on the device, and on the host.
+    pub(crate) fn prepare(self, stream: &Stream) -> Result<(DeviceWarp, Warp), Failure> {
+        match self {
+            Self::Planes(warp) => {
+                let on_device = DeviceWarp::upload(stream, &warp)?;
+                stream.synchronize()?;
+                Ok((on_device, warp))
+            }
+            Self::Render(recipe) => recipe.render(stream),
+        }
+    }
+}

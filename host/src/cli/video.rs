@@ -1,0 +1,240 @@
+//! `panoweave video`: two videos and a warp make a video of panoramas.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use glam::UVec2;
+use panoweave::colour::Colours;
+use panoweave::device::DeviceName;
+use panoweave::live::ColourOptions;
+use panoweave::video::{
+    Crf, Input, Medium, Output, Rate, STANDARD, Sink, Source, StreamFormat, Summary, VideoOptions,
+    stitch_video,
+};
+use serde_json::{Value, json};
+use shared_types::stitch::Colour;
+
+use super::failure::{Failure, Kind};
+use super::interrupt::Interrupt;
+use super::look::Look;
+use super::map::Map;
+use super::meter::Meter;
+use super::output;
+use super::stages::Stages;
+use super::values::{crf, picture_size};
+
+const AFTER_HELP: &str = "\
+Examples:
+  panoweave video l.mp4 r.mp4 --rig rig.toml -o pano.mp4
+  panoweave video l.mkv r.mkv --lut rig.safetensors -o pano.mkv --crf 18 --device cuda:0
+  panoweave video l_%04d.png r_%04d.png --fps 25 --homography h.txt -o pano_%04d.png
+  camera | panoweave video - right.fifo --input-format nv12 --input-size 1920x1080 --fps 30 \\
+      --lut rig.safetensors -o - | ffplay -
+
+A video is what its name says: .y4m, .nv12, .rgba, numbered pictures (frame_%04d.png), `-` for Y4M on
+a pipe; anything else goes through ffmpeg, which must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG
+and PANOWEAVE_FFPROBE name others). Written are .mp4, .m4v, .mov and .mkv as H.264 with the left video's
+sound; a last odd column or row is left out. The rate is the left video's.
+
+Ctrl-C, or SIGTERM, finishes the file and ends with exit code 130; twice ends at once.
+Exit codes and the JSON of errors: see panoweave --help.";
+
+/// Stitches two videos into a video of panoramas.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Video of the left camera; - is standard input.
+    left: PathBuf,
+    /// Video of the right camera; - is standard input.
+    right: PathBuf,
+    #[command(flatten)]
+    map: Map,
+    /// The video to write; - is standard output, as Y4M.
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// Where to run: auto, cpu or cuda:N.
+    #[arg(long, default_value = "auto")]
+    device: DeviceName,
+    /// What both inputs are, if their names do not say.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    input_format: Option<Format>,
+    /// Size of raw frames.
+    #[arg(long, value_name = "WxH", value_parser = picture_size)]
+    input_size: Option<UVec2>,
+    /// Frames a second of raw frames and pictures, such as 30 or 30000/1001; other videos are played
+    /// at this rate.
+    #[arg(long, value_name = "RATE")]
+    fps: Option<Rate>,
+    /// What the output is, if its name does not say.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    output_format: Option<Format>,
+    /// Quality of H.264: 0 is lossless, 51 the worst.
+    #[arg(long, value_name = "N", value_parser = crf, default_value = "20")]
+    crf: Crf,
+    /// Stops after so many panoramas.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    frames: Option<u64>,
+    /// Leaves the colours as they are; otherwise they follow the light, unless a gain or gamma is given.
+    #[arg(long)]
+    no_colour: bool,
+    #[command(flatten)]
+    look: Look,
+}
+
+/// A stream's format.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    Y4m,
+    Nv12,
+    Rgba,
+}
+
+impl From<Format> for StreamFormat {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Y4m => Self::Y4m,
+            Format::Nv12 => Self::Nv12,
+            Format::Rgba => Self::Rgba,
+        }
+    }
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
+    let inputs = args.inputs()?;
+    let mut video = args.output(&inputs)?;
+    let to_stdout = video.path == Path::new(STANDARD);
+    if to_stdout && as_json {
+        return Err(Failure::Usage("--json and --output - both want standard output"));
+    }
+    let interrupt = Interrupt::listen()?;
+    let stop = interrupt.stop();
+
+    let mut stages = Stages::new();
+    let (left, right, plan) = stages.run("open", "opening", || {
+        let left = Source::open(&inputs[0], None, stop)?;
+        let right = Source::open(&inputs[1], Some(left.format().pixels), stop)?;
+        let sizes = [left.format().size, right.format().size];
+        let plan = args.map.open(sizes, [left.name(), right.name()], &args.output)?;
+        Ok((left, right, plan))
+    })?;
+    let device = args.device.open()?;
+    let stream = device.stream()?;
+    let (warp, _) = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
+
+    let (size, rate, expected) = (warp.size(), left.rate(), args.expected(&left, &right));
+    video.sound = left.sound().cloned();
+    interrupt.running();
+    let sink = Sink::create(&video, size, rate, stop)?;
+    let follow = !args.no_colour && args.look.leaves_colours();
+    let options = VideoOptions {
+        stitch: args.look.options(),
+        colour: ColourOptions { follow, ..ColourOptions::default() },
+        limit: args.frames,
+        stop: stop.clone(),
+    };
+    let mut meter = Meter::new(expected);
+    let done = stitch_video(&device, warp, [left, right], sink, &options, |now| meter.update(now));
+    meter.finish();
+    if stop.is_killed() {
+        return Err(Failure::Interrupted { file: args.output.clone() });
+    }
+    let done = done?;
+
+    if as_json {
+        let mut json = describe(&done);
+        json["output"] = args.output.to_string_lossy().into();
+        json["size"] = json!([size.x, size.y]);
+        json["rate"] = rate.to_string().into();
+        json["device"] = device.to_string().into();
+        output::print_json(&json)?;
+    } else {
+        let stopped = if done.stopped { ", stopped early" } else { "" };
+        let line = format!(
+            "{}: {} frames of {}×{} pixels, {:.1} fps on {device}{stopped}",
+            args.output.display(),
+            done.written,
+            size.x,
+            size.y,
+            fps(&done)
+        );
+        if to_stdout { tracing::info!("{line}") } else { output::print(&format!("{line}\n"))? }
+    }
+    let code = if done.stopped { Kind::Interrupted.exit_code().into() } else { ExitCode::SUCCESS };
+    Ok(code)
+}
+
+impl Args {
+    fn inputs(&self) -> Result<[Input; 2], Failure> {
+        let files = [&self.left, &self.right];
+        if files.iter().all(|file| **file == Path::new(STANDARD)) {
+            return Err(Failure::Usage("only one of the videos can be standard input"));
+        }
+        let [left, right] = files.map(|file| {
+            let medium = Medium::of_input(file, self.input_format.map(Into::into))?;
+            Ok::<_, Failure>(Input {
+                path: file.clone(),
+                medium,
+                size: self.input_size,
+                rate: self.fps,
+            })
+        });
+        Ok([left?, right?])
+    }
+
+    /// The output, whose name is none of the inputs'.
+    fn output(&self, inputs: &[Input; 2]) -> Result<Output, Failure> {
+        let path = self.output.clone();
+        let medium = Medium::of_output(&path, self.output_format.map(Into::into))?;
+        let mut files: Vec<&Path> = inputs.iter().map(|input| input.path.as_path()).collect();
+        files.extend(self.map.path());
+        match &medium {
+            Medium::File => output::check(&path, &files)?,
+            Medium::Stream(_) => {
+                let special =
+                    std::fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+                if path != Path::new(STANDARD) && !special {
+                    output::check(&path, &files)?;
+                }
+            }
+            Medium::Pictures(pattern) => {
+                output::check(&pattern.file(1), &files)?;
+                if inputs.iter().any(|input| output::place(&input.path) == output::place(&path)) {
+                    return Err(Failure::OutputIsInput { file: path });
+                }
+            }
+        }
+        Ok(Output { path, medium, crf: self.crf, sound: None })
+    }
+
+    /// How many panoramas there will be, about.
+    fn expected(&self, left: &Source, right: &Source) -> Option<u64> {
+        let of_right = right.expected().map(|frames| left.rate().nearest(frames, right.rate()));
+        [self.frames, left.expected(), of_right].into_iter().flatten().min()
+    }
+}
+
+fn fps(done: &Summary) -> f64 {
+    done.written as f64 / done.time.as_secs_f64().max(1e-9)
+}
+
+fn describe(done: &Summary) -> Value {
+    let milliseconds = |seconds: f64| (seconds * 1e6).round() / 1e3;
+    let colour = |Colour { gain, gamma }| json!({ "gain": gain.to_array(), "gamma": gamma });
+    json!({
+        "frames": {
+            "left": done.read[0],
+            "right": done.read[1],
+            "written": done.written,
+            "right_unpaired": done.unpaired,
+            "right_repeated": done.repeated,
+        },
+        "dropped": done.live.dropped,
+        "seconds": done.time.as_secs_f64(),
+        "fps": fps(done),
+        "latency_ms": { "p50": milliseconds(done.live.latency_p50), "p99": milliseconds(done.live.latency_p99) },
+        "colour": done.colours.map(|Colours { left, right }| json!({ "left": colour(left), "right": colour(right) })),
+        "stopped": done.stopped,
+    })
+}

@@ -1,0 +1,135 @@
+//! How a video comes or goes, by its name or as asked.
+
+use std::path::{Path, PathBuf};
+
+use glam::UVec2;
+
+use super::{Pattern, VideoError};
+use crate::frame::{Matrix, PixelFormat, Range, YuvEncoding};
+
+/// Stands for standard input or output.
+pub const STANDARD: &str = "-";
+
+/// A stream of frames that needs no ffmpeg.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamFormat {
+    /// YUV4MPEG2: a line of text with size and rate, then frames.
+    Y4m,
+    /// NV12 frames, one after the other without padding.
+    Nv12,
+    /// RGBA frames, likewise.
+    Rgba,
+}
+
+impl StreamFormat {
+    /// Pixels of a raw stream's frames of this size; `None` for Y4M, which says itself.
+    ///
+    /// NV12 that nothing is known of is BT.709 in limited range.
+    #[must_use]
+    pub fn raw_pixels(self) -> Option<PixelFormat> {
+        match self {
+            Self::Y4m => None,
+            Self::Nv12 => Some(PixelFormat::Nv12(YuvEncoding::default())),
+            Self::Rgba => Some(PixelFormat::Rgba8),
+        }
+    }
+}
+
+/// What holds a video.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// A file that ffmpeg reads or writes.
+    File,
+    /// A file, a pipe, or standard input or output.
+    Stream(StreamFormat),
+    /// Numbered PNG or JPEG files.
+    Pictures(Pattern),
+}
+
+/// File formats that ffmpeg is asked to write, by extension.
+const CONTAINERS: [(&str, &str); 4] =
+    [("mp4", "mp4"), ("m4v", "mp4"), ("mov", "mov"), ("mkv", "matroska")];
+
+impl Medium {
+    /// What an input is. `asked` is for pipes and names that say nothing.
+    ///
+    /// # Errors
+    /// [`VideoError::Raw`] if the name says raw but not what.
+    pub fn of_input(path: &Path, asked: Option<StreamFormat>) -> Result<Self, VideoError> {
+        Ok(Self::known(path, asked)?.unwrap_or(Self::File))
+    }
+
+    /// What an output is.
+    ///
+    /// # Errors
+    /// [`VideoError::Raw`], or [`VideoError::Extension`] for a name that nothing writes.
+    pub fn of_output(path: &Path, asked: Option<StreamFormat>) -> Result<Self, VideoError> {
+        match Self::known(path, asked)? {
+            Some(medium) => Ok(medium),
+            None if container(path).is_some() => Ok(Self::File),
+            None => Err(VideoError::Extension { file: path.to_owned() }),
+        }
+    }
+
+    fn known(path: &Path, asked: Option<StreamFormat>) -> Result<Option<Self>, VideoError> {
+        if let Some(format) = asked {
+            return Ok(Some(Self::Stream(format)));
+        }
+        if path == Path::new(STANDARD) {
+            return Ok(Some(Self::Stream(StreamFormat::Y4m)));
+        }
+        Ok(match extension(path).as_str() {
+            "y4m" => Some(Self::Stream(StreamFormat::Y4m)),
+            "nv12" => Some(Self::Stream(StreamFormat::Nv12)),
+            "rgba" => Some(Self::Stream(StreamFormat::Rgba)),
+            "raw" | "yuv" => return Err(VideoError::Raw { file: path.to_owned() }),
+            "png" | "jpg" | "jpeg" => Pattern::parse(path).map(Self::Pictures),
+            _ => None,
+        })
+    }
+}
+
+/// ffmpeg's name of the file format that a name asks for.
+pub(super) fn container(path: &Path) -> Option<&'static str> {
+    let wanted = extension(path);
+    CONTAINERS.iter().find(|(extension, _)| *extension == wanted).map(|(_, format)| *format)
+}
+
+fn extension(path: &Path) -> String {
+    path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase()
+}
+
+/// The name for messages.
+pub(super) fn shown(path: &Path, standard: &str) -> PathBuf {
+    if path == Path::new(STANDARD) { standard.into() } else { path.to_owned() }
+}
+
+/// What Y'CbCr of this size is by custom where nothing says: BT.601 up to the size of DVDs, BT.709
+/// above, as players have it.
+pub(super) fn customary(size: UVec2, range: Range) -> YuvEncoding {
+    let small = size.x < 1280 && size.y <= 576;
+    YuvEncoding { matrix: if small { Matrix::Bt601 } else { Matrix::Bt709 }, range }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_what_holds_a_video() {
+        let input = |name: &str, asked| Medium::of_input(Path::new(name), asked);
+        let output = |name: &str| Medium::of_output(Path::new(name), None);
+        let y4m = Medium::Stream(StreamFormat::Y4m);
+        assert_eq!(input("a.Y4M", None).unwrap(), y4m);
+        assert_eq!(input("-", None).unwrap(), y4m);
+        let rgba = Medium::Stream(StreamFormat::Rgba);
+        assert_eq!(input("a.mp4", Some(StreamFormat::Rgba)).unwrap(), rgba);
+        assert_eq!(input("a.webm", None).unwrap(), Medium::File);
+        assert!(matches!(input("a_%02d.jpg", None).unwrap(), Medium::Pictures(_)));
+        assert!(matches!(input("a.raw", None), Err(VideoError::Raw { .. })));
+        assert_eq!(output("a.MKV").unwrap(), Medium::File);
+        for name in ["a", "a.webm", "a.png", "a_%02d.gif"] {
+            assert!(matches!(output(name), Err(VideoError::Extension { .. })), "{name}");
+        }
+    }
+}

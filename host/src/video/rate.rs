@@ -1,0 +1,213 @@
+//! Frames a second as a fraction: 30000/1001 is not 29.97, and an hour shows it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// The highest rate that is believed.
+pub const MAX_RATE: u32 = 1000;
+
+/// Rates that cameras have; what is within [`NEAR`] of one is meant to be it.
+const USUAL: [(u32, u32); 11] = [
+    (24_000, 1001),
+    (24, 1),
+    (25, 1),
+    (30_000, 1001),
+    (30, 1),
+    (50, 1),
+    (60_000, 1001),
+    (60, 1),
+    (100, 1),
+    (120_000, 1001),
+    (120, 1),
+];
+
+/// Relative distance; 29.97 is a millionth from 30000/1001, 24 a thousandth from 24000/1001.
+const NEAR: f64 = 1e-5;
+
+/// Frames a second, over 0 and up to [`MAX_RATE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    numerator: u32,
+    denominator: u32,
+}
+
+/// The text or number is no frame rate.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("a frame rate is a number over 0, up to {MAX_RATE}, or a fraction such as 30000/1001")]
+pub struct RateError;
+
+impl Rate {
+    /// `numerator` frames in `denominator` seconds.
+    ///
+    /// # Errors
+    /// [`RateError`] unless over 0 and up to [`MAX_RATE`].
+    pub fn new(numerator: u32, denominator: u32) -> Result<Self, RateError> {
+        let most = u64::from(denominator) * u64::from(MAX_RATE);
+        if numerator == 0 || u64::from(numerator) > most {
+            return Err(RateError);
+        }
+        let common = common_divisor(numerator, denominator);
+        Ok(Self { numerator: numerator / common, denominator: denominator / common })
+    }
+
+    /// The rate that a camera is likely to have meant by this one, an average perhaps.
+    #[must_use]
+    pub fn usual(self, near: f64) -> Self {
+        let usual = USUAL.iter().map(|&(numerator, denominator)| Self { numerator, denominator });
+        usual
+            .min_by(|a, b| self.distance(*a).total_cmp(&self.distance(*b)))
+            .filter(|rate| self.distance(*rate) < near)
+            .unwrap_or(self)
+    }
+
+    /// Relative distance of another rate.
+    #[must_use]
+    pub fn distance(self, other: Self) -> f64 {
+        (self.per_second() / other.per_second() - 1.0).abs()
+    }
+
+    /// As a number.
+    #[must_use]
+    pub fn per_second(self) -> f64 {
+        f64::from(self.numerator) / f64::from(self.denominator)
+    }
+
+    /// When frame `n` is due; the first, 0, at once.
+    #[must_use]
+    pub fn time(self, n: u64) -> Duration {
+        let (n, d) = (u128::from(n), u128::from(self.denominator));
+        let nanoseconds = n * d * 1_000_000_000 / u128::from(self.numerator);
+        Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+    }
+
+    /// The frame of this rate that is nearest in time to frame `n` of another.
+    #[must_use]
+    pub fn nearest(self, n: u64, other: Self) -> u64 {
+        let own = u128::from(self.numerator) * u128::from(other.denominator);
+        let others = u128::from(self.denominator) * u128::from(other.numerator);
+        u64::try_from((u128::from(n) * own + others / 2) / others).unwrap_or(u64::MAX)
+    }
+
+    /// Frames in so much time, rounded.
+    #[must_use]
+    pub fn frames(self, time: Duration) -> u64 {
+        (time.as_secs_f64() * self.per_second()).round() as u64
+    }
+
+    /// Numerator and denominator, without a common divisor.
+    #[must_use]
+    pub fn fraction(self) -> (u32, u32) {
+        (self.numerator, self.denominator)
+    }
+}
+
+impl FromStr for Rate {
+    type Err = RateError;
+
+    /// A fraction with `/` or `:`, or a decimal number. A decimal number near a usual rate is that
+    /// rate: 29.97 is 30000/1001.
+    fn from_str(text: &str) -> Result<Self, RateError> {
+        let digits = |text: &str| {
+            let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            if plain { text.parse::<u32>().map_err(|_| RateError) } else { Err(RateError) }
+        };
+        if let Some((numerator, denominator)) = text.split_once(['/', ':']) {
+            return Self::new(digits(numerator)?, digits(denominator)?);
+        }
+        let Some((whole, part)) = text.split_once('.') else {
+            return Self::new(digits(text)?, 1);
+        };
+        let places = u32::try_from(part.len()).map_err(|_| RateError)?;
+        let denominator = 10u32.checked_pow(places).ok_or(RateError)?;
+        let numerator = digits(whole)?
+            .checked_mul(denominator)
+            .and_then(|n| n.checked_add(digits(part).ok()?))
+            .ok_or(RateError)?;
+        Ok(Self::new(numerator, denominator)?.usual(NEAR))
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.denominator {
+            1 => self.numerator.fmt(f),
+            denominator => write!(f, "{}/{denominator}", self.numerator),
+        }
+    }
+}
+
+fn common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a.max(1) } else { common_divisor(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(text: &str) -> Rate {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn reads_fractions_and_decimals() {
+        for (text, shown) in [
+            ("30", "30"),
+            ("30000/1001", "30000/1001"),
+            ("60:2", "30"),
+            ("29.97", "30000/1001"),
+            ("23.976", "24000/1001"),
+            ("59.94", "60000/1001"),
+            ("12.5", "25/2"),
+            ("24.0", "24"),
+            ("1000", "1000"),
+            ("1/3600", "1/3600"),
+        ] {
+            assert_eq!(rate(text).to_string(), shown, "{text}");
+        }
+        for text in [
+            "",
+            "0",
+            "-1",
+            "+1",
+            "x",
+            "1001",
+            "1/0",
+            "0/1",
+            "1/",
+            "/",
+            "1.",
+            "nan",
+            "1e3",
+            "4294967296",
+        ] {
+            assert_eq!(text.parse::<Rate>(), Err(RateError), "{text}");
+        }
+    }
+
+    #[test]
+    fn averages_are_taken_for_what_they_mean() {
+        assert_eq!(rate("2397000/80000").usual(1e-3), rate("30000/1001"));
+        assert_eq!(rate("17/1").usual(1e-3), rate("17"));
+    }
+
+    #[test]
+    fn times_do_not_drift() {
+        assert_eq!(rate("30000/1001").time(30_000 * 100), Duration::from_secs(100_100));
+        assert_eq!(rate("30").time(1), Duration::from_nanos(33_333_333));
+        assert_eq!(rate("30").frames(Duration::from_secs_f64(2.0)), 60);
+    }
+
+    #[test]
+    fn frames_of_two_rates_pair_by_time() {
+        let pairs = |own: &str, other: &str| -> Vec<u64> {
+            (0..7).map(|n| rate(own).nearest(n, rate(other))).collect()
+        };
+        assert_eq!(pairs("30", "30"), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(pairs("60", "30"), [0, 2, 4, 6, 8, 10, 12]);
+        assert_eq!(pairs("15", "30"), [0, 1, 1, 2, 2, 3, 3]);
+        assert_eq!(pairs("25", "30"), [0, 1, 2, 3, 3, 4, 5]);
+    }
+}

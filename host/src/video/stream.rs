@@ -1,0 +1,95 @@
+//! Streams of bytes: files, pipes, standard input and output; and raw frames in them.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use super::VideoError;
+use super::medium::{STANDARD, shown};
+use super::source::ReadFrame;
+use crate::frame::Frame;
+
+/// Opens an input, and says how long it is if it is a regular file. Waits for a writer if it is a
+/// named pipe.
+pub(super) fn open(path: &Path) -> Result<(File, Option<u64>), VideoError> {
+    let opened = if path == Path::new(STANDARD) {
+        // Not through `Stdin`, whose buffer only adds a copy.
+        io::stdin().as_fd().try_clone_to_owned().map(File::from)
+    } else {
+        File::open(path)
+    };
+    let sized = opened.and_then(|file| {
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        Ok((file, metadata.is_file().then_some(metadata.len())))
+    });
+    sized.map_err(|source| VideoError::Unreadable { file: shown(path, "stdin"), source })
+}
+
+/// Standard output as a file, without the buffer that lines go through.
+pub(super) fn standard_output() -> io::Result<File> {
+    io::stdout().as_fd().try_clone_to_owned().map(File::from)
+}
+
+/// Reads until `bytes` is full or the input ends, and says how many bytes there were.
+pub(super) fn fill(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut found = 0;
+    while found < bytes.len() {
+        match input.read(&mut bytes[found..]) {
+            Ok(0) => break,
+            Ok(n) => found += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// The rows of each plane of a frame, without padding.
+pub(super) fn rows<'a>(frame: &Frame<'a>) -> impl Iterator<Item = impl Iterator<Item = &'a [u8]>> {
+    let planes: Vec<_> = frame.planes().to_vec();
+    frame.format().planes().zip(planes).map(|(extent, plane)| {
+        // Rows without padding are one piece.
+        let (row, rows) =
+            if plane.pitch == extent.row { (extent.bytes(), 1) } else { (extent.row, extent.rows) };
+        (0..rows).map(move |i| &plane.bytes[i * plane.pitch..][..row])
+    })
+}
+
+/// Writes a frame's bytes, plane after plane.
+pub(super) fn write_raw(output: &mut impl Write, frame: &Frame<'_>) -> io::Result<()> {
+    rows(frame).flatten().try_for_each(|row| output.write_all(row))
+}
+
+/// Raw frames.
+pub(super) struct RawReader<R> {
+    file: PathBuf,
+    input: R,
+    frames: u64,
+}
+
+impl<R> RawReader<R> {
+    pub(super) fn new(file: &Path, input: R) -> Self {
+        Self { file: file.to_owned(), input, frames: 0 }
+    }
+}
+
+impl<R: Read + Send> ReadFrame for RawReader<R> {
+    fn read_frame(&mut self, frame: &mut [u8]) -> Result<bool, VideoError> {
+        let file = || self.file.clone();
+        let found = fill(&mut self.input, frame)
+            .map_err(|source| VideoError::Unreadable { file: file(), source })?;
+        if found == 0 {
+            return Ok(false);
+        }
+        if found < frame.len() {
+            let (frame, expected) = (self.frames, frame.len());
+            return Err(VideoError::Truncated { file: file(), frame, found, expected });
+        }
+        self.frames += 1;
+        Ok(true)
+    }
+}

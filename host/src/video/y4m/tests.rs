@@ -1,0 +1,86 @@
+//! Headers good and bad, and what is written is read again.
+
+use panoweave_tests::random::Random;
+
+use super::*;
+
+fn header(line: &str) -> Header {
+    Header::parse(line.as_bytes()).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+#[test]
+fn headers_of_other_programs() {
+    let ffmpeg = header(
+        "YUV4MPEG2 W1920 H1080 F30000:1001 Ip A1:1 C420mpeg2 XYSCSS=420MPEG2 XCOLORRANGE=FULL",
+    );
+    assert_eq!(ffmpeg.size, UVec2::new(1920, 1080));
+    assert_eq!(ffmpeg.rate.unwrap().fraction(), (30_000, 1001));
+    assert_eq!(ffmpeg.range, Range::Full);
+    let PixelFormat::Nv12(encoding) = ffmpeg.format().pixels else { panic!() };
+    assert_eq!(encoding.matrix, crate::frame::Matrix::Bt709);
+    let bare = header("YUV4MPEG2 W2 H4");
+    let expected =
+        Header { size: UVec2::new(2, 4), rate: None, range: Range::Limited, mono: false };
+    assert_eq!(bare, expected);
+    assert!(header("YUV4MPEG2  H4 Cmono  W2 F0:0 It").mono);
+    assert_eq!(header(expected.line().trim_end()), expected);
+}
+
+#[test]
+fn headers_that_are_refused() {
+    for (line, part) in [
+        ("", "does not begin"),
+        ("YUV4MPEG W2 H2", "does not begin"),
+        ("YUV4MPEG22 W2 H2", "begins with YUV4MPEG22"),
+        ("YUV4MPEG2", "lacks width or height"),
+        ("YUV4MPEG2 W2 F30:1", "lacks width or height"),
+        ("YUV4MPEG2 W-2 H2", "a side of \"-2\""),
+        ("YUV4MPEG2 W+2 H2", "a side of \"+2\""),
+        ("YUV4MPEG2 W H2", "a side of \"\""),
+        ("YUV4MPEG2 W4294967296 H2", "a side of \"4294967296\""),
+        ("YUV4MPEG2 W2 H2 F30:0", "F30:0: a frame rate"),
+        ("YUV4MPEG2 W2 H2 F99999:1", "F99999:1: a frame rate"),
+        ("YUV4MPEG2 W2 H2 Fx", "Fx: a frame rate"),
+        ("YUV4MPEG2 W2 H2 C422", "C422 pixels; 8-bit C420"),
+        ("YUV4MPEG2 W2 H2 C420p10", "C420p10 pixels"),
+        ("YUV4MPEG2 W2 H2 Cmono16", "Cmono16 pixels"),
+        ("YUV4MPEG2 W2 H2 \u{e9}", "a parameter"),
+    ] {
+        let error = Header::parse(line.as_bytes()).unwrap_err();
+        assert!(error.contains(part), "{line}: {error}");
+    }
+    assert!(Header::parse(b"YUV4MPEG2 W2 H2 \xff").is_err());
+}
+
+#[test]
+fn what_is_written_is_read() {
+    for seed in 0..50 {
+        let mut random = Random::new(seed);
+        let mut side = || 1 + (random.bits() % 40) as u32;
+        let size = UVec2::new(side(), side());
+        let rate = Rate::new(side(), side()).ok();
+        let written = Header { size, rate, range: Range::Full, mono: false };
+        let frames: Vec<Vec<u8>> = (0..3)
+            .map(|_| (0..written.format().bytes()).map(|_| random.bits() as u8).collect())
+            .collect();
+        let mut file = Vec::new();
+        let mut writer = Writer::new(&mut file, &written);
+        for frame in &frames {
+            writer.write(&Frame::tight(written.format(), frame).unwrap()).unwrap();
+        }
+        let mut reader = Reader::new(Path::new("a"), file.as_slice()).unwrap();
+        assert_eq!(reader.header(), &written);
+        assert_eq!(reader.frames_in(file.len() as u64), 3);
+        let mut found = vec![0; written.format().bytes()];
+        for frame in &frames {
+            assert!(reader.read_frame(&mut found).unwrap());
+            assert_eq!(&found, frame, "{size}");
+        }
+        assert!(!reader.read_frame(&mut found).unwrap());
+        // Cut short anywhere, it is an error, not a panic.
+        let cut = file.len() - 1 - random.bits() as usize % (file.len() - 1);
+        if let Ok(mut reader) = Reader::new(Path::new("a"), &file[..cut]) {
+            while let Ok(true) = reader.read_frame(&mut found) {}
+        }
+    }
+}

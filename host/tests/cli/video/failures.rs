@@ -1,0 +1,195 @@
+//! What goes wrong with videos: one message that says what and where, and nothing that hangs.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use super::{Ffmpeg, MAP, flat};
+use crate::{Done, Folder};
+
+/// Runs a line that must fail with exit code 2, and returns what it says.
+fn refused(folder: &Folder, line: &str) -> String {
+    failed(&folder.words(line), line)
+}
+
+fn failed(done: &Done, line: &str) -> String {
+    assert_eq!(done.code, Some(2), "{line}: {done:?}");
+    assert!(!done.stderr.contains("panicked"), "{line}: {done:?}");
+    done.stderr.clone()
+}
+
+#[test]
+fn options_that_do_not_go_together() {
+    let folder = Folder::new();
+    folder.write("a.y4m", flat("30:1", 0..2));
+    folder.write("a.rgba", [0; 4800]);
+    folder.write("norate.y4m", flat("0:0", 0..2));
+    std::fs::create_dir(folder.path("d")).unwrap();
+    let cases = [
+        ("- - -o p.y4m", "only one of the videos can be standard input"),
+        ("a.y4m a.y4m -o -  --json", "both want standard output"),
+        ("a.y4m a.y4m -o p.webm", "the name must end in .mp4"),
+        ("a.y4m a.y4m -o p.png", "a pattern such as frame_%04d.png"),
+        ("a.y4m a.y4m -o p.raw", "--output-format nv12 or rgba"),
+        ("a.raw a.y4m -o p.y4m", "--input-format"),
+        ("a.y4m a.y4m -o a.y4m", "it is an input too"),
+        ("a.y4m a.y4m -o shift.txt --output-format y4m", "it is an input too"),
+        ("a.y4m a.y4m -o d --output-format y4m", "it is a folder"),
+        ("a.y4m a.y4m -o none/p.mp4", "the folder none does not exist"),
+        ("l%d.png r%d.png --fps 1 -o ./l%d.png", "it is an input too"),
+        ("a.rgba a.rgba -o p.y4m", "give --input-size"),
+        ("a.rgba a.rgba --input-size 40x30 -o p.y4m", "give --fps"),
+        ("a.rgba a.rgba --input-size 40x99999 --fps 30 -o p.y4m", "1 to 16384 pixels a side"),
+        ("norate.y4m norate.y4m -o p.y4m", "give --fps"),
+        ("l%d.png r%d.png -o p.y4m", "give --fps"),
+        ("l%d.png r%d.png --fps 30 -o p.y4m", "l%d.png: no frames"),
+        ("a.y4m a.y4m --fps 0 -o p.y4m", "over 0, up to 1000"),
+        ("a.y4m a.y4m --crf 52 -o p.mp4", "from 0, the best, to 51"),
+        ("a.y4m a.y4m --frames 0 -o p.y4m", "--frames"),
+        (
+            "a.y4m a.rgba --input-size 40x30 --fps 30 -o p.y4m",
+            "a.rgba: 40×30 RGBA, but the left video is 40×30 NV12",
+        ),
+        ("none.y4m a.y4m -o p.y4m", "none.y4m: cannot be read: No such file"),
+        ("none.mp4 a.y4m -o p.y4m", "none.mp4: cannot be read: No such file"),
+        ("d a.y4m -o p.y4m", "d: no regular file"),
+        ("/dev/null a.y4m -o p.y4m", "/dev/null: no regular file"),
+    ];
+    for (line, part) in cases {
+        let said = refused(&folder, &format!("video {line} {MAP}"));
+        assert!(said.contains(part), "{line}: {said}");
+        assert!(!folder.path("p.y4m").exists(), "{line}");
+    }
+    assert!(folder.read("a.y4m").len() > 3000, "inputs are left alone");
+}
+
+#[test]
+fn streams_that_break_off() {
+    let folder = Folder::new();
+    let whole = flat("30:1", [10, 20, 30]);
+    folder.write("a.y4m", &whole);
+    folder.write("short.y4m", &whole[..whole.len() - 1]);
+    folder.write("text.y4m", &whole[..whole.len() - 1804]);
+    folder.write("empty.y4m", "");
+    folder.write("none.y4m", "YUV4MPEG2 W40 H30 F30:1 XCOLORRANGE=FULL\n");
+    folder.write("wide.y4m", "YUV4MPEG2 W99999 H30 F30:1\n");
+    folder.write("long.y4m", vec![b'Y'; 1 << 20]);
+    let mut garbage = whole.clone();
+    garbage.extend_from_slice(b"GARBAGE\n");
+    folder.write("garbage.y4m", garbage);
+    let said = |left: &str| {
+        let _ = std::fs::remove_file(folder.path("p.rgba"));
+        refused(&folder, &format!("video {left}.y4m a.y4m {MAP} -o p.rgba"))
+    };
+    insta::assert_snapshot!(said("short"), @"error: short.y4m: truncated: frame 2 has 1799 of 1800 bytes");
+    assert_eq!(folder.read("p.rgba").len(), 2 * 65 * 32 * 4, "what came before is kept");
+    insta::assert_snapshot!(said("text"), @"error: text.y4m: not Y4M that can be read: a line that is cut short, or longer than 1024 bytes");
+    assert_eq!(folder.read("p.rgba").len(), 2 * 65 * 32 * 4);
+    insta::assert_snapshot!(said("garbage"), @"error: garbage.y4m: not Y4M that can be read: no FRAME line before frame 3");
+    insta::assert_snapshot!(said("empty"), @"error: empty.y4m: no frames");
+    insta::assert_snapshot!(said("none"), @"error: none.y4m: no frames");
+    insta::assert_snapshot!(said("wide"), @"error: wide.y4m: a frame of 99999×30 pixels; a side is from 1 to 16384");
+    insta::assert_snapshot!(said("long"), @"error: long.y4m: not Y4M that can be read: a line that is cut short, or longer than 1024 bytes");
+    // The warp is for other sizes.
+    folder.write("small.y4m", "YUV4MPEG2 W4 H3 F30:1\n");
+    let line = "video small.y4m small.y4m --rig rig.toml --device cpu -o p.rgba";
+    insta::assert_snapshot!(refused(&folder, line), @"error: small.y4m: 4×3 pixels, but rig.toml is for a left picture of 40×30");
+}
+
+#[test]
+fn picture_sequences_with_gaps_and_strangers() {
+    let folder = Folder::new();
+    for n in [1, 2, 4] {
+        crate::pattern(n).save(folder.path(format!("l{n}.png"))).unwrap();
+        crate::pattern(n).save(folder.path(format!("r{n}.png"))).unwrap();
+    }
+    let line = format!("video l%d.png r%d.png --fps 30 {MAP} -o p%d.png");
+    insta::assert_snapshot!(refused(&folder, &line), @"error: l3.png: missing, but the pictures go on to l4.png");
+    std::fs::copy(folder.path("l1.png"), folder.path("l3.png")).unwrap();
+    folder.write("r3.png", "no picture");
+    insta::assert_snapshot!(refused(&folder, &line), @"error: r3.png: not a picture; PNG and JPEG are read");
+    assert!(folder.path("p2.png").exists() && !folder.path("p3.png").exists());
+    folder.quiet(&format!("stitch l1.png r1.png {MAP} -o r3.png"));
+    insta::assert_snapshot!(refused(&folder, &line), @"error: r3.png: 65×32 pixels, but the first picture has 40×30");
+}
+
+#[test]
+fn no_ffmpeg_is_said_in_one_line() {
+    let folder = Folder::new();
+    folder.write("l.mp4", "");
+    folder.write("a.y4m", flat("30:1", 0..2));
+    let run = |line: &str| {
+        let mut command = folder.command();
+        command.args(format!("video {line} {MAP}").split(' '));
+        command.env("PANOWEAVE_FFMPEG", "no-ffmpeg").env("PANOWEAVE_FFPROBE", "no-ffprobe");
+        failed(&Done::from(command.output().unwrap()), line)
+    };
+    insta::assert_snapshot!(run("l.mp4 a.y4m -o p.y4m"), @"error: l.mp4: no-ffprobe is needed and not found; install it (apt install ffmpeg) or name it in PANOWEAVE_FFPROBE; Y4M, raw frames and picture sequences need none");
+    insta::assert_snapshot!(run("a.y4m a.y4m -o p.mp4"), @"error: p.mp4: no-ffmpeg is needed and not found; install it (apt install ffmpeg) or name it in PANOWEAVE_FFMPEG; Y4M, raw frames and picture sequences need none");
+    assert_eq!(leftovers(&folder), [""; 0]);
+}
+
+/// Temporary files that were not removed.
+fn leftovers(folder: &Folder) -> Vec<String> {
+    let names = std::fs::read_dir(folder.path("")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with(".panoweave-")).collect()
+}
+
+#[test]
+fn files_that_are_no_videos() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 0.5);
+    ffmpeg.run(&folder, "-f lavfi -i sine -t 0.2 sound.mp4");
+    folder.write("text.mp4", "no video\n".repeat(100));
+    let whole = folder.read("left.mp4");
+    folder.write("half.mp4", &whole[..whole.len() / 2]);
+    let said = |left: &str| refused(&folder, &format!("video {left} right.mp4 {MAP} -o p.mp4"));
+    insta::assert_snapshot!(said("sound.mp4"), @"error: sound.mp4: has no video in it");
+    for name in ["text.mp4", "half.mp4"] {
+        let said = said(name);
+        let start = format!("error: {name}: not a video that ffmpeg can read; it said: ");
+        assert!(said.starts_with(&start) && said.lines().count() == 1, "{said}");
+    }
+    assert!(!folder.path("p.mp4").exists());
+    assert_eq!(leftovers(&folder), [""; 0]);
+}
+
+/// The real ffmpeg, but it is killed soon after it starts work that `what` names.
+fn killed(folder: &Folder, ffmpeg: &Ffmpeg, what: &str) -> Done {
+    folder.write(
+        "mortal",
+        format!(
+            "#!/bin/sh\ncase \"$*\" in *{what}*) (sleep 0.4; kill -9 $$) <&- >&- 2>&- & ;; esac\nexec {} \"$@\"\n",
+            ffmpeg.ffmpeg.display()
+        ),
+    );
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path("mortal"), mode).unwrap();
+    let mut command = folder.command();
+    command.args(format!("video left.mp4 right.mp4 {MAP} -o p.mp4").split(' '));
+    command.env("PANOWEAVE_FFMPEG", folder.path("mortal"));
+    Done::from(command.output().unwrap())
+}
+
+#[test]
+fn a_killed_ffmpeg_is_an_error() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    // Long enough not to be done before.
+    ffmpeg.pair(&folder, 120.0);
+    let start = Instant::now();
+    let done = killed(&folder, &ffmpeg, "pipe:1");
+    let said = failed(&done, "decoder");
+    assert!(said.contains("left.mp4: ffmpeg failed while decoding, signal: 9 (SIGKILL)"), "{said}");
+    // What came before is kept, and plays.
+    assert!(ffmpeg.probe(&folder, "p.mp4").frames() > 0);
+
+    folder.write("p.mp4", "old");
+    let done = killed(&folder, &ffmpeg, "pipe:0");
+    let said = failed(&done, "encoder");
+    assert!(said.contains("p.mp4: ffmpeg failed while encoding, signal: 9 (SIGKILL)"), "{said}");
+    assert_eq!(folder.read("p.mp4"), b"old");
+    assert_eq!(leftovers(&folder), [""; 0]);
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+}

@@ -1,0 +1,134 @@
+//! Ctrl-C and SIGTERM: once ends a video in order, twice at once.
+
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{Ffmpeg, MAP, flat, luma};
+use crate::{Done, Folder};
+
+fn start(folder: &Folder, line: &str) -> Child {
+    let mut command = folder.command();
+    command.args(line.split_whitespace());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+fn signal(child: &Child, name: &str) {
+    let mut kill = Command::new("kill");
+    assert!(kill.args(["-s", name, &child.id().to_string()]).status().unwrap().success());
+}
+
+/// Waits until it has ended, but not for ever.
+fn end(mut child: Child) -> Done {
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > Duration::from_secs(20) {
+            child.kill().unwrap();
+            panic!("it does not end: {:?}", child.wait_with_output());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Done::from(child.wait_with_output().unwrap())
+}
+
+fn until(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(20), "nothing happens");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_pipe_that_waits_is_left() {
+    let folder = Folder::new();
+    folder.write("r.y4m", flat("30:1", 0..9));
+    let mut child = start(&folder, &format!("video - r.y4m {MAP} -o p.y4m"));
+    // Held open: the third frame never comes.
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&flat("30:1", [50, 60])).unwrap();
+    let size = || std::fs::metadata(folder.path("p.y4m")).map_or(0, |file| file.len());
+    until(|| size() > 2 * 65 * 32 * 3 / 2);
+    signal(&child, "TERM");
+    let done = end(child);
+    assert_eq!(done.code, Some(130), "{done:?}");
+    assert!(done.stderr.contains("stopping: "), "{done:?}");
+    assert!(done.stdout.contains("p.y4m: 2 frames") && done.stdout.contains("stopped early"));
+    assert_eq!(luma(&folder.read("p.y4m")).1.len(), 2);
+    drop(stdin);
+}
+
+#[test]
+fn before_the_first_frame_there_is_nothing_to_finish() {
+    let folder = Folder::new();
+    folder.write("r.y4m", flat("30:1", 0..9));
+    let mut child = start(&folder, &format!("video - r.y4m {MAP} -o p.y4m -v"));
+    // The handler is there before the pipe is opened; a moment for it.
+    std::thread::sleep(Duration::from_millis(500));
+    let stdin = child.stdin.take();
+    signal(&child, "INT");
+    assert_eq!(end(child).code, Some(130));
+    assert!(!folder.path("p.y4m").exists());
+    drop(stdin);
+}
+
+#[test]
+fn an_interrupted_file_plays() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 300.0);
+    folder.write("p.mp4", "old");
+    let child = start(&folder, &format!("video left.mp4 right.mp4 {MAP} --json -o p.mp4"));
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(folder.read("p.mp4"), b"old", "replaced only when complete");
+    signal(&child, "INT");
+    let done = end(child);
+    assert_eq!(done.code, Some(130), "{done:?}");
+    let json = done.json();
+    assert_eq!(json["stopped"], true, "{json}");
+    let probe = ffmpeg.probe(&folder, "p.mp4");
+    assert!(probe.frames() > 5, "{json}");
+    assert_eq!(json["frames"]["written"], probe.frames());
+    // The sound ends with the pictures.
+    let (video, audio) = (probe.video(), probe.stream("audio").unwrap());
+    assert!((super::seconds(video) - super::seconds(audio)).abs() < 0.1, "{probe:?}");
+}
+
+#[test]
+fn twice_leaves_nothing() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 300.0);
+    // An encoder that does not end.
+    folder.write(
+        "stuck",
+        format!(
+            "#!/bin/sh\ncase \"$*\" in *pipe:0*) exec sleep 60 ;; esac\nexec {} \"$@\"\n",
+            ffmpeg.ffmpeg.display()
+        ),
+    );
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path("stuck"), mode).unwrap();
+    let mut command = folder.command();
+    command.args(format!("video left.mp4 right.mp4 {MAP} -o p.mp4").split(' '));
+    command.env("PANOWEAVE_FFMPEG", folder.path("stuck"));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let temporary = || {
+        let names = std::fs::read_dir(folder.path("")).unwrap();
+        names.filter(|n| n.as_ref().unwrap().file_name().as_encoded_bytes()[0] == b'.').count()
+    };
+    until(|| temporary() > 0);
+    // Time to fill the encoder's pipe.
+    std::thread::sleep(Duration::from_secs(1));
+    signal(&child, "INT");
+    let mut first = [0; 5];
+    child.stderr.as_mut().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(&first, b" INFO");
+    signal(&child, "INT");
+    let done = end(child);
+    assert_eq!(done.code, Some(130), "{done:?}");
+    assert!(done.stderr.contains("p.mp4: stopped at once, and not finished"), "{done:?}");
+    assert_eq!(temporary(), 0);
+    assert!(!folder.path("p.mp4").exists());
+}

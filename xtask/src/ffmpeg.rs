@@ -1,0 +1,111 @@
+//! `ffmpeg` and `ffprobe`, which tests of videos run.
+//!
+//! Where none is on the path, Debian's package and the libraries that the system lacks are downloaded and
+//! unpacked into the target folder. Nothing is installed and no rights are needed: `apt-get` works
+//! with lists and a cache of its own, from the system's sources, and verifies signatures as always.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::Result;
+use crate::cargo::{run, target};
+
+const PROGRAMS: [&str; 2] = ["ffmpeg", "ffprobe"];
+
+/// Variables that name the programs to panoweave and its tests, and the files. None where programs on the
+/// path serve, or none can be had.
+pub(crate) fn provide() -> Vec<(&'static str, PathBuf)> {
+    let variables = ["PANOWEAVE_FFMPEG", "PANOWEAVE_FFPROBE"];
+    if variables.iter().any(|name| std::env::var_os(name).is_some())
+        || PROGRAMS.iter().all(|name| works(Path::new(name)))
+    {
+        return Vec::new();
+    }
+    let folder = target().join("ffmpeg");
+    let programs = PROGRAMS.map(|name| folder.join(name));
+    if !programs.iter().all(|program| works(program))
+        && let Err(error) = fetch(&folder)
+    {
+        eprintln!("no ffmpeg: {error}");
+        return Vec::new();
+    }
+    variables.into_iter().zip(programs).collect()
+}
+
+fn works(program: &Path) -> bool {
+    Command::new(program).arg("-version").output().is_ok_and(|output| output.status.success())
+}
+
+/// Downloads and unpacks; a script in `folder` starts each program with its libraries.
+fn fetch(folder: &Path) -> Result {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    for part in ["apt/lists/partial", "apt/cache/archives/partial"] {
+        fs::create_dir_all(folder.join(part))?;
+    }
+    let apt = |arguments: &[&str]| {
+        let option = |name: &str, part: &str| format!("-o{name}={}", folder.join(part).display());
+        let mut command = Command::new("apt-get");
+        command
+            .env("LC_ALL", "C")
+            .stdout(Stdio::null())
+            .args(["-q", "-y"])
+            .arg(option("Dir::State::lists", "apt/lists"))
+            .arg(option("Dir::Cache", "apt/cache"))
+            .args(["-oAcquire::Languages=none", "-oDebug::NoLocking=true"])
+            // Without root's rights, apt cannot change to its own user for the download.
+            .arg("-oAPT::Sandbox::User=")
+            .args(arguments);
+        run(&mut command)
+    };
+    // One source of many that fails is no reason to give up: what counts is the download.
+    let updated = apt(&["update"]);
+    apt(&["install", "--download-only", "--no-install-recommends", "ffmpeg"])
+        .or_else(|error| updated.and(Err(error)))?;
+    let root = folder.join("root");
+    for entry in fs::read_dir(folder.join("apt/cache/archives"))? {
+        let package = entry?.path();
+        if package.extension().is_some_and(|extension| extension == "deb") {
+            run(Command::new("dpkg").arg("-x").arg(&package).arg(&root))?;
+        }
+    }
+    fs::remove_dir_all(folder.join("apt"))?;
+    let mut libraries = BTreeSet::new();
+    for place in ["usr/lib", "lib"].map(|place| root.join(place)) {
+        if place.is_dir() {
+            find_libraries(&place, &mut libraries)?;
+        }
+    }
+    let libraries: Vec<_> = libraries.iter().map(|path| path.to_string_lossy()).collect();
+    for name in PROGRAMS {
+        let (script, program) = (folder.join(name), root.join("usr/bin").join(name));
+        let libraries = libraries.join(":");
+        let text = format!(
+            "#!/bin/sh\nLD_LIBRARY_PATH='{libraries}' exec '{}' \"$@\"\n",
+            program.display()
+        );
+        fs::write(&script, text)?;
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+        if !works(&script) {
+            return Err(format!("{} does not run", program.display()).into());
+        }
+    }
+    Ok(())
+}
+
+/// Adds the folders below `folder` that hold shared libraries.
+fn find_libraries(folder: &Path, found: &mut BTreeSet<PathBuf>) -> Result {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            find_libraries(&entry.path(), found)?;
+        } else if entry.file_name().to_string_lossy().contains(".so") {
+            found.insert(folder.to_owned());
+        }
+    }
+    Ok(())
+}
