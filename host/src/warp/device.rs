@@ -45,7 +45,7 @@ impl DeviceWarp {
         let [a, b, c, d, e, f] = warp.planes();
         let upload = |plane: &Vec<f32>| Image::from_slice(stream, x, y, plane);
         let planes = [upload(a)?, upload(b)?, upload(c)?, upload(d)?, upload(e)?, upload(f)?];
-        Ok(Self::filled(stream, warp.size(), warp.sources(), planes)?)
+        Self::filled(stream, warp.size(), warp.sources(), planes)
     }
 
     /// Computes a warp where it will be used. Does not wait for the result.
