@@ -1,29 +1,19 @@
-//! Stitch at home size: every power of the `planes` variant and, where `PANOWEAVE_REFERENCE_PTX` names
-//! them, the same kernels compiled from CUDA C++.
+//! The `planes` stitch at home size: every gamma and pair of formats, the floor under each pair, and
+//! the same kernels compiled from CUDA C++ (`benches/cuda/stitch_planes.cu`) where
+//! `PANOWEAVE_REFERENCE_PTX` names a folder with `stitch_planes.ptx`.
 //!
-//! Without a GPU the CPU is timed, which is no measure of one.
+//! The floor is a copy of the pictures and the panorama; this variant reads 24 bytes of planes a pixel
+//! besides.
 
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use panoweave::device::{Arch, Device, Image, PtxImage, Stream};
-use panoweave::stitch::{Power, StitchOptions, stitch};
+use panoweave::colour::GammaTable;
+use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, YuvEncoding};
+use panoweave::stitch::{Power, StitchOptions, stitch, stitch_with_table};
 use panoweave::warp::DeviceWarp;
-use panoweave_benches::{SETS, home_geometry, picture, time};
+use panoweave_benches::{SETS, bench, bench_copy, frame, gpu, home_geometry, reference};
 use shared_types::stitch::Colour;
-
-/// The Rust kernels, and the CUDA C++ ones if given.
-fn devices() -> Vec<(&'static str, Device)> {
-    let mut devices = vec![("rust", Device::auto())];
-    if let (Some(path), Some(_)) =
-        (std::env::var_os("PANOWEAVE_REFERENCE_PTX"), devices[0].1.cuda_info())
-    {
-        let text = std::fs::read_to_string(&path).expect("the reference PTX").leak();
-        let image = PtxImage { arch: Arch { major: 8, minor: 0 }, text };
-        devices.push(("c++", Device::cuda_with(0, &[image]).expect("the reference's kernels")));
-    }
-    devices
-}
 
 fn options(power: Option<Power>) -> StitchOptions {
     let colour = |gain: f32, gamma| Colour { gain: glam::Vec3::splat(gain), gamma };
@@ -36,42 +26,72 @@ fn options(power: Option<Power>) -> StitchOptions {
     }
 }
 
-fn bench(criterion: &mut Criterion) {
-    let devices = devices();
-    let (_, device) = &devices[0];
+fn benches(criterion: &mut Criterion) {
+    let Some(device) = gpu("stitch") else { return };
+    let reference = reference("stitch_planes").map(|device| device.stream().expect("a stream"));
     let stream = device.stream().expect("a stream");
     let geometry = home_geometry().expect("the home rig");
     let warp = DeviceWarp::render(&stream, &geometry).expect("the warp");
-    let sources = warp.sources();
-    let size = warp.size();
-    let frames: Vec<[_; 2]> = (0..SETS as u32)
-        .map(|set| [0, 1].map(|i| picture(&stream, sources[i].x, sources[i].y, 2 * set + i as u32)))
-        .collect();
-    let mut outputs: Vec<Image<_>> =
-        (0..SETS).map(|_| Image::new(device, size.x, size.y).expect("an output")).collect();
+    let (rgba, nv12) = (PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default()));
+    let pairs = [
+        ("rgba", rgba, rgba),
+        ("nv12", nv12, nv12),
+        ("nv12-rgba", nv12, rgba),
+        ("rgba-nv12", rgba, nv12),
+    ];
+    for (pair, input, output) in pairs {
+        let format = |size, pixels| FrameFormat { size, pixels };
+        let inputs = warp.sources().map(|size| format(size, input));
+        let output = format(warp.size(), output);
+        let frames: Vec<[_; 2]> = (0..SETS as u32)
+            .map(|set| [0, 1].map(|i| frame(&stream, inputs[i], 2 * set + i as u32)))
+            .collect();
+        let mut outputs: Vec<_> =
+            (0..SETS).map(|_| DeviceFrame::new(&device, output).expect("an output")).collect();
+        let bytes = (inputs[0].bytes() + inputs[1].bytes() + output.bytes()) as u64;
 
-    let mut group = criterion.benchmark_group(format!("stitch_planes/{device}"));
-    group.throughput(Throughput::Elements(u64::from(size.element_product())));
-    group.sample_size(20).measurement_time(Duration::from_secs(2));
-    for (power, label) in
-        [(None, "linear"), (Some(Power::Exact), "exact"), (Some(Power::Fast), "fast")]
-    {
-        for (language, device) in &devices {
-            let stream: Stream = device.stream().expect("a stream");
+        let mut group = criterion.benchmark_group(format!("stitch_planes/{pair}/{device}"));
+        group.throughput(Throughput::Bytes(bytes)).sample_size(20);
+        group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+        let floor = bench_copy(&mut group, "floor", &stream, bytes);
+        for (label, power) in [
+            ("linear", None),
+            ("exact", Some(Power::Exact)),
+            ("fast", Some(Power::Fast)),
+            ("table", Some(Power::Table)),
+        ] {
             let options = options(power);
-            group.bench_function(format!("{label}/{language}"), |bencher| {
-                bencher.iter_custom(|launches| {
-                    time(device, &stream, launches, |set| {
-                        let [left, right] = &frames[set];
-                        stitch(&stream, left, right, &warp, &options, &mut outputs[set])
-                            .expect("a stitch");
-                    })
-                });
+            let mut table = GammaTable::new(&device).expect("a table");
+            let rust = bench(&mut group, &format!("{label}/rust"), &stream, |set| {
+                let ([left, right], out) = (&frames[set], &mut outputs[set]);
+                match power {
+                    Some(Power::Table) => {
+                        let table = &mut table;
+                        stitch_with_table(&stream, left, right, &warp, &options, table, out)
+                    }
+                    _ => stitch(&stream, left, right, &warp, &options, out),
+                }
+                .expect("a stitch");
             });
+            if let (Some(rust), Some(floor)) = (rust, floor) {
+                println!("{pair}, {label}: {rust:.1} µs, {:.2} times the floor", rust / floor);
+            }
+            // The C++ is RGBA without a table.
+            let Some(stream) = &reference else { continue };
+            if pair != "rgba" || power == Some(Power::Table) {
+                continue;
+            }
+            let cpp = bench(&mut group, &format!("{label}/c++"), stream, |set| {
+                let ([left, right], out) = (&frames[set], &mut outputs[set]);
+                stitch(stream, left, right, &warp, &options, out).expect("a stitch");
+            });
+            if let (Some(rust), Some(cpp)) = (rust, cpp) {
+                println!("{pair}, {label}: the C++ takes {cpp:.1} µs, {:.3} times", cpp / rust);
+            }
         }
+        group.finish();
     }
-    group.finish();
 }
 
-criterion_group!(benches, bench);
-criterion_main!(benches);
+criterion_group!(all, benches);
+criterion_main!(all);

@@ -1,8 +1,8 @@
 // The `planes` stitch as one would write it in CUDA C++: the yardstick for the Rust kernels.
 //
 // Same loop, same parameters and names as kernels-gpu/src/stitch.rs, so that the bench launches it
-// through the Rust launch types: nvcc -O3 -arch=sm_90 -ptx stitch_planes.cu -o stitch_planes.ptx, then
-// PANOWEAVE_REFERENCE_PTX=stitch_planes.ptx.
+// through the Rust launch types. nvcc -O3 -arch=sm_90 -ptx stitch_planes.cu, then
+// PANOWEAVE_REFERENCE_PTX=the folder it lies in.
 
 #include <cstdint>
 
@@ -17,6 +17,7 @@ template <typename T> struct View {
 };
 
 struct Colour { float gain[3]; float gamma; };
+// As far as RGBA needs them: what NV12 needs comes behind.
 struct Params { Colour left, right; uint32_t flip, edge_boost; };
 
 struct Linear { static __device__ float power(float b, float) { return b; } };

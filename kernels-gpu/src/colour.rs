@@ -143,7 +143,7 @@ macro_rules! colour_sums {
         /// - `finished` holds 0, which it does again afterwards, and no other launch that may run
         ///   at the same time shares it, `partial` or `sums`.
         /// - `overlap` was made for pictures of no larger sizes.
-        #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(3))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 5), barriers(3))]
         pub unsafe fn $name(
             left: $picture,
             right: $picture,
@@ -187,27 +187,38 @@ fn column_sums<P: Picture>(
 ) -> Sums {
     let mut sums = Sums::default();
     let (x, first) = (thread::index_1d(), first_row());
-    // All addresses first, so that all pixels are on their way at once.
-    let places: [OverlapPixel; PIXELS_PER_THREAD as usize] = core::array::from_fn(|i| {
-        let y = first + i as u32 * BLOCK[1];
+    let place = |i: u32| {
+        let y = first + i * BLOCK[1];
         // SAFETY: inside, as just checked.
         if overlap.contains(x, y) { unsafe { overlap.load(x, y) } } else { OverlapPixel::NONE }
-    });
-    for at in places {
-        if at != OverlapPixel::NONE {
-            let [[lx, ly], [rx, ry]] = [at.left, at.right].map(|at| at.map(u32::from));
-            // SAFETY: the overlap was made for pictures of this size, as the kernel's caller vouches.
-            let (l, r) = unsafe {
-                (left.pixel(lx, ly, &params.decode), right.pixel(rx, ry, &params.decode))
-            };
-            let white = l.max(r).max_element() > SATURATED;
-            let black = luma(l).min(luma(r)) < BLACK;
-            if !(white || black) {
-                sums.left += l;
-                sums.right += r;
-                sums.weight += 1.0;
-            }
-        }
+    };
+    let look = |at: OverlapPixel| {
+        let seen = at != OverlapPixel::NONE;
+        // Loaded even if it does not count: a load in a branch would wait for those before it.
+        let at = if seen { at } else { OverlapPixel { left: [0; 2], right: [0; 2] } };
+        let [[lx, ly], [rx, ry]] = [at.left, at.right].map(|at| at.map(u32::from));
+        // SAFETY: the overlap was made for pictures of this size, as the kernel's caller vouches; every
+        // picture has a first pixel.
+        unsafe { (left.pixel(lx, ly, &params.decode), right.pixel(rx, ry, &params.decode), seen) }
+    };
+    let mut add = |(l, r, seen): (Vec3, Vec3, bool)| {
+        let white = l.max(r).max_element() > SATURATED;
+        let black = luma(l).min(luma(r)) < BLACK;
+        let counts = if seen && !white && !black { 1.0 } else { 0.0 };
+        sums.left += l * counts;
+        sums.right += r * counts;
+        sums.weight += counts;
+    };
+    // All on their way at once; by name, since an array would lie in local memory.
+    const { assert!(PIXELS_PER_THREAD == 8) };
+    let near = (place(0), place(1), place(2), place(3));
+    let far = (place(4), place(5), place(6), place(7));
+    for (a, b, c, d) in [near, far] {
+        let (a, b, c, d) = (look(a), look(b), look(c), look(d));
+        add(a);
+        add(b);
+        add(c);
+        add(d);
     }
     // One column has one weight.
     let distance = (x as f32 - params.centre).abs() / (0.5 * params.width);
@@ -260,7 +271,7 @@ impl Sums {
         // reads them behind the barrier.
         unsafe {
             let sums = self.over_warp();
-            if rank % warp::WARP_SIZE == 0 {
+            if rank.is_multiple_of(warp::WARP_SIZE) {
                 warps.store(rank / warp::WARP_SIZE, sums.with_luma());
             }
             thread::sync_threads();

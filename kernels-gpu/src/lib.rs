@@ -13,9 +13,3 @@ mod grade;
 mod picture;
 pub mod stitch;
 pub mod warp;
-
-#[cfg(target_arch = "nvptx64")]
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    cuda_std::trap()
-}

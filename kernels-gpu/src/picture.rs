@@ -175,8 +175,11 @@ fn to_rgb(decode: &YuvToRgb, y: f32, chroma: Vec3) -> Vec3 {
     )
 }
 
-/// What a panorama is written to, in cells of `N`×`N` pixels, one a thread.
-pub(crate) trait Panorama<const N: usize>: Copy {
+/// What a panorama is written to, in cells of [`CELL`](Self::CELL) by as many pixels, one a thread.
+pub(crate) trait Panorama: Copy {
+    /// Pixels of a cell along each side.
+    const CELL: u32;
+
     /// Columns.
     fn width(&self) -> u32;
 
@@ -186,16 +189,18 @@ pub(crate) trait Panorama<const N: usize>: Copy {
     /// As [`Picture::is_whole`].
     fn is_whole(&self) -> bool;
 
-    /// Writes the pixels of a cell, `colours[row][column]` in levels, rounding once. Those beyond
-    /// the panorama's edge repeat the last ones.
+    /// Writes the cell that begins at `(x, y)`, whose pixels have the levels `colour(x, y)`, rounding
+    /// once. Those beyond the panorama's edge repeat the last ones.
     ///
     /// # Safety
     /// - The panorama is whole, and the cell's first pixel is inside.
     /// - No other thread writes the cell.
-    unsafe fn store(&self, x: u32, y: u32, colours: [[Vec3; N]; N], encode: &RgbToYuv);
+    unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv);
 }
 
-impl Panorama<1> for ViewMut<Rgba8> {
+impl Panorama for ViewMut<Rgba8> {
+    const CELL: u32 = 1;
+
     #[inline(always)]
     fn width(&self) -> u32 {
         ViewMut::width(self)
@@ -212,14 +217,16 @@ impl Panorama<1> for ViewMut<Rgba8> {
     }
 
     #[inline(always)]
-    unsafe fn store(&self, x: u32, y: u32, [[colour]]: [[Vec3; 1]; 1], _: &RgbToYuv) {
-        let [r, g, b] = colour.to_array().map(GpuPower::to_u8_saturating);
+    unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, _: &RgbToYuv) {
+        let [r, g, b] = colour(x, y).to_array().map(GpuPower::to_u8_saturating);
         // SAFETY: as the caller vouches.
         unsafe { ViewMut::store(self, x, y, Rgba8::opaque(r, g, b)) };
     }
 }
 
-impl Panorama<2> for Nv12Mut {
+impl Panorama for Nv12Mut {
+    const CELL: u32 = 2;
+
     #[inline(always)]
     fn width(&self) -> u32 {
         self.y.width()
@@ -237,20 +244,22 @@ impl Panorama<2> for Nv12Mut {
     }
 
     #[inline(always)]
-    unsafe fn store(&self, x: u32, y: u32, colours: [[Vec3; 2]; 2], encode: &RgbToYuv) {
-        // What shows no colour is clamped before it is averaged.
-        let colours = colours.map(|row| row.map(|c| c.clamp(Vec3::ZERO, Vec3::splat(255.0))));
-        for (dy, row) in (0..).zip(colours) {
-            for (dx, colour) in (0..).zip(row) {
-                if self.y.contains(x + dx, y + dy) {
-                    let luma = fused_dot(encode.y, colour, encode.black).to_u8_saturating();
-                    // SAFETY: inside, as just checked; the rest is the caller's.
-                    unsafe { self.y.store(x + dx, y + dy, luma) };
-                }
+    unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv) {
+        let mut sum = Vec3::ZERO;
+        // One after the other: an array of colours would lie in local memory.
+        for i in 0..4 {
+            let (x, y) = (x + i % 2, y + i / 2);
+            let at = (x.min(self.y.width() - 1), y.min(self.y.height() - 1));
+            // What shows no colour is clamped before it is averaged.
+            let colour = colour(at.0, at.1).clamp(Vec3::ZERO, Vec3::splat(255.0));
+            sum += colour;
+            if self.y.contains(x, y) {
+                let luma = fused_dot(encode.y, colour, encode.black).to_u8_saturating();
+                // SAFETY: inside, as just checked; the rest is the caller's.
+                unsafe { self.y.store(x, y, luma) };
             }
         }
-        let [[a, b], [c, d]] = colours;
-        let mean = (a + b + c + d) * 0.25;
+        let mean = sum * 0.25;
         let chroma = Chroma {
             u: fused_dot(encode.cb, mean, 128.0).to_u8_saturating(),
             v: fused_dot(encode.cr, mean, 128.0).to_u8_saturating(),

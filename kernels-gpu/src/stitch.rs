@@ -141,9 +141,9 @@ stitch_planes! {
     stitch_planes_rgba8_nv12_table, View<Rgba8> => Nv12Mut, Table
 }
 
-/// What every kernel of the variant does: one thread a cell of `N`×`N` pixels.
+/// What every kernel of the variant does: one thread a cell of the panorama.
 #[inline(always)]
-fn stitch<const N: usize, P: Picture, G: Grade, O: Panorama<N>>(
+fn stitch<P: Picture, G: Grade, O: Panorama>(
     left: Source<P>,
     right: Source<P>,
     grades: &[G; 2],
@@ -152,26 +152,22 @@ fn stitch<const N: usize, P: Picture, G: Grade, O: Panorama<N>>(
 ) {
     let (width, height) = (out.width(), out.height());
     let cell = thread::index_2d();
-    let inside = cell.x < width.div_ceil(N as u32) && cell.y < height.div_ceil(N as u32);
+    let inside = cell.x < width.div_ceil(O::CELL) && cell.y < height.div_ceil(O::CELL);
     if !(inside && left.picture.is_whole() && right.picture.is_whole() && out.is_whole()) {
         return;
     }
-    let cell = cell * N as u32;
-    let colours = core::array::from_fn(|dy| {
-        core::array::from_fn(|dx| {
-            let x = (cell.x + dx as u32).min(width - 1);
-            let y = (cell.y + dy as u32).min(height - 1);
-            // A thread owns what it writes; a flip is about where it looks.
-            let (x, y) = if params.flip != 0 { (width - 1 - x, height - 1 - y) } else { (x, y) };
-            let mut sum = WeightedSum::default();
-            left.add(x, y, &grades[0], &params.decode, &mut sum);
-            right.add(x, y, &grades[1], &params.decode, &mut sum);
-            let boost = if params.edge_boost != 0 { edge_boost(x, width) } else { 1.0 };
-            sum.levels(boost)
-        })
-    });
+    let colour = |x: u32, y: u32| {
+        // A thread owns what it writes; a flip is about where it looks.
+        let (x, y) = if params.flip != 0 { (width - 1 - x, height - 1 - y) } else { (x, y) };
+        let mut sum = WeightedSum::default();
+        left.add(x, y, &grades[0], &params.decode, &mut sum);
+        right.add(x, y, &grades[1], &params.decode, &mut sum);
+        let boost = if params.edge_boost != 0 { edge_boost(x, width) } else { 1.0 };
+        sum.levels(boost)
+    };
+    let cell = cell * O::CELL;
     // SAFETY: the panorama is whole and the cell begins inside, as checked; it is this thread's.
-    unsafe { out.store(cell.x, cell.y, colours, &params.encode) };
+    unsafe { out.store(cell.x, cell.y, colour, &params.encode) };
 }
 
 /// One camera: its picture and where each panorama pixel looks in it.

@@ -76,7 +76,7 @@ macro_rules! nv12 {
                 [y, uv]
             }
 
-            fn push(&self, params: &mut Params) {
+            fn push<'a>(&'a self, params: &mut Params<'a>) {
                 self.y.push(params);
                 self.uv.push(params);
             }

@@ -37,6 +37,21 @@ fn images_come_back_as_they_went() {
 }
 
 #[test]
+fn images_are_copied_whatever_their_pitch() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let elements: Vec<u16> = (0..7 * 5).collect();
+        let from = Image::from_slice(&stream, 7, 5, &elements).unwrap();
+        let mut to = Image::with_pitch(&device, 7, 5, 14).unwrap();
+        to.copy_from(&stream, &from).unwrap();
+        assert_eq!(to.download(&stream).unwrap(), elements);
+        let mut other = Image::<u16>::new(&device, 5, 7).unwrap();
+        let error = other.copy_from(&stream, &from).unwrap_err();
+        assert!(matches!(error.kind, ErrorKind::SizeMismatch { .. }), "{error}");
+    }
+}
+
+#[test]
 fn sizes_that_cannot_be_are_errors() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();

@@ -34,7 +34,7 @@ const LIMIT: u64 = 60 << 20;
 const PROFILE: &[&str] = &["--release", "--config", "profile.release.strip=\"symbols\""];
 
 const RUN: &str = r#"#!/bin/sh
-# Runs the bundle: run.sh [test|bench|demo|sanitize]. Needs NVIDIA's driver; no Rust, no CUDA toolkit,
+# Runs the bundle: run.sh [test|bench|demo|soak [MINUTES]|sanitize]. Needs NVIDIA's driver; no Rust, no CUDA toolkit,
 # except that `sanitize` needs compute-sanitizer.
 cd "$(dirname "$0")" || exit 1
 export PANOWEAVE_REQUIRE_GPU=1
@@ -47,6 +47,8 @@ bench)
 demo)
     ./demo demo-out && ./panoweave stitch inputs/left.png inputs/right.png \
         --rig inputs/rig.toml --gain-right 1.389 -o demo-out/stitched.png ;;
+soak)
+    ./soak --minutes "${2:-10}" --device cuda:0 --json soak.json || failed=1 ;;
 sanitize)
     # lost_gpu breaks its GPU on purpose; device asks for memory that is not there.
     for tool in memcheck racecheck initcheck synccheck; do
@@ -63,7 +65,7 @@ sanitize)
     done
     rm -f log ;;
 *)
-    echo "usage: run.sh [test|bench|demo|sanitize]"; exit 2 ;;
+    echo "usage: run.sh [test|bench|demo|soak [MINUTES]|sanitize]"; exit 2 ;;
 esac
 exit $failed
 "#;
@@ -91,10 +93,17 @@ pub(crate) fn run() -> Result {
     {
         put(&file, &folder.join(name))?;
     }
+    for (name, file) in build(&["build", "--package", "panoweave-soak", "--bins"])? {
+        put(&file, &folder.join(name))?;
+    }
     cargo::run(
         Command::new(folder.join("demo")).arg(folder.join("inputs")).args(["--device", "cpu"]),
     )?;
-    put(&root().join("benches/cuda/stitch_planes.cu"), &folder.join("cuda/stitch_planes.cu"))?;
+    // The benches compare with these where they were compiled: see PANOWEAVE_REFERENCE_PTX there.
+    for entry in fs::read_dir(root().join("benches/cuda"))? {
+        let entry = entry?;
+        put(&entry.path(), &folder.join("cuda").join(entry.file_name()))?;
+    }
     let script = folder.join("run.sh");
     fs::write(&script, RUN)?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;

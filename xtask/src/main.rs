@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo | test | kernels | bundle`.
+//! The project's own commands: `cargo xtask demo | test | kernels | soak | bundle`.
 //!
 //! Each does all the set-up that it needs. No logic of the product is here.
 
@@ -8,6 +8,7 @@ mod demo;
 mod ffmpeg;
 mod kernels;
 mod ptxas;
+mod soak;
 mod test;
 
 use std::error::Error;
@@ -22,6 +23,7 @@ usage: cargo xtask COMMAND
   demo     stitch a made-up scene and write target/demo/panorama.png
   test     run every test; kernels are built, checked and compared with those kept
   kernels  build the kernels anew and keep them in host/ptx/
+  soak     run the live stitcher for --minutes N; fails if memory grows or a frame is lost
   bundle   make target/bundle/: tests, benches and program for a machine without Rust";
 
 fn main() -> ExitCode {
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         ["demo", ref rest @ ..] => demo::run(rest),
         ["test"] => test::run(),
         ["kernels"] => kernels::run(),
+        ["soak", ref rest @ ..] => soak::run(rest),
         ["bundle"] => bundle::run(),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

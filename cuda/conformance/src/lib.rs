@@ -25,12 +25,6 @@ pub mod vote;
 use bytemuck::Pod;
 use cuda_std::{Slice, thread};
 
-#[cfg(target_arch = "nvptx64")]
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    cuda_std::trap()
-}
-
 /// Threads of a block.
 #[inline(always)]
 fn block_threads() -> u32 {

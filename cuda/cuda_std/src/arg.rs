@@ -57,6 +57,22 @@ pub type ParamsOf<T> = (
     <T as KernelArg>::P7,
 );
 
+/// How many parameters an argument is.
+#[must_use]
+pub const fn param_count<T: KernelArg>() -> usize {
+    const fn count<P>() -> usize {
+        (size_of::<P>() > 0) as usize
+    }
+    count::<T::P0>()
+        + count::<T::P1>()
+        + count::<T::P2>()
+        + count::<T::P3>()
+        + count::<T::P4>()
+        + count::<T::P5>()
+        + count::<T::P6>()
+        + count::<T::P7>()
+}
+
 /// The host's side of a kernel argument.
 #[cfg(not(target_arch = "nvptx64"))]
 pub trait HostArg<Device> {
@@ -66,7 +82,7 @@ pub trait HostArg<Device> {
     }
 
     /// Appends its parameters for the driver.
-    fn push(&self, params: &mut crate::launch::Params);
+    fn push<'a>(&'a self, params: &mut crate::launch::Params<'a>);
 
     /// The argument as the kernel sees it on the CPU.
     ///
@@ -109,8 +125,8 @@ macro_rules! kernel_arg_by_value {
 
         #[cfg(not(target_arch = "nvptx64"))]
         impl $crate::arg::HostArg<$type> for $type {
-            fn push(&self, params: &mut $crate::launch::Params) {
-                params.push(*self);
+            fn push<'a>(&'a self, params: &mut $crate::launch::Params<'a>) {
+                params.push(self);
             }
 
             unsafe fn on_cpu(&self) -> $type {

@@ -151,11 +151,11 @@ macro_rules! view {
                 [Some(self.place), None]
             }
 
-            fn push(&self, params: &mut crate::launch::Params) {
-                params.push(self.view.data as u64);
-                params.push(self.view.width);
-                params.push(self.view.height);
-                params.push(self.view.pitch);
+            fn push<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
+                params.push(&self.view.data);
+                params.push(&self.view.width);
+                params.push(&self.view.height);
+                params.push(&self.view.pitch);
             }
 
             unsafe fn on_cpu(&self) -> $view<T> {

@@ -2,8 +2,9 @@
 
 use std::ffi::c_void;
 use std::fmt;
+use std::marker::PhantomData;
+use std::ptr;
 
-use bytemuck::Pod;
 use thiserror::Error;
 
 /// A kernel together with its arguments, one field each. `#[kernel]` implements it.
@@ -21,10 +22,10 @@ pub unsafe trait Kernel {
     const DIMS: u32;
 
     /// The parameters as the driver wants them.
-    fn params(&self) -> Params;
+    fn params(&self) -> Params<'_>;
 
     /// Where the memory behind each argument lies; plain values are left out.
-    fn places(&self) -> Vec<Place>;
+    fn places(&self) -> impl Iterator<Item = Place>;
 
     /// Does one thread's work on the CPU.
     ///
@@ -75,29 +76,34 @@ impl fmt::Display for Place {
 /// Dynamic shared memory that a block can have on the largest GPU (compute capability 9.0).
 const MAX_DYNAMIC_SHARED: u32 = 227 << 10;
 
-/// Kernel parameters laid out for the driver, which wants a pointer to each.
-#[derive(Debug, Default)]
-pub struct Params {
-    words: Vec<u128>,
-    starts: Vec<usize>,
+/// Parameters that a kernel can have; `#[kernel]` refuses more.
+pub const MAX_PARAMS: usize = 128;
+
+/// Kernel parameters as the driver wants them, a pointer to each. It reads them when it launches, so they
+/// stay where they are, in the kernel's arguments.
+#[derive(Debug)]
+pub struct Params<'a> {
+    pointers: [*mut c_void; MAX_PARAMS],
+    len: usize,
+    values: PhantomData<&'a ()>,
 }
 
-impl Params {
+impl<'a> Params<'a> {
     /// Appends a parameter.
-    pub fn push<T: Pod>(&mut self, value: T) {
-        self.starts.push(self.words.len());
-        for chunk in bytemuck::bytes_of(&value).chunks(16) {
-            let mut word = [0; 16];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.words.push(u128::from_ne_bytes(word));
-        }
+    pub fn push<T: Copy>(&mut self, value: &'a T) {
+        self.pointers[self.len] = ptr::from_ref(value).cast_mut().cast();
+        self.len += 1;
     }
 
-    /// One pointer for each parameter, valid until the next `push`.
-    pub fn pointers(&mut self) -> Vec<*mut c_void> {
-        let base = self.words.as_mut_ptr();
-        // SAFETY: every start is an index into `words`, or its end for a parameter of no size.
-        self.starts.iter().map(|&start| unsafe { base.add(start).cast() }).collect()
+    /// The list for the driver, which only reads.
+    pub fn pointers(&mut self) -> &mut [*mut c_void] {
+        &mut self.pointers[..self.len]
+    }
+}
+
+impl Default for Params<'_> {
+    fn default() -> Self {
+        Self { pointers: [ptr::null_mut(); MAX_PARAMS], len: 0, values: PhantomData }
     }
 }
 
@@ -247,7 +253,7 @@ impl LaunchError {
     /// # Errors
     /// [`LaunchError::WrongDevice`].
     pub fn check_places<K: Kernel>(kernel: &K, wanted: Place) -> Result<(), Self> {
-        match kernel.places().into_iter().find(|&place| place != wanted) {
+        match kernel.places().find(|&place| place != wanted) {
             Some(found) => Err(Self::WrongDevice { kernel: K::NAME, found, wanted }),
             None => Ok(()),
         }

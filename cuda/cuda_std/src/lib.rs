@@ -95,6 +95,13 @@ pub fn trap() -> ! {
     cuda_cpu::fail(cuda_cpu::FaultKind::Trap)
 }
 
+/// For every kernel crate: there is nobody on a GPU to tell what the panic was.
+#[cfg(target_arch = "nvptx64")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    trap()
+}
+
 /// What the macros expand to. Not for use by hand.
 #[doc(hidden)]
 pub mod __private {

@@ -113,9 +113,9 @@ macro_rules! slice {
                 [Some(self.place), None]
             }
 
-            fn push(&self, params: &mut crate::launch::Params) {
-                params.push(self.slice.data as u64);
-                params.push(self.slice.len);
+            fn push<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
+                params.push(&self.slice.data);
+                params.push(&self.slice.len);
             }
 
             unsafe fn on_cpu(&self) -> $slice<T> {

@@ -136,8 +136,8 @@ impl<T: TextureValue> crate::arg::HostArg<Texture2d<T>> for DeviceTexture<'_, T>
         [Some(self.place), None]
     }
 
-    fn push(&self, params: &mut crate::launch::Params) {
-        params.push(self.texture.handle);
+    fn push<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
+        params.push(&self.texture.handle);
     }
 
     unsafe fn on_cpu(&self) -> Texture2d<T> {

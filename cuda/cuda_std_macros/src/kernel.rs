@@ -151,6 +151,8 @@ fn launch_type(options: &Options, function: &ItemFn, arguments: &[Argument]) -> 
     let lifetime = (!arguments.is_empty()).then(|| quote!(<'a>));
     let doc = format!("Launches the kernel [`{name}`].");
     let names: Vec<_> = arguments.iter().map(|a| a.name).collect();
+    let types = arguments.iter().map(|a| a.ty);
+    let count = arguments.len();
     let fields = arguments.iter().map(|Argument { name, ty }| {
         let doc = format!("Argument `{name}`.");
         quote! {
@@ -174,6 +176,15 @@ fn launch_type(options: &Options, function: &ItemFn, arguments: &[Argument]) -> 
             assert!(threads >= 1 && threads <= 1024, "a block has 1 to 1024 threads");
         };
 
+        #[cfg(not(target_arch = "nvptx64"))]
+        const _: () = {
+            let params = 0 #(+ ::cuda_std::arg::param_count::<#types>())*;
+            assert!(
+                params <= ::cuda_std::launch::MAX_PARAMS,
+                "a kernel has at most 128 parameters, and each view is four of them"
+            );
+        };
+
         #[doc = #doc]
         #[cfg(not(target_arch = "nvptx64"))]
         #[derive(Debug)]
@@ -189,17 +200,17 @@ fn launch_type(options: &Options, function: &ItemFn, arguments: &[Argument]) -> 
             const BOUNDS: ::cuda_std::launch::LaunchBounds =
                 ::cuda_std::launch::LaunchBounds { max_threads: #max_threads, min_blocks: #min_blocks };
 
-            fn params(&self) -> ::cuda_std::launch::Params {
+            fn params(&self) -> ::cuda_std::launch::Params<'_> {
                 #[allow(unused_mut, reason = "a kernel without arguments")]
                 let mut params = ::cuda_std::launch::Params::default();
                 #(::cuda_std::arg::HostArg::push(&self.#names, &mut params);)*
                 params
             }
 
-            fn places(&self) -> ::std::vec::Vec<::cuda_std::launch::Place> {
-                let places: &[[::core::option::Option<::cuda_std::launch::Place>; 2]] =
-                    &[#(::cuda_std::arg::HostArg::places(&self.#names)),*];
-                places.iter().flatten().copied().flatten().collect()
+            fn places(&self) -> impl ::core::iter::Iterator<Item = ::cuda_std::launch::Place> {
+                let places: [[::core::option::Option<::cuda_std::launch::Place>; 2]; #count] =
+                    [#(::cuda_std::arg::HostArg::places(&self.#names)),*];
+                places.into_iter().flatten().flatten()
             }
 
             #[inline]

@@ -1,43 +1,8 @@
 //! Which colours make two cameras equally bright: a pure function of the sums over what both see.
 //!
-//! A camera's colour turns a level c, 0 to 255, into `255 · clamp(gain · c / 255, 0, 1)^gamma`.
-//!
-//! **Gains.** A camera that is exposed differently sees levels times a factor (in linear light, and
-//! also in pictures encoded by a power). So for each channel, with the cameras' means L and R,
-//!
-//! ```text
-//! target = √(L · R)      gain = target / mean
-//! ```
-//!
-//! The geometric mean shares the work: one camera is brightened by as much as the other is darkened,
-//! so both need the fewest small steps to get there, and both reach their limits [0.5, 2] together, at
-//! a ratio of 4. (The arithmetic mean has the brighter camera do less: at a ratio of 2 the gains are
-//! 1.5 and 0.75 in place of 1.41 and 0.71.) If limits are not symmetric, the target is the nearest one
-//! that both cameras reach. If they reach none, both stay at opposite ends.
-//!
-//! **Gammas** do what gains could not, and nothing else: where the gains equalised the cameras both are
-//! exactly 1. Otherwise let a < b be the two lumas, of the means after the gains. A curve through
-//! black and white that takes a level m to the level t is `gamma = ln(t / 255) / ln(m / 255)`. Both
-//! shall meet at one t, again the geometric mean, this time of the logarithms:
-//!
-//! ```text
-//! A = ln(255 / a)   B = ln(255 / b)   T = ln(255 / t) = √(A · B)
-//! gamma of the darker  = T / A = √(B / A) < 1      brightens its mid-tones
-//! gamma of the brighter = T / B = √(A / B) > 1     darkens its mid-tones
-//! ```
-//!
-//! Both are limited to [0.8, 1.2]. T moves, as the gains' target does, to where both can meet, if they
-//! can (A / B ≤ 1.5).
-//!
-//! **Error.** The curve is fitted to the mean, but a picture has many levels. By Jensen's inequality
-//! the mean of a curve that is bent up (gamma > 1) is above the curve at the mean, and of one that is
-//! bent down below. So the darker camera arrives a little under t and the brighter a little over: a
-//! part of the difference may stay, but luma never gets further apart nor changes sides. There is one
-//! gamma a camera: where gains failed to equalise the channels by different amounts, luma is brought
-//! together and a colour cast stays.
-//!
 //! What this does not do: it looks at no pixel, so it cannot tell a difference in exposure from one in
-//! black level or in the response curve. It equalises means and leaves the rest.
+//! black level or in the response curve. It equalises means and leaves the rest: of the differences of
+//! single pixels about a third, with a camera that compresses highlights.
 
 use glam::Vec3;
 use shared_types::colour::{ColourSums, LUMA};
@@ -141,6 +106,44 @@ impl Default for Limits {
 ///
 /// `None` if the sums are no evidence: too few pixels count, as in the dark, or a mean is not a level
 /// over 0, up to 255. That is no failure.
+///
+/// A camera's colour turns a level c, 0 to 255, into `255 · clamp(gain · c / 255, 0, 1)^gamma`.
+///
+/// **Gains.** A camera that is exposed differently sees levels times a factor (in linear light, and
+/// also in pictures encoded by a power). So for each channel, with the cameras' means L and R,
+///
+/// ```text
+/// target = √(L · R)      gain = target / mean
+/// ```
+///
+/// The geometric mean shares the work: one camera is brightened by as much as the other is darkened,
+/// and both reach their limits [0.5, 2] together, at a ratio of 4. With the arithmetic mean the darker
+/// camera does most: at a ratio of 2 the gains are 1.5 and 0.75 in place of 1.41 and 0.71, and steps of
+/// one level a frame take 103 frames in place of 88, which is more than 3 s (see
+/// [`Tracker`](super::Tracker)). If the target is beyond a camera's limit, it moves to the nearest that
+/// both reach. If they reach none, they stay at opposite limits.
+///
+/// **Gammas** do what gains could not, and nothing else: where the gains equalised the cameras both are
+/// exactly 1. Otherwise let a < b be the two lumas, of the means after the gains. A curve through
+/// black and white that takes a level m to the level t is `gamma = ln(t / 255) / ln(m / 255)`. Both
+/// shall meet at one t, again the geometric mean, this time of the logarithms:
+///
+/// ```text
+/// A = ln(255 / a)   B = ln(255 / b)   T = ln(255 / t) = √(A · B)
+/// gamma of the darker   = T / A = √(B / A) < 1    brightens its mid-tones
+/// gamma of the brighter = T / B = √(A / B) > 1    darkens its mid-tones
+/// ```
+///
+/// Both are limited to [0.8, 1.2]. T moves, as the gains' target does, to where both can meet, if they
+/// can (A / B ≤ 1.5).
+///
+/// **Error.** The curve is fitted to the mean, but a picture has many levels. By Jensen's inequality
+/// the mean of a curve that is bent up (gamma > 1) is above the curve at the mean, and of one that is
+/// bent down below. So the darker camera arrives a little under t and the brighter a little over: a
+/// part of the difference may stay, but no gamma takes luma further apart or past the other camera's.
+/// On test pictures with level ratios of 5 and 8, gains and gammas leave at most 2 % and 8 % of the
+/// difference of the means. There is one gamma a camera: where gains left different amounts in the
+/// channels, luma is brought together and a colour cast stays.
 #[must_use]
 pub fn estimate(sums: &ColourSums, limits: &Limits) -> Option<Colours> {
     // A NaN fails it; so does an infinite weight, since the means are 0 then.
@@ -215,8 +218,8 @@ mod tests {
         assert_eq!((found.left.gain, found.right.gain), (Vec3::splat(1.5), Vec3::splat(0.9)));
         assert_eq!([found.left.gamma, found.right.gamma], [1.0, 1.0]);
 
-        // After the gains, A / B is 1.48: √ would be over 1.2.
-        let found = of(&grey(16.0, 116.0));
+        // After the gains, A / B is 1.49: its root is over 1.2.
+        let found = of(&grey(14.0, 116.0));
         assert_eq!(found.right.gamma, 1.2);
         assert!(found.left.gamma > 0.8 && found.left.gamma < 0.82, "{found:?}");
         // And 2.2: no gammas meet.

@@ -1,7 +1,10 @@
-//! Colour that follows the light: how the two cameras differ where both look, and what evens it out.
+//! Colour matching of two cameras: gains and gammas that make both equally bright where they look at
+//! the same thing, and that follow the light without a visible step.
 //!
 //! An [`Overlap`] is made once a warp and says which pixels to compare; its [`sums`](Overlap::sums) of
-//! a pair of frames take one small launch. A [`GammaTable`] holds a correction for the stitch.
+//! a pair of frames take one small launch. [`estimate`] takes them to the [`Colours`] that would equalise
+//! the pair. A [`Tracker`] takes such estimates, every [`EVERY`] frames or when they come, to the colours
+//! of each frame. A [`GammaTable`] holds colours for the stitch.
 
 mod estimate;
 mod gamma_table;

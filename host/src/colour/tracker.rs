@@ -1,28 +1,7 @@
-//! From estimates now and then to the colours of every frame.
+//! From estimates now and then to the colours of every frame: no visible step, no flicker.
 //!
-//! Each frame moves each camera [`Settings::rate`] of the way to a held target, but no further than
-//! [`Settings::max_step`]: no level of any channel comes out more than that from where it came out a
-//! frame before. For a channel the way is straight in gamma and in `k = gamma · ln gain`. Then for every
-//! input x of 0 to 1 the output is
-//!
-//! ```text
-//! f(x) = 255 · exp(min(k + gamma · ln x, 0))
-//! ```
-//!
-//! whose logarithm is straight too: no level turns back, and the largest change over all levels grows
-//! with the part of the way, so the longest step allowed is found by halving. The largest change has
-//! a closed form. It is either at `x = min(1, 1 / larger gain)`, since beyond one of the two is cut off
-//! at white and the other comes nearer; or at the one place below where both slopes are equal,
-//! `ln x = (ln(gamma₀ / gamma₁) + k₀ − k₁) / (gamma₁ − gamma₀)`.
-//!
-//! The target does not follow each estimate, or noise would have the picture breathe. Estimates are
-//! averaged, and the target is held until the average is visibly elsewhere ([`Settings::dead_band`]).
-//! An estimate far from the average is news, not noise: it is taken at once.
-//!
-//! How long that takes: a gain that doubles passes 255 · ln 2 = 177 levels at white. When one of two
-//! equal cameras becomes twice as bright, the gains go from 1 to √2 and to 1/√2, which takes 88 frames
-//! of a level each, and 82 to within 5 % of the difference. Of the 3 s at 30 frames/s which that may
-//! take, 8 frames are left until the estimate comes: hence [`EVERY`].
+//! There is no clock here and no thread: a frame is a call. A single wrong estimate is believed until
+//! the next; it moves the picture by a level a frame at most.
 
 use glam::Vec3;
 use shared_types::stitch::Colour;
@@ -30,7 +9,8 @@ use thiserror::Error;
 
 use super::Colours;
 
-/// Frames from one estimate to the next.
+/// Frames from one estimate to the next, so that a camera that doubles is followed in 3 s at 30
+/// frames/s.
 pub const EVERY: u32 = 6;
 
 /// Estimates that an average takes in, about.
@@ -80,6 +60,37 @@ pub enum SettingsError {
 }
 
 /// The colours of two cameras over time.
+///
+/// Each frame moves each camera [`Settings::rate`] of the way to a held target, but no further than
+/// [`Settings::max_step`]: no level of any channel comes out more than that from where it came out a
+/// frame before. For a channel the way is straight in gamma and in `k = gamma · ln gain`. Then for every
+/// input x of 0 to 1 the output is
+///
+/// ```text
+/// f(x) = 255 · exp(min(k + gamma · ln x, 0))
+/// ```
+///
+/// whose logarithm is straight too: no level turns back, and the largest change over all levels grows
+/// with the part of the way, so the longest step allowed is found by halving. The largest change has
+/// a closed form. It is either at `x = min(1, 1 / larger gain)`, since beyond one of the two is cut off
+/// at white and the other comes nearer; or at the one place below where both slopes are equal,
+/// `ln x = (ln(gamma₀ / gamma₁) + k₀ − k₁) / (gamma₁ − gamma₀)`.
+///
+/// The target does not follow each estimate, or noise would have the picture breathe. Estimates are
+/// averaged, and the target is held until the average is visibly elsewhere ([`Settings::dead_band`]).
+/// An estimate far from the average is news, not noise: it is taken at once.
+///
+/// How long that takes: a level a frame at white makes a gain that rises from 1 to g take 255 · ln g
+/// frames. When one of two equal cameras becomes twice as bright, the gains go to √2 and 1/√2: 88 frames,
+/// and 82 until only 5 % of the difference is left. If that shall take 90 frames, 3 s at 30 frames/s, the
+/// first estimate must come within 8. So the frames from one estimate to the next matter, counted here
+/// from the step to 5 % with estimates 3 frames after their pictures, at the worst moment:
+///
+/// | between estimates | 1 | 4 | 6 | 7 | 8 | 10 | 15 | 30 |
+/// |---|---|---|---|---|---|---|---|---|
+/// | to follow ×2 | 84 | 87 | **89** | 90 | 91 | 93 | 98 | 113 |
+///
+/// With 6, a step of ×1.2 takes 35 frames, ×1.5 57, ×3 134.
 #[derive(Clone, Debug)]
 pub struct Tracker {
     settings: Settings,
@@ -130,8 +141,8 @@ impl Tracker {
     /// Takes in an estimate.
     ///
     /// `None`, as in the dark, changes nothing: where both pictures are black there is no seam to see,
-    /// and when the light comes back the cameras are most likely as they were. So is an estimate with
-    /// a gain or gamma that is not a number over 0.
+    /// and when the light comes back the cameras are most likely as they were. Nor does an estimate
+    /// with a gain or gamma that is not a number over 0 change anything.
     pub fn observe(&mut self, estimate: Option<Colours>) {
         let Some(estimate) = estimate.filter(|colours| usable(*colours)) else { return };
         let dead_band = f64::from(self.settings.dead_band);
@@ -239,10 +250,10 @@ fn difference(a: Colours, b: Colours) -> f64 {
 #[cfg(test)]
 mod tests {
     use panoweave_tests::random::Random;
+    use shared_types::colour::ColourSums;
 
     use super::*;
     use crate::colour::{Limits, estimate};
-    use shared_types::colour::ColourSums;
 
     /// Grey cameras of these means.
     fn seen(left: f32, right: f32) -> Option<Colours> {
@@ -333,14 +344,9 @@ mod tests {
     fn frames_to_converge(ratio: f32, every: u32) -> u32 {
         let run = |phase| {
             let mut tracker = Tracker::default();
-            let mut on_its_way = None;
             (0..1000).find(|frame| {
-                let since = (frame + phase) % every;
-                if since == 0 {
-                    on_its_way = Some((frame + 3, seen(50.0, 50.0 * ratio)));
-                }
-                if let Some((_, estimate)) = on_its_way.take_if(|(at, _)| at == frame) {
-                    tracker.observe(estimate);
+                if *frame >= 3 && (frame - 3 + phase) % every == 0 {
+                    tracker.observe(seen(50.0, 50.0 * ratio));
                 }
                 let Colours { left, right } = tracker.advance();
                 let (left, right) =
@@ -353,20 +359,18 @@ mod tests {
 
     #[test]
     fn a_camera_that_doubles_is_followed_within_3_s() {
-        for every in [1, 4, 5, 6, 7, 8, 9, 10, 15, 30] {
-            eprintln!(
-                "{every} {} {}",
-                frames_to_converge(2.0, every),
-                frames_to_converge(0.5, every)
-            );
+        for ratio in [0.5, 2.0] {
+            assert!(frames_to_converge(ratio, EVERY) <= 90, "×{ratio}");
+            // The table of `Tracker`.
+            let table =
+                [(1, 84), (4, 87), (6, 89), (7, 90), (8, 91), (10, 93), (15, 98), (30, 113)];
+            for (every, frames) in table {
+                assert_eq!(frames_to_converge(ratio, every), frames, "×{ratio}, every {every}");
+            }
         }
-        for ratio in [1.2, 1.5, 3.0, 3.9] {
-            eprintln!("x{ratio} {}", frames_to_converge(ratio, 6));
+        for (ratio, frames) in [(1.2, 35), (1.5, 57), (3.0, 134)] {
+            assert_eq!(frames_to_converge(ratio, EVERY), frames, "×{ratio}");
         }
-        assert!(frames_to_converge(2.0, EVERY) <= 90);
-        assert!(frames_to_converge(0.5, EVERY) <= 90);
-        // Steps of one level leave no time to wait for 30 frames.
-        assert!(frames_to_converge(2.0, 30) > 90);
     }
 
     #[test]
@@ -384,8 +388,7 @@ mod tests {
             tracker.advance();
             worst = worst.max(difference(tracker.now, seen(60.0, right).unwrap()));
         }
-        eprintln!("drift: {worst}");
-        assert!(worst < 5.0, "{worst} levels behind");
+        assert!(worst < 3.5, "{worst} levels behind");
     }
 
     #[test]
@@ -423,14 +426,16 @@ mod tests {
         };
         assert!(difference(first(false).now, Colours::IDENTITY) <= 0.99);
         let mut tracker = first(true);
-        assert_eq!(tracker.now, estimate);
+        let mut before = tracker.now;
+        assert_eq!(before, estimate);
         tracker.reset();
         for frame in 0..200 {
-            let before = tracker.now;
-            let change = difference(before, tracker.advance());
+            let now = tracker.advance();
+            let change = difference(before, now);
             assert!(change <= 0.99, "{change} in frame {frame}");
+            before = now;
         }
-        assert_eq!(tracker.now, Colours::IDENTITY);
+        assert_eq!(before, Colours::IDENTITY);
         // It snaps once.
         tracker.observe(Some(estimate));
         assert!(difference(tracker.advance(), Colours::IDENTITY) <= 0.99);

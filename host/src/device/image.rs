@@ -184,6 +184,24 @@ impl<T: Pod> Image<T> {
         unsafe { stream.copy_rows(self.rows(), RowsMut::Host { bytes, pitch: tight }, tight, rows) }
     }
 
+    /// Submits the copy of another image of the same size and does not wait.
+    ///
+    /// # Errors
+    /// Another size, another device, or what the driver says.
+    #[track_caller]
+    pub fn copy_from(&mut self, stream: &Stream, image: &Self) -> Result<(), DeviceError> {
+        let size = |of: &Self| (of.width as usize, of.height as usize);
+        let (found, expected) = (size(image), size(self));
+        if found != expected {
+            let kind = ErrorKind::SizeMismatch { what: "image to copy", found, expected };
+            return Err(DeviceError::new("copying an image", kind));
+        }
+        let (row, rows) = (expected.0 * size_of::<T>(), expected.1);
+        // SAFETY: both have this size; they live until launches are done, and copies are ordered by
+        // the stream.
+        unsafe { stream.copy_rows(image.rows(), self.rows_mut(), row, rows) }
+    }
+
     /// For a copy to read.
     pub(crate) fn rows(&self) -> Rows<'_> {
         Rows::Device { memory: &self.memory, pitch: self.pitch as usize }

@@ -30,7 +30,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytemuck::Pod;
 use cuda_std::ConstantArray;
 use cuda_std::cpu::ConstantBank;
-use cuda_std::launch::Place;
 
 use cuda::CudaDevice;
 
@@ -48,7 +47,7 @@ pub(crate) use stream::{Rows, RowsMut};
 pub use texture::{Array, Texel, Texture, TextureMode};
 
 pub use cuda_std::cpu::texture::{Address, Filter};
-pub use cuda_std::launch::LaunchConfig;
+pub use cuda_std::launch::{LaunchConfig, Place};
 
 /// A GPU or the CPU. Cheap to clone; clones are the same device.
 #[derive(Clone)]
@@ -56,7 +55,7 @@ pub struct Device(Arc<Kind>);
 
 /// What a device is.
 pub(crate) enum Kind {
-    Cpu { constants: Mutex<ConstantBank> },
+    Cpu { constants: Mutex<Arc<ConstantBank>> },
     Cuda(CudaDevice),
 }
 
@@ -178,7 +177,9 @@ impl Device {
         let bytes = bytemuck::cast_slice(values);
         match self.kind() {
             Kind::Cpu { constants } => {
-                constants.lock().unwrap_or_else(PoisonError::into_inner).set(C::SYMBOL, bytes);
+                let mut constants = constants.lock().unwrap_or_else(PoisonError::into_inner);
+                // A launch that runs meanwhile keeps what it began with.
+                Arc::make_mut(&mut constants).set(C::SYMBOL, bytes);
                 Ok(())
             }
             Kind::Cuda(device) => device.set_constant(C::SYMBOL, bytes),

@@ -182,13 +182,13 @@ impl Stream {
         const OP: &str = "querying a stream";
         match self.device.kind() {
             Kind::Cpu { .. } => Ok(true),
-            // SAFETY: the handle is alive.
-            Kind::Cuda(cuda) => {
-                cuda.enter(OP, || match unsafe { sys::cuStreamQuery(self.handle()) } {
+            Kind::Cuda(cuda) => cuda.enter(OP, || {
+                // SAFETY: the handle is alive.
+                match unsafe { sys::cuStreamQuery(self.raw) } {
                     sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
                     result => result.check(OP).map(|()| true),
-                })
-            }
+                }
+            }),
         }
     }
 

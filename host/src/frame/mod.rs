@@ -11,7 +11,9 @@ use glam::UVec2;
 use shared_types::nv12::chroma_side;
 use thiserror::Error;
 
+pub use cuda_std::{DeviceView, DeviceViewMut};
 pub use device::{DeviceFrame, FrameView, FrameViewMut};
+pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut};
 pub use shared_types::yuv::{Matrix, Range, YuvEncoding};
 
 use crate::picture::MAX_SIDE;

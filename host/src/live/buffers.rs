@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use super::pool::Pooled;
 use crate::device::{Device, DeviceError, Event, Pinned, Stream};
@@ -65,7 +65,7 @@ impl DerefMut for FrameBuffer {
 /// A frame that already lies on the device, in memory of someone else: a camera or a decoder.
 pub struct ExternalFrame {
     view: FrameView<'static>,
-    ready: Option<Event>,
+    ready: Option<Arc<Event>>,
     /// Only dropped; the lock makes it `Sync`.
     _keep: Mutex<Box<dyn Any + Send>>,
 }
@@ -84,10 +84,11 @@ impl ExternalFrame {
         Self { view, ready: None, _keep: Mutex::new(Box::new(keep)) }
     }
 
-    /// The device waits for `ready` before it reads the frame.
+    /// The device waits for `ready`, which was recorded before, when it reads the frame. An event that is
+    /// recorded again meanwhile is waited for there.
     #[must_use]
-    pub fn after(self, ready: Event) -> Self {
-        Self { ready: Some(ready), ..self }
+    pub fn after(self, ready: impl Into<Arc<Event>>) -> Self {
+        Self { ready: Some(ready.into()), ..self }
     }
 
     /// Size and format.

@@ -63,10 +63,18 @@ pub struct LiveCounters {
 }
 
 /// The counters while they count.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Tally {
     pub(super) counters: LiveCounters,
     latencies: VecDeque<Duration>,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        // All that there will be: live video allocates at the start.
+        let latencies = VecDeque::with_capacity(LATENCIES);
+        Self { counters: LiveCounters::default(), latencies }
+    }
 }
 
 impl Tally {

@@ -213,6 +213,7 @@ struct LiveWarp {
 
 impl LiveWarp {
     fn new(stream: &Stream, warp: DeviceWarp, size: UVec2) -> Result<Self, LiveError> {
+        warp.await_ready(stream)?;
         let warp = if warp.size() == size { warp } else { warp.resized(stream, size)? };
         let overlap = match Overlap::find(stream, &warp)? {
             Some(overlap) => {

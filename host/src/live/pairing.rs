@@ -123,8 +123,10 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
+    type Lone = Vec<(Camera, u64)>;
+
     /// Pushes frames that are their own time; pairs and lone frames come back.
-    fn run(frames: &[(Camera, u64)], tolerance: u64) -> (Vec<(u64, u64)>, Vec<(Camera, u64)>) {
+    fn run(frames: &[(Camera, u64)], tolerance: u64) -> (Vec<(u64, u64)>, Lone) {
         let mut pairing = Pairing::new(MS(tolerance), 3);
         let (mut pairs, mut alone) = (Vec::new(), Vec::new());
         for &(camera, time) in frames {

@@ -16,7 +16,8 @@ use super::Shared;
 use super::buffers::OutputBuffer;
 use super::pool::Pooled;
 use crate::colour::Colours;
-use crate::frame::{Frame, FrameFormat, PlaneBytes};
+use crate::frame::{Frame, FrameFormat, PixelFormat, PlaneBytes};
+use crate::picture::Picture;
 
 /// A finished panorama in host memory. Dropping it makes room for another.
 #[derive(Debug)]
@@ -51,6 +52,17 @@ impl Panorama {
             PlaneBytes { bytes, pitch: extent.row }
         });
         Frame::of_planes(self.format, planes)
+    }
+
+    /// A copy of the picture, to save or encode; `None` unless it is RGBA.
+    #[must_use]
+    pub fn to_picture(&self) -> Option<Picture> {
+        let FrameFormat { size, pixels } = self.format;
+        let pixels = match pixels {
+            PixelFormat::Rgba8 => bytemuck::cast_slice(self.bytes()).to_vec(),
+            PixelFormat::Nv12(_) => return None,
+        };
+        Picture::from_pixels(size.x, size.y, pixels)
     }
 
     /// That of its pair of frames: the later of the two.

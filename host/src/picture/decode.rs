@@ -4,8 +4,7 @@
 //! [`MAX_SIDE`], and decoder buffer, result and (for a JPEG, which its decoder reads whole) the file
 //! together within [`MEMORY`]. That admits 8K pictures, 7680×4320.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Cursor, Seek};
 use std::path::Path;
 
 use image::codecs::png::PngDecoder;
@@ -21,10 +20,19 @@ use crate::text_file::open_regular;
 pub(crate) const MEMORY: u64 = 248 << 20;
 
 /// Reads the picture at `path`; see [`Picture::open`].
-pub(crate) fn decode(path: &Path) -> Result<Picture, PictureError> {
+pub(crate) fn open(path: &Path) -> Result<Picture, PictureError> {
     let unreadable = |source| PictureError::Unreadable { file: path.to_owned(), source };
     let (file, bytes) = open_regular(path).map_err(unreadable)?;
-    let mut reader = BufReader::new(file);
+    read(path, BufReader::new(file), bytes)
+}
+
+/// Reads the picture in `content`; see [`Picture::decode`].
+pub(crate) fn decode(content: &[u8], name: &Path) -> Result<Picture, PictureError> {
+    read(name, Cursor::new(content), content.len() as u64)
+}
+
+fn read(path: &Path, mut reader: impl BufRead + Seek, bytes: u64) -> Result<Picture, PictureError> {
+    let unreadable = |source| PictureError::Unreadable { file: path.to_owned(), source };
     let start = reader.fill_buf().map_err(unreadable)?;
     match image::guess_format(start) {
         Ok(ImageFormat::Png) => decode_png(path, reader, bytes),
@@ -50,7 +58,7 @@ pub(crate) struct Decoded {
 
 fn decode_png(
     path: &Path,
-    mut reader: BufReader<File>,
+    mut reader: impl BufRead + Seek,
     bytes: u64,
 ) -> Result<Picture, PictureError> {
     if let Some(reason) = super::png::refuse(&mut reader, bytes) {

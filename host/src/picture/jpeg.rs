@@ -7,8 +7,7 @@
 //! What is still not noticed: damaged data that happen to decode, and data missing just before the
 //! end marker. Only a checksum could tell, and JPEG has none.
 
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 
 use image::ColorType;
@@ -24,7 +23,7 @@ use crate::picture::{MAX_SIDE, Picture, PictureError};
 /// Reads a JPEG of `bytes` bytes.
 pub(crate) fn decode_jpeg(
     path: &Path,
-    reader: BufReader<File>,
+    reader: impl Read,
     bytes: u64,
 ) -> Result<Picture, PictureError> {
     if bytes > MEMORY / 4 {

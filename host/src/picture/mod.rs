@@ -7,7 +7,7 @@ mod decode;
 mod jpeg;
 mod png;
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use image::codecs::jpeg::JpegEncoder;
@@ -142,7 +142,16 @@ impl Picture {
     /// # Errors
     /// Every variant of [`PictureError`] up to [`Corrupt`](PictureError::Corrupt).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, PictureError> {
-        crate::picture::decode::decode(path.as_ref())
+        decode::open(path.as_ref())
+    }
+
+    /// Reads the content of a PNG or JPEG file, as [`open`](Self::open) does; `name` stands for the file
+    /// in errors.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn decode(content: &[u8], name: impl AsRef<Path>) -> Result<Self, PictureError> {
+        decode::decode(content, name.as_ref())
     }
 
     /// Whether [`save`](Self::save) knows the format that the name asks for; for asking before the
@@ -151,7 +160,7 @@ impl Picture {
     /// # Errors
     /// [`Extension`](PictureError::Extension).
     pub fn check_name(path: impl AsRef<Path>) -> Result<(), PictureError> {
-        Encoding::of(path.as_ref()).map(|_| ())
+        PictureFormat::of(path.as_ref()).map(|_| ())
     }
 
     /// Writes a PNG, or a JPEG of quality 92 without alpha, by the extension; replaces the file at
@@ -162,37 +171,39 @@ impl Picture {
     /// or more than 65 535 a side as JPEG) or [`Unwritable`](PictureError::Unwritable).
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), PictureError> {
         let file = path.as_ref();
-        let encoding = Encoding::of(file)?;
+        let format = PictureFormat::of(file)?;
+        replace(file, |out| self.write(format, out)).map_err(|refusal| refusal.of(file))
+    }
+
+    /// The content of a file as [`save`](Self::save) writes it.
+    ///
+    /// # Errors
+    /// [`Unencodable`](PictureError::Unencodable).
+    pub fn encode(&self, format: PictureFormat) -> Result<Vec<u8>, PictureError> {
+        let mut content = Vec::new();
+        let written = self.write(format, &mut content);
+        written.map_err(|refusal| refusal.of(Path::new("a picture in memory")))?;
+        Ok(content)
+    }
+
+    fn write(&self, format: PictureFormat, out: &mut impl Write) -> Result<(), Refusal> {
         let (width, height) = (self.width, self.height);
-        let written = match encoding {
-            _ if self.pixels.is_empty() => {
-                Err(Refusal::Encoder("the picture has no pixels".into()))
-            }
-            Encoding::Png => replace(file, |out| {
+        if self.pixels.is_empty() {
+            return Err(Refusal::Encoder("the picture has no pixels".into()));
+        }
+        match format {
+            PictureFormat::Png => {
                 let pixels = bytemuck::cast_slice(&self.pixels);
-                PngEncoder::new(out).write_image(
-                    pixels,
-                    width,
-                    height,
-                    ExtendedColorType::Rgba8,
-                )?;
-                Ok(())
-            }),
-            Encoding::Jpeg => replace(file, |out| {
+                let colour = ExtendedColorType::Rgba8;
+                PngEncoder::new(out).write_image(pixels, width, height, colour)?;
+            }
+            PictureFormat::Jpeg => {
                 let rgb: Vec<u8> = self.pixels.iter().flat_map(|p| [p.r, p.g, p.b]).collect();
-                JpegEncoder::new_with_quality(out, JPEG_QUALITY).encode(
-                    &rgb,
-                    width,
-                    height,
-                    ExtendedColorType::Rgb8,
-                )?;
-                Ok(())
-            }),
-        };
-        written.map_err(|refusal| match refusal {
-            Refusal::System(source) => PictureError::Unwritable { file: file.to_owned(), source },
-            Refusal::Encoder(reason) => PictureError::Unencodable { file: file.to_owned(), reason },
-        })
+                let mut encoder = JpegEncoder::new_with_quality(out, JPEG_QUALITY);
+                encoder.encode(&rgb, width, height, ExtendedColorType::Rgb8)?;
+            }
+        }
+        Ok(())
     }
 
     /// Width in pixels.
@@ -226,13 +237,15 @@ impl Picture {
 }
 
 /// A format that is written.
-#[derive(Clone, Copy)]
-enum Encoding {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PictureFormat {
+    /// Every pixel as it is.
     Png,
+    /// Quality 92, without alpha.
     Jpeg,
 }
 
-impl Encoding {
+impl PictureFormat {
     fn of(file: &Path) -> Result<Self, PictureError> {
         let extension = file.extension().and_then(|e| e.to_str()).unwrap_or("");
         match extension.to_ascii_lowercase().as_str() {
@@ -247,6 +260,16 @@ impl Encoding {
 enum Refusal {
     System(io::Error),
     Encoder(String),
+}
+
+impl Refusal {
+    fn of(self, file: &Path) -> PictureError {
+        let file = file.to_owned();
+        match self {
+            Self::System(source) => PictureError::Unwritable { file, source },
+            Self::Encoder(reason) => PictureError::Unencodable { file, reason },
+        }
+    }
 }
 
 impl From<io::Error> for Refusal {

@@ -6,7 +6,7 @@ use shared_types::warp::BLOCK;
 use thiserror::Error;
 
 use super::{Plane, PlaneError, Warp, check_sizes};
-use crate::device::{DeviceError, Image, LaunchConfig, Stream};
+use crate::device::{DeviceError, Event, Image, LaunchConfig, Stream};
 use crate::geometry::Geometry;
 
 /// The six planes of a warp in device memory, in the order of [`Plane`].
@@ -15,6 +15,8 @@ pub struct DeviceWarp {
     size: UVec2,
     sources: [UVec2; 2],
     planes: [Image<f32>; 6],
+    /// Behind what fills the planes.
+    ready: Event,
 }
 
 /// A geometry could not be made into a warp.
@@ -43,7 +45,7 @@ impl DeviceWarp {
         let [a, b, c, d, e, f] = warp.planes();
         let upload = |plane: &Vec<f32>| Image::from_slice(stream, x, y, plane);
         let planes = [upload(a)?, upload(b)?, upload(c)?, upload(d)?, upload(e)?, upload(f)?];
-        Ok(Self { size: warp.size(), sources: warp.sources(), planes })
+        Ok(Self::filled(stream, warp.size(), warp.sources(), planes)?)
     }
 
     /// Computes a warp where it will be used. Does not wait for the result.
@@ -71,7 +73,7 @@ impl DeviceWarp {
         }
         let (left, right) = (left_weight.view_mut(), right_weight.view_mut());
         stream.launch(&config, &WarpFeather { left, right })?;
-        Ok(Self { size, sources, planes })
+        Ok(Self::filled(stream, size, sources, planes)?)
     }
 
     /// The same warp for a panorama of another size: it shows the same, larger or smaller. Does not
@@ -85,6 +87,7 @@ impl DeviceWarp {
     #[track_caller]
     pub fn resized(&self, stream: &Stream, size: UVec2) -> Result<Self, RenderError> {
         check_sizes(size, self.sources)?;
+        self.await_ready(stream)?;
         let plane = || Image::new(stream.device(), size.x, size.y);
         let mut planes = [plane()?, plane()?, plane()?, plane()?, plane()?, plane()?];
         let [left_u, left_v, right_u, right_v, left_weight, right_weight] = &mut planes;
@@ -106,7 +109,29 @@ impl DeviceWarp {
             let resize = WarpResize { u, v, weight, size: source, out_u, out_v, out_weight };
             stream.launch(&config, &resize)?;
         }
-        Ok(Self { size, sources: self.sources, planes })
+        Ok(Self::filled(stream, size, self.sources, planes)?)
+    }
+
+    /// A warp of planes that `stream` has been told to fill.
+    #[track_caller]
+    fn filled(
+        stream: &Stream,
+        size: UVec2,
+        sources: [UVec2; 2],
+        planes: [Image<f32>; 6],
+    ) -> Result<Self, DeviceError> {
+        let ready = Event::for_order(stream.device())?;
+        ready.record(stream)?;
+        Ok(Self { size, sources, planes, ready })
+    }
+
+    /// Makes `stream`, if it is not the one that the warp was made on, wait until it is there.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn await_ready(&self, stream: &Stream) -> Result<(), DeviceError> {
+        stream.wait(&self.ready)
     }
 
     /// Copies the warp to the host, for a file or a look.

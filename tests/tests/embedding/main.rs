@@ -2,6 +2,7 @@
 //!
 //! It has no variable, configuration or patch table; a CUDA toolkit makes no difference. The first run
 //! compiles the library and what it needs once without and once with a toolkit, later runs little.
+//! Programs that embed it for a purpose are in `examples/`.
 
 mod service;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use image::codecs::jpeg::JpegEncoder;
 use image::metadata::Orientation;
 use image::{DynamicImage, ExtendedColorType};
-use panoweave::picture::{Picture, PictureError};
+use panoweave::picture::{Picture, PictureError, PictureFormat};
 use panoweave_tests::data;
 use shared_types::Rgba8;
 
@@ -52,6 +52,28 @@ fn png_keeps_every_byte_and_leaves_no_other_file() {
         assert_eq!(Picture::open(&path).unwrap(), sample(width, height));
     }
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn in_memory_pictures_are_what_files_are() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, format) in [("a.png", PictureFormat::Png), ("a.jpg", PictureFormat::Jpeg)] {
+        let path = dir.path().join(name);
+        sample(65, 63).save(&path).unwrap();
+        let content = sample(65, 63).encode(format).unwrap();
+        assert_eq!(content, fs::read(&path).unwrap());
+        assert_eq!(Picture::decode(&content, name).unwrap(), Picture::open(&path).unwrap());
+        let cut = &content[..content.len() / 2];
+        let error = refusal(Path::new(name), |name| Picture::decode(cut, name));
+        assert_variant!(error, PictureError::Truncated { .. });
+    }
+    let error = refusal(Path::new("body"), |name| Picture::decode(b"", name));
+    assert_variant!(error, PictureError::NotAPicture { .. });
+    let nothing = Picture::from_pixels(0, 0, Vec::new()).unwrap();
+    assert_variant!(
+        nothing.encode(PictureFormat::Png).unwrap_err(),
+        PictureError::Unencodable { .. }
+    );
 }
 
 #[test]

@@ -1,0 +1,153 @@
+//! Colour sums over an overlap of 700×1900 in a panorama of 5700×1900 from two 3840×2160 pictures, the
+//! floor under them, and the original design in CUDA C++ (`benches/cuda/colour_analysis.cu`) where
+//! `PANOWEAVE_REFERENCE_PTX` names a folder with `colour_analysis.ptx`.
+//!
+//! Each camera sees the panorama pixel for pixel, so that what must move is what [`Overlap::bytes`] says.
+//! The floor is a copy of half of that, which moves as much.
+
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use cuda_std::prelude::*;
+use glam::{UVec2, Vec2, uvec2, vec2};
+use panoweave::colour::Overlap;
+use panoweave::device::{Buffer, LaunchConfig, Stream};
+use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEncoding};
+use panoweave::warp::{DeviceWarp, Plane, Warp};
+use panoweave_benches::{SETS, bench, bench_copy, frame, gpu, reference};
+use shared_types::Rgba8;
+
+const PANORAMA: UVec2 = uvec2(5700, 1900);
+const SOURCE: UVec2 = uvec2(3840, 2160);
+/// First column of the overlap, and the one after its last.
+const OVERLAP: [f32; 2] = [2500.0, 3200.0];
+
+/// A warp whose cameras meet in [`OVERLAP`], and look between pixels.
+fn warp() -> Warp {
+    let plane = |at: fn(f32, f32) -> f32| {
+        let row = |y| (0..PANORAMA.x).map(move |x| at(x as f32, y as f32));
+        (0..PANORAMA.y).flat_map(row).collect::<Vec<_>>()
+    };
+    // The left camera's last column of pixels shows the overlap's, the right camera's first one its first.
+    let planes = [
+        plane(|x, _| x - OVERLAP[1] + SOURCE.x as f32 - 0.75),
+        plane(|_, y| y + 130.25),
+        plane(|x, _| x - OVERLAP[0] + 0.25),
+        plane(|_, y| y + 130.25),
+        plane(|x, _| if x < OVERLAP[1] { 0.5 } else { 0.0 }),
+        plane(|x, _| if x >= OVERLAP[0] { 0.5 } else { 0.0 }),
+    ];
+    Warp::new(PANORAMA, [SOURCE; 2], planes).expect("a warp")
+}
+
+/// The signature of the CUDA C++ kernel, which the PTX has instead: nine sums over the whole panorama,
+/// added to `sums`. `band` is middle and width in shares of the panorama's.
+///
+/// # Safety
+/// Blocks are 32 by 32 and cover the panorama; the planes have its size, and `sums` nine elements.
+#[kernel(launch_bounds(1024))]
+#[expect(unused_variables, reason = "what it does with them is in the PTX")]
+unsafe fn colour_analysis(
+    left: View<Rgba8>,
+    right: View<Rgba8>,
+    lut_left_x: View<f32>,
+    lut_left_y: View<f32>,
+    lut_right_x: View<f32>,
+    lut_right_y: View<f32>,
+    weight_left: View<f32>,
+    weight_right: View<f32>,
+    band: Vec2,
+    sums: SliceMut<f32>,
+) {
+}
+
+/// Launches the original's analysis.
+fn analyse(stream: &Stream, warp: &DeviceWarp, frames: &[DeviceFrame; 2], sums: &mut Buffer<f32>) {
+    let [FrameView::Rgba8(left), FrameView::Rgba8(right)] =
+        frames.each_ref().map(DeviceFrame::view)
+    else {
+        unreachable!("the original takes RGBA")
+    };
+    let [first, end] = OVERLAP;
+    let kernel = ColourAnalysis {
+        left,
+        right,
+        lut_left_x: warp.plane(Plane::LeftX).view(),
+        lut_left_y: warp.plane(Plane::LeftY).view(),
+        lut_right_x: warp.plane(Plane::RightX).view(),
+        lut_right_y: warp.plane(Plane::RightY).view(),
+        weight_left: warp.plane(Plane::WeightLeft).view(),
+        weight_right: warp.plane(Plane::WeightRight).view(),
+        band: vec2(0.5 * (first + end - 1.0), end - first) / PANORAMA.x as f32,
+        sums: sums.view_mut(),
+    };
+    let config = LaunchConfig::cover(PANORAMA.x, PANORAMA.y, [32, 32]);
+    // SAFETY: as the kernel asks.
+    unsafe { stream.launch_unchecked(&config, &kernel) }.expect("an analysis");
+}
+
+fn benches(criterion: &mut Criterion) {
+    let Some(device) = gpu("colour") else { return };
+    let reference = reference("colour_analysis").map(|device| device.stream().expect("a stream"));
+    let stream = device.stream().expect("a stream");
+    let warp = DeviceWarp::upload(&stream, &warp()).expect("the warp");
+    let overlap = Overlap::find(&stream, &warp).expect("an overlap").expect("an overlap");
+    assert_eq!(overlap.place().size(), uvec2(700, 1900));
+    let (rgba, nv12) = (PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default()));
+    for (name, pixels) in [("rgba", rgba), ("nv12", nv12)] {
+        let format = FrameFormat { size: SOURCE, pixels };
+        let frames: Vec<[_; 2]> = (0..SETS as u32)
+            .map(|set| [0, 1].map(|i| frame(&stream, format, 2 * set + i)))
+            .collect();
+        // What is read besides must not stay in a cache either.
+        let overlaps: Vec<_> = (0..SETS)
+            .map(|_| Overlap::find(&stream, &warp).expect("an overlap").expect("an overlap"))
+            .collect();
+        let mut summing = overlap.summing(&stream).expect("memory for the sums");
+        let bytes = overlap.bytes(pixels);
+
+        let mut group = criterion.benchmark_group(format!("colour_sums/{name}/{device}"));
+        group.throughput(Throughput::Bytes(bytes)).sample_size(20);
+        group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+        let floor = bench_copy(&mut group, "floor", &stream, bytes);
+        let rust = bench(&mut group, "rust", &stream, |set| {
+            let [left, right] = frames[set].each_ref().map(DeviceFrame::view);
+            overlaps[set].submit(&stream, left, right, &mut summing).expect("the sums");
+        });
+        if let (Some(rust), Some(floor)) = (rust, floor) {
+            let (megabytes, rate) = (bytes as f64 / 1e6, bytes as f64 / 1e3 / rust);
+            println!(
+                "{name}: {rust:.1} µs for {megabytes:.1} MB, {rate:.0} GB/s, {:.2} times the floor",
+                rust / floor
+            );
+        }
+        let (Some(reference), PixelFormat::Rgba8) = (&reference, pixels) else { continue };
+        let mut sums = Buffer::from_slice(reference, &[0.0_f32; 9]).expect("nine sums");
+        analyse(reference, &warp, &frames[0], &mut sums);
+        check(&sums.download(reference).expect("the sums"));
+        let cpp = bench(&mut group, "c++", reference, |set| {
+            analyse(reference, &warp, &frames[set], &mut sums);
+        });
+        if let (Some(rust), Some(cpp)) = (rust, cpp) {
+            println!("{name}: the original design takes {cpp:.1} µs, {:.1} times", cpp / rust);
+        }
+        group.finish();
+    }
+}
+
+/// Checks that the original's analysis did its work: its weights add up to those of the band, and its
+/// luma is that of its colours.
+fn check(sums: &[f32]) {
+    let width = f64::from(OVERLAP[1] - OVERLAP[0]);
+    let share = |x: f64| 1.0 - (x - 0.5 * (width - 1.0)).abs() / (0.5 * width);
+    let band: f64 = (0..width as u32).map(|x| share(f64::from(x)).powi(2)).sum();
+    let weight = band * f64::from(PANORAMA.y);
+    assert!((f64::from(sums[8]) / weight - 1.0).abs() < 1e-3, "{sums:?}, not {weight}");
+    for camera in [&sums[..4], &sums[4..8]] {
+        let luma = 0.2126 * camera[0] + 0.7152 * camera[1] + 0.0722 * camera[2];
+        assert!((luma / camera[3] - 1.0).abs() < 1e-3, "{sums:?}");
+    }
+}
+
+criterion_group!(all, benches);
+criterion_main!(all);

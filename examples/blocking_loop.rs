@@ -1,0 +1,67 @@
+//! Two cameras push their frames, each from a thread of its own; a plain loop takes the panoramas.
+//!
+//! `cargo run --release -p panoweave-examples --bin blocking_loop -- [PANORAMAS] [FILE] [DEVICE]` stops
+//! after so many panoramas and writes the last one.
+//!
+//! This is the way in for a program with threads. Frames are paired by their timestamps; what cannot
+//! keep pace is dropped and counted, never waited for.
+
+use std::error::Error;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use panoweave::frame::Frame;
+use panoweave::live::{Camera, LiveOptions, Stitcher};
+use panoweave::warp::DeviceWarp;
+use panoweave_examples::{Arguments, MadeUpCamera, geometry};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let Arguments { count, file, device } = Arguments::read()?;
+    let stream = device.stream()?;
+    let warp = DeviceWarp::render(&stream, &geometry()?)?;
+    stream.synchronize()?;
+    let stitcher = Stitcher::new(&device, warp, LiveOptions::default())?;
+    println!("{} on {device}", stitcher.output_format());
+
+    let cameras = MadeUpCamera::pair()?;
+    let mut panoramas = stitcher.panoramas();
+    let start = Instant::now();
+    let last = thread::scope(|scope| {
+        for (which, camera) in Camera::ALL.into_iter().zip(&cameras) {
+            let (stitcher, format) = (&stitcher, stitcher.input_formats()[which as usize]);
+            scope.spawn(move || {
+                camera.film(start, |time, picture| {
+                    let bytes = bytemuck::cast_slice(picture.pixels());
+                    let frame = Frame::tight(format, bytes).expect("a frame of the rig's size");
+                    // An error means that the stitcher was closed, or that it failed; see below.
+                    stitcher.push(which, frame, time).is_ok()
+                });
+            });
+        }
+        let mut last = None;
+        let mut report = start + Duration::from_secs(1);
+        for (i, panorama) in (1..).zip(panoramas.by_ref().take(count)) {
+            if Instant::now() >= report {
+                report += Duration::from_secs(1);
+                let fps = f64::from(i) / start.elapsed().as_secs_f64();
+                let latency = panorama.latency().as_secs_f64() * 1e3;
+                let gain = panorama.colours().right.gain;
+                println!("{fps:.1} fps, {latency:.1} ms, right camera × {gain:.3}");
+            }
+            // It is one of the stitcher's buffers: keep one, not many.
+            last = Some(panorama);
+        }
+        stitcher.close();
+        last
+    });
+    // Pairs under way were still finished. Why the loop ended, if not by `count`, health says.
+    panoramas.for_each(drop);
+    stitcher.health()?;
+
+    let counters = stitcher.counters();
+    println!("{}", serde_json::to_string(&counters)?);
+    let last = last.and_then(|panorama| panorama.to_picture()).ok_or("no panorama came")?;
+    last.save(&file)?;
+    println!("wrote {file}");
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! Live video: one stitcher, any number of viewers.
+//!
+//! A task takes the panoramas from the stitcher's `Stream`, has each encoded once, and leaves the newest
+//! for all viewers to take. Who is slow skips some; the stitcher never waits for anybody.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures_util::{StreamExt, stream};
+use panoweave::device::Device;
+use panoweave::frame::Frame;
+use panoweave::live::{Camera, LiveOptions, Panorama, Panoramas, Stitcher};
+use panoweave::picture::PictureFormat;
+use panoweave::shared_types::stitch::Colour;
+use panoweave::warp::DeviceWarp;
+use panoweave_examples::{MadeUpCamera, geometry};
+use serde_json::json;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+
+/// A running stitcher and its newest panorama.
+pub(crate) struct Live {
+    stitcher: Arc<Stitcher>,
+    newest: watch::Receiver<Bytes>,
+    cameras: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Live {
+    /// Starts the cameras and the stitcher.
+    pub(crate) fn start(device: &Device, runtime: &Handle) -> crate::Result<Self> {
+        let stream = device.stream()?;
+        let warp = DeviceWarp::render(&stream, &geometry()?)?;
+        stream.synchronize()?;
+        let stitcher = Arc::new(Stitcher::new(device, warp, LiveOptions::default())?);
+        let start = Instant::now();
+        let film = |(which, camera): (Camera, MadeUpCamera)| {
+            let stitcher = Arc::clone(&stitcher);
+            thread::spawn(move || {
+                let format = stitcher.input_formats()[which as usize];
+                camera.film(start, |time, picture| {
+                    let bytes = bytemuck::cast_slice(picture.pixels());
+                    let frame = Frame::tight(format, bytes).expect("a frame of the rig's size");
+                    stitcher.push(which, frame, time).is_ok()
+                });
+            })
+        };
+        let cameras = Camera::ALL.into_iter().zip(MadeUpCamera::pair()?).map(film).collect();
+        let (newest, viewers) = watch::channel(Bytes::new());
+        runtime.spawn(publish(stitcher.panoramas(), newest));
+        Ok(Self { stitcher, newest: viewers, cameras: Mutex::new(cameras) })
+    }
+
+    /// Takes no more frames, so that all streams come to their end.
+    pub(crate) fn close(&self) {
+        self.stitcher.close();
+    }
+
+    /// Waits for the cameras.
+    pub(crate) fn end(&self) {
+        self.close();
+        let cameras =
+            std::mem::take(&mut *self.cameras.lock().unwrap_or_else(PoisonError::into_inner));
+        for camera in cameras {
+            // A panic there was reported there.
+            drop(camera.join());
+        }
+    }
+}
+
+/// Has each panorama encoded and published while somebody looks. On a closed stitcher, the end of the
+/// sender ends the viewers' streams.
+async fn publish(mut panoramas: Panoramas, newest: watch::Sender<Bytes>) {
+    // Panoramas are an iterator too, which would block.
+    while let Some(panorama) = StreamExt::next(&mut panoramas).await {
+        // One receiver is ours.
+        if newest.receiver_count() > 1
+            && let Ok(Some(part)) = spawn_blocking(move || encode(panorama)).await
+        {
+            newest.send_replace(part);
+        }
+    }
+}
+
+/// A part of the stream.
+fn encode(panorama: Panorama) -> Option<Bytes> {
+    let picture = panorama.to_picture()?;
+    // Its buffer is the stitcher's again while this encodes.
+    drop(panorama);
+    let jpeg = picture.encode(PictureFormat::Jpeg).ok()?;
+    let length = jpeg.len();
+    let head = format!("--frame\r\nContent-Type: image/jpeg\r\nContent-Length: {length}\r\n\r\n");
+    Some([head.as_bytes(), &jpeg, b"\r\n"].concat().into())
+}
+
+pub(crate) fn routes() -> Router<Arc<Live>> {
+    Router::new().route("/live", get(watch)).route("/health", get(health))
+}
+
+/// `GET /live`: motion JPEG, as browsers show it.
+async fn watch(State(live): State<Arc<Live>>) -> Response {
+    if let Err(error) = live.stitcher.health() {
+        return (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response();
+    }
+    let parts = stream::unfold(live.newest.clone(), |mut newest| async move {
+        newest.changed().await.ok()?;
+        let part = newest.borrow_and_update().clone();
+        Some((Ok::<_, Infallible>(part), newest))
+    });
+    let kind = "multipart/x-mixed-replace; boundary=frame";
+    ([(header::CONTENT_TYPE, kind)], Body::from_stream(parts)).into_response()
+}
+
+/// `GET /health`: 503 when the stitcher has failed, which only a restart of the process may mend.
+async fn health(State(live): State<Arc<Live>>) -> Response {
+    let stitcher = &live.stitcher;
+    let failure = stitcher.health().err().map(|error| error.to_string());
+    let colour = stitcher.colour();
+    let correction =
+        |colour: Colour| json!({ "gain": colour.gain.to_array(), "gamma": colour.gamma });
+    let body = json!({
+        "device": stitcher.device().to_string(),
+        "panorama": stitcher.output_format().to_string(),
+        "failure": failure,
+        "counters": stitcher.counters(),
+        "colour": {
+            "following": colour.following,
+            "strikes": colour.strikes,
+            "left": correction(colour.colours.left),
+            "right": correction(colour.colours.right),
+        },
+    });
+    let status = if failure.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}

@@ -1,0 +1,96 @@
+//! A stitching service: two pictures in, a panorama out; and a running stitcher as live video.
+//!
+//! `cargo run --release -p panoweave-examples --bin service -- [ADDRESS] [GEOMETRY] [DEVICE]`
+//!
+//! ```text
+//! curl -F left=@left.jpg -F right=@right.jpg -F homography=@H.txt http://127.0.0.1:8080/stitch -o panorama.png
+//! xdg-open http://127.0.0.1:8080/live
+//! curl http://127.0.0.1:8080/health
+//! ```
+//!
+//! GEOMETRY is a rig (`.toml`) or a homography (anything else) for pictures that come without one; the
+//! examples' own rig by default, or if empty. Nothing blocks the tasks that serve: pictures are
+//! decoded, stitched and encoded on threads for that.
+//!
+//! | file | what |
+//! |---|---|
+//! | `still`, `refusal` | `POST /stitch` |
+//! | `live` | `GET /live` and `GET /health` |
+//!
+//! Not here: TLS, users, limits on how slowly a client may talk. A proxy in front has them.
+
+mod live;
+mod refusal;
+mod still;
+
+use std::env;
+use std::error::Error;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::post;
+use futures_util::future::{Either, select};
+use panoweave::device::DeviceName;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use live::Live;
+use still::Still;
+
+/// How long clients have to take their leave.
+const GRACE: Duration = Duration::from_secs(2);
+
+type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
+
+fn main() -> Result {
+    let mut arguments = env::args().skip(1);
+    let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
+    let geometry = arguments.next().filter(|file| !file.is_empty());
+    let device: DeviceName = arguments.next().as_deref().unwrap_or("auto").parse()?;
+    let device = device.open()?;
+
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let still = Arc::new(Still::new(&device, geometry.as_deref())?);
+    let live = Arc::new(Live::start(&device, runtime.handle())?);
+    let served = runtime.block_on(serve(&address, still, Arc::clone(&live)));
+    runtime.shutdown_timeout(GRACE);
+    live.end();
+    served
+}
+
+/// Serves until Ctrl-C.
+async fn serve(address: &str, still: Arc<Still>, live: Arc<Live>) -> Result {
+    let stitch = post(still::stitch).layer(DefaultBodyLimit::max(still::MAX_BODY));
+    let router = Router::new()
+        .route("/stitch", stitch)
+        .with_state(still)
+        .merge(live::routes().with_state(Arc::clone(&live)));
+    let listener = TcpListener::bind(address).await?;
+    println!("serving on http://{}", listener.local_addr()?);
+
+    let (stop, mut stopped) = watch::channel(());
+    let mut also_stopped = stopped.clone();
+    tokio::spawn(async move {
+        // Without a handler for it there is no Ctrl-C to wait for: the service goes on.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        // Ends the live streams, which else would never end.
+        live.close();
+        stop.send_replace(());
+    });
+    let server = axum::serve(listener, router);
+    let server = server.with_graceful_shutdown(async move { drop(stopped.changed().await) });
+    // A client that reads nothing is not waited for.
+    let late = async {
+        drop(also_stopped.changed().await);
+        tokio::time::sleep(GRACE).await;
+    };
+    match select(pin!(server.into_future()), pin!(late)).await {
+        Either::Left((served, _)) => Ok(served?),
+        Either::Right(((), _)) => Ok(()),
+    }
+}

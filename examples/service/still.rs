@@ -1,0 +1,137 @@
+//! `POST /stitch`: a form with the parts `left` and `right`, PNG or JPEG, and `homography` if it is not
+//! the service's; the answer is a PNG.
+//!
+//! Refusals are in `refusal`.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::multipart::MultipartRejection;
+use axum::extract::{Multipart, State};
+use axum::http::header;
+use axum::response::IntoResponse;
+use panoweave::device::Device;
+use panoweave::glam::UVec2;
+use panoweave::homography::Homography;
+use panoweave::picture::{Picture, PictureFormat};
+use panoweave::rig::Rig;
+use panoweave::stitch::{StitchOptions, stitch_pictures};
+use panoweave::warp::DeviceWarp;
+use panoweave_examples::geometry;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use crate::refusal::Refusal;
+
+/// Most bytes of a request.
+pub(crate) const MAX_BODY: usize = 64 << 20;
+
+/// Most pixels of a panorama.
+pub(crate) const MAX_PIXELS: u64 = 1 << 25;
+
+/// Requests at once. One may take a gigabyte.
+const AT_ONCE: usize = 4;
+
+/// Stitches single pictures.
+pub(crate) struct Still {
+    device: Device,
+    usual: Usual,
+    room: Arc<Semaphore>,
+}
+
+/// How pictures are stitched that come without a homography.
+enum Usual {
+    Rig(Box<DeviceWarp>),
+    Homography(Homography),
+}
+
+/// What a request holds.
+#[derive(Default)]
+struct Form {
+    left: Option<Bytes>,
+    right: Option<Bytes>,
+    homography: Option<Bytes>,
+}
+
+impl Still {
+    /// By a rig, a homography, or the examples' rig.
+    pub(crate) fn new(device: &Device, file: Option<&str>) -> crate::Result<Self> {
+        let rig = match file {
+            None => Some(geometry()?),
+            Some(file) if file.ends_with(".toml") => Some(Rig::open(file)?.geometry()?),
+            Some(_) => None,
+        };
+        let usual = match (rig, file) {
+            (None, Some(file)) => Usual::Homography(Homography::open(file)?),
+            (rig, _) => {
+                let stream = device.stream()?;
+                let warp = DeviceWarp::render(&stream, &rig.ok_or("no rig")?)?;
+                stream.synchronize()?;
+                Usual::Rig(Box::new(warp))
+            }
+        };
+        Ok(Self { device: device.clone(), usual, room: Arc::new(Semaphore::new(AT_ONCE)) })
+    }
+
+    /// Decodes, stitches and encodes. Blocks for as long as that takes.
+    fn stitch(&self, form: &Form) -> Result<Vec<u8>, Refusal> {
+        let picture = |name, content: &Option<Bytes>| {
+            let content = content.as_ref().ok_or(Refusal::Missing(name))?;
+            Ok::<_, Refusal>(Picture::decode(content, name)?)
+        };
+        let (left, right) = (picture("left", &form.left)?, picture("right", &form.right)?);
+        let given = form.homography.as_deref().map(|text| {
+            let text = std::str::from_utf8(text).map_err(|_| Refusal::NotText)?;
+            Ok::<_, Refusal>(Homography::parse(text, "homography")?)
+        });
+        let given = given.transpose()?;
+        let stream = self.device.stream()?;
+        let rendered;
+        let warp = match (given.as_ref(), &self.usual) {
+            (None, Usual::Rig(warp)) => warp,
+            (Some(homography), _) | (None, Usual::Homography(homography)) => {
+                let size = |picture: &Picture| UVec2::new(picture.width(), picture.height());
+                let geometry = homography.geometry(size(&left), size(&right))?;
+                let UVec2 { x, y } = geometry.canvas.size;
+                if u64::from(x) * u64::from(y) > MAX_PIXELS {
+                    return Err(Refusal::TooLarge { width: x, height: y });
+                }
+                rendered = DeviceWarp::render(&stream, &geometry)?;
+                &rendered
+            }
+        };
+        let panorama = stitch_pictures(&stream, &left, &right, warp, &StitchOptions::default())?;
+        Ok(panorama.encode(PictureFormat::Png)?)
+    }
+}
+
+/// Reads the parts, each at most once and in any order.
+async fn read(mut parts: Multipart) -> Result<Form, Refusal> {
+    let mut form = Form::default();
+    while let Some(part) = parts.next_field().await? {
+        let name = part.name().unwrap_or_default().to_owned();
+        let place = match name.as_str() {
+            "left" => &mut form.left,
+            "right" => &mut form.right,
+            "homography" => &mut form.homography,
+            _ => return Err(Refusal::Unknown(name)),
+        };
+        if place.replace(part.bytes().await?).is_some() {
+            return Err(Refusal::Twice(name));
+        }
+    }
+    Ok(form)
+}
+
+/// `POST /stitch`.
+pub(crate) async fn stitch(
+    State(still): State<Arc<Still>>,
+    parts: Result<Multipart, MultipartRejection>,
+) -> Result<impl IntoResponse, Refusal> {
+    let room = Arc::clone(&still.room).try_acquire_owned().map_err(|_| Refusal::Busy)?;
+    let form = read(parts?).await?;
+    // A client that hangs up stops nothing here, so the room is kept until it is done.
+    let work = spawn_blocking(move || (still.stitch(&form), room).0);
+    let png = work.await.map_err(|_| Refusal::Broken)??;
+    Ok(([(header::CONTENT_TYPE, "image/png")], png))
+}

@@ -1,0 +1,178 @@
+//! What the examples have in place of two cameras: made-up ones that turn before a made-up landscape.
+//!
+//! Each camera has an exposure of its own, and the right one's drifts, so that there is something to
+//! match. A real program has its cameras' driver here, and a rig file from a calibration.
+
+use std::env;
+use std::error::Error;
+use std::f64::consts::{PI, TAU};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use panoweave::device::{Device, DeviceName};
+use panoweave::geometry::Geometry;
+use panoweave::glam::{UVec2, Vec3};
+use panoweave::picture::Picture;
+use panoweave::rig::{Rig, RigError};
+use panoweave::shared_types::Rgba8;
+use panoweave::shared_types::warp::Camera as Optics;
+
+/// Two cameras of 480×270 pixels that look 50° apart.
+pub const RIG: &str = r#"
+[panorama]
+projection = "cylindrical"
+width = 720
+height = 240
+fov = 115.0
+
+[[camera]]
+name = "left"
+size = [480, 270]
+lens = "pinhole"
+matrix = { fx = 376.0, fy = 376.0, cx = 239.5, cy = 134.5 }
+yaw = -25.0
+
+[[camera]]
+name = "right"
+size = [480, 270]
+lens = "pinhole"
+matrix = { fx = 376.0, fy = 376.0, cx = 239.5, cy = 134.5 }
+yaw = 25.0
+"#;
+
+/// From one frame of a camera to its next.
+pub const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 30);
+
+/// The landscape all around: so many columns for 360°, and rows for 90°.
+const AROUND: UVec2 = UVec2::new(3072, 768);
+
+/// The rig turns once in this time.
+const TURN: Duration = Duration::from_secs(30);
+
+/// The geometry of [`RIG`].
+///
+/// # Errors
+/// None, as long as the text above is a rig.
+pub fn geometry() -> Result<Geometry, RigError> {
+    Rig::parse(RIG, "the examples' rig")?.geometry()
+}
+
+/// A camera that is not there.
+pub struct MadeUpCamera {
+    size: UVec2,
+    /// For each pixel column and row of the landscape, at the start of the turn.
+    sees: Vec<UVec2>,
+    landscape: Vec<Rgba8>,
+    /// Share of the light that it takes, and how far that drifts up and down.
+    exposure: [f32; 2],
+}
+
+impl MadeUpCamera {
+    /// The left and the right one.
+    ///
+    /// # Errors
+    /// As [`geometry`].
+    pub fn pair() -> Result<[Self; 2], RigError> {
+        let cameras = geometry()?.cameras;
+        let camera = |i: usize, exposure| {
+            let optics: &Optics = &cameras[i];
+            let size = optics.size;
+            let sees = |i| place(optics, UVec2::new(i % size.x, i / size.x));
+            let sees = (0..size.element_product()).map(sees).collect();
+            Self { size, sees, landscape: landscape(), exposure }
+        };
+        Ok([camera(0, [1.0, 0.0]), camera(1, [0.8, 0.08])])
+    }
+
+    /// What it sees at a time.
+    #[must_use]
+    pub fn picture(&self, time: Duration) -> Picture {
+        let mut picture = Picture::filled(self.size.x, self.size.y, Rgba8::BLACK);
+        let turned = (time.as_secs_f64() / TURN.as_secs_f64()).fract() * f64::from(AROUND.x);
+        let [exposure, drift] = self.exposure;
+        let exposure = exposure + drift * (time.as_secs_f32() * 0.7).sin();
+        let expose = |level: u8| (f32::from(level) * exposure).round() as u8;
+        for (pixel, at) in picture.pixels_mut().iter_mut().zip(&self.sees) {
+            let column = (at.x + turned as u32) % AROUND.x;
+            let Rgba8 { r, g, b, .. } = self.landscape[(at.y * AROUND.x + column) as usize];
+            *pixel = Rgba8::opaque(expose(r), expose(g), expose(b));
+        }
+        picture
+    }
+
+    /// Takes 30 pictures a second, from `start` on, until `take` returns false. A picture whose time has
+    /// passed is left out, as a camera would.
+    pub fn film(&self, start: Instant, mut take: impl FnMut(Duration, &Picture) -> bool) {
+        let mut time = Duration::ZERO;
+        while take(time, &self.picture(time)) {
+            let passed = start.elapsed();
+            time += FRAME;
+            while time < passed {
+                time += FRAME;
+            }
+            thread::sleep(time - passed);
+        }
+    }
+}
+
+/// Column and row of the landscape that a pixel sees: the camera's rotation and focal length undone.
+fn place(optics: &Optics, pixel: UVec2) -> UVec2 {
+    let straight = (pixel.as_dvec2() - optics.centre) / optics.focal;
+    let ray = optics.from_ray.transpose() * straight.extend(1.0);
+    let azimuth = ray.x.atan2(ray.z).rem_euclid(TAU) / TAU;
+    let down = ray.y.atan2(ray.x.hypot(ray.z)) / (PI / 2.0) + 0.5;
+    let [column, row] = [azimuth * f64::from(AROUND.x), down * f64::from(AROUND.y)];
+    UVec2::new(column as u32 % AROUND.x, (row.max(0.0) as u32).min(AROUND.y - 1))
+}
+
+/// Two ridges and a field under an evening sky, with posts at every 15°.
+fn landscape() -> Vec<Rgba8> {
+    let pixel = |i: u32| {
+        let [x, y] = [i % AROUND.x, i / AROUND.x].map(|n| f64::from(n) + 0.5);
+        let azimuth = x / f64::from(AROUND.x) * TAU;
+        let up = 0.5 - y / f64::from(AROUND.y);
+        let wave = |times: f64, height: f64| height * (times * azimuth + 9.0 * height).sin();
+        let far = 0.06 + wave(5.0, 0.03) + wave(17.0, 0.012);
+        let near = wave(3.0, 0.025) + wave(29.0, 0.006);
+        let post = (azimuth * 12.0 / PI).fract() < 0.04 && (-0.12..0.05).contains(&up);
+        let colour = if post {
+            Vec3::new(36.0, 32.0, 30.0)
+        } else if up < near {
+            let furrow = ((up * 160.0).sin() * (azimuth * 60.0).sin()) as f32;
+            Vec3::new(88.0, 112.0, 52.0) + furrow * 18.0
+        } else if up < far {
+            Vec3::new(96.0, 98.0, 124.0)
+        } else {
+            Vec3::new(236.0, 168.0, 112.0).lerp(Vec3::new(70.0, 110.0, 180.0), 3.0 * up as f32)
+        };
+        let level = colour.clamp(Vec3::ZERO, Vec3::splat(255.0));
+        Rgba8::opaque(level.x as u8, level.y as u8, level.z as u8)
+    };
+    (0..AROUND.element_product()).map(pixel).collect()
+}
+
+/// What an example is asked for: `[COUNT] [FILE] [DEVICE]`, by default 150, `panorama.png`, the first
+/// GPU or else the CPU.
+pub struct Arguments {
+    /// How many panoramas, or pairs of frames.
+    pub count: usize,
+    /// Where the last panorama goes.
+    pub file: String,
+    /// Where to stitch.
+    pub device: Device,
+}
+
+impl Arguments {
+    /// Those of the command line.
+    ///
+    /// # Errors
+    /// No number, no name of a device, or one that cannot be opened.
+    pub fn read() -> Result<Self, Box<dyn Error>> {
+        let mut arguments = env::args().skip(1);
+        let count = arguments.next().map_or(Ok(150), |count| count.parse());
+        let count = count.map_err(|_| "usage: [COUNT] [FILE] [DEVICE]")?;
+        let file = arguments.next().unwrap_or_else(|| "panorama.png".to_owned());
+        let device: DeviceName = arguments.next().as_deref().unwrap_or("auto").parse()?;
+        Ok(Self { count, file, device: device.open()? })
+    }
+}

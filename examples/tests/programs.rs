@@ -1,0 +1,65 @@
+//! The examples with a loop and with a callback run, say what they did, and account for every frame.
+
+use std::process::Command;
+
+use panoweave::picture::Picture;
+use panoweave::shared_types::Rgba8;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Runs an example for 30 panoramas; what it said, its counters, and the last panorama.
+fn run(program: &str) -> (String, Value, Picture) {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("last.png");
+    let output = Command::new(program).arg("30").arg(&file).arg("cpu").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let counters = text.lines().find(|line| line.starts_with('{')).expect("counters");
+    let counters = serde_json::from_str(counters).unwrap();
+    (text, counters, Picture::open(file).unwrap())
+}
+
+fn count(counters: &Value, name: &str) -> u64 {
+    counters.pointer(name).and_then(Value::as_u64).expect(name)
+}
+
+/// Every frame is in a pair or alone, every pair came out or was dropped for a reason.
+fn accounted_for(counters: &Value) {
+    let count = |name| count(counters, name);
+    let alone = count("/dropped/left_alone") + count("/dropped/right_alone");
+    assert_eq!(count("/frames_in"), 2 * count("/pairs") + alone, "{counters}");
+    let dropped = count("/dropped/busy") + count("/dropped/reader");
+    assert_eq!(count("/pairs"), count("/panoramas") + dropped, "{counters}");
+    for name in ["/dropped/failed", "/dropped/lost", "/dropped/closing"] {
+        assert_eq!(count(name), 0, "{counters}");
+    }
+}
+
+/// Both cameras are in it: all of the middle row is lit.
+fn is_whole(panorama: &Picture) {
+    assert_eq!((panorama.width(), panorama.height()), (720, 240));
+    let middle = &panorama.pixels()[120 * 720..][..720];
+    assert!(middle.iter().all(|pixel| *pixel != Rgba8::BLACK));
+}
+
+#[test]
+fn the_blocking_loop_ends_after_its_panoramas() {
+    let (text, counters, last) = run(env!("CARGO_BIN_EXE_blocking_loop"));
+    assert!(count(&counters, "/panoramas") >= 30, "{text}");
+    accounted_for(&counters);
+    is_whole(&last);
+}
+
+#[test]
+fn every_buffer_comes_back_to_the_camera_driver() {
+    let (text, counters, last) = run(env!("CARGO_BIN_EXE_camera_callback"));
+    let number = |line: &str, word: usize| -> u64 {
+        let line = text.lines().find(|l| l.contains(line)).expect(line);
+        line.split(' ').nth(word).expect(line).parse().expect(line)
+    };
+    assert_eq!(number("lent", 0) + number("lent", 3), 30, "{text}");
+    assert_eq!(number("are back", 0), number("are back", 2), "{text}");
+    assert_eq!(count(&counters, "/frames_in"), 2 * number("lent", 0));
+    accounted_for(&counters);
+    is_whole(&last);
+}

@@ -1,0 +1,113 @@
+//! The service as a process, and the smallest client for it: HTTP/1.0, a connection a request.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// A running service.
+pub(crate) struct Service {
+    child: Child,
+    address: String,
+}
+
+/// What it answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) kind: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+impl Service {
+    /// On the CPU and some free port.
+    pub(crate) fn start() -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_service"));
+        command.args(["127.0.0.1:0", "", "cpu"]).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("serving on http://").expect("an address");
+        Self { address: address.to_owned(), child }
+    }
+
+    /// Sends a request and returns the connection, past the answer's head.
+    pub(crate) fn open(&self, head: &str, body: &[u8]) -> (u16, String, BufReader<TcpStream>) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let length = body.len();
+        write!(stream, "{head} HTTP/1.0\r\nContent-Length: {length}\r\n").unwrap();
+        let boundary = "Content-Type: multipart/form-data; boundary=X\r\n\r\n";
+        stream.write_all(boundary.as_bytes()).unwrap();
+        // It may have answered, and hung up, before it has read all.
+        drop(stream.write_all(body));
+        let mut reader = BufReader::new(stream);
+        let (mut status, mut kind) = (0, String::new());
+        for line in reader.by_ref().lines() {
+            let line = line.unwrap();
+            if line.is_empty() {
+                break;
+            }
+            if let Some(rest) = line.strip_prefix("HTTP/1.0 ") {
+                status = rest.split(' ').next().unwrap().parse().unwrap();
+            }
+            if let Some(value) = line.strip_prefix("content-type: ") {
+                kind = value.to_owned();
+            }
+        }
+        (status, kind, reader)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        let (status, kind, mut reader) = self.open(&format!("GET {path}"), b"");
+        let mut body = Vec::new();
+        reader.read_to_end(&mut body).unwrap();
+        Answer { status, kind, body }
+    }
+
+    pub(crate) fn post(&self, parts: &[(&str, &[u8])]) -> Answer {
+        let mut form = Vec::new();
+        for (name, content) in parts {
+            let disposition = format!("form-data; name=\"{name}\"; filename=\"a\"");
+            let head = format!("--X\r\nContent-Disposition: {disposition}\r\n\r\n");
+            form.extend([head.as_bytes(), content, b"\r\n"].concat());
+        }
+        form.extend(b"--X--\r\n");
+        self.post_raw(&form)
+    }
+
+    pub(crate) fn post_raw(&self, form: &[u8]) -> Answer {
+        let (status, kind, mut reader) = self.open("POST /stitch", form);
+        let mut body = Vec::new();
+        // The same: what was not read resets the connection.
+        drop(reader.read_to_end(&mut body));
+        Answer { status, kind, body }
+    }
+
+    /// Ctrl-C. How it ended, which must be soon.
+    pub(crate) fn interrupt(&mut self) -> ExitStatus {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        let most = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < most, "it does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

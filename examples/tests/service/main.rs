@@ -1,0 +1,172 @@
+//! The service from outside: right answers, refusals, live viewers fast and slow, and its end.
+
+mod client;
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use panoweave::device::Device;
+use panoweave::geometry::Geometry;
+use panoweave::glam::UVec2;
+use panoweave::homography::Homography;
+use panoweave::picture::{Picture, PictureFormat};
+use panoweave::shared_types::Rgba8;
+use panoweave::stitch::{StitchOptions, stitch_pictures};
+use panoweave::warp::DeviceWarp;
+use panoweave_examples::{MadeUpCamera, geometry};
+use serde_json::Value;
+
+use client::Service;
+
+const SHIFT: &str = "1 0 30  0 1 2  0 0 1";
+
+fn png(picture: &Picture) -> Vec<u8> {
+    picture.encode(PictureFormat::Png).unwrap()
+}
+
+/// What both cameras see at the start.
+fn pictures() -> [Picture; 2] {
+    MadeUpCamera::pair().unwrap().map(|camera| camera.picture(Duration::ZERO))
+}
+
+fn expected([left, right]: &[Picture; 2], geometry: &Geometry) -> Picture {
+    let stream = Device::cpu().stream().unwrap();
+    let warp = DeviceWarp::render(&stream, geometry).unwrap();
+    stitch_pictures(&stream, left, right, &warp, &StitchOptions::default()).unwrap()
+}
+
+#[test]
+fn two_pictures_become_the_panorama_that_the_library_makes() {
+    let service = Service::start();
+    let pair = pictures();
+    let [left, right] = [png(&pair[0]), png(&pair[1])];
+    let answer = service.post(&[("left", &left), ("right", &right)]);
+    assert_eq!((answer.status, &*answer.kind), (200, "image/png"), "{}", answer.text());
+    let panorama = Picture::decode(&answer.body, "answer").unwrap();
+    assert!(panorama == expected(&pair, &geometry().unwrap()));
+
+    // By a homography of its own, for pictures of another size, in another order and format.
+    let right = Picture::filled(40, 50, Rgba8::opaque(200, 120, 40));
+    let jpeg = right.encode(PictureFormat::Jpeg).unwrap();
+    let pair = [Picture::filled(60, 50, Rgba8::BLACK), Picture::decode(&jpeg, "right").unwrap()];
+    let left = png(&pair[0]);
+    let parts = [("homography", SHIFT.as_bytes()), ("right", &jpeg), ("left", &left)];
+    let answer = service.post(&parts);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let shift = Homography::parse(SHIFT, "shift").unwrap();
+    let geometry = shift.geometry(UVec2::new(60, 50), UVec2::new(40, 50)).unwrap();
+    assert!(Picture::decode(&answer.body, "answer").unwrap() == expected(&pair, &geometry));
+}
+
+#[test]
+fn hostile_requests_are_refused_and_the_service_goes_on() {
+    let service = Service::start();
+    let pair = pictures();
+    let [left, right] = [png(&pair[0]), png(&pair[1])];
+    let small = png(&Picture::filled(8, 8, Rgba8::BLACK));
+    // 65 535 pixels a side.
+    let mut huge = small.clone();
+    huge[16..24].copy_from_slice(&[0, 0, 255, 255, 0, 0, 255, 255]);
+    let crc = crc32(&huge[12..29]);
+    huge[29..33].copy_from_slice(&crc.to_be_bytes());
+    let far = b"1 0 6000  0 1 6000  0 0 1";
+    type Parts<'a> = &'a [(&'a str, &'a [u8])];
+    let wanted: [(u16, &str, Parts<'_>); 12] = [
+        (422, "left: truncated", &[("left", &left[..left.len() / 2]), ("right", &right)]),
+        (413, "right: 65535×65535", &[("left", &left), ("right", &huge)]),
+        (415, "right: not a picture", &[("left", &left), ("right", b"hello")]),
+        (415, "right: a GIF picture", &[("left", &left), ("right", b"GIF89a\x01\0\x01\0\0\0\0;")]),
+        (415, "left: not a picture", &[("left", b""), ("right", &right)]),
+        (400, "`right` is missing", &[("left", &left)]),
+        (400, "`left` is missing", &[]),
+        (400, "a part `third`", &[("left", &left), ("right", &right), ("third", &left)]),
+        (400, "`left` is there twice", &[("left", &left), ("right", &right), ("left", &left)]),
+        (422, "the right picture is 8×8", &[("left", &left), ("right", &small)]),
+        (422, "homography", &[("left", &left), ("right", &right), ("homography", b"1 2 x")]),
+        (413, "at most", &[("left", &left), ("right", &right), ("homography", far)]),
+    ];
+    for (status, reason, parts) in wanted {
+        let answer = service.post(parts);
+        assert_eq!(answer.status, status, "{reason}: {}", answer.text());
+        assert!(answer.text().contains(reason), "{reason}: {}", answer.text());
+    }
+    let cut = b"--X\r\nContent-Disposition: form-data; name=\"left\"\r\n\r\nabc";
+    assert_eq!(service.post_raw(cut).status, 400);
+    assert_eq!(service.post_raw(b"").status, 400);
+    assert_eq!(service.get("/stitch").status, 405);
+    assert_eq!(service.get("/nothing").status, 404);
+    let flood = vec![0; 80 << 20];
+    assert_eq!(service.post(&[("left", &flood), ("right", &right)]).status, 413);
+    assert_eq!(service.post(&[("left", &left), ("right", &right)]).status, 200);
+}
+
+/// The checksum of a PNG chunk.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |crc: u32, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 * (crc & 1)))
+    })
+}
+
+/// The next picture of a live stream.
+fn part(reader: &mut BufReader<TcpStream>) -> Picture {
+    let mut line = || {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    };
+    assert_eq!(line(), "--frame");
+    assert_eq!(line(), "Content-Type: image/jpeg");
+    let length = line().strip_prefix("Content-Length: ").unwrap().parse().unwrap();
+    assert_eq!(line(), "");
+    let mut jpeg = vec![0; length];
+    reader.read_exact(&mut jpeg).unwrap();
+    let mut end = [0; 2];
+    reader.read_exact(&mut end).unwrap();
+    assert_eq!(&end, b"\r\n");
+    Picture::decode(&jpeg, "a part").unwrap()
+}
+
+fn health(service: &Service) -> Value {
+    let answer = service.get("/health");
+    assert_eq!((answer.status, &*answer.kind), (200, "application/json"));
+    serde_json::from_slice(&answer.body).unwrap()
+}
+
+#[test]
+fn live_viewers_share_a_stitcher_that_waits_for_none_and_ends_on_ctrl_c() {
+    let mut service = Service::start();
+    let watch = || {
+        let (status, kind, reader) = service.open("GET /live", b"");
+        assert_eq!((status, &*kind), (200, "multipart/x-mixed-replace; boundary=frame"));
+        reader
+    };
+    // It never reads.
+    let asleep = watch();
+    let mut viewers = [watch(), watch()];
+    for _ in 0..6 {
+        for viewer in &mut viewers {
+            let picture = part(viewer);
+            assert_eq!((picture.width(), picture.height()), (720, 240));
+        }
+    }
+    // Long enough to fill what the sleeping viewer's connection can hold.
+    let panoramas = |health: &Value| health["counters"]["panoramas"].as_u64().unwrap();
+    let before = panoramas(&health(&service));
+    while panoramas(&health(&service)) < before + 60 {
+        std::thread::sleep(Duration::from_millis(50));
+        part(&mut viewers[0]);
+    }
+    let health = health(&service);
+    assert_eq!(health["failure"], Value::Null);
+    assert_eq!(health["device"], "CPU");
+    assert_eq!(health["colour"]["following"], true);
+    assert_eq!(health["counters"]["dropped"]["reader"], 0);
+    // The right camera takes less light, and is lifted.
+    assert!(health["colour"]["right"]["gain"][0].as_f64().unwrap() > 1.0, "{health}");
+
+    assert!(service.interrupt().success());
+    let mut rest = Vec::new();
+    viewers[1].read_to_end(&mut rest).unwrap();
+    drop(asleep);
+}

@@ -1,0 +1,99 @@
+//! What is printed: a line a cycle, and how it ended.
+
+use panoweave::live::LiveCounters;
+
+use crate::record::{Record, Row};
+use crate::run::Settings;
+use crate::verdict::Verdict;
+
+/// Lines from one heading to the next.
+const PAGE: usize = 20;
+
+/// What is about to run.
+pub(crate) fn opening(settings: &Settings) {
+    let Settings { device, plan, fps, leak, .. } = settings;
+    println!(
+        "{device}, {fps} frames a second, {} cycles of {:.1} s, the first {} to warm up",
+        plan.cycles,
+        plan.cycle.as_secs_f64(),
+        plan.warm_up
+    );
+    if let Some(leak) = leak {
+        println!("a leak is planted: {leak:?}");
+    }
+}
+
+/// A line a cycle; what it counts is that cycle's.
+#[derive(Default)]
+pub(crate) struct Table {
+    before: LiveCounters,
+    lines: usize,
+}
+
+impl Table {
+    pub(crate) fn line(&mut self, row: &Row) {
+        if self.lines.is_multiple_of(PAGE) {
+            println!(
+                "{:>6} {:>6} {:>6} {:>6} {:>5} {:>6} {:>6} {:>9} {:>9} {:>9} {:>8} {:>8} {:>8} {:>4} {:>4} {:>4}",
+                "s",
+                "panos",
+                "alone",
+                "unread",
+                "other",
+                "p50 ms",
+                "p99 ms",
+                "res KiB",
+                "peak KiB",
+                "heap KiB",
+                "dev MiB",
+                "pin MiB",
+                "GPU MiB",
+                "evts",
+                "fds",
+                "thr"
+            );
+        }
+        self.lines += 1;
+        let (now, then, sample) = (row.counters, self.before, row.sample);
+        let alone = |c: LiveCounters| c.dropped.left_alone + c.dropped.right_alone;
+        let other = |c: LiveCounters| c.dropped.pairs() - c.dropped.unread;
+        let gpu = sample.gpu.map_or("-".to_owned(), |bytes| (bytes >> 20).to_string());
+        println!(
+            "{:>6.0} {:>6} {:>6} {:>6} {:>5} {:>6.1} {:>6.1} {:>9} {:>9} {:>9} {:>8} {:>8} {:>8} {:>4} {:>4} {:>4}",
+            row.at,
+            now.panoramas - then.panoramas,
+            alone(now) - alone(then),
+            now.dropped.unread - then.dropped.unread,
+            other(now) - other(then),
+            now.latency_p50 * 1e3,
+            now.latency_p99 * 1e3,
+            sample.resident >> 10,
+            row.peak >> 10,
+            sample.heap >> 10,
+            sample.objects.device_bytes >> 20,
+            sample.objects.pinned_bytes >> 20,
+            gpu,
+            sample.objects.events,
+            sample.descriptors,
+            sample.threads,
+        );
+        self.before = now;
+    }
+}
+
+/// Counters, slopes, and every limit that was broken.
+pub(crate) fn closing(record: &Record, verdict: &Verdict) {
+    let LiveCounters { frames_in, pairs, panoramas, dropped, analyses, dark, strikes, .. } =
+        record.last.counters;
+    println!("{frames_in} frames, {pairs} pairs, {panoramas} panoramas; {dropped:?}");
+    println!("{analyses} analyses of colour, {dark} too dark; {strikes} strikes");
+    for growth in &verdict.growth {
+        println!("{growth}");
+    }
+    for fault in &verdict.faults {
+        println!("FAILED: {fault}");
+    }
+    if verdict.faults.is_empty() {
+        println!("passed: nothing grows, nothing is lost");
+    }
+}

@@ -1,0 +1,256 @@
+//! The run itself: a stitcher, two cameras and a reader, and a measurement at the end of each cycle.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use panoweave::device::{Counters, Device, DeviceError, Stream};
+use panoweave::live::{Camera, LiveError, LiveOptions, Panoramas, Stitcher};
+use panoweave::rig::{Rig, RigError};
+use panoweave::stitch::{Power, StitchOptions};
+use panoweave::warp::{DeviceWarp, RenderError};
+
+use crate::leak::Leak;
+use crate::phase::{Phase, Plan};
+use crate::record::{Record, Row};
+use crate::sample::{Sample, Sampler};
+use crate::scene::{MadeUpCamera, PIXELS, rig};
+
+/// How long all that is under way may take to come out when no more comes in.
+const SETTLE: Duration = Duration::from_secs(5);
+
+/// What is asked for.
+pub(crate) struct Settings {
+    pub(crate) device: Device,
+    pub(crate) plan: Plan,
+    pub(crate) fps: f64,
+    /// How many times smaller than the rig at home.
+    pub(crate) shrink: u32,
+    pub(crate) leak: Option<Leak>,
+}
+
+/// The run could not go on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SoakError {
+    #[error(transparent)]
+    Rig(#[from] RigError),
+    #[error(transparent)]
+    Render(#[from] RenderError),
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error(transparent)]
+    Live(#[from] LiveError),
+    #[error("memory cannot be measured: {0}")]
+    Sample(#[from] std::io::Error),
+    #[error("the GPU's memory cannot be measured: {0}")]
+    Driver(#[from] cust::sys::CUresult),
+}
+
+/// What the main thread tells the cameras and the reader, and they it.
+#[derive(Default)]
+pub(crate) struct Switches {
+    off: [AtomicBool; 2],
+    slow: AtomicBool,
+    over: AtomicBool,
+    pushed: AtomicU64,
+    read: AtomicU64,
+}
+
+impl Switches {
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Relaxed)
+    }
+
+    pub(crate) fn is_on(&self, camera: Camera) -> bool {
+        !self.off[camera as usize].load(Relaxed)
+    }
+
+    pub(crate) fn count_pushed(&self) {
+        self.pushed.fetch_add(1, Relaxed);
+    }
+
+    fn set(&self, phase: Phase, cycle: usize) {
+        for camera in Camera::ALL {
+            let alone = phase == Phase::OneCamera && cycle % 2 != camera as usize;
+            self.off[camera as usize].store(alone || phase == Phase::Idle, Relaxed);
+        }
+        self.slow.store(phase == Phase::SlowReader, Relaxed);
+    }
+}
+
+/// Runs the soak; `each` is shown every row.
+pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record, SoakError> {
+    let Settings { device, fps, .. } = settings;
+    let mut sampler = Sampler::new(device)?;
+    let before = Counters::now();
+    let switches = Switches::default();
+    let (rows, last, failure) = {
+        let aside = device.stream()?;
+        let warps = Warps { stream: &aside, rig: rig(settings.shrink)? };
+        let options = LiveOptions {
+            input: PIXELS,
+            output: PIXELS,
+            // Nearer to its partner than to any other frame.
+            tolerance: Duration::from_secs_f64(0.4 / fps),
+            ..LiveOptions::default()
+        };
+        let stitcher = Stitcher::new(device, warps.render(0.0)?, options)?;
+        let panoramas = stitcher.panoramas();
+        let start = Instant::now();
+        let (rows, failure) = thread::scope(|scope| {
+            let camera = |which| {
+                let format = stitcher.input_formats()[which as usize];
+                let (stitcher, switches) = (&stitcher, &switches);
+                scope.spawn(move || {
+                    MadeUpCamera::new(which, format, *fps).film(stitcher, start, switches)
+                })
+            };
+            let cameras = Camera::ALL.map(camera);
+            let reader = scope.spawn(|| read(settings, panoramas, &switches));
+            let director = Director { settings, stitcher: &stitcher, switches: &switches, start };
+            let rows = director.run(&warps, &mut sampler, each);
+            switches.over.store(true, Relaxed);
+            let mut failure = stitcher.health().err().map(|e| e.to_string());
+            for camera in cameras {
+                let result = camera.join().expect("cameras do not panic");
+                failure = failure.or(result.err().map(|e| e.to_string()));
+            }
+            stitcher.close();
+            let result = reader.join().expect("the reader does not panic");
+            (rows, failure.or(result.err().map(|e| e.to_string())))
+        });
+        (rows?, row(&stitcher, &switches, start, sampler.take()?), failure)
+    };
+    Ok(Record { rows, last, objects: [before, Counters::now()], failure })
+}
+
+/// Takes panoramas until the stitcher is closed.
+fn read(settings: &Settings, panoramas: Panoramas, switches: &Switches) -> Result<(), DeviceError> {
+    for panorama in panoramas {
+        let i = switches.read.fetch_add(1, Relaxed);
+        if switches.slow.load(Relaxed) {
+            thread::sleep(Duration::from_secs_f64(8.0 / settings.fps));
+        }
+        if let Some(leak) = settings.leak {
+            leak.plant(&settings.device, i, panorama)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes warps beside the stitching, as a recalibration does.
+struct Warps<'a> {
+    stream: &'a Stream,
+    rig: Rig,
+}
+
+impl Warps<'_> {
+    /// With the right camera turned by so many degrees.
+    fn render(&self, turned: f64) -> Result<DeviceWarp, SoakError> {
+        let mut rig = self.rig.clone();
+        rig.cameras[1].yaw += turned;
+        let warp = DeviceWarp::render(self.stream, &rig.geometry()?)?;
+        self.stream.synchronize()?;
+        Ok(warp)
+    }
+}
+
+/// Leads everybody through the cycles.
+struct Director<'a> {
+    settings: &'a Settings,
+    stitcher: &'a Stitcher,
+    switches: &'a Switches,
+    start: Instant,
+}
+
+impl Director<'_> {
+    fn run(
+        &self,
+        warps: &Warps<'_>,
+        sampler: &mut Sampler,
+        mut each: impl FnMut(&Row),
+    ) -> Result<Vec<Row>, SoakError> {
+        let plan = self.settings.plan;
+        let mut rows = Vec::with_capacity(plan.cycles.min(10_000));
+        for cycle in 0..plan.cycles {
+            let mut peak = 0;
+            let mut begin = 0.0;
+            for (phase, end) in Phase::ALL {
+                self.switches.set(phase, cycle);
+                let at = |part: f64| plan.cycle.mul_f64(cycle as f64 + part);
+                if phase == Phase::Reconfigured {
+                    self.reconfigure(warps, cycle)?;
+                    self.wait(at((begin + end) / 2.0), sampler, &mut peak)?;
+                    self.restore(warps)?;
+                }
+                self.wait(at(end), sampler, &mut peak)?;
+                begin = end;
+            }
+            self.settle();
+            let row = row(self.stitcher, self.switches, self.start, sampler.take()?);
+            rows.push(Row { peak, ..row });
+            each(&rows[cycle]);
+            // There is nobody left to soak.
+            if self.stitcher.health().is_err() {
+                break;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Waits for a time since the start, and looks at memory every second.
+    fn wait(
+        &self,
+        until: Duration,
+        sampler: &mut Sampler,
+        peak: &mut u64,
+    ) -> Result<(), SoakError> {
+        loop {
+            *peak = (*peak).max(sampler.resident()?);
+            let left = until.saturating_sub(self.start.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            thread::sleep(left.min(Duration::from_secs(1)));
+        }
+    }
+
+    /// Waits until all pairs under way have come out, unless they do not.
+    fn settle(&self) {
+        let most = Instant::now() + SETTLE;
+        let row = || row(self.stitcher, self.switches, self.start, Sample::default());
+        while !row().balance().1 && Instant::now() < most {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn reconfigure(&self, warps: &Warps<'_>, cycle: usize) -> Result<(), SoakError> {
+        self.stitcher.swap_warp(warps.render(0.2)?)?;
+        let power = [Power::Exact, Power::Table, Power::Fast][cycle % 3];
+        let flip = cycle.is_multiple_of(2);
+        let options = StitchOptions { power, flip, edge_boost: true, ..Default::default() };
+        self.stitcher.set_options(options)?;
+        self.stitcher.follow_colour(false);
+        Ok(())
+    }
+
+    /// As before, so that the cycles can be compared.
+    fn restore(&self, warps: &Warps<'_>) -> Result<(), SoakError> {
+        self.stitcher.swap_warp(warps.render(0.0)?)?;
+        self.stitcher.set_options(StitchOptions::default())?;
+        self.stitcher.follow_colour(true);
+        Ok(())
+    }
+}
+
+fn row(stitcher: &Stitcher, switches: &Switches, start: Instant, sample: Sample) -> Row {
+    Row {
+        at: start.elapsed().as_secs_f64(),
+        sample,
+        peak: sample.resident,
+        counters: stitcher.counters(),
+        pushed: switches.pushed.load(Relaxed),
+        read: switches.read.load(Relaxed),
+        following: stitcher.colour().following,
+    }
+}

@@ -1,0 +1,98 @@
+//! The cameras of the soak: a rig, and NV12 frames of it in eight exposures.
+//!
+//! What the frames show is of no matter but for their light, which the colour correction must follow.
+
+use std::time::{Duration, Instant};
+
+use panoweave::frame::{FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
+use panoweave::live::{Camera, LiveError, Stitcher};
+use panoweave::rig::{Rig, RigError};
+
+use crate::run::Switches;
+
+/// What the cameras send and the stitcher gives.
+pub(crate) const PIXELS: PixelFormat =
+    PixelFormat::Nv12(YuvEncoding { matrix: Matrix::Bt709, range: Range::Limited });
+
+/// Exposures of each camera.
+const EXPOSURES: usize = 8;
+
+/// How long one of them lasts.
+const DRIFT: Duration = Duration::from_millis(700);
+
+/// The rig at home, `shrink` times smaller in pixels: 2×3840×2160 → 5700×1900 at 1.
+pub(crate) fn rig(shrink: u32) -> Result<Rig, RigError> {
+    let mut rig = Rig::parse(include_str!("../../rigs/home.toml"), "rigs/home.toml")?;
+    rig.panorama.width /= shrink;
+    rig.panorama.height /= shrink;
+    let by = f64::from(shrink);
+    for camera in &mut rig.cameras {
+        camera.size = camera.size.map(|side| side / shrink);
+        let k = &mut camera.matrix;
+        (k.fx, k.fy) = (k.fx / by, k.fy / by);
+        (k.cx, k.cy) = ((k.cx + 0.5) / by - 0.5, (k.cy + 0.5) / by - 0.5);
+    }
+    Ok(rig)
+}
+
+/// A camera that is not there.
+pub(crate) struct MadeUpCamera {
+    which: Camera,
+    format: FrameFormat,
+    exposures: Vec<Vec<u8>>,
+    period: Duration,
+}
+
+impl MadeUpCamera {
+    pub(crate) fn new(which: Camera, format: FrameFormat, fps: f64) -> Self {
+        // The right camera drifts, the left one stays.
+        let exposures = match which {
+            Camera::Left => 1,
+            Camera::Right => EXPOSURES,
+        };
+        let exposures = (0..exposures).map(|i| frame(format, 1.0 - 0.05 * i as f64)).collect();
+        Self { which, format, exposures, period: Duration::from_secs_f64(1.0 / fps) }
+    }
+
+    /// Pushes frames until the soak is over, while its camera is switched on. Their times jitter by a
+    /// tenth of a frame; one that is late is left out.
+    pub(crate) fn film(
+        &self,
+        stitcher: &Stitcher,
+        start: Instant,
+        switches: &Switches,
+    ) -> Result<(), LiveError> {
+        let mut state = 1 + self.which as u32;
+        let mut number = 0;
+        while !switches.is_over() {
+            number = (number + 1).max(start.elapsed().div_duration_f64(self.period) as u32);
+            let time = self.period * number;
+            std::thread::sleep(time.saturating_sub(start.elapsed()));
+            if !switches.is_on(self.which) {
+                continue;
+            }
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let jitter = self.period.mul_f64(f64::from(state >> 16) / f64::from(1 << 16) / 5.0);
+            // Up and down again.
+            let step = (time.as_nanos() / DRIFT.as_nanos()) as usize % (2 * self.exposures.len());
+            let exposure = step.min(2 * self.exposures.len() - 1 - step);
+            let frame = panoweave::frame::Frame::tight(self.format, &self.exposures[exposure]);
+            let frame = frame.expect("a frame of the stitcher's format");
+            stitcher.push(self.which, frame, time + jitter)?;
+            switches.count_pushed();
+        }
+        Ok(())
+    }
+}
+
+/// A gradient with a pattern on it, in some exposure.
+fn frame(format: FrameFormat, exposure: f64) -> Vec<u8> {
+    let (width, luma) = (format.size.x as usize, format.size.element_product() as usize);
+    let mut bytes = vec![128; format.bytes()];
+    for (i, level) in bytes[..luma].iter_mut().enumerate() {
+        let (x, y) = (i % width, i / width);
+        let scene = 40.0 + 100.0 * x as f64 / width as f64 + ((x / 7 + y / 5) % 16) as f64;
+        *level = (16.0 + scene * exposure) as u8;
+    }
+    bytes
+}

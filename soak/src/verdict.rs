@@ -1,0 +1,173 @@
+//! The limits, and whether a run kept them.
+//!
+//! Growth is judged on one measurement a cycle, taken when nothing is under way, after the warm-up. A
+//! line is fitted, and its slope less its 95 % error must not be over the limit. That alone would call
+//! one page more a leak in a run of seconds, so what grew must also be more than the measurement can
+//! resolve: the allocator takes memory from the system in steps of 128 KiB, and queues hold a block
+//! more or less. In runs of an hour the limit is above that. Objects are counted, so theirs must be
+//! equal.
+
+use std::fmt;
+
+use panoweave::live::Dropped;
+use serde::Serialize;
+
+use crate::phase::Plan;
+use crate::record::{Record, Row};
+use crate::slope::Slope;
+
+/// Most that resident memory may grow in an hour, in bytes.
+const RESIDENT: f64 = 200.0 * 1024.0;
+
+/// Something that grows or does not.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Growth {
+    pub(crate) what: &'static str,
+    pub(crate) slope: Slope,
+    /// Most bytes an hour.
+    pub(crate) limit: f64,
+    /// Bytes that may come and go.
+    pub(crate) resolution: f64,
+}
+
+impl Growth {
+    fn is_leak(&self) -> bool {
+        let allowed = (self.limit * self.slope.span / 3600.0).max(self.resolution);
+        self.slope.least_growth() > allowed
+    }
+}
+
+impl fmt::Display for Growth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let an_hour = |rise: f64| rise * 3600.0 / 1024.0;
+        let (rise, error) = (an_hour(self.slope.rise), an_hour(self.slope.error));
+        let limit = self.limit / 1024.0;
+        write!(f, "{:10} {rise:+12.1} ± {error:.1} KiB an hour, limit {limit:.0}", self.what)
+    }
+}
+
+/// What a run came to.
+#[derive(Debug, Serialize)]
+pub(crate) struct Verdict {
+    pub(crate) growth: Vec<Growth>,
+    /// Empty if all is well.
+    pub(crate) faults: Vec<String>,
+}
+
+/// Judges a run. `p99` is the most that 99 of 100 panoramas may take, in seconds.
+pub(crate) fn judge(record: &Record, plan: Plan, p99: Option<f64>) -> Verdict {
+    let measured = record.rows.get(plan.warm_up..).unwrap_or_default();
+    let growth = growth(measured);
+    let mut faults: Vec<_> = growth
+        .iter()
+        .filter(|growth| growth.is_leak())
+        .map(|growth| format!("memory grows: {growth}"))
+        .collect();
+    if measured.len() < 3 {
+        faults.push(format!("{} cycles after the warm-up say nothing", measured.len()));
+    }
+    faults.extend(record.failure.iter().cloned());
+    faults.extend(held(measured));
+    let all = record.rows.iter().chain([&record.last]);
+    if let Some(row) = all.clone().find(|row| !row.balance().1) {
+        faults.push(format!("after {:.0} s frames are unaccounted for: {row:?}", row.at));
+    }
+    if record.last.balance().0 != 0 {
+        faults.push(format!("frames still wait in the end: {:?}", record.last.counters));
+    }
+    faults.extend(stalls(&record.rows));
+    faults.extend(failures(&record.last, p99));
+    let [before, after] = record.objects;
+    if before != after {
+        faults.push(format!("not all was given back: {before:?} before, {after:?} after"));
+    }
+    Verdict { growth, faults }
+}
+
+fn growth(rows: &[Row]) -> Vec<Growth> {
+    let fit = |what, limit, resolution, of: fn(&Row) -> Option<f64>| {
+        let points: Option<Vec<_>> = rows.iter().map(|row| Some((row.at, of(row)?))).collect();
+        Slope::fit(&points?).map(|slope| Growth { what, slope, limit, resolution })
+    };
+    let (page, block) = (128.0 * 1024.0, 32.0 * 1024.0);
+    [
+        fit("resident", RESIDENT, page, |row| Some(row.sample.resident as f64)),
+        fit("heap", RESIDENT, block, |row| Some(row.sample.heap as f64)),
+        // The driver gives out device memory in pieces of 2 MiB, to whomever.
+        fit("GPU", 0.0, 2048.0 * 1024.0, |row| row.sample.gpu.map(|bytes| bytes as f64)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What must be the same at the end of each cycle, and is not.
+fn held(rows: &[Row]) -> Vec<String> {
+    let Some(first) = rows.first() else { return Vec::new() };
+    let then = counts(first);
+    let differs = |i: usize| rows.iter().find(|row| counts(row)[i].1 != then[i].1).zip(Some(i));
+    let fault = |(row, i): (&Row, usize)| {
+        let ((what, from), (_, to)) = (then[i], counts(row)[i]);
+        format!("{what}: {from} after {:.0} s, {to} after {:.0} s", first.at, row.at)
+    };
+    (0..then.len()).filter_map(differs).map(fault).collect()
+}
+
+fn counts(row: &Row) -> [(&'static str, i64); 9] {
+    let objects = row.sample.objects;
+    [
+        ("bytes of device memory", objects.device_bytes),
+        ("bytes of pinned memory", objects.pinned_bytes),
+        ("streams", objects.streams),
+        ("events", objects.events),
+        ("modules", objects.modules),
+        ("textures", objects.textures),
+        ("arrays", objects.arrays),
+        ("file descriptors", row.sample.descriptors as i64),
+        ("threads", row.sample.threads as i64),
+    ]
+}
+
+/// Cycles in which nothing came, or no colour was analysed.
+fn stalls(rows: &[Row]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for pair in rows.windows(2) {
+        let (before, now) = (pair[0].counters, pair[1].counters);
+        if now.panoramas == before.panoramas {
+            faults.push(format!("no panorama in the cycle up to {:.0} s", pair[1].at));
+        }
+        if now.analyses == before.analyses {
+            faults.push(format!("no analysis of colour in the cycle up to {:.0} s", pair[1].at));
+        }
+    }
+    faults
+}
+
+/// What the counters say should not have been.
+fn failures(last: &Row, p99: Option<f64>) -> Vec<String> {
+    let counters = &last.counters;
+    let Dropped { reader, failed, lost, closing, .. } = counters.dropped;
+    let mut faults = Vec::new();
+    for (count, what) in [
+        (counters.strikes, "strikes of the colour analysis"),
+        (counters.retries, "pairs stitched again"),
+        (failed, "pairs that the device failed on"),
+        (lost, "pairs lost with the device"),
+        (closing, "pairs given up at the end"),
+        (reader, "pairs dropped since panoramas did not come back"),
+    ] {
+        if count > 0 {
+            faults.push(format!("{count} {what}"));
+        }
+    }
+    if !last.following {
+        faults.push("colours no longer follow the light".to_owned());
+    }
+    if let Some(most) = p99
+        && counters.latency_p99 > most
+    {
+        let (p99, most) = (counters.latency_p99 * 1e3, most * 1e3);
+        faults.push(format!("p99 of the latency is {p99:.1} ms, limit {most:.1}"));
+    }
+    faults
+}

@@ -1,0 +1,67 @@
+//! A short soak on the CPU passes, and each planted leak makes it fail for the right reason.
+
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A soak under way.
+struct Soak {
+    child: Child,
+    folder: TempDir,
+}
+
+fn start(leak: Option<&str>) -> Soak {
+    let folder = TempDir::new().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_soak"));
+    command.args(["--seconds", "12", "--fps", "20", "--device", "cpu", "--json"]);
+    command.arg(folder.path().join("soak.json"));
+    if let Some(leak) = leak {
+        command.args(["--plant-leak", leak]);
+    }
+    Soak { child: command.stdout(Stdio::piped()).spawn().unwrap(), folder }
+}
+
+/// Whether it passed, and the faults that it found.
+fn end(soak: Soak) -> (bool, Vec<String>) {
+    let output = soak.child.wait_with_output().unwrap();
+    println!("{}", String::from_utf8_lossy(&output.stdout));
+    let json = std::fs::read_to_string(soak.folder.path().join("soak.json")).unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["record"]["rows"].as_array().map(Vec::len), Some(6));
+    let faults = json["verdict"]["faults"].as_array().unwrap();
+    let text = |fault: &Value| fault.as_str().unwrap().to_owned();
+    (output.status.success(), faults.iter().map(text).collect())
+}
+
+/// All at once, since each takes its time and little else.
+#[test]
+fn what_leaks_fails_and_what_does_not_passes() {
+    let leaks = ["host", "device", "pinned", "event", "panorama"];
+    let sound = start(None);
+    let leaking: Vec<_> = leaks.into_iter().map(|leak| start(Some(leak))).collect();
+    let (passed, faults) = end(sound);
+    assert!(passed && faults.is_empty(), "{faults:?}");
+    for (leak, soak) in leaks.into_iter().zip(leaking) {
+        let (passed, faults) = end(soak);
+        // On the CPU all memory is the heap's.
+        let reason = if leak == "panorama" { "did not come back" } else { "memory grows: heap" };
+        let found = faults.iter().any(|fault| fault.contains(reason));
+        assert!(!passed && found, "{leak}: {faults:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_run_is_refused() {
+    for arguments in [
+        &["--seconds", "1", "--device", "cpu"][..],
+        &["--seconds", "-1"],
+        &["--minutes", "inf"],
+        &["--fps", "0", "--device", "cpu"],
+        &["--device", "gpu"],
+        &["--plant-leak", "water"],
+    ] {
+        let status = Command::new(env!("CARGO_BIN_EXE_soak")).args(arguments).output().unwrap();
+        assert!(matches!(status.status.code(), Some(1 | 2)), "{arguments:?}: {status:?}");
+    }
+}
