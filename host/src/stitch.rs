@@ -7,7 +7,6 @@ use glam::{UVec2, Vec3};
 use kernels_gpu::stitch as kernels;
 use shared_types::Rgba8;
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
-use shared_types::yuv::YuvEncoding;
 use thiserror::Error;
 
 use crate::colour::GammaTable;
@@ -135,17 +134,13 @@ impl StitchOptions {
     }
 
     fn params(&self, input: PixelFormat, output: PixelFormat) -> StitchParams {
-        let encoding = |pixels| match pixels {
-            PixelFormat::Rgba8 => YuvEncoding::default(),
-            PixelFormat::Nv12(encoding) => encoding,
-        };
         StitchParams {
             left: self.left,
             right: self.right,
             flip: self.flip.into(),
             edge_boost: self.edge_boost.into(),
-            decode: encoding(input).to_rgb(),
-            encode: encoding(output).from_rgb(),
+            decode: input.encoding().to_rgb(),
+            encode: output.encoding().from_rgb(),
         }
     }
 }
@@ -190,6 +185,16 @@ pub fn stitch_with_table<'a>(
     submit(stream, (left.into(), right.into(), out.into()), warp, options, Some(table))
 }
 
+/// Checks the sizes of two pictures, left and right, against those that a warp was made for.
+pub(crate) fn check_sources(found: [UVec2; 2], expected: [UVec2; 2]) -> Result<(), StitchError> {
+    for ((side, found), expected) in ["left", "right"].into_iter().zip(found).zip(expected) {
+        if found != expected {
+            return Err(StitchError::SourceSize { side, found, expected });
+        }
+    }
+    Ok(())
+}
+
 #[track_caller]
 fn submit(
     stream: &Stream,
@@ -203,15 +208,7 @@ fn submit(
     if input.pixels != right.format().pixels {
         return Err(StitchError::Formats { left: input, right: right.format() });
     }
-    let sources = [
-        ("left", input.size, warp.sources()[0]),
-        ("right", right.format().size, warp.sources()[1]),
-    ];
-    for (side, found, expected) in sources {
-        if found != expected {
-            return Err(StitchError::SourceSize { side, found, expected });
-        }
-    }
+    check_sources([input.size, right.format().size], warp.sources())?;
     if output.size != warp.size() {
         return Err(StitchError::OutputSize { found: output.size, expected: warp.size() });
     }

@@ -6,7 +6,7 @@
 
 use cuda_std::prelude::*;
 use glam::{Vec3, vec3};
-use shared_types::nv12::{Nv12, Nv12Mut, chroma_side};
+use shared_types::nv12::{Nv12, Nv12Mut};
 use shared_types::yuv::{RgbToYuv, YuvToRgb};
 use shared_types::{Chroma, Rgba8};
 
@@ -77,8 +77,7 @@ impl Picture for Nv12 {
 
     #[inline(always)]
     fn is_whole(&self) -> bool {
-        self.uv.width() == chroma_side(self.y.width())
-            && self.uv.height() == chroma_side(self.y.height())
+        Nv12::is_whole(self)
     }
 
     #[inline(always)]
@@ -239,8 +238,7 @@ impl Panorama for Nv12Mut {
 
     #[inline(always)]
     fn is_whole(&self) -> bool {
-        self.uv.width() == chroma_side(self.y.width())
-            && self.uv.height() == chroma_side(self.y.height())
+        Nv12Mut::is_whole(self)
     }
 
     #[inline(always)]

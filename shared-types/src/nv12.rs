@@ -34,6 +34,16 @@ macro_rules! nv12 {
             pub uv: $view<Chroma>,
         }
 
+        impl $nv12 {
+            /// Whether the chroma plane has the size that belongs to luma's.
+            #[inline(always)]
+            #[must_use]
+            pub fn is_whole(&self) -> bool {
+                self.uv.width() == chroma_side(self.y.width())
+                    && self.uv.height() == chroma_side(self.y.height())
+            }
+        }
+
         $(#[$host_doc])*
         #[cfg(not(target_arch = "nvptx64"))]
         #[derive(Debug)]

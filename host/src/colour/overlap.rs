@@ -3,11 +3,10 @@
 use glam::UVec2;
 use kernels_gpu::colour::{ColourSumsNv12, ColourSumsRgba8, FindOverlap, MapOverlap};
 use shared_types::colour::{BLOCK, BLOCK_ROWS, ColourSums, OverlapBox, OverlapPixel, SumParams};
-use shared_types::yuv::YuvEncoding;
 
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
-use crate::stitch::StitchError;
+use crate::stitch::{StitchError, check_sources};
 use crate::warp::{DeviceWarp, Plane};
 
 /// Which pixel of either camera every pixel of the overlap shows.
@@ -25,6 +24,15 @@ pub struct Summing {
     partial: Buffer<ColourSums>,
     finished: Buffer<u32>,
     sums: Buffer<ColourSums>,
+}
+
+/// The shape that the kernels over the overlap ask for: a thread takes a column of pixels.
+fn cover(size: UVec2) -> LaunchConfig {
+    LaunchConfig {
+        grid: [size.x.div_ceil(BLOCK[0]), size.y.div_ceil(BLOCK_ROWS), 1],
+        block: [BLOCK[0], BLOCK[1], 1],
+        dynamic_shared: 0,
+    }
 }
 
 impl Summing {
@@ -51,11 +59,6 @@ impl Overlap {
     #[track_caller]
     pub fn find(stream: &Stream, warp: &DeviceWarp) -> Result<Option<Self>, DeviceError> {
         let [left, right] = warp.sources();
-        let cover = |size: UVec2| LaunchConfig {
-            grid: [size.x.div_ceil(BLOCK[0]), size.y.div_ceil(BLOCK_ROWS), 1],
-            block: [BLOCK[0], BLOCK[1], 1],
-            dynamic_shared: 0,
-        };
         macro_rules! launch {
             ($kernel:ident over $size:expr, $($argument:ident: $value:expr),+) => {
                 stream.launch(&cover($size), &$kernel {
@@ -117,21 +120,12 @@ impl Overlap {
     #[track_caller]
     pub fn summing(&self, stream: &Stream) -> Result<Summing, DeviceError> {
         let device = stream.device();
-        let [columns, rows, _] = self.config().grid;
+        let [columns, rows, _] = cover(self.place.size()).grid;
         Ok(Summing {
             partial: Buffer::new(device, columns * rows)?,
             finished: Buffer::new(device, 1)?,
             sums: Buffer::new(device, 1)?,
         })
-    }
-
-    fn config(&self) -> LaunchConfig {
-        let size = self.place.size();
-        LaunchConfig {
-            grid: [size.x.div_ceil(BLOCK[0]), size.y.div_ceil(BLOCK_ROWS), 1],
-            block: [BLOCK[0], BLOCK[1], 1],
-            dynamic_shared: 0,
-        }
     }
 
     /// Sums up a pair of frames and waits for the result.
@@ -163,32 +157,23 @@ impl Overlap {
         summing: &mut Summing,
     ) -> Result<(), StitchError> {
         let (l, r) = (left.format(), right.format());
-        for (side, found, expected) in
-            [("left", l.size, self.sources[0]), ("right", r.size, self.sources[1])]
-        {
-            if found != expected {
-                return Err(StitchError::SourceSize { side, found, expected });
-            }
-        }
+        check_sources([l.size, r.size], self.sources)?;
         for (which, view) in [("left", &left), ("right", &right)] {
             if !view.is_whole() {
                 return Err(StitchError::Chroma { which });
             }
         }
-        let encoding = match l.pixels {
-            PixelFormat::Rgba8 => YuvEncoding::default(),
-            PixelFormat::Nv12(encoding) => encoding,
-        };
         let width = self.place.size().x as f32;
-        let params = SumParams { centre: 0.5 * (width - 1.0), width, decode: encoding.to_rgb() };
+        let params =
+            SumParams { centre: 0.5 * (width - 1.0), width, decode: l.pixels.encoding().to_rgb() };
         macro_rules! launch {
             ($kernel:ident, $left:ident, $right:ident) => {
-                // SAFETY: the shape covers the overlap, as `config` makes it; `summing` was made for it
+                // SAFETY: the shape covers the overlap, as `cover` makes it; `summing` was made for it
                 // and is ours; the pictures have the sizes that the overlap was made for, and all
                 // their planes.
                 unsafe {
                     stream.launch_unchecked(
-                        &self.config(),
+                        &cover(self.place.size()),
                         &$kernel {
                             left: $left,
                             right: $right,

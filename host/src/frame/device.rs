@@ -219,55 +219,36 @@ impl DeviceFrame {
     }
 }
 
-impl FrameView<'_> {
-    /// Size and format.
-    #[must_use]
-    pub fn format(&self) -> FrameFormat {
-        match self {
-            Self::Rgba8(view) => {
-                FrameFormat { size: view.size().into(), pixels: PixelFormat::Rgba8 }
+/// What both views tell of themselves.
+macro_rules! frame_view {
+    ($view:ident) => {
+        impl $view<'_> {
+            /// Size and format.
+            #[must_use]
+            pub fn format(&self) -> FrameFormat {
+                let (size, pixels) = match self {
+                    Self::Rgba8(view) => (view.size(), PixelFormat::Rgba8),
+                    Self::Nv12(view, encoding) => (view.y.size(), PixelFormat::Nv12(*encoding)),
+                };
+                FrameFormat { size: size.into(), pixels }
             }
-            Self::Nv12(view, encoding) => {
-                FrameFormat { size: view.y.size().into(), pixels: PixelFormat::Nv12(*encoding) }
-            }
-        }
-    }
 
-    /// Whether the chroma plane is as large as luma asks for, which kernels rely on.
-    pub(crate) fn is_whole(&self) -> bool {
-        match self {
-            Self::Rgba8(_) => true,
-            Self::Nv12(view, _) => view.uv.size() == half(view.y.size()),
+            /// Whether the chroma plane is as large as luma asks for, which kernels rely on.
+            pub(crate) fn is_whole(&self) -> bool {
+                match self {
+                    Self::Rgba8(_) => true,
+                    Self::Nv12(view, _) => {
+                        let (width, height) = view.y.size();
+                        view.uv.size() == (chroma_side(width), chroma_side(height))
+                    }
+                }
+            }
         }
-    }
+    };
 }
 
-impl FrameViewMut<'_> {
-    /// Size and format.
-    #[must_use]
-    pub fn format(&self) -> FrameFormat {
-        match self {
-            Self::Rgba8(view) => {
-                FrameFormat { size: view.size().into(), pixels: PixelFormat::Rgba8 }
-            }
-            Self::Nv12(view, encoding) => {
-                FrameFormat { size: view.y.size().into(), pixels: PixelFormat::Nv12(*encoding) }
-            }
-        }
-    }
-
-    /// As [`FrameView::is_whole`].
-    pub(crate) fn is_whole(&self) -> bool {
-        match self {
-            Self::Rgba8(_) => true,
-            Self::Nv12(view, _) => view.uv.size() == half(view.y.size()),
-        }
-    }
-}
-
-fn half((width, height): (u32, u32)) -> (u32, u32) {
-    (chroma_side(width), chroma_side(height))
-}
+frame_view!(FrameView);
+frame_view!(FrameViewMut);
 
 impl<'a> From<&'a Image<Rgba8>> for FrameView<'a> {
     fn from(image: &'a Image<Rgba8>) -> Self {

@@ -28,6 +28,16 @@ pub enum PixelFormat {
     Nv12(YuvEncoding),
 }
 
+impl PixelFormat {
+    /// How NV12 stands for colour; the default for RGBA, which has no use for it.
+    pub(crate) fn encoding(self) -> YuvEncoding {
+        match self {
+            Self::Rgba8 => YuvEncoding::default(),
+            Self::Nv12(encoding) => encoding,
+        }
+    }
+}
+
 /// Size and format of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FrameFormat {
