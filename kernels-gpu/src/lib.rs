@@ -9,7 +9,9 @@
 extern crate std;
 
 pub mod colour;
+pub mod convolve;
 mod grade;
 mod picture;
+mod tile;
 pub mod stitch;
 pub mod warp;

@@ -6,6 +6,7 @@
 #![no_std]
 
 pub mod colour;
+pub mod convolve;
 pub mod nv12;
 mod pixel;
 pub mod stitch;
