@@ -20,7 +20,9 @@ use shared_types::convolve::{
     row_pass_elements, with_halo,
 };
 
-use crate::tile::{MAX_WINDOW, Tile, each_result, slide, slide_far};
+use crate::tile::{MAX_WINDOW, Tile, each_result, fits, slide, slide_far, store_down};
+
+const _: () = assert!(RUN <= 16 && TILE.is_multiple_of(RUN));
 
 /// A filter along one axis.
 trait Taps: Copy {
@@ -100,10 +102,13 @@ unsafe fn filter_rows(
     while item < rows * (TILE / RUN) {
         let (first, y) = (item / rows * RUN, item % rows);
         // SAFETY: the tile has the halo.
-        let sums = taps.run(|i| unsafe { from.load(first + i, y) });
-        each_result!(|i| {
-            let x = first + i;
-            let value = if fits(x0 + x, taps.width(), width) { sums[i as usize] } else { 0.0 };
+        let sums = unsafe {
+            let line = from.from(first, y);
+            taps.run(|i| line.load(i))
+        };
+        each_result!(RUN as usize, |i| {
+            let x = first + i as u32;
+            let value = if fits(x0 + x, taps.width(), width) { sums[i] } else { 0.0 };
             // SAFETY: inside of the tile; each element has one thread.
             unsafe { to.store(x, y, value) };
         });
@@ -129,24 +134,20 @@ unsafe fn filter_columns(
     while item < columns * (TILE / RUN) {
         let (x, first) = (item % columns, item / columns * RUN);
         // SAFETY: the tile has the halo.
-        let sums = taps.run(|i| unsafe { from.load(x, first + i) });
-        each_result!(|i| {
-            let (x, y) = (x0 + x, y0 + first + i);
-            if out.contains(x, y) {
-                let value = if fits(y, taps.width(), out.height()) { sums[i as usize] } else { 0.0 };
-                // SAFETY: inside; each pixel has one thread.
-                unsafe { out.store(x, y, value) };
+        let mut sums = unsafe {
+            let line = from.from(x, first);
+            taps.run(|i| line.load(i * from.pitch()))
+        };
+        let (x, y) = (x0 + x, y0 + first);
+        each_result!(RUN as usize, |i| {
+            if !fits(y + i as u32, taps.width(), out.height()) {
+                sums[i] = 0.0;
             }
         });
+        // SAFETY: each pixel has one thread.
+        unsafe { store_down(out, (x, y), sums) };
         item += BLOCK_THREADS;
     }
-}
-
-/// Whether a window of `width` around `at` lies in `0..extent`.
-#[inline(always)]
-fn fits(at: u32, width: u32, extent: u32) -> bool {
-    let radius = width / 2;
-    at >= radius && at.wrapping_add(radius) < extent
 }
 
 /// Whether a launch is what the host makes: blocks of [`BLOCK`], pictures of one size that is not empty, and
@@ -233,6 +234,47 @@ fn fused(input: View<f32>, horizontal: impl Taps, vertical: impl Taps, out: View
     }
 }
 
+/// Both derivatives of a smoothed picture, [`TILE`] columns and rows a block: `derive` along one axis and
+/// `smooth` along the other. The picture is staged once.
+#[inline(always)]
+fn gradients(
+    input: View<f32>,
+    smooth: impl Taps,
+    derive: impl Taps,
+    along_x: ViewMut<f32>,
+    along_y: ViewMut<f32>,
+) {
+    let width = smooth.width().max(derive.width());
+    let elements = fused_elements(width, width);
+    if !(is_sound(input, along_x, elements) && is_sound(input, along_y, elements)) {
+        return;
+    }
+    let memory = shared::dynamic_shared_mem::<f32>();
+    let side = with_halo(TILE, width);
+    let filtered = side * pitch(side);
+    // Where the narrower one's halo begins.
+    let inset = |taps: u32| width / 2 - taps / 2;
+    let rows_of = |taps: u32| Tile::new(memory, inset(taps), pitch(side));
+    let columns_of = |taps: u32| Tile::new(memory, filtered + inset(taps) * pitch(TILE), pitch(TILE));
+    let to = Tile::new(memory, filtered, pitch(TILE));
+    let (x0, y0) = (thread::block_idx_x() * TILE, thread::block_idx_y() * TILE);
+    let origin = (x0.wrapping_sub(width / 2), y0.wrapping_sub(width / 2));
+    let columns = (x0, input.width());
+    // SAFETY: all threads are still here; the tiles have room, as just checked, and what is filtered does
+    // not overlap what is staged.
+    unsafe {
+        Tile::new(memory, 0, pitch(side)).stage(input, origin, side, side);
+        thread::sync_threads();
+        filter_rows(rows_of(derive.width()), &derive, columns, side, to);
+        thread::sync_threads();
+        filter_columns(columns_of(smooth.width()), &smooth, (x0, y0), TILE, along_x);
+        thread::sync_threads();
+        filter_rows(rows_of(smooth.width()), &smooth, columns, side, to);
+        thread::sync_threads();
+        filter_columns(columns_of(derive.width()), &derive, (x0, y0), TILE, along_y);
+    }
+}
+
 /// Defines the kernels of one pass for one kind of taps.
 macro_rules! one_pass {
     ($(#[$doc:meta])* $name:ident, $pass:ident, $argument:ty => $taps:path, $barriers:literal) => {
@@ -292,7 +334,7 @@ both_passes! {
     convolve_fused_5, Fixed::<5>
 }
 both_passes! {
-    /// Both passes, 7 taps each: the gradients that features are looked for in.
+    /// Both passes, 7 taps each.
     convolve_fused_7, Fixed::<7>
 }
 both_passes! {
@@ -302,4 +344,20 @@ both_passes! {
 both_passes! {
     /// Both passes, 31 taps each.
     convolve_fused_31, Fixed::<31>
+}
+
+/// Both gradients by 7 taps each, those that features are looked for in, whatever widths the arguments state.
+///
+/// `along_x` is `derive` along rows and `smooth` along columns, `along_y` the other way round: the same
+/// to the bit as by two fused launches. Nothing is written if sizes differ, shared memory is too
+/// small, or blocks are not [`BLOCK`].
+#[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(4))]
+pub fn convolve_gradients_7(
+    input: View<f32>,
+    smooth: ConstantTaps,
+    derive: ConstantTaps,
+    along_x: ViewMut<f32>,
+    along_y: ViewMut<f32>,
+) {
+    gradients(input, Fixed::<7>(smooth), Fixed::<7>(derive), along_x, along_y);
 }

@@ -10,6 +10,7 @@ extern crate std;
 
 pub mod colour;
 pub mod convolve;
+pub mod features;
 mod grade;
 mod picture;
 mod tile;

@@ -6,7 +6,7 @@
 //! they never meet in a bank.
 
 use cuda_std::prelude::*;
-use shared_types::convolve::{BLOCK, RUN, TILE};
+use shared_types::convolve::BLOCK;
 
 /// Rows of `f32` in the block's dynamic shared memory.
 #[derive(Clone, Copy)]
@@ -29,6 +29,22 @@ impl Tile {
     pub(crate) unsafe fn load(&self, x: u32, y: u32) -> f32 {
         // SAFETY: as the caller vouches.
         unsafe { self.memory.load(self.first + y * self.pitch + x) }
+    }
+
+    /// The elements from `(x, y)` on, as they lie in memory.
+    ///
+    /// # Safety
+    /// The element exists.
+    #[inline(always)]
+    pub(crate) unsafe fn from(&self, x: u32, y: u32) -> Shared<f32> {
+        // SAFETY: as the caller vouches.
+        unsafe { self.memory.tail(self.first + y * self.pitch + x) }
+    }
+
+    /// Elements from one row to the next.
+    #[inline(always)]
+    pub(crate) fn pitch(&self) -> u32 {
+        self.pitch
     }
 
     /// # Safety
@@ -98,23 +114,21 @@ macro_rules! all_steps {
     };
 }
 
-/// Does the same with each result of a run, by name: in a loop the results would be an array in local memory.
+/// Does the same with each of up to 16 results, by name: in a loop the results would be an array in local memory.
 macro_rules! each_result {
-    (|$i:ident| $body:expr) => {
-        each_result! { $i, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 }
+    ($run:expr, |$i:ident| $body:expr) => {
+        each_result! { $run, $i, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 }
     };
-    ($i:ident, $body:expr, $($number:literal)*) => {
+    ($run:expr, $i:ident, $body:expr, $($number:literal)*) => {
         $(
-            let $i: u32 = $number;
-            if $i < RUN {
+            let $i: usize = $number;
+            if $i < $run {
                 $body
             }
         )*
     };
 }
 pub(crate) use each_result;
-
-const _: () = assert!(RUN <= 16 && TILE.is_multiple_of(RUN));
 
 /// Widest window of [`slide`].
 pub(crate) const MAX_WINDOW: u32 = 63;
@@ -180,4 +194,36 @@ pub(crate) fn slide_far<const R: usize>(
         }
     }
     sums
+}
+
+/// Whether a window of `width` around `at` lies in `0..extent`.
+#[inline(always)]
+pub(crate) fn fits(at: u32, width: u32, extent: u32) -> bool {
+    let radius = width / 2;
+    at >= radius && at.wrapping_add(radius) < extent
+}
+
+/// Stores results below each other from `(x, y)` on, as far as they lie in the picture.
+///
+/// # Safety
+/// No other thread touches these pixels.
+#[inline(always)]
+pub(crate) unsafe fn store_down<const R: usize>(
+    out: ViewMut<f32>,
+    (x, y): (u32, u32),
+    results: [f32; R],
+) {
+    // Were each store in a branch of its own, its result would be too: one chain of additions after the
+    // other.
+    if out.contains(x, y + R as u32 - 1) {
+        // SAFETY: the last one is inside, so all are; they are this thread's, as the caller vouches.
+        each_result!(R, |i| unsafe { out.store(x, y + i as u32, results[i]) });
+    } else {
+        each_result!(R, |i| {
+            if out.contains(x, y + i as u32) {
+                // SAFETY: inside, as just checked; the rest is the caller's.
+                unsafe { out.store(x, y + i as u32, results[i]) };
+            }
+        });
+    }
 }

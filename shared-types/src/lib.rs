@@ -7,6 +7,7 @@
 
 pub mod colour;
 pub mod convolve;
+pub mod features;
 pub mod nv12;
 mod pixel;
 pub mod stitch;
