@@ -16,7 +16,7 @@
 
 use cuda_std::prelude::*;
 use shared_types::convolve::{
-    BLOCK, BLOCK_THREADS, ConstantTaps, RUN, TILE, column_pass_elements, fused_elements, pitch,
+    BLOCK, BLOCK_THREADS, ConstantTaps, MAX_LINES, MAX_WIDTH, RUN, TILE, column_pass_elements, fused_elements, pitch,
     row_pass_elements, with_halo,
 };
 
@@ -150,21 +150,36 @@ unsafe fn filter_columns(
     }
 }
 
-/// Whether a launch is what the host makes: blocks of [`BLOCK`], pictures of one size that is not empty, and
-/// enough shared memory.
+/// Whether a launch is what the host makes: blocks of [`BLOCK`] that each make `columns`×`rows` pixels of the
+/// output, pictures of one size that is not empty, and enough shared memory.
 #[inline(always)]
-fn is_sound(input: View<f32>, out: ViewMut<f32>, elements: u32) -> bool {
+fn is_sound(
+    input: View<f32>,
+    out: ViewMut<f32>,
+    [columns, rows]: [u32; 2],
+    elements: u32,
+) -> bool {
     let block = [thread::block_dim_x(), thread::block_dim_y()] == BLOCK;
     let same = input.width() == out.width() && input.height() == out.height();
-    let room = shared::dynamic_shared_mem::<f32>().len() >= elements;
-    block && same && out.contains(0, 0) && room
+    // Blocks beyond would come round to pixels of others.
+    let inside = thread::block_idx_x() < out.width().div_ceil(columns)
+        && thread::block_idx_y() < out.height().div_ceil(rows);
+    block && same && inside && shared::dynamic_shared_mem::<f32>().len() >= elements
+}
+
+/// Whether a pass over `width` taps and `lines` rows or columns is one that fits into any shared memory.
+#[inline(always)]
+fn is_possible(width: u32, lines: u32) -> bool {
+    (1..=MAX_LINES).contains(&lines) && width <= MAX_WIDTH
 }
 
 /// The pass along rows, [`TILE`] columns and `lines` rows a block.
 #[inline(always)]
 fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
     let width = taps.width();
-    if lines == 0 || !is_sound(input, out, row_pass_elements(width, lines)) {
+    if !(is_possible(width, lines)
+        && is_sound(input, out, [TILE, lines], row_pass_elements(width, lines)))
+    {
         return;
     }
     let memory = shared::dynamic_shared_mem::<f32>();
@@ -197,7 +212,9 @@ fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
 #[inline(always)]
 fn column_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
     let width = taps.width();
-    if lines == 0 || !is_sound(input, out, column_pass_elements(width, lines)) {
+    if !(is_possible(width, lines)
+        && is_sound(input, out, [lines, TILE], column_pass_elements(width, lines)))
+    {
         return;
     }
     let staged = Tile::new(shared::dynamic_shared_mem(), 0, pitch(lines));
@@ -215,7 +232,7 @@ fn column_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>)
 #[inline(always)]
 fn fused(input: View<f32>, horizontal: impl Taps, vertical: impl Taps, out: ViewMut<f32>) {
     let (width, height) = (horizontal.width(), vertical.width());
-    if !is_sound(input, out, fused_elements(width, height)) {
+    if !is_sound(input, out, [TILE; 2], fused_elements(width, height)) {
         return;
     }
     let memory = shared::dynamic_shared_mem::<f32>();
@@ -246,7 +263,9 @@ fn gradients(
 ) {
     let width = smooth.width().max(derive.width());
     let elements = fused_elements(width, width);
-    if !(is_sound(input, along_x, elements) && is_sound(input, along_y, elements)) {
+    if !(is_sound(input, along_x, [TILE; 2], elements)
+        && is_sound(input, along_y, [TILE; 2], elements))
+    {
         return;
     }
     let memory = shared::dynamic_shared_mem::<f32>();

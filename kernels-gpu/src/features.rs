@@ -53,7 +53,10 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
     let block = [thread::block_dim_x(), thread::block_dim_y()] == BLOCK;
     let memory = shared::dynamic_shared_mem::<f32>();
     let room = memory.len() >= eigenvalue_elements(window);
-    if !(block && room && same(along_x) && same(along_y) && out.contains(0, 0)) {
+    // Blocks beyond would come round to pixels of others.
+    let inside = thread::block_idx_x() < width.div_ceil(COLUMNS)
+        && thread::block_idx_y() < height.div_ceil(ROWS);
+    if !(block && room && inside && same(along_x) && same(along_y)) {
         return;
     }
     let (columns, rows) = (with_halo(COLUMNS, window), with_halo(ROWS, window));
@@ -135,30 +138,17 @@ unsafe fn store_run(to: Shared<f32>, results: [f32; RUN as usize]) {
     each_result!(RUN as usize, |i| unsafe { to.store(i as u32, results[i]) });
 }
 
-/// Defines the eigenvalue kernel for one or for any window.
-macro_rules! min_eigenvalue {
-    ($(#[$doc:meta])* $name:ident, |$window:ident| $size:expr) => {
-        $(#[$doc])*
-        ///
-        /// 0 where the window leaves the picture. Nothing is written if sizes differ, shared memory is
-        /// too small, or blocks are not [`BLOCK`].
-        #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2))]
-        pub fn $name(
-            along_x: View<f32>,
-            along_y: View<f32>,
-            $window: u32,
-            out: ViewMut<f32>,
-        ) {
-            eigenvalues(along_x, along_y, $size, out);
-        }
-    };
+/// The smaller eigenvalue over windows of any odd width up to [`MAX_WINDOW`]; 0 where the window leaves the
+/// picture.
+///
+/// Nothing is written if sizes differ, shared memory is too small, or blocks are not [`BLOCK`].
+#[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2))]
+pub fn min_eigenvalue(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut<f32>) {
+    eigenvalues(along_x, along_y, window.min(MAX_WINDOW), out);
 }
 
-min_eigenvalue! {
-    /// The smaller eigenvalue over windows of any odd width up to [`MAX_WINDOW`].
-    min_eigenvalue, |window| window.min(MAX_WINDOW)
-}
-min_eigenvalue! {
-    /// The smaller eigenvalue over windows of 7 by 7 pixels, whatever `window`.
-    min_eigenvalue_7, |_window| 7
+/// As [`min_eigenvalue`] over windows of 7 by 7 pixels.
+#[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2))]
+pub fn min_eigenvalue_7(along_x: View<f32>, along_y: View<f32>, out: ViewMut<f32>) {
+    eigenvalues(along_x, along_y, 7, out);
 }

@@ -18,6 +18,9 @@ pub const RUN: u32 = 16;
 /// Most rows, or columns, that a block filters side by side in one of two passes.
 pub const MAX_LINES: u32 = 64;
 
+/// Most taps of a filter: the window of a wider one fits into no picture.
+pub const MAX_WIDTH: u32 = 16_383;
+
 /// Room for taps in constant memory.
 pub const CONSTANT_TAPS: u32 = 64;
 
