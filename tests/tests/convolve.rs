@@ -276,12 +276,21 @@ fn launches_that_do_not_fit_write_nothing() {
         LaunchConfig { block: [256, 1, 1], ..plain },
         LaunchConfig { block: [32, 4, 1], ..plain },
     ];
-    let fused = |out| ConvolveFused { input: input.view(), horizontal: taps, vertical: taps, out };
+    macro_rules! fused {
+        ($out:ident) => {
+            ConvolveFused {
+                input: input.view(),
+                horizontal: taps,
+                vertical: taps,
+                out: $out.view_mut(),
+            }
+        };
+    }
     for config in &configs {
-        stream.launch(config, &fused(out.view_mut())).unwrap();
+        stream.launch(config, &fused!(out)).unwrap();
         assert!(out.download(&stream).unwrap().iter().all(|&value| value == 0.0), "{config:?}");
     }
-    stream.launch(&plain, &fused(smaller.view_mut())).unwrap();
+    stream.launch(&plain, &fused!(smaller)).unwrap();
     assert!(smaller.download(&stream).unwrap().iter().all(|&value| value == 0.0));
     for lines in [0, 65, u32::MAX] {
         let kernel = ConvolveRows { input: input.view(), taps, lines, out: out.view_mut() };
@@ -289,7 +298,7 @@ fn launches_that_do_not_fit_write_nothing() {
         assert!(out.download(&stream).unwrap().iter().all(|&value| value == 0.0), "{lines} lines");
     }
     // And the launch that does fit writes.
-    stream.launch(&plain, &fused(out.view_mut())).unwrap();
+    stream.launch(&plain, &fused!(out)).unwrap();
     assert_eq!(out.download(&stream).unwrap()[20 * 40 + 20], 9.0);
 }
 
