@@ -107,7 +107,9 @@ fn benches(criterion: &mut Criterion) {
         group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
         let floor = bench_copy(&mut group, "floor", &stream, bytes);
         let fused = bench(&mut group, "one launch", &stream, |set| {
-            filter.fused(&stream, inputs[set].view(), outputs[set].view_mut()).expect("a convolution");
+            filter
+                .fused(&stream, inputs[set].view(), outputs[set].view_mut())
+                .expect("a convolution");
         });
         let two_pass = bench(&mut group, "two passes", &stream, |set| {
             let (between, out) = (&mut others[set], outputs[set].view_mut());
@@ -115,7 +117,9 @@ fn benches(criterion: &mut Criterion) {
         });
         if let (Some(fused), Some(two_pass), Some(floor)) = (fused, two_pass, floor) {
             let times = fused / floor;
-            println!("{width} taps: {fused:.1} µs, {times:.2} times the floor; two passes {two_pass:.1} µs");
+            println!(
+                "{width} taps: {fused:.1} µs, {times:.2} times the floor; two passes {two_pass:.1} µs"
+            );
         }
         let Some(reference) = &reference else { continue };
         reference.device().set_constant::<original_taps>(taps.as_slice()).expect("the taps");
@@ -128,7 +132,10 @@ fn benches(criterion: &mut Criterion) {
             original(reference, width, &inputs[set], &mut others[set], &mut outputs[set]);
         });
         if let (Some(fused), Some(cpp)) = (fused, cpp) {
-            println!("{width} taps: the original design takes {cpp:.1} µs, {:.1} times", cpp / fused);
+            println!(
+                "{width} taps: the original design takes {cpp:.1} µs, {:.1} times",
+                cpp / fused
+            );
         }
         group.finish();
     }

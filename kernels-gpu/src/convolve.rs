@@ -16,8 +16,8 @@
 
 use cuda_std::prelude::*;
 use shared_types::convolve::{
-    BLOCK, BLOCK_THREADS, ConstantTaps, MAX_LINES, MAX_WIDTH, RUN, TILE, column_pass_elements, fused_elements, pitch,
-    row_pass_elements, with_halo,
+    BLOCK, BLOCK_THREADS, ConstantTaps, MAX_LINES, MAX_WIDTH, RUN, TILE, column_pass_elements,
+    fused_elements, pitch, row_pass_elements, with_halo,
 };
 
 use crate::tile::{MAX_WINDOW, Tile, each_result, fits, slide, slide_far, store_down};
@@ -91,13 +91,7 @@ impl Taps for Global {
 /// - Every thread of the block calls it, behind the barrier after staging.
 /// - Both tiles hold so much, and nothing else touches `to` since that barrier.
 #[inline(always)]
-unsafe fn filter_rows(
-    from: Tile,
-    taps: &impl Taps,
-    (x0, width): (u32, u32),
-    rows: u32,
-    to: Tile,
-) {
+unsafe fn filter_rows(from: Tile, taps: &impl Taps, (x0, width): (u32, u32), rows: u32, to: Tile) {
     let mut item = thread::rank();
     while item < rows * (TILE / RUN) {
         let (first, y) = (item / rows * RUN, item % rows);
@@ -153,12 +147,7 @@ unsafe fn filter_columns(
 /// Whether a launch is what the host makes: blocks of [`BLOCK`] that each make `columns`×`rows` pixels of the
 /// output, pictures of one size that is not empty, and enough shared memory.
 #[inline(always)]
-fn is_sound(
-    input: View<f32>,
-    out: ViewMut<f32>,
-    [columns, rows]: [u32; 2],
-    elements: u32,
-) -> bool {
+fn is_sound(input: View<f32>, out: ViewMut<f32>, [columns, rows]: [u32; 2], elements: u32) -> bool {
     let block = [thread::block_dim_x(), thread::block_dim_y()] == BLOCK;
     let same = input.width() == out.width() && input.height() == out.height();
     // Blocks beyond would come round to pixels of others.
@@ -274,7 +263,8 @@ fn gradients(
     // Where the narrower one's halo begins.
     let inset = |taps: u32| width / 2 - taps / 2;
     let rows_of = |taps: u32| Tile::new(memory, inset(taps), pitch(side));
-    let columns_of = |taps: u32| Tile::new(memory, filtered + inset(taps) * pitch(TILE), pitch(TILE));
+    let columns_of =
+        |taps: u32| Tile::new(memory, filtered + inset(taps) * pitch(TILE), pitch(TILE));
     let to = Tile::new(memory, filtered, pitch(TILE));
     let (x0, y0) = (thread::block_idx_x() * TILE, thread::block_idx_y() * TILE);
     let origin = (x0.wrapping_sub(width / 2), y0.wrapping_sub(width / 2));

@@ -61,8 +61,9 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
     }
     let (columns, rows) = (with_halo(COLUMNS, window), with_halo(ROWS, window));
     let staged = |i: u32| Tile::new(memory, i * rows * pitch(columns), pitch(columns));
-    let summed =
-        |i: u32| Tile::new(memory, rows * (2 * pitch(columns) + i * pitch(COLUMNS)), pitch(COLUMNS));
+    let summed = |i: u32| {
+        Tile::new(memory, rows * (2 * pitch(columns) + i * pitch(COLUMNS)), pitch(COLUMNS))
+    };
     let (x0, y0) = (thread::block_idx_x() * COLUMNS, thread::block_idx_y() * ROWS);
     let origin = (x0.wrapping_sub(window / 2), y0.wrapping_sub(window / 2));
     // SAFETY: all threads are still here; the tiles have room, as just checked, and do not overlap.

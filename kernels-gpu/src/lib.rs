@@ -13,6 +13,6 @@ pub mod convolve;
 pub mod features;
 mod grade;
 mod picture;
-mod tile;
 pub mod stitch;
+mod tile;
 pub mod warp;

@@ -129,7 +129,11 @@ impl Case {
                 }
                 let bits = |of: &[f32]| of.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
                 let first = first.get_or_insert_with(|| result.clone());
-                assert!(bits(first) == bits(&result), "{way} on {device}: {} {widths:?}", self.size);
+                assert!(
+                    bits(first) == bits(&result),
+                    "{way} on {device}: {} {widths:?}",
+                    self.size
+                );
             }
         }
     }
@@ -148,7 +152,8 @@ fn random_sizes_and_widths_are_the_formula() {
 #[test]
 fn every_width_around_the_edge_of_constant_memory() {
     let mut random = Random::new(2);
-    for widths in [[1, 1], [5, 5], [7, 7], [15, 15], [31, 31], [63, 63], [65, 65], [67, 3], [3, 67]] {
+    for widths in [[1, 1], [5, 5], [7, 7], [15, 15], [31, 31], [63, 63], [65, 65], [67, 3], [3, 67]]
+    {
         Case::new(&mut random, uvec2(140, 135), widths).check();
         // Exactly tiles, and one pixel more.
         Case::new(&mut random, uvec2(2 * TILE, TILE + 1), widths).check();
@@ -250,7 +255,8 @@ fn both_gradients_at_once_are_those_of_two_filters() {
                 both.convolve(&stream, input.view(), &mut between, to_x, to_y).unwrap();
                 let both_at_once = [&x, &y].map(|image| image.download(&stream).unwrap());
                 let alone = both.filters().map(|filter| {
-                    let (mut between, mut out) = (case.nowhere(&stream, 4), case.nowhere(&stream, 8));
+                    let (mut between, mut out) =
+                        (case.nowhere(&stream, 4), case.nowhere(&stream, 8));
                     let input = input.view();
                     filter.two_pass(&stream, input, &mut between, out.view_mut()).unwrap();
                     out.download(&stream).unwrap()
@@ -270,7 +276,8 @@ fn launches_that_do_not_fit_write_nothing() {
     let mut out = Image::<f32>::new(stream.device(), 40, 40).unwrap();
     let mut smaller = Image::<f32>::new(stream.device(), 39, 40).unwrap();
     let taps = ConstantTaps { taps: [1.0; CONSTANT_TAPS as usize], width: 3 };
-    let plain = LaunchConfig { grid: [1; 3], block: [32, 8, 1], dynamic_shared: 4 * fused_elements(3, 3) };
+    let plain =
+        LaunchConfig { grid: [1; 3], block: [32, 8, 1], dynamic_shared: 4 * fused_elements(3, 3) };
     let configs = [
         plain.with_dynamic_shared(plain.dynamic_shared - 4),
         LaunchConfig { block: [256, 1, 1], ..plain },
@@ -337,7 +344,8 @@ fn gaussians_are_those_of_the_library() {
     for line in text.lines() {
         if let Some((_, value)) = line.split_once(" sigma=") {
             // The smoothing's is printed to nine digits.
-            sigma = value.parse().unwrap_or_else(|_| line.rsplit('=').next().unwrap().parse().unwrap());
+            sigma =
+                value.parse().unwrap_or_else(|_| line.rsplit('=').next().unwrap().parse().unwrap());
         } else if let Some((_, value)) = line.split_once("sigma=") {
             sigma = value.parse().unwrap();
         } else if line.starts_with("gaussderiv") {
@@ -368,8 +376,13 @@ fn gaussians_end_where_the_tail_falls_under_one_percent() {
         assert!(radius == 1 || share(radius) > 0.00999, "{sigma}: {radius}");
         assert!(share(radius + 1) < 0.01001, "{sigma}: {radius}");
         // On a ramp: out = Σ in[i − r + j]·taps[k − 1 − j], in[i] = i.
-        let slope: f64 =
-            taps.as_slice().iter().rev().zip(-radius..).map(|(&t, i)| f64::from(t) * i as f64).sum();
+        let slope: f64 = taps
+            .as_slice()
+            .iter()
+            .rev()
+            .zip(-radius..)
+            .map(|(&t, i)| f64::from(t) * i as f64)
+            .sum();
         assert!((slope - 1.0).abs() < 1e-5, "{sigma}: {slope}");
     }
 }

@@ -20,10 +20,12 @@ impl Grey {
     /// Reads binary PGM, or says that it is missing.
     fn open(name: &str) -> Option<Self> {
         let bytes = std::fs::read(data(name)?).unwrap();
-        let mut words = bytes.splitn(4, |b| b.is_ascii_whitespace());
-        let mut number = || std::str::from_utf8(words.next().unwrap()).unwrap().parse::<u32>();
-        assert!(number().is_err(), "P5");
-        let size = uvec2(number().unwrap(), number().unwrap());
+        // "P5", width, height, largest level; lines that begin with # are comments.
+        let header = String::from_utf8_lossy(&bytes[..100]);
+        let lines = header.lines().filter(|line| !line.starts_with('#'));
+        let words: Vec<_> = lines.flat_map(str::split_whitespace).take(4).collect();
+        let ["P5", width, height, "255"] = words[..] else { panic!("{words:?}") };
+        let size = uvec2(width.parse().unwrap(), height.parse().unwrap());
         let levels = bytes[bytes.len() - size.element_product() as usize..].to_vec();
         Some(Self { size, levels })
     }
@@ -55,12 +57,13 @@ fn golden_features(name: &str) -> Option<Vec<(u32, u32, u32)>> {
     Some(text.lines().skip(1).map(line).collect())
 }
 
-/// Checks every value against the library's: within 1e-3 of it, or of `scale` where it is about 0.
-fn assert_near(what: &str, found: &[f32], golden: &[f32], scale: f32) {
+/// Checks every value against the library's: within 1e-3 of it, or `floor` where rounding is more.
+fn assert_near(what: &str, found: &[f32], golden: &[f32], floor: impl Fn(usize) -> f32) {
     assert_eq!(found.len(), golden.len());
-    let far = |(a, b): (&f32, &f32)| (a - b).abs() > 1e-3 * b.abs().max(scale);
-    let wrong: Vec<_> = found.iter().zip(golden).enumerate().filter(|(_, pair)| far(*pair)).collect();
-    assert!(wrong.is_empty(), "{what}: {} differ: {:?}", wrong.len(), &wrong[..wrong.len().min(5)]);
+    let far = |&at: &usize| (found[at] - golden[at]).abs() > floor(at).max(1e-3 * golden[at].abs());
+    let wrong: Vec<_> = (0..found.len()).filter(far).collect();
+    let some: Vec<_> = wrong.iter().take(5).map(|&at| (at, found[at], golden[at])).collect();
+    assert!(wrong.is_empty(), "{what}: {} differ: {some:?}", wrong.len());
 }
 
 #[test]
@@ -74,32 +77,56 @@ fn the_librarys_pictures_gradients_and_eigenvalues() {
         assert_eq!(download(detector.luma()), levels, "luma of grey is the level");
         let smoothed = download(detector.smoothed().unwrap());
         let [x, y] = detector.gradients().map(download);
-        let eigenvalues = download(detector.eigenvalues());
-        for (what, found, name, scale) in [
-            ("smoothed", &smoothed, "img0_smooth.f32", 0.01),
-            ("gradient along x", &x, "img0_gradx.f32", 0.01),
-            ("gradient along y", &y, "img0_grady.f32", 0.01),
-            ("eigenvalue", &eigenvalues, "img0_mineig.f32", 1.0),
-        ] {
-            assert_near(&format!("{what} on {device}"), found, &golden(name).unwrap(), scale);
+        // The library looks at eigenvalues within the border only.
+        let (width, border) = (grey.size.x as usize, 24);
+        let between = |at: usize, side: u32| (border..side as usize - border).contains(&at);
+        let within =
+            |at: usize| between(at % width, grey.size.x) && between(at / width, grey.size.y);
+        let mut eigenvalues = download(detector.eigenvalues());
+        for (_, value) in eigenvalues.iter_mut().enumerate().filter(|&(at, _)| !within(at)) {
+            *value = 0.0;
         }
+        for (what, found, name) in [
+            ("smoothed", &smoothed, "img0_smooth.f32"),
+            ("gradient along x", &x, "img0_gradx.f32"),
+            ("gradient along y", &y, "img0_grady.f32"),
+        ] {
+            // Sums of products of up to 255.
+            let floor = |_| 255.0 * 10.0 * 2.0_f32.powi(-24);
+            assert_near(&format!("{what} on {device}"), found, &golden(name).unwrap(), floor);
+        }
+        // The smaller one is a difference of two that are as large as their sum, rounded.
+        let floor = |at: usize| {
+            let row = |y: usize| at + y * width - 3 * width;
+            let window = (0..7).flat_map(|y| (row(y) - 3)..=(row(y) + 3));
+            let sum: f32 = window.map(|at| x[at].mul_add(x[at], y[at] * y[at])).sum();
+            // Where the picture is flat, gradients are rounding errors.
+            sum * 2.0_f32.powi(-22) + 1e-3
+        };
+        let floor = |at| if within(at) { floor(at) } else { 0.0 };
+        let golden = golden("img0_mineig.f32").unwrap();
+        assert_near(&format!("eigenvalue on {device}"), &eigenvalues, &golden, floor);
     }
 }
 
-/// Compares features with the library's.
-fn assert_same_features(found: &[Feature], golden: &[(u32, u32, u32)]) {
+/// Checks that features are the library's, but for ties: where one of ours is not among its, it has one of the
+/// same integer nearby instead, which excludes ours.
+fn assert_same_features(found: &[Feature], golden: &[(u32, u32, u32)], min_distance: u32) {
     assert_eq!(found.len(), golden.len());
-    for (i, (found, golden)) in found.iter().zip(golden).enumerate() {
-        println!("{i} {found:?} {golden:?}");
-    }
     assert!(found.is_sorted_by(|a, b| a.value >= b.value));
-    let mut here: Vec<_> = found.iter().map(|f| (f.x, f.y, f.value as u32)).collect();
-    let mut there = golden.to_vec();
-    // Equal integers come in any order.
-    for list in [&mut here, &mut there] {
-        list.sort_by_key(|&(x, y, value)| (std::cmp::Reverse(value), x, y));
+    let found: Vec<_> = found.iter().map(|f| (f.x, f.y, f.value as u32)).collect();
+    let lacks = |list: &[(u32, u32, u32)], of: &[(u32, u32, u32)]| -> Vec<_> {
+        of.iter().copied().filter(|feature| !list.contains(feature)).collect()
+    };
+    let (ours, theirs) = (lacks(golden, &found), lacks(&found, golden));
+    for (x, y, value) in &ours {
+        let tied = |(gx, gy, other): &&(u32, u32, u32)| {
+            value == other && x.abs_diff(*gx).max(y.abs_diff(*gy)) < min_distance
+        };
+        assert!(theirs.iter().any(|golden| tied(&golden)), "{ours:?} instead of {theirs:?}");
     }
-    assert_eq!(here, there);
+    // Ties are rare: two of these pictures' six hundred features.
+    assert!(ours.len() <= 2, "{ours:?} instead of {theirs:?}");
 }
 
 #[test]
@@ -115,7 +142,7 @@ fn the_librarys_features() {
             let stream = device.stream().unwrap();
             let image = grey.upload(&stream);
             let found = good_features(&stream, image.view(), &options).unwrap();
-            assert_same_features(&found, &golden);
+            assert_same_features(&found, &golden, options.min_distance);
         }
     }
 }
@@ -170,7 +197,10 @@ fn random_levels(random: &mut Random, size: UVec2) -> Vec<u8> {
     // Patches, so that there are corners.
     let cells: Vec<u8> = (0..64).map(|_| random.bits() as u8).collect();
     (0..size.element_product())
-        .map(|i| cells[((i % size.x / 9) % 8 + (i / size.x / 11) % 8 * 8) as usize] ^ (random.bits() & 7) as u8)
+        .map(|i| {
+            cells[((i % size.x / 9) % 8 + (i / size.x / 11) % 8 * 8) as usize]
+                ^ (random.bits() & 7) as u8
+        })
         .collect()
 }
 
@@ -255,7 +285,9 @@ fn plain_choice(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Fe
         .iter()
         .enumerate()
         .map(|(i, &value)| Feature { x: i as u32 % size.x, y: i as u32 / size.x, value })
-        .filter(|f| f.x >= border && f.y >= border && f.x + border < size.x && f.y + border < size.y)
+        .filter(|f| {
+            f.x >= border && f.y >= border && f.x + border < size.x && f.y + border < size.y
+        })
         .filter(|f| f.value >= options.min_eigenvalue && f.value >= 1.0)
         .collect();
     // Stable: equal ones stay row by row.
@@ -321,7 +353,10 @@ fn what_cannot_be_is_refused_by_name() {
     let mut detector = new(&options).unwrap();
     let picture = Image::<Rgba8>::new(stream.device(), 21, 20).unwrap();
     let error = detector.submit(&stream, picture.view()).unwrap_err();
-    assert!(error.to_string().contains("21×20 pixels but the detector was made for 20×20"), "{error}");
+    assert!(
+        error.to_string().contains("21×20 pixels but the detector was made for 20×20"),
+        "{error}"
+    );
     let luma = Image::<f32>::new(stream.device(), 20, 19).unwrap();
     assert!(matches!(detector.submit_luma(&stream, luma.view()), Err(FeatureError::Size { .. })));
 }

@@ -183,8 +183,9 @@ impl From<StitchError> for Failure {
 impl From<FeatureError> for Failure {
     fn from(error: FeatureError) -> Self {
         match error {
-            FeatureError::Device(error)
-            | FeatureError::Convolve(ConvolveError::Device(error)) => error.into(),
+            FeatureError::Device(error) | FeatureError::Convolve(ConvolveError::Device(error)) => {
+                error.into()
+            }
             other => Self::Features(other),
         }
     }

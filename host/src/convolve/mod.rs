@@ -137,7 +137,10 @@ impl Filter {
     /// What the device says.
     #[track_caller]
     pub fn new(stream: &Stream, horizontal: &Taps, vertical: &Taps) -> Result<Self, DeviceError> {
-        Ok(Self { horizontal: Axis::new(stream, horizontal)?, vertical: Axis::new(stream, vertical)? })
+        Ok(Self {
+            horizontal: Axis::new(stream, horizontal)?,
+            vertical: Axis::new(stream, vertical)?,
+        })
     }
 
     /// Taps along rows and along columns.
@@ -231,9 +234,8 @@ impl Filter {
                 let config = config(size, $tile(lines), $elements(width, lines));
                 let (input, out) = ($input, $out);
                 match &self.$axis {
-                    Axis::Constant(taps) => {
-                        stream.launch(&config, &kernels::$kernel { input, taps: **taps, lines, out })
-                    }
+                    Axis::Constant(taps) => stream
+                        .launch(&config, &kernels::$kernel { input, taps: **taps, lines, out }),
                     Axis::Global(taps) => {
                         let taps = taps.view();
                         stream.launch(&config, &kernels::$wide { input, taps, lines, out })

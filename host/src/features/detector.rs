@@ -157,11 +157,7 @@ impl Maps {
         };
         gradient.convolve(stream, input, between, along_x.view_mut(), along_y.view_mut())?;
         let config = LaunchConfig {
-            grid: [
-                eigenvalues.width().div_ceil(COLUMNS),
-                eigenvalues.height().div_ceil(ROWS),
-                1,
-            ],
+            grid: [eigenvalues.width().div_ceil(COLUMNS), eigenvalues.height().div_ceil(ROWS), 1],
             block: [BLOCK[0], BLOCK[1], 1],
             dynamic_shared: 4 * eigenvalue_elements(*window),
         };

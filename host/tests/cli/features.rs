@@ -11,7 +11,13 @@ fn squares() -> Picture {
         let (x, y) = (at % 120, at / 120);
         let white = (40..60).contains(&x) && (30..50).contains(&y);
         let light = (80..92).contains(&x) && (50..62).contains(&y);
-        let level = if white { 255 } else if light { 180 } else { 100 };
+        let level = if white {
+            255
+        } else if light {
+            180
+        } else {
+            100
+        };
         Rgba8::opaque(level, level, level)
     };
     Picture::from_pixels(120, 90, (0..120 * 90).map(pixel).collect()).unwrap()
@@ -69,7 +75,10 @@ fn json_says_what_the_table_says() {
     assert!(json["preview"].is_null() && json["times_ms"]["find"].is_number(), "{json}");
     let features = json["features"].as_array().unwrap();
     for (feature, (x, y, value)) in features.iter().zip(table(&folder.quiet(&format!("{line}")))) {
-        assert_eq!((feature["x"].as_u64(), feature["y"].as_u64()), (Some(x.into()), Some(y.into())));
+        assert_eq!(
+            (feature["x"].as_u64(), feature["y"].as_u64()),
+            (Some(x.into()), Some(y.into()))
+        );
         assert!((feature["value"].as_f64().unwrap() - f64::from(value)).abs() < 0.01, "{feature}");
     }
     assert_eq!(features.len(), 5);
