@@ -19,6 +19,13 @@ pub const PIXELS_PER_THREAD: u32 = 8;
 /// Rows of the overlap that a block covers.
 pub const BLOCK_ROWS: u32 = BLOCK[1] * PIXELS_PER_THREAD;
 
+/// Sums that a block of the analysis hands to the last one, 64 bits each: those of both cameras' three
+/// channels, of the weights, and one to spare.
+pub const PARTIAL_SUMS: u32 = 8;
+
+/// A weight of 1 over the overlap: weights are added up as integers, in so many steps.
+pub const WEIGHT_ONE: u32 = 65_535;
+
 /// Both cameras count in the overlap only where each one's weight is over this.
 pub const MIN_WEIGHT: f32 = 0.1;
 

@@ -2,7 +2,9 @@
 
 use glam::UVec2;
 use kernels_gpu::colour::{ColourSumsNv12, ColourSumsRgba8, FindOverlap, MapOverlap};
-use shared_types::colour::{BLOCK, BLOCK_ROWS, ColourSums, OverlapBox, OverlapPixel, SumParams};
+use shared_types::colour::{
+    BLOCK, BLOCK_ROWS, ColourSums, OverlapBox, OverlapPixel, PARTIAL_SUMS, SumParams,
+};
 
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
@@ -21,7 +23,7 @@ pub struct Overlap {
 /// One launch at a time.
 #[derive(Debug)]
 pub struct Summing {
-    partial: Buffer<ColourSums>,
+    partial: Buffer<u64>,
     finished: Buffer<u32>,
     sums: Buffer<ColourSums>,
 }
@@ -122,7 +124,7 @@ impl Overlap {
         let device = stream.device();
         let [columns, rows, _] = cover(self.place.size()).grid;
         Ok(Summing {
-            partial: Buffer::new(device, columns * rows)?,
+            partial: Buffer::new(device, PARTIAL_SUMS * columns * rows)?,
             finished: Buffer::new(device, 1)?,
             sums: Buffer::new(device, 1)?,
         })
