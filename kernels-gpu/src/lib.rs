@@ -14,5 +14,6 @@ pub mod features;
 mod grade;
 mod picture;
 pub mod stitch;
+mod sums;
 mod tile;
 pub mod warp;
