@@ -12,6 +12,7 @@ pub mod colour;
 pub mod convolve;
 pub mod features;
 mod grade;
+pub mod matching;
 mod picture;
 pub mod stitch;
 mod sums;

@@ -8,6 +8,7 @@
 pub mod colour;
 pub mod convolve;
 pub mod features;
+pub mod matching;
 pub mod nv12;
 mod pixel;
 pub mod stitch;

@@ -1,0 +1,294 @@
+//! Matching: points that stand out, what is around them, and which of another picture look the same.
+//!
+//! [`shrink`] makes the levels of a pyramid. [`find_peaks`] finds at most one point in each cell of a level, and
+//! [`orient`] adds up the gradients around it by direction, so that the picture may be turned.
+//! [`describe`] adds up the gradients in a grid of fields that is turned with it (Lowe 2004; lobes of a cubed
+//! cosine in place of his histogram, so that no angle is computed), [`pack`] brings them to one length, and
+//! square roots of them to bytes (Arandjelović and Zisserman 2012). [`find_nearest`] compares each with all of
+//! the other picture, four bytes an instruction.
+//!
+//! No kernel has a barrier: each thread makes one number, or a few, of memory that others wrote before. That
+//! costs some samples twice, and is plain loops on the CPU.
+
+use cuda_std::prelude::*;
+use glam::{Vec2, vec2};
+use shared_types::matching::{
+    ALL_FIELDS, BINS, BLOCK_THREADS, CELL, DIRECTIONS, Descriptor, FIELDS, Field, KEPT, Nearest,
+    ORIENTATION_RADIUS, Peak, Pose, SAMPLES, SPACING,
+};
+
+/// Brings a picture to the size of `out`, whose pixels lie evenly over it; bilinear.
+#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+pub fn shrink(input: View<f32>, out: ViewMut<f32>) {
+    let at = thread::index_2d();
+    if !out.contains(at.x, at.y) || input.width() == 0 || input.height() == 0 {
+        return;
+    }
+    let along =
+        |at: u32, from: u32, to: u32| (at as f32 + 0.5).mul_add(from as f32 / to as f32, -0.5);
+    let place =
+        vec2(along(at.x, input.width(), out.width()), along(at.y, input.height(), out.height()));
+    // SAFETY: the input has a pixel; `out` has this one, which is this thread's.
+    unsafe { out.store(at.x, at.y, Corners::around(place, &input).sample(&input)) };
+}
+
+/// The four pixels around a place, or those of the edge nearest to it.
+struct Corners {
+    x: [u32; 2],
+    y: [u32; 2],
+    part: Vec2,
+}
+
+impl Corners {
+    /// # Safety
+    /// The picture has a pixel.
+    #[inline(always)]
+    unsafe fn around(place: Vec2, view: &View<f32>) -> Self {
+        let (last_x, last_y) = (view.width() - 1, view.height() - 1);
+        // A NaN becomes 0.
+        let place = vec2(place.x.max(0.0).min(last_x as f32), place.y.max(0.0).min(last_y as f32));
+        let floor = vec2(place.x.floor(), place.y.floor());
+        let (x, y) = (floor.x as u32, floor.y as u32);
+        Self { x: [x, (x + 1).min(last_x)], y: [y, (y + 1).min(last_y)], part: place - floor }
+    }
+
+    /// # Safety
+    /// The view has the size of the one that the corners were made for.
+    #[inline(always)]
+    unsafe fn sample(&self, view: &View<f32>) -> f32 {
+        let ([x0, x1], [y0, y1]) = (self.x, self.y);
+        let lerp = |a: f32, b: f32, t: f32| (b - a).mul_add(t, a);
+        // SAFETY: clamped to the picture.
+        unsafe {
+            let top = lerp(view.load(x0, y0), view.load(x1, y0), self.part.x);
+            let bottom = lerp(view.load(x0, y1), view.load(x1, y1), self.part.x);
+            lerp(top, bottom, self.part.y)
+        }
+    }
+}
+
+/// Finds in each cell of [`CELL`] by [`CELL`] pixels the largest value that is larger than its eight neighbours,
+/// of which those above and to the left may be equal; cells go along rows.
+///
+/// Its place is the top of the parabolas through the neighbours. Pixels nearer than `border`, at least 1, to
+/// an edge are left out.
+#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+pub fn find_peaks(values: View<f32>, border: u32, peaks: SliceMut<Peak>) {
+    let (width, height) = (values.width(), values.height());
+    let columns = width.div_ceil(CELL);
+    let i = thread::index_1d();
+    if columns == 0 || i >= peaks.len() || i >= columns * height.div_ceil(CELL) {
+        return;
+    }
+    let border = border.max(1);
+    let range = |cell: u32, side: u32| {
+        (cell * CELL).max(border)..(cell * CELL + CELL).min(side.saturating_sub(border))
+    };
+    let mut best = Peak::default();
+    for y in range(i / columns, height) {
+        for x in range(i % columns, width) {
+            // SAFETY: the border leaves a neighbour on each side.
+            let around = |dx: u32, dy: u32| unsafe { values.load(x + dx - 1, y + dy - 1) };
+            let value = around(1, 1);
+            if value <= best.value {
+                continue;
+            }
+            let before = around(0, 0).max(around(1, 0)).max(around(2, 0)).max(around(0, 1));
+            let after = around(2, 1).max(around(0, 2)).max(around(1, 2)).max(around(2, 2));
+            if value >= before && value > after {
+                let top = |low: f32, high: f32| {
+                    let bend = 2.0 * value - low - high;
+                    if bend > 0.0 { (0.5 * (high - low) / bend).max(-0.5).min(0.5) } else { 0.0 }
+                };
+                let offset = vec2(top(around(0, 1), around(2, 1)), top(around(1, 0), around(1, 2)));
+                best = Peak { at: vec2(x as f32, y as f32) + offset, value };
+            }
+        }
+    }
+    // SAFETY: inside, as checked above; each cell has one thread.
+    unsafe { peaks.store(i, best) };
+}
+
+/// `max(0, gradient · direction)³ / gradient²`: the gradient's length in a lobe around the direction that is
+/// half as high at 37°.
+#[inline(always)]
+fn lobe(gradient: Vec2, direction: Vec2, per_square: f32) -> f32 {
+    let along = gradient.x.mul_add(direction.x, gradient.y * direction.y).max(0.0);
+    along * along * along * per_square
+}
+
+/// 1 over the gradient's square, 0 where there is none.
+#[inline(always)]
+fn per_square(gradient: Vec2) -> f32 {
+    let square = gradient.x.mul_add(gradient.x, gradient.y * gradient.y);
+    if square > 0.0 { 1.0 / square } else { 0.0 }
+}
+
+/// `(1 − d²)²` within distance 1, of which `square` is the square.
+#[inline(always)]
+fn window(square: f32) -> f32 {
+    let rest = (1.0 - square).max(0.0);
+    rest * rest
+}
+
+/// Adds up the gradients within [`ORIENTATION_RADIUS`] of each point in the direction of each bin: element `bin`
+/// of point `p` is `p · BINS + bin`. `directions` has a unit vector for each bin.
+#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
+pub fn orient(
+    along_x: View<f32>,
+    along_y: View<f32>,
+    points: Slice<Vec2>,
+    directions: Slice<Vec2>,
+    out: SliceMut<f32>,
+) {
+    let i = thread::index_1d();
+    let (point, bin) = (i / BINS, i % BINS);
+    let (width, height) = (along_x.width(), along_x.height());
+    let same = along_y.width() == width && along_y.height() == height && width.min(height) > 0;
+    if !same || point >= points.len() || i >= out.len() || bin >= directions.len() {
+        return;
+    }
+    // SAFETY: inside, as just checked.
+    let (at, direction) = unsafe { (points.load(point), directions.load(bin)) };
+    let mut sum = 0.0;
+    for dy in -ORIENTATION_RADIUS..=ORIENTATION_RADIUS {
+        for dx in -ORIENTATION_RADIUS..=ORIENTATION_RADIUS {
+            let x = (at.x.round_ties_even() as i32).saturating_add(dx).clamp(0, width as i32 - 1);
+            let y = (at.y.round_ties_even() as i32).saturating_add(dy).clamp(0, height as i32 - 1);
+            let distance = (dx * dx + dy * dy) as f32;
+            let weight = window(distance / (ORIENTATION_RADIUS * ORIENTATION_RADIUS) as f32);
+            // SAFETY: clamped to the picture.
+            let gradient =
+                unsafe { vec2(along_x.load(x as u32, y as u32), along_y.load(x as u32, y as u32)) };
+            sum = weight.mul_add(lobe(gradient, direction, per_square(gradient)), sum);
+        }
+    }
+    // SAFETY: inside, as checked above; each element has one thread.
+    unsafe { out.store(i, sum) };
+}
+
+/// Adds up the gradients around each pose by field and direction: element `p · ALL_FIELDS + field`, fields along
+/// rows of the turned grid.
+///
+/// A sample counts in the four fields around it, by its distance from their middles, and less the farther it
+/// is from the pose.
+#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
+pub fn describe(along_x: View<f32>, along_y: View<f32>, poses: Slice<Pose>, out: SliceMut<Field>) {
+    const DIAGONAL: f32 = core::f32::consts::FRAC_1_SQRT_2;
+    const HALF: f32 = (FIELDS * SAMPLES) as f32 * 0.5;
+    let i = thread::index_1d();
+    let (pose, field) = (i / ALL_FIELDS, i % ALL_FIELDS);
+    let (width, height) = (along_x.width(), along_x.height());
+    let same = along_y.width() == width && along_y.height() == height && width.min(height) > 0;
+    if !same || pose >= poses.len() || i >= out.len() {
+        return;
+    }
+    // SAFETY: inside, as just checked.
+    let Pose { at, along } = unsafe { poses.load(pose) };
+    let (column, row) = (field % FIELDS, field / FIELDS);
+    let (mut a, mut b, mut c, mut d) = (0.0, 0.0, 0.0, 0.0);
+    let (mut e, mut f, mut g, mut h) = (0.0, 0.0, 0.0, 0.0);
+    for j in 0..4 * SAMPLES * SAMPLES {
+        // From the middle of the field, in fields: −1 to 1.
+        let step = |j: u32| (j as f32 + 0.5 - SAMPLES as f32) / SAMPLES as f32;
+        let (dx, dy) = (step(j % (2 * SAMPLES)), step(j / (2 * SAMPLES)));
+        let from_middle =
+            |cell: u32, d: f32| (cell as f32 + 0.5 + d).mul_add(SAMPLES as f32, -HALF);
+        let (u, v) = (from_middle(column, dx), from_middle(row, dy));
+        let weight =
+            window(u.mul_add(u, v * v) / (2.0 * HALF * HALF)) * (1.0 - dx.abs()) * (1.0 - dy.abs());
+        let place = vec2(
+            SPACING.mul_add(along.x.mul_add(u, -(along.y * v)), at.x),
+            SPACING.mul_add(along.y.mul_add(u, along.x * v), at.y),
+        );
+        // SAFETY: there is a pixel, and both have one size.
+        let (x, y) = unsafe {
+            let corners = Corners::around(place, &along_x);
+            (corners.sample(&along_x), corners.sample(&along_y))
+        };
+        let gradient = vec2(along.x.mul_add(x, along.y * y), along.x.mul_add(y, -(along.y * x)));
+        let per_square = weight * per_square(gradient);
+        let in_lobe = |x: f32, y: f32| lobe(gradient, vec2(x, y), per_square);
+        a += in_lobe(1.0, 0.0);
+        b += in_lobe(DIAGONAL, DIAGONAL);
+        c += in_lobe(0.0, 1.0);
+        d += in_lobe(-DIAGONAL, DIAGONAL);
+        e += in_lobe(-1.0, 0.0);
+        f += in_lobe(-DIAGONAL, -DIAGONAL);
+        g += in_lobe(0.0, -1.0);
+        h += in_lobe(DIAGONAL, -DIAGONAL);
+    }
+    // SAFETY: inside, as checked above; each element has one thread.
+    unsafe { out.store(i, [a, b, c, d, e, f, g, h]) };
+}
+
+/// Brings descriptors to one length and into bytes; `out` gets them from element `first` on.
+///
+/// No number of a descriptor of length 1 stays over [`MOST`], so that an edge, or a part cut off at white, does
+/// not outweigh the rest. Then square roots of shares of the sum: their vector has length 1.
+#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
+pub fn pack(fields: Slice<Field>, first: u32, out: SliceMut<Descriptor>) {
+    let i = thread::index_1d();
+    let to = first.saturating_add(i);
+    if i >= fields.len() / ALL_FIELDS || to >= out.len() {
+        return;
+    }
+    // SAFETY: inside, as just checked.
+    let field = |j: u32| unsafe { fields.load(i * ALL_FIELDS + j) };
+    let mut squares = 0.0;
+    for j in 0..ALL_FIELDS {
+        squares = field(j).into_iter().fold(squares, |sum: f32, v| v.mul_add(v, sum));
+    }
+    let most = MOST * squares.sqrt();
+    let mut sum = 0.0;
+    for j in 0..ALL_FIELDS {
+        sum = field(j).into_iter().fold(sum, |sum: f32, v| sum + v.min(most));
+    }
+    let scale = if sum > 0.0 { 1.0 / sum } else { 0.0 };
+    let byte = |v: f32| (Descriptor::LENGTH * (v.min(most) * scale).sqrt()).to_u8_saturating();
+    let mut words = [0; Descriptor::WORDS];
+    for (j, words) in (0..ALL_FIELDS).zip(words.chunks_exact_mut(DIRECTIONS / 4)) {
+        let [a, b, c, d, e, f, g, h] = field(j).map(byte);
+        words
+            .copy_from_slice(&[u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]);
+    }
+    // SAFETY: inside, as checked above; each descriptor has one thread.
+    unsafe { out.store(to, Descriptor(words)) };
+}
+
+/// See [`pack`]: Lowe's 0.2.
+const MOST: f32 = 0.2;
+
+/// Finds for each descriptor the [`KEPT`] of the others whose product with it is largest; of equal ones the
+/// first.
+#[kernel(launch_bounds(BLOCK_THREADS, 2), dims(1))]
+pub fn find_nearest(these: Slice<Descriptor>, others: Slice<Descriptor>, out: SliceMut<Nearest>) {
+    let i = thread::index_1d();
+    if i >= these.len() || i >= out.len() {
+        return;
+    }
+    // SAFETY: inside, as just checked.
+    let Descriptor(this) = unsafe { these.load(i) };
+    let mut best = Nearest::default();
+    for other in 0..others.len() {
+        // SAFETY: inside.
+        let Descriptor(words) = unsafe { others.load(other) };
+        let mut product = 0;
+        for j in 0..Descriptor::WORDS {
+            product = dp4a(this[j], words[j], product);
+        }
+        if product > best.product[KEPT - 1] {
+            // Comes in at the end and moves up.
+            best.product[KEPT - 1] = product;
+            best.index[KEPT - 1] = other;
+            for j in (1..KEPT).rev() {
+                if best.product[j] > best.product[j - 1] {
+                    best.product.swap(j, j - 1);
+                    best.index.swap(j, j - 1);
+                }
+            }
+        }
+    }
+    // SAFETY: inside, as checked above; each element has one thread.
+    unsafe { out.store(i, best) };
+}
