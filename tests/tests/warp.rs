@@ -77,6 +77,7 @@ fn world_ray(rig: &Rig, x: f64, y: f64) -> [f64; 3] {
 
 /// Source pixel of a world ray, and the angle to the camera's axis.
 fn project(camera: &RigCamera, ray: [f64; 3]) -> ([f64; 2], f64) {
+    let camera = camera.mount().unwrap();
     let v = turn(2, -camera.roll, turn(0, -camera.pitch, turn(1, -camera.yaw, ray)));
     let k = |i: usize| camera.distortion.get(i).copied().unwrap_or(0.0);
     let r = v[0].hypot(v[1]);

@@ -12,9 +12,10 @@ mod error;
 use std::path::{Path, PathBuf};
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
-use shared_types::warp::{Camera, Canvas, Lens, Projection};
+use shared_types::warp::{Canvas, Projection};
 
 use crate::geometry::{Geometry, MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
+use crate::rig::matrix_camera;
 use crate::text_file::read_text;
 pub use error::HomographyError;
 
@@ -85,14 +86,15 @@ impl Homography {
             numbers = numbers.map(|n| n / largest);
         }
         let matrix = DMat3::from_cols_array(&numbers).transpose();
-        let rows = [0, 1, 2].map(|row| matrix.row(row).length());
-        let bound: f64 = rows.iter().product();
-        // Written so that a NaN or a zero row is singular too.
-        let regular = matrix.determinant().abs() > SINGULAR * bound;
-        if !regular {
+        if is_singular(&matrix) {
             return Err(HomographyError::Singular { file });
         }
         Ok(Self { file, matrix })
+    }
+
+    /// A homography that was found, not read; `name` stands for its file in errors.
+    pub(crate) fn found(matrix: DMat3, name: &str) -> Self {
+        Self { file: name.into(), matrix }
     }
 
     /// The matrix as read: right pixel → left pixel.
@@ -152,16 +154,6 @@ impl Homography {
             let (width, height) = (size.x, size.y);
             return Err(HomographyError::CanvasTooLarge { file: file(), width, height });
         }
-        let camera = |from_ray, size| Camera {
-            from_ray,
-            focal: DVec2::ONE,
-            centre: DVec2::ZERO,
-            distortion: [0.0; 5],
-            limit: f64::INFINITY,
-            size,
-            lens: Lens::PINHOLE,
-            reserved: 0,
-        };
         Ok(Geometry {
             canvas: Canvas {
                 centre: -first,
@@ -170,13 +162,25 @@ impl Homography {
                 projection: Projection::PLANAR,
                 reserved: 0,
             },
-            cameras: vec![camera(DMat3::IDENTITY, left), camera(matrix.inverse(), right)],
+            cameras: vec![
+                matrix_camera(DMat3::IDENTITY, left),
+                matrix_camera(matrix.inverse(), right),
+            ],
         })
     }
 }
 
+/// Whether a matrix has no inverse, as far as rounding lets one tell.
+pub(crate) fn is_singular(matrix: &DMat3) -> bool {
+    let rows = [0, 1, 2].map(|row| matrix.row(row).length());
+    let bound: f64 = rows.iter().product();
+    // Written so that a NaN or a zero row is singular too.
+    let regular = matrix.determinant().abs() > SINGULAR * bound;
+    !regular
+}
+
 /// The outer corners of a picture's pixels.
-fn corners(size: UVec2) -> [DVec2; 4] {
+pub(crate) fn corners(size: UVec2) -> [DVec2; 4] {
     let far = size.as_dvec2() - 0.5;
     [(-0.5, -0.5), (far.x, -0.5), (-0.5, far.y), (far.x, far.y)].map(DVec2::from)
 }

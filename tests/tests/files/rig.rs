@@ -96,7 +96,7 @@ fn calibration_files_are_found_beside_the_rig() {
     fs::write(&path, &text).unwrap();
     let rig = Rig::open(&path).unwrap();
     assert_eq!(rig.cameras[0].size, [960, 640]);
-    let k = rig.cameras[1].distortion.clone();
+    let k = rig.cameras[1].mount().unwrap().distortion.clone();
     assert_eq!(k.len(), 4);
     let camera = rig.geometry().unwrap().cameras[0];
     let slope = |t: f64| {
