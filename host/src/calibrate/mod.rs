@@ -37,11 +37,10 @@ pub use compose::RigOptions;
 pub use drift::{Drift, check};
 pub use refusal::Refusal;
 
-use crate::rig::{LensName, Matrix, ModelName, Quality, Rig, View};
+use crate::rig::{LensName, Matrix, ModelName, Quality, Rig};
 use cameras::Cameras;
 use fit::{Model, Sight};
 use matches::{Matches, check_picture};
-use planes::Planes;
 use quality::{Figures, check_chance, judge};
 use select::{Choice, choose};
 
@@ -289,7 +288,7 @@ fn judged<M: Model>(
     options: &Options,
 ) -> Result<Figures, Refusal> {
     let sizes = pictures.map(|picture| picture.size);
-    let refusal = match judge(model, sights, noise, sizes, options.least_overlap) {
+    let refusal = match judge(model, sights, noise, sizes, options.least_overlap, None) {
         Err(refusal @ Refusal::Chance { .. }) => refusal,
         other => return other,
     };
@@ -306,17 +305,9 @@ fn judged<M: Model>(
     Err(refusal)
 }
 
-/// The planes of a rig's cameras if all are homographies: what takes pixels to a plane, and back.
-fn plane_of(rig: &Rig) -> Option<Vec<DMat3>> {
-    let matrix = |view: &View| match view {
-        View::Homography(matrix) => Some(matrix.inverse()),
-        View::Mount(_) => None,
-    };
-    rig.cameras.iter().map(|camera| matrix(&camera.view)).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::planes::Planes;
     use super::*;
 
     #[test]

@@ -3,6 +3,7 @@
 //! Everything is measured where both pictures see the same, since nothing else is blended.
 
 use glam::{DVec2, UVec2};
+use nalgebra::DMatrix;
 
 use super::Refusal;
 use super::fit::{Model, Sight, covariance, spread, squared};
@@ -36,6 +37,10 @@ const SAME_VIEW: (f64, f64) = (0.002, 2.0);
 
 /// Largest ratio of areas where both see the same: a zoom of 6.
 const MOST_AREA_RATIO: f64 = 36.0;
+
+/// Correspondences that are off by less than this share of the larger side may be right ones that the model
+/// does not explain. By chance hardly any are: a circle of 0.1 % of the picture.
+const NEAR: f64 = 0.015;
 
 /// Columns and rows, along the larger side, of the cells in which inliers are counted.
 const CELLS: f64 = 12.0;
@@ -143,14 +148,16 @@ pub(super) fn check_chance<M: Model>(
 }
 
 /// The figures of a model whose sights are all of one link, or why it is not good enough.
+///
+/// `fit` is the model's [`covariance`] where more than these sights determined it.
 pub(super) fn judge<M: Model>(
     model: &M,
     sights: &[Sight],
     noise: f64,
     sizes: [UVec2; 2],
     least_overlap: f64,
+    fit: Option<&DMatrix<f64>>,
 ) -> Result<Figures, Refusal> {
-    let matches = sights.len();
     check_chance(model, sights, noise, sizes)?;
     let Some(link) = sights.first().map(|sight| sight.link) else {
         return Err(Refusal::TooFew { found: 0 });
@@ -179,29 +186,33 @@ pub(super) fn judge<M: Model>(
         }
     }
 
-    let map = |sight: &Sight| model.map(link[0], link[1], sight.right);
-    let off = |sight: &&Sight| map(sight).map(|at| (at - sight.left).length_squared());
-    let rms_px =
-        (agree.iter().filter_map(off).sum::<f64>() / agree.len().max(1) as f64).sqrt();
-    let cells = cells(&overlap, &agree, sizes[0], |sight| Some(map(sight)? - sight.left));
+    let off = |sight: &Sight| Some(model.map(link[0], link[1], sight.right)? - sight.left);
+    let square = |sight: &&Sight| off(sight).map(DVec2::length_squared);
+    let squares: f64 = agree.iter().filter_map(square).sum();
+    let rms_px = (squares / agree.len().max(1) as f64).sqrt();
+    let cells_of = |sights: &[&Sight]| cells(&overlap, sights, sizes[0], off);
+    let cells = cells_of(&agree);
     let seen = cells.iter().map(|cell| cell.places).max().unwrap_or(0);
     // A cell that the overlap only grazes is not expected to have any.
     let whole: Vec<&Cell> = cells.iter().filter(|cell| 2 * cell.places >= seen).collect();
-    let covered = whole.iter().filter(|cell| cell.inliers > 0).count();
+    let covered = whole.iter().filter(|cell| cell.sights > 0).count();
     let coverage = covered as f64 / whole.len().max(1) as f64;
     if coverage < LEAST_COVERAGE {
         let inliers = agree.len();
         return Err(Refusal::Clumped { inliers, coverage, least: LEAST_COVERAGE });
     }
 
-    let seam_error_px = seam_error(model, link, &agree, &overlap, &cells, noise);
+    let open = open_variance(model, link, &agree, &overlap, fit);
+    // Whatever nearly agrees counts here: where it is off together, the model is wrong there.
+    let near = |sight: &&Sight| off(sight).is_some_and(|off| off.length() < NEAR * side);
+    let near: Vec<&Sight> = sights.iter().filter(near).collect();
+    let seam_error_px = (noise * noise * open + common_square(&cells_of(&near))).sqrt();
     let most_px = MOST_SEAM_ERROR.1.max(MOST_SEAM_ERROR.0 * side);
     // Written so that a NaN is refused.
     let good = seam_error_px <= most_px;
     if !good {
         return Err(Refusal::Loose { seam_error_px, most_px });
     }
-    debug_assert!(agree.len() <= matches);
     Ok(Figures { inliers, rms_px, overlap: shares, coverage, seam_error_px })
 }
 
@@ -209,15 +220,15 @@ pub(super) fn judge<M: Model>(
 #[derive(Clone, Copy, Default)]
 struct Cell {
     places: u32,
-    inliers: u32,
-    /// Sum of the inliers' residuals and of their squares.
+    sights: u32,
+    /// Sum of the residuals and of their squares.
     off: DVec2,
     squares: f64,
 }
 
 fn cells(
     overlap: &Overlap,
-    agree: &[&Sight],
+    sights: &[&Sight],
     size: UVec2,
     off: impl Fn(&Sight) -> Option<DVec2>,
 ) -> Vec<Cell> {
@@ -232,10 +243,10 @@ fn cells(
     for [left, _] in &overlap.seen {
         cells[index(*left)].places += 1;
     }
-    for sight in agree {
+    for sight in sights {
         if let Some(off) = off(sight) {
             let cell = &mut cells[index(sight.left)];
-            cell.inliers += 1;
+            cell.sights += 1;
             cell.off += off;
             cell.squares += off.length_squared();
         }
@@ -243,37 +254,36 @@ fn cells(
     cells
 }
 
-/// Expected misalignment in the overlap, in pixels of the left picture: what the fit leaves open, and what
-/// neighbouring inliers are off together, which noise does not explain (parallax, distortion).
-fn seam_error<M: Model>(
+/// Expected square, per px² of noise, by which the fit leaves a place of the overlap open.
+fn open_variance<M: Model>(
     model: &M,
     link: [usize; 2],
     agree: &[&Sight],
     overlap: &Overlap,
-    cells: &[Cell],
-    noise: f64,
+    fit: Option<&DMatrix<f64>>,
 ) -> f64 {
-    /// Correspondences and places that the covariance is computed from.
+    /// Correspondences and places that it is computed from.
     const MANY: usize = 400;
-    let few = some(agree, MANY);
-    let thinned = few.len() as f64 / agree.len().max(1) as f64;
-    let few: Vec<&Sight> = few.into_iter().copied().collect();
-    let Some(covariance) = covariance(model, &few) else { return f64::INFINITY };
+    let few: Vec<&Sight> = some(agree, MANY).into_iter().copied().collect();
+    let own = || Some(covariance(model, &few)? * (few.len() as f64 / agree.len().max(1) as f64));
+    let Some(covariance) = fit.cloned().or_else(own) else { return f64::INFINITY };
     let places: Vec<DVec2> = some(&overlap.seen, MANY).iter().map(|[_, right]| *right).collect();
     let spread: Vec<f64> =
         spread(model, &covariance, link, &places).into_iter().flatten().collect();
-    let open = noise * noise * thinned * spread.iter().sum::<f64>() / spread.len().max(1) as f64;
+    spread.iter().sum::<f64>() / spread.len().max(1) as f64
+}
 
+/// Mean square in px² of what neighbours are off together, which noise does not explain: parallax, lenses.
+fn common_square(cells: &[Cell]) -> f64 {
     let (mut common, mut weight) = (0.0, 0.0);
-    for cell in cells.iter().filter(|cell| cell.inliers >= 3) {
-        let n = f64::from(cell.inliers);
+    for cell in cells.iter().filter(|cell| cell.sights >= 3) {
+        let n = f64::from(cell.sights);
         let mean = cell.off / n;
         let variance = (cell.squares / n - mean.length_squared()).max(0.0) / (n - 1.0);
         common += n * (mean.length_squared() - variance);
         weight += n;
     }
-    let common = if weight > 0.0 { (common / weight).max(0.0) } else { 0.0 };
-    (open + common).sqrt()
+    if weight > 0.0 { (common / weight).max(0.0) } else { 0.0 }
 }
 
 #[cfg(test)]

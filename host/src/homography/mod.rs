@@ -92,11 +92,6 @@ impl Homography {
         Ok(Self { file, matrix })
     }
 
-    /// A homography that was found, not read; `name` stands for its file in errors.
-    pub(crate) fn found(matrix: DMat3, name: &str) -> Self {
-        Self { file: name.into(), matrix }
-    }
-
     /// The matrix as read: right pixel → left pixel.
     #[must_use]
     pub fn matrix(&self) -> DMat3 {
@@ -128,46 +123,54 @@ impl Homography {
                 return Err(HomographyError::PictureSize { file: file(), picture, width, height });
             }
         }
-        let images = corners(right).map(|corner| self.matrix * corner.extend(1.0));
+        span(&self.file, &[(DMat3::IDENTITY, left), (self.matrix, right)])
+    }
+}
+
+/// The smallest planar panorama that holds pictures which matrices take to one plane.
+///
+/// Canvas pixels are the plane's, moved by a whole number. `file` is named in errors, which are
+/// [`Infinity`](HomographyError::Infinity) and [`CanvasTooLarge`](HomographyError::CanvasTooLarge).
+pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, HomographyError> {
+    let mut low = DVec2::INFINITY;
+    let mut high = DVec2::NEG_INFINITY;
+    let mut cameras = Vec::new();
+    for &(matrix, size) in maps {
+        let images = corners(size).map(|corner| matrix * corner.extend(1.0));
         let least = images.iter().fold(f64::INFINITY, |m, p| m.min(p.z));
         let most = images.iter().fold(f64::NEG_INFINITY, |m, p| m.max(p.z));
         // The denominator is linear in x and y: it keeps its sign in the picture if it does so at
         // the corners. Where it falls to a millionth of its size, pixels are stretched as much.
         let margin = 1e-6 * least.abs().max(most.abs());
         if !(least > margin || most < -margin) {
-            return Err(HomographyError::Infinity { file: file(), least, most });
+            return Err(HomographyError::Infinity { file: file.to_owned(), least, most });
         }
-        // A homography and its negative are the same map; this one has z > 0 over the right picture.
-        let matrix = if most < 0.0 { self.matrix * -1.0 } else { self.matrix };
-
-        let bent = images.map(|p: DVec3| p.truncate() / p.z);
-        let all = corners(left).into_iter().chain(bent);
-        let (low, high) = all.fold((DVec2::INFINITY, DVec2::NEG_INFINITY), |(low, high), p| {
-            (low.min(p), high.max(p))
-        });
-        // Pixel i covers i - 0.5 to i + 0.5.
-        let first = (low + 0.5).floor();
-        let size = (high - 0.5).ceil() - first + 1.0;
-        let too_large = size.max_element() > f64::from(MAX_CANVAS_SIDE)
-            || size.x * size.y > MAX_CANVAS_AREA as f64;
-        if too_large || !size.is_finite() {
-            let (width, height) = (size.x, size.y);
-            return Err(HomographyError::CanvasTooLarge { file: file(), width, height });
+        // A homography and its negative are the same map; this one has z > 0 over the picture.
+        let matrix = if most < 0.0 { matrix * -1.0 } else { matrix };
+        for bent in images.map(|p: DVec3| p.truncate() / p.z) {
+            (low, high) = (low.min(bent), high.max(bent));
         }
-        Ok(Geometry {
-            canvas: Canvas {
-                centre: -first,
-                scale: DVec2::ONE,
-                size: size.as_uvec2(),
-                projection: Projection::PLANAR,
-                reserved: 0,
-            },
-            cameras: vec![
-                matrix_camera(DMat3::IDENTITY, left),
-                matrix_camera(matrix.inverse(), right),
-            ],
-        })
+        cameras.push(matrix_camera(matrix.inverse(), size));
     }
+    // Pixel i covers i - 0.5 to i + 0.5.
+    let first = (low + 0.5).floor();
+    let size = (high - 0.5).ceil() - first + 1.0;
+    let too_large = size.max_element() > f64::from(MAX_CANVAS_SIDE)
+        || size.x * size.y > MAX_CANVAS_AREA as f64;
+    if too_large || !size.is_finite() {
+        let (width, height) = (size.x, size.y);
+        return Err(HomographyError::CanvasTooLarge { file: file.to_owned(), width, height });
+    }
+    Ok(Geometry {
+        canvas: Canvas {
+            centre: -first,
+            scale: DVec2::ONE,
+            size: size.as_uvec2(),
+            projection: Projection::PLANAR,
+            reserved: 0,
+        },
+        cameras,
+    })
 }
 
 /// Whether a matrix has no inverse, as far as rounding lets one tell.
