@@ -12,12 +12,10 @@ use super::fit::{Model, Sight, covariance};
 use super::matches::{Matches, check_picture};
 use super::planes::Planes;
 use super::quality::judge;
-use super::select::{
-    Fitted, camera_of, evidence, most_noise, plausible, settle, some, tolerant,
-};
+use super::select::{Fitted, camera_of, evidence, most_noise, plausible, settle, some, tolerant};
 use super::{
-    Calibration, Correspondence, ModelChoice, Options, Picture, Refusal, RigOptions, Views, compose,
-    pair,
+    Calibration, Correspondence, ModelChoice, Options, Picture, Refusal, RigOptions, Views,
+    compose, pair,
 };
 use crate::rig::{MAX_CAMERAS, Quality, Rig};
 
@@ -73,12 +71,10 @@ impl Bundle {
     /// The figures as a rig has them.
     #[must_use]
     pub fn quality(&self) -> Quality {
-        let worst = |figure: fn(&PairFigures) -> f64| {
-            self.pairs.iter().map(figure).fold(0.0, f64::max)
-        };
-        let least = |figure: fn(&PairFigures) -> f64| {
-            self.pairs.iter().map(figure).fold(1.0, f64::min)
-        };
+        let worst =
+            |figure: fn(&PairFigures) -> f64| self.pairs.iter().map(figure).fold(0.0, f64::max);
+        let least =
+            |figure: fn(&PairFigures) -> f64| self.pairs.iter().map(figure).fold(1.0, f64::min);
         Quality {
             model: self.views.name(),
             matches: self.pairs.iter().map(|pair| pair.matches as u32).sum(),
@@ -275,8 +271,7 @@ fn tree(
     let count = |p: usize| part.iter().filter(|q| **q == p).count();
     let main = (0..many).map(|i| part[i]).max_by_key(|&p| count(p)).unwrap_or(0);
     let lost = |i: &usize| part[*i] != main;
-    let names: Vec<String> =
-        (0..many).filter(lost).map(|i| pictures[i].name.clone()).collect();
+    let names: Vec<String> = (0..many).filter(lost).map(|i| pictures[i].name.clone()).collect();
     if !names.is_empty() {
         return Err(Refusal::Disconnected { names });
     }
@@ -347,8 +342,7 @@ fn turning(
         None if known => 1.0,
         None => return Err("no pair of pictures says how long the focal length is".to_owned()),
     };
-    let camera =
-        |picture| camera_of(picture, share * f64::from(picture.size.max_element()));
+    let camera = |picture| camera_of(picture, share * f64::from(picture.size.max_element()));
     let mut cameras: Vec<_> = pictures.iter().map(camera).collect();
     for &(child, parent, e) in tree {
         let pairs = edges[e].inliers.iter().filter_map(|sight| rays(&cameras, sight));
@@ -356,11 +350,8 @@ fn turning(
             return Err("what agrees lies on one ray".to_owned());
         };
         // From the parent's frame to the child's.
-        let turn = if edges[e].pair.right == child {
-            right_to_left.transpose()
-        } else {
-            right_to_left
-        };
+        let turn =
+            if edges[e].pair.right == child { right_to_left.transpose() } else { right_to_left };
         cameras[child].from_ray = turn * cameras[parent].from_ray;
     }
     let known: Vec<bool> = pictures.iter().map(|picture| picture.lens.is_some()).collect();

@@ -99,7 +99,8 @@ fn on_plane(pictures: &[Picture], matrices: &[DMat3]) -> Result<(Panorama, Vec<V
     (panorama.width, panorama.height) = (canvas.size.x, canvas.size.y);
     // With a field of 90° rays reach from -1 to 1 over the canvas, whatever the lenses are.
     let own = panorama.canvas();
-    let pixel = DMat3::from_cols(DVec3::X * own.scale.x, DVec3::Y * own.scale.y, own.centre.extend(1.0));
+    let pixel =
+        DMat3::from_cols(DVec3::X * own.scale.x, DVec3::Y * own.scale.y, own.centre.extend(1.0));
     let plane = DMat3::from_translation(-canvas.centre);
     let view = |camera: &Camera| {
         let matrix = camera.from_ray * plane * pixel;
@@ -134,10 +135,11 @@ fn in_one_place(
     let (middle, width) = longitudes(&rays);
     let centred = rotation(middle.to_degrees(), 0.0, 0.0).transpose();
     let rays: Vec<DVec3> = rays.into_iter().map(|ray| centred * ray).collect();
-    let elevation = |ray: &DVec3| libm::atan2(-ray.y, ray.x.hypot(ray.z)).to_degrees();
-    let (low, high) = rays.iter().map(elevation).fold((90.0_f64, -90.0_f64), |(low, high), e| {
-        (low.min(e), high.max(e))
-    });
+    let elevation = |ray: &DVec3| libm::atan2(-ray.y, libm::hypot(ray.x, ray.z)).to_degrees();
+    let (low, high) = rays
+        .iter()
+        .map(elevation)
+        .fold((90.0_f64, -90.0_f64), |(low, high), e| (low.min(e), high.max(e)));
     let width = width.to_degrees();
     // A pole within a picture is on no border.
     let pole = cameras.iter().zip(&to_world).any(|(camera, axes)| {
@@ -254,7 +256,7 @@ fn extent(
 ) -> Extent {
     let at = |ray: &DVec3| {
         let ray = tilted * *ray;
-        let flat = ray.x.hypot(ray.z);
+        let flat = libm::hypot(ray.x, ray.z);
         match projection {
             ProjectionName::Planar => DVec2::new(ray.x, ray.y) / ray.z.max(1e-3),
             ProjectionName::Cylindrical => {
@@ -292,6 +294,8 @@ mod tests {
         assert!((middle.to_degrees() - -175.0).abs() < 1e-9, "{}", middle.to_degrees());
         assert!((width.to_degrees() - 30.0).abs() < 1e-9);
         let (middle, width) = longitudes(&[ray(-20.0), ray(50.0)]);
-        assert!((middle.to_degrees() - 15.0).abs() < 1e-9 && (width.to_degrees() - 70.0).abs() < 1e-9);
+        assert!(
+            (middle.to_degrees() - 15.0).abs() < 1e-9 && (width.to_degrees() - 70.0).abs() < 1e-9
+        );
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn angles(to_world: DMat3) -> [f64; 3] {
     let ahead = to_world.z_axis;
     let pitch = libm::asin((-ahead.y).clamp(-1.0, 1.0)).to_degrees();
     // Straight up or down there is no yaw; all of it is roll.
-    let flat = ahead.x.hypot(ahead.z) > 1e-9;
+    let flat = libm::hypot(ahead.x, ahead.z) > 1e-9;
     let yaw = if flat { libm::atan2(ahead.x, ahead.z).to_degrees() } else { 0.0 };
     let rest = crate::rig::rotation(yaw, pitch, 0.0).transpose() * to_world;
     let roll = libm::atan2(rest.x_axis.y, rest.x_axis.x).to_degrees();
@@ -58,7 +58,10 @@ mod tests {
         {
             let matrix = rotation(yaw, pitch, roll);
             let [y, p, r] = angles(matrix);
-            assert!(rotation(y, p, r).abs_diff_eq(matrix, 1e-9), "{yaw} {pitch} {roll}: {y} {p} {r}");
+            assert!(
+                rotation(y, p, r).abs_diff_eq(matrix, 1e-9),
+                "{yaw} {pitch} {roll}: {y} {p} {r}"
+            );
         }
     }
 

@@ -110,8 +110,13 @@ mod tests {
             }
         }
         // Beyond the turn of this lens, at 2/3 of a focal length, there is nothing.
-        let camera =
-            lens_camera(DMat3::IDENTITY, UVec2::splat(1000), LensName::Pinhole, &matrix, &[-1.0 / 3.0]);
+        let camera = lens_camera(
+            DMat3::IDENTITY,
+            UVec2::splat(1000),
+            LensName::Pinhole,
+            &matrix,
+            &[-1.0 / 3.0],
+        );
         assert_eq!(unproject(&camera, camera.centre + DVec2::new(600.0, 0.0)), None);
     }
 }

@@ -173,8 +173,11 @@ impl Views {
             Self::Cameras(cameras) => {
                 let whole = |i: usize| {
                     let Camera { focal, centre, from_ray, .. } = cameras[i];
-                    let matrix =
-                        DMat3::from_cols(DVec3::X * focal.x, DVec3::Y * focal.y, centre.extend(1.0));
+                    let matrix = DMat3::from_cols(
+                        DVec3::X * focal.x,
+                        DVec3::Y * focal.y,
+                        centre.extend(1.0),
+                    );
                     matrix * from_ray
                 };
                 whole(to) * whole(from).inverse()
@@ -251,15 +254,13 @@ pub fn pair(
     let matches = Matches::new(correspondences, [0, 1], pictures)?;
     let (views, figures) = match choose(&matches, pictures, options)? {
         Choice::Planes(fitted) => {
-            let figures =
-                judged(&fitted.model, &matches.sights, fitted.noise, pictures, options)?;
+            let figures = judged(&fitted.model, &matches.sights, fitted.noise, pictures, options)?;
             let matrices = fitted.model.to_reference();
             let scaled = |matrix: &DMat3| *matrix * (1.0 / matrix.z_axis.z);
             (Views::Planes(vec![DMat3::IDENTITY, scaled(&matrices[1])]), figures)
         }
         Choice::Cameras(fitted) => {
-            let figures =
-                judged(&fitted.model, &matches.sights, fitted.noise, pictures, options)?;
+            let figures = judged(&fitted.model, &matches.sights, fitted.noise, pictures, options)?;
             (Views::Cameras(fitted.model.cameras().to_vec()), figures)
         }
     };

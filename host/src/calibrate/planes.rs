@@ -160,9 +160,7 @@ mod tests {
 
     #[test]
     fn four_points_give_their_homography() {
-        let truth = DMat3::from_cols_array(&[
-            0.9, 0.1, 1e-4, -0.05, 1.1, -2e-4, 40.0, -15.0, 1.0,
-        ]);
+        let truth = DMat3::from_cols_array(&[0.9, 0.1, 1e-4, -0.05, 1.1, -2e-4, 40.0, -15.0, 1.0]);
         let sight = |x: f64, y: f64| {
             let right = DVec2::new(x, y);
             Sight { link: [0, 1], left: flat(truth * right.extend(1.0)).unwrap(), right }

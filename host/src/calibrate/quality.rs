@@ -73,9 +73,8 @@ fn places(size: UVec2) -> (impl Iterator<Item = DVec2>, f64) {
     let step = cell / f64::from(SAMPLES);
     let many = (size.as_dvec2() / step).ceil().max(DVec2::ONE).as_uvec2();
     let step = size.as_dvec2() / many.as_dvec2();
-    let place = move |i: u32| {
-        (DVec2::new(f64::from(i % many.x), f64::from(i / many.x)) + 0.5) * step - 0.5
-    };
+    let place =
+        move |i: u32| (DVec2::new(f64::from(i % many.x), f64::from(i / many.x)) + 0.5) * step - 0.5;
     ((0..many.x * many.y).map(place), cell)
 }
 

@@ -152,8 +152,7 @@ impl<const SAMPLE: usize> Growth<SAMPLE> {
     /// Sample number `drawn`, from 1.
     fn draw(&mut self, drawn: u32, rng: &mut Rng) -> [usize; SAMPLE] {
         while drawn > self.until && self.size < self.many {
-            let grown =
-                self.within * (self.size + 1) as f64 / (self.size + 1 - SAMPLE) as f64;
+            let grown = self.within * (self.size + 1) as f64 / (self.size + 1 - SAMPLE) as f64;
             self.until += ((grown - self.within).ceil() as u32).max(1);
             self.within = grown;
             self.size += 1;

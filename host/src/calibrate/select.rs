@@ -62,7 +62,9 @@ pub(super) enum Choice {
 /// Largest noise in pixels for pictures of these sizes.
 pub(super) fn most_noise(options: &Options, sizes: &[UVec2]) -> f64 {
     let side = sizes.iter().map(|size| size.max_element()).max().unwrap_or(0);
-    options.most_noise_px.unwrap_or(MOST_NOISE * (f64::from(side) / 2000.0).max(1.0))
+    let most = options.most_noise_px.unwrap_or(MOST_NOISE * (f64::from(side) / 2000.0).max(1.0));
+    // Whatever is asked for: a number, and no picture's size.
+    most.max(LEAST_NOISE).min(0.1 * f64::from(side).max(10.0))
 }
 
 /// Every `n`th of them, so that about `most` remain.
@@ -114,7 +116,7 @@ pub(super) fn evidence<M: Model>(model: &M, sights: &[Sight], noise: f64) -> f64
 /// Noise when models of different kind are compared: what a lens may be off counts as noise.
 pub(super) fn tolerant(noise: f64, sizes: &[UVec2]) -> f64 {
     let side = sizes.iter().map(|size| size.max_element()).max().unwrap_or(0);
-    noise.hypot(TOLERANCE * f64::from(side))
+    libm::hypot(noise, TOLERANCE * f64::from(side))
 }
 
 /// The model of a pair.
@@ -182,8 +184,7 @@ fn better(
     sizes: &[UVec2],
 ) -> Choice {
     let noise = tolerant(plane.noise.min(turning.noise), sizes);
-    let costs =
-        [evidence(&plane.model, sights, noise), evidence(&turning.model, sights, noise)];
+    let costs = [evidence(&plane.model, sights, noise), evidence(&turning.model, sights, noise)];
     if costs[1] < costs[0] { Choice::Cameras(turning) } else { Choice::Planes(plane) }
 }
 

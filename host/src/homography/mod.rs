@@ -155,8 +155,8 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
     // Pixel i covers i - 0.5 to i + 0.5.
     let first = (low + 0.5).floor();
     let size = (high - 0.5).ceil() - first + 1.0;
-    let too_large = size.max_element() > f64::from(MAX_CANVAS_SIDE)
-        || size.x * size.y > MAX_CANVAS_AREA as f64;
+    let too_large =
+        size.max_element() > f64::from(MAX_CANVAS_SIDE) || size.x * size.y > MAX_CANVAS_AREA as f64;
     if too_large || !size.is_finite() {
         let (width, height) = (size.x, size.y);
         return Err(HomographyError::CanvasTooLarge { file: file.to_owned(), width, height });

@@ -201,13 +201,14 @@ impl Rig {
         let mount = match &camera.view {
             View::Mount(mount) => mount,
             View::Homography(matrix) => {
-                let wrong = if matrix.to_cols_array().iter().any(|n| !n.is_finite() || n.abs() > 1e100) {
-                    Some("not nine finite numbers of at most 1e100")
-                } else if is_singular(matrix) {
-                    Some("singular: it flattens the picture to a line or a point")
-                } else {
-                    None
-                };
+                let wrong =
+                    if matrix.to_cols_array().iter().any(|n| !n.is_finite() || n.abs() > 1e100) {
+                        Some("not nine finite numbers of at most 1e100")
+                    } else if is_singular(matrix) {
+                        Some("singular: it flattens the picture to a line or a point")
+                    } else {
+                        None
+                    };
                 let field = field("homography");
                 return wrong.map_or(Ok(()), |reason| {
                     Err(RigError::Homography { file: file(), field, reason })

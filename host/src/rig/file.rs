@@ -91,10 +91,8 @@ pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
     };
     let camera = rig.cameras.iter().map(camera).collect();
     let table = RigTable { panorama, camera, calibration: rig.quality.clone() };
-    toml::to_string(&table).map_err(|error| RigError::Unwritable {
-        file: rig.file.clone(),
-        reason: error.to_string(),
-    })
+    toml::to_string(&table)
+        .map_err(|error| RigError::Unwritable { file: rig.file.clone(), reason: error.to_string() })
 }
 
 /// Parses a rig and reads the calibration files it names; numbers are not yet checked.

@@ -485,7 +485,8 @@ mod tests {
         {
             let (width, height, fov_vertical) = (200, 100, None);
             let (fov, yaw, pitch) = (90.0, 5.0, -3.0);
-            let whole = Panorama { projection, width, height, fov, fov_vertical, yaw, pitch, centre: None };
+            let whole =
+                Panorama { projection, width, height, fov, fov_vertical, yaw, pitch, centre: None };
             let half = whole.resized(UVec2::new(100, 50));
             assert_eq!(half.fov_vertical, None);
             assert!((half.scale() * 2.0 - whole.scale()).length() < 1e-12);

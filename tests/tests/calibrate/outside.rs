@@ -8,7 +8,7 @@ use image::image_dimensions;
 use panoweave::calibrate::{Calibration, Correspondence, Options, Picture, Refusal, pair};
 use panoweave_tests::data;
 
-use crate::made_up::{Matcher, flat, grid_distance};
+use panoweave_tests::made_up::{Matcher, flat, grid_distance};
 
 /// Nine numbers row by row.
 fn matrix(text: &str) -> DMat3 {
@@ -79,7 +79,13 @@ fn matches_of_a_real_matcher_give_the_annotated_homography() {
         match pair(&points, [&left, &right], &Options::default()) {
             Ok(found) => {
                 let off = distance(&found, truth);
-                println!("{name}: off by {off:.2} px, {} of {} agree, rms {:.2}, seam {:.2}", found.inliers.len(), found.matches, found.rms_px, found.seam_error_px);
+                println!(
+                    "{name}: off by {off:.2} px, {} of {} agree, rms {:.2}, seam {:.2}",
+                    found.inliers.len(),
+                    found.matches,
+                    found.rms_px,
+                    found.seam_error_px
+                );
                 assert!(off < allowed, "{name}: off by {off} px");
             }
             Err(refusal) => panic!("{name}: {refusal}"),
@@ -89,10 +95,9 @@ fn matches_of_a_real_matcher_give_the_annotated_homography() {
 
 #[test]
 fn a_pair_that_shows_the_same_view_is_refused() {
-    let (Some(model), Some(a)) = (
-        data("homography/magsac/city/city_model.txt"),
-        data("homography/magsac/city/cityA.png"),
-    ) else {
+    let (Some(model), Some(a)) =
+        (data("homography/magsac/city/city_model.txt"), data("homography/magsac/city/cityA.png"))
+    else {
         return;
     };
     let truth = matrix(&fs::read_to_string(model).unwrap());

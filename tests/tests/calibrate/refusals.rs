@@ -8,7 +8,7 @@ use panoweave::rig::{LensName, Matrix};
 use panoweave_tests::random::Random;
 use proptest::prelude::*;
 
-use crate::made_up::{Matcher, Pinhole, between, flat, turn, unit};
+use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, turn, unit};
 
 const SIZE: UVec2 = UVec2::new(1200, 900);
 
@@ -89,8 +89,13 @@ proptest! {
             .iter()
             .map(|&(a, b, c, d)| Correspondence { left: at(a, b), right: at(c, d), score })
             .collect();
-        for model in [ModelChoice::Auto, ModelChoice::Homography, ModelChoice::Rotation] {
-            let options = Options { model, ..Options::default() };
+        for (model, most_noise_px) in [
+            (ModelChoice::Auto, None),
+            (ModelChoice::Homography, Some(f64::NAN)),
+            (ModelChoice::Rotation, Some(-1.0)),
+            (ModelChoice::Auto, Some(f64::INFINITY)),
+        ] {
+            let options = Options { model, most_noise_px, ..Options::default() };
             if let Ok(found) = pair(&points, [left, right], &options) {
                 prop_assert!(found.seam_error_px.is_finite() && found.rms_px.is_finite());
             }
@@ -150,8 +155,12 @@ fn what_lies_on_a_line_or_in_one_place_is_refused() {
     let on_line = refusal(&line, &options);
     let expected = matches!(
         on_line,
-        Refusal::Chance { .. } | Refusal::Loose { .. } | Refusal::Clumped { .. }
-            | Refusal::Implausible { .. } | Refusal::Overlap { .. } | Refusal::SameView { .. }
+        Refusal::Chance { .. }
+            | Refusal::Loose { .. }
+            | Refusal::Clumped { .. }
+            | Refusal::Implausible { .. }
+            | Refusal::Overlap { .. }
+            | Refusal::SameView { .. }
     );
     assert!(expected, "{on_line}");
     // A car of 60×60 pixels that moved, and nothing else right.
@@ -186,8 +195,7 @@ fn too_little_overlap_and_too_much_zoom_are_refused() {
 #[test]
 fn a_plane_is_no_turning_camera() {
     // Seen from the side: no rotation does this.
-    let plane =
-        DMat3::from_cols_array(&[0.8, 0.3, 4e-4, -0.3, 1.0, -1e-5, 150.0, -60.0, 1.0]);
+    let plane = DMat3::from_cols_array(&[0.8, 0.3, 4e-4, -0.3, 1.0, -1e-5, 150.0, -60.0, 1.0]);
     let found = matcher(400, 0.3).find([SIZE; 2], &flat(plane));
     let [left, right] = &pictures();
     let auto = pair(&found, [left, right], &Options::default()).unwrap();

@@ -7,7 +7,7 @@ use panoweave::rig::{ModelName, ProjectionName, Rig, View};
 use proptest::prelude::*;
 use shared_types::warp::{Camera, Projection};
 
-use crate::made_up::{Matcher, Pinhole, between, flat, inside, turn};
+use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, inside, turn};
 
 const SIZE: UVec2 = UVec2::new(1200, 900);
 
@@ -68,7 +68,7 @@ fn shown(rig: &Rig, map: &dyn Fn(DVec2) -> Option<DVec2>) -> ([f64; 2], f64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     /// Whatever the turn: the rig shows both pictures whole, aligned as the truth has it, and comes back from
     /// its text.

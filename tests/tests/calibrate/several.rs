@@ -5,7 +5,7 @@ use panoweave::calibrate::{Bundle, Options, Pair, Picture, Refusal, RigOptions, 
 use panoweave::rig::{ModelName, ProjectionName, Rig};
 use proptest::prelude::*;
 
-use crate::made_up::{Matcher, Pinhole, between, flat, grid_distance, turn};
+use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, turn};
 
 const SIZE: UVec2 = UVec2::new(1200, 900);
 
@@ -53,7 +53,7 @@ fn worst(found: &Bundle, cameras: &[Pinhole]) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
 
     #[test]
     fn a_part_of_a_ring_is_found(
@@ -115,7 +115,15 @@ fn a_wall_in_five_photographs_is_chained() {
         let t = i as f64;
         let bent = if i % 2 == 0 { 1.0 } else { -1.0 };
         DMat3::from_cols_array(&[
-            1.0 + 0.02 * bent, 0.03 * bent, 6e-5 * bent, -0.04, 0.97, 4e-5, 420.0 * t, 15.0 * bent, 1.0,
+            1.0 + 0.02 * bent,
+            0.03 * bent,
+            6e-5 * bent,
+            -0.04,
+            0.97,
+            4e-5,
+            420.0 * t,
+            15.0 * bent,
+            1.0,
         ])
     };
     let plane = |i: usize| if i == 0 { DMat3::IDENTITY } else { plane(i) };

@@ -2,16 +2,20 @@
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use panoweave::calibrate::Correspondence;
-use panoweave_tests::random::Random;
+
+use crate::random::Random;
 
 /// A pinhole camera with one radial coefficient, the principal point in the picture's middle.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pinhole {
-    pub(crate) size: UVec2,
-    pub(crate) focal: f64,
-    pub(crate) k1: f64,
+pub struct Pinhole {
+    /// Width and height in pixels.
+    pub size: UVec2,
+    /// In pixels.
+    pub focal: f64,
+    /// As OpenCV has it.
+    pub k1: f64,
     /// From the camera's frame to the world's.
-    pub(crate) to_world: DMat3,
+    pub to_world: DMat3,
 }
 
 impl Pinhole {
@@ -19,8 +23,9 @@ impl Pinhole {
         (self.size.as_dvec2() - 1.0) / 2.0
     }
 
-    /// The ray of a pixel in the world: `r_d = r(1 + k1·r²)` solved by halving.
-    pub(crate) fn ray(&self, pixel: DVec2) -> Option<DVec3> {
+    /// The ray of a pixel in the world, if there is one: `r_d = r(1 + k1·r²)` solved by halving.
+    #[must_use]
+    pub fn ray(&self, pixel: DVec2) -> Option<DVec3> {
         let at = (pixel - self.centre()) / self.focal;
         let distorted = at.length();
         // Where the polynomial turns, if it does.
@@ -39,7 +44,8 @@ impl Pinhole {
     }
 
     /// The pixel of a ray in the world.
-    pub(crate) fn pixel(&self, ray: DVec3) -> Option<DVec2> {
+    #[must_use]
+    pub fn pixel(&self, ray: DVec3) -> Option<DVec2> {
         let p = self.to_world.transpose() * ray;
         if p.z <= 1e-9 {
             return None;
@@ -53,12 +59,15 @@ impl Pinhole {
     }
 }
 
-pub(crate) fn inside(pixel: DVec2, size: UVec2) -> bool {
+/// Whether a pixel lies within the outermost centres of a picture.
+#[must_use]
+pub fn inside(pixel: DVec2, size: UVec2) -> bool {
     pixel.cmpge(DVec2::ZERO).all() && pixel.cmple(size.as_dvec2() - 1.0).all()
 }
 
 /// `Ry(yaw) · Rx(pitch) · Rz(roll)` in degrees, written out: to the right, up, clockwise.
-pub(crate) fn turn(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
+#[must_use]
+pub fn turn(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
     let [(sy, cy), (sp, cp), (sr, cr)] =
         [yaw, pitch, roll].map(|degrees| degrees.to_radians().sin_cos());
     let y = DMat3::from_cols_array(&[cy, 0.0, -sy, 0.0, 1.0, 0.0, sy, 0.0, cy]);
@@ -68,15 +77,15 @@ pub(crate) fn turn(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
 }
 
 /// Where the left picture has what the right one has at a pixel.
-pub(crate) type Map<'m> = &'m dyn Fn(DVec2) -> Option<DVec2>;
+pub type Map<'m> = &'m dyn Fn(DVec2) -> Option<DVec2>;
 
 /// The map of two cameras in one place.
-pub(crate) fn between(left: Pinhole, right: Pinhole) -> impl Fn(DVec2) -> Option<DVec2> {
+pub fn between(left: Pinhole, right: Pinhole) -> impl Fn(DVec2) -> Option<DVec2> {
     move |pixel| left.pixel(right.ray(pixel)?)
 }
 
 /// The map of a homography, right to left.
-pub(crate) fn flat(matrix: DMat3) -> impl Fn(DVec2) -> Option<DVec2> {
+pub fn flat(matrix: DMat3) -> impl Fn(DVec2) -> Option<DVec2> {
     move |pixel: DVec2| {
         let p = matrix * pixel.extend(1.0);
         (p.z > 0.0).then(|| p.truncate() / p.z)
@@ -85,16 +94,19 @@ pub(crate) fn flat(matrix: DMat3) -> impl Fn(DVec2) -> Option<DVec2> {
 
 /// What a matcher finds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Matcher {
-    pub(crate) many: usize,
+pub struct Matcher {
+    /// How many correspondences.
+    pub many: usize,
     /// Share of the correspondences that are wrong.
-    pub(crate) wrong: f64,
+    pub wrong: f64,
     /// Standard deviation in each coordinate, in pixels.
-    pub(crate) noise: f64,
-    pub(crate) seed: u64,
+    pub noise: f64,
+    /// Where random numbers begin.
+    pub seed: u64,
 }
 
-pub(crate) fn unit(random: &mut Random) -> f64 {
+/// From 0 up to 1.
+pub fn unit(random: &mut Random) -> f64 {
     (random.bits() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
@@ -111,7 +123,11 @@ fn anywhere(random: &mut Random, size: UVec2) -> DVec2 {
 impl Matcher {
     /// Correspondences between pictures of these sizes (left, right). Scores of right ones are higher, but
     /// not always.
-    pub(crate) fn find(&self, sizes: [UVec2; 2], map: Map<'_>) -> Vec<Correspondence> {
+    ///
+    /// # Panics
+    /// If the pictures hardly overlap.
+    #[must_use]
+    pub fn find(&self, sizes: [UVec2; 2], map: Map<'_>) -> Vec<Correspondence> {
         let mut random = Random::new(self.seed);
         let mut found = Vec::new();
         while found.len() < self.many {
@@ -136,11 +152,8 @@ impl Matcher {
 
 /// Mean distance of two maps over a grid of the right picture, where the true one hits the left picture, and
 /// how many places that are.
-pub(crate) fn grid_distance(
-    sizes: [UVec2; 2],
-    truth: Map<'_>,
-    found: Map<'_>,
-) -> (f64, usize) {
+#[must_use]
+pub fn grid_distance(sizes: [UVec2; 2], truth: Map<'_>, found: Map<'_>) -> (f64, usize) {
     let (mut sum, mut many) = (0.0, 0);
     for i in 0..40 * 40 {
         let share = DVec2::new(f64::from(i % 40), f64::from(i / 40)) / 39.0;
