@@ -32,7 +32,7 @@ proptest! {
         many in 200_usize..1200,
         seed: u64,
     ) {
-        let fov = 2.0 * (0.5 / focal as f64).atan().to_degrees();
+        let fov = 2.0 * (0.5_f64 / focal).atan().to_degrees();
         let left = Pinhole { size: SIZE, focal: 1600.0 * focal, k1, to_world: DMat3::IDENTITY };
         let right = Pinhole { to_world: turn(yaw * fov, pitch * fov, roll), ..left };
         let truth = between(left, right);

@@ -113,7 +113,7 @@ fn a_wall_in_five_photographs_is_chained() {
     // Five pictures of one plane, each from another place; matrices to the plane of the first.
     let plane = |i: usize| {
         let t = i as f64;
-        let bent = if i % 2 == 0 { 1.0 } else { -1.0 };
+        let bent = if i.is_multiple_of(2) { 1.0 } else { -1.0 };
         DMat3::from_cols_array(&[
             1.0 + 0.02 * bent,
             0.03 * bent,
