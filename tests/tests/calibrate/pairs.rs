@@ -32,7 +32,7 @@ proptest! {
         many in 200_usize..1200,
         seed: u64,
     ) {
-        let fov = 2.0 * (0.5_f64 / focal).atan().to_degrees();
+        let fov = 2.0 * f64::atan(0.5 / focal).to_degrees();
         let left = Pinhole { size: SIZE, focal: 1600.0 * focal, k1, to_world: DMat3::IDENTITY };
         let right = Pinhole { to_world: turn(yaw * fov, pitch * fov, roll), ..left };
         let truth = between(left, right);
@@ -155,9 +155,10 @@ fn known_fisheyes_are_found() {
     };
     let matrix = Matrix { fx: focal, fy: focal, cx: centre.x, cy: centre.y };
     let lens = Some(KnownLens { lens: LensName::Fisheye, matrix, distortion: Vec::new() });
-    let picture = Picture { lens, ..Picture::new("either", SIZE) };
+    let left = Picture { lens, ..Picture::new("left", SIZE) };
+    let right = Picture { name: "right".to_owned(), ..left.clone() };
     let found = Matcher { many: 400, wrong: 0.6, noise: 0.7, seed: 4 }.find([SIZE; 2], &truth);
-    let calibration = pair(&found, [&picture, &picture], &Options::default()).unwrap();
+    let calibration = pair(&found, [&left, &right], &Options::default()).unwrap();
     assert_eq!(calibration.views.name(), ModelName::Rotation);
     let map = |p| calibration.views.map(0, 1, p);
     let (off, _) = grid_distance([SIZE; 2], &truth, &map);
