@@ -9,10 +9,12 @@
 //! nothing here panics on bad input.
 
 // Files and geometry: no GPU.
+pub mod calibrate;
 pub mod frame;
 pub mod geometry;
 pub mod homography;
 pub mod intrinsics;
+pub mod matching;
 pub mod picture;
 mod replace_file;
 pub mod rig;

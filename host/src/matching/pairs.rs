@@ -1,0 +1,75 @@
+//! Which points of two pictures are each other's nearest, and told apart from the rest.
+
+use kernels_gpu::matching::FindNearest;
+use shared_types::matching::{Descriptor, Nearest};
+
+use super::describer::line;
+use super::{Described, Keypoint, MatchError, MatchOptions};
+use crate::calibrate::Correspondence;
+use crate::device::{Buffer, Stream};
+
+/// Points nearer than so many pixels of their level are of one place.
+const SAME_PLACE: f64 = 6.0;
+
+/// Compares the points of two pictures and waits for the matches, the best first.
+///
+/// A point's nearest counts if it is nearer than any of another place by the ratio of the options, and if the
+/// point is of the place that is nearest to it in turn. The score is 1 less that ratio.
+///
+/// # Errors
+/// [`MatchError`].
+#[track_caller]
+pub fn pairs(
+    stream: &Stream,
+    left: &Described,
+    right: &Described,
+    options: &MatchOptions,
+) -> Result<Vec<Correspondence>, MatchError> {
+    if left.points.is_empty() || right.points.is_empty() {
+        return Ok(Vec::new());
+    }
+    let nearest = |these: &Described, others: &Described| {
+        let mut found: Buffer<Nearest> = Buffer::new(stream.device(), these.descriptors.len())?;
+        let kernel = FindNearest {
+            these: these.descriptors.view(),
+            others: others.descriptors.view(),
+            out: found.view_mut(),
+        };
+        stream.launch(&line(these.descriptors.len()), &kernel)?;
+        found.download(stream)
+    };
+    let (to_right, to_left) = (nearest(left, right)?, nearest(right, left)?);
+    let mut pairs: Vec<Correspondence> = Vec::new();
+    for (point, nearest) in left.points.iter().zip(&to_right) {
+        let partner = right.points[nearest.index[0] as usize];
+        let back = left.points[to_left[nearest.index[0] as usize].index[0] as usize];
+        let ratio = ratio(nearest, &right.points);
+        if ratio <= options.ratio && same_place(&back, point) {
+            let score = f64::from(1.0 - ratio);
+            pairs.push(Correspondence { left: point.at, right: partner.at, score });
+        }
+    }
+    pairs.sort_by(|a, b| b.score.total_cmp(&a.score));
+    Ok(pairs)
+}
+
+fn same_place(a: &Keypoint, b: &Keypoint) -> bool {
+    a.at.distance(b.at) <= SAME_PLACE * a.scale.max(b.scale)
+}
+
+/// Distance to the nearest as a part of that to the next of another place; 0 if all that were kept are of one.
+fn ratio(nearest: &Nearest, points: &[Keypoint]) -> f32 {
+    // Descriptors are of one length, so that their product says their distance.
+    let distance =
+        |product: u32| (2.0 * (Descriptor::LENGTH.powi(2) - product as f32)).max(0.0).sqrt();
+    let first = &points[nearest.index[0] as usize];
+    let second = nearest.index.iter().zip(nearest.product).skip(1).find(|(index, product)| {
+        *product > 0 && !same_place(first, &points[**index as usize])
+    });
+    match second {
+        Some((_, product)) if product > 0 => {
+            distance(nearest.product[0]) / distance(product).max(1.0)
+        }
+        _ => 0.0,
+    }
+}
