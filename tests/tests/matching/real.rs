@@ -1,0 +1,114 @@
+//! Real pairs: from pixels to a calibration, held against the homographies that others found.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use glam::{DMat3, UVec2};
+use panoweave::calibrate::{self, Calibration, Options, Refusal, pair};
+use panoweave::device::{Image, Stream};
+use panoweave::matching::{MatchOptions, matches};
+use panoweave::picture::Picture;
+use panoweave_tests::made_up::{flat, grid_distance};
+use panoweave_tests::{data, panoweave_devices};
+
+/// Nine numbers row by row.
+fn matrix(text: &str) -> DMat3 {
+    let numbers: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    DMat3::from_cols_array(&numbers.try_into().unwrap()).transpose()
+}
+
+/// Two pictures, and how many pixels off the truth a calibration may be, right to left.
+struct Case {
+    name: String,
+    pictures: [PathBuf; 2],
+    truth: DMat3,
+    allowed: f64,
+}
+
+fn cases() -> Option<Vec<Case>> {
+    let mut cases = Vec::new();
+    for line in fs::read_to_string(data("stitch_ref/pairs.csv")?).unwrap().lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let path = |name: &str| data(format!("scenes/{}/{name}", fields[0]));
+        let allowed = match fields[0] {
+            // Things at many distances: the truth is one of many.
+            "roofs" | "mex_b" => 12.0,
+            _ => 2.0,
+        };
+        cases.push(Case {
+            name: format!("{} {}", fields[0], fields[1]),
+            pictures: [path(fields[1])?, path(fields[2])?],
+            truth: matrix(fields.last().unwrap()),
+            allowed,
+        });
+    }
+    for (name, extension) in
+        [("Brussels", "jpg"), ("WhiteBoard", "jpg"), ("adam", "png"), ("city", "png")]
+    {
+        let at = |file: String| data(format!("homography/magsac/{name}/{name}{file}"));
+        cases.push(Case {
+            name: name.to_owned(),
+            pictures: [at(format!("A.{extension}"))?, at(format!("B.{extension}"))?],
+            truth: matrix(&fs::read_to_string(at("_model.txt".into())?).unwrap()),
+            allowed: 3.0,
+        });
+    }
+    let graf = |file: &str| data(format!("homography/graf/{file}"));
+    cases.push(Case {
+        name: "graf".to_owned(),
+        pictures: [graf("img1.png")?, graf("img3.png")?],
+        truth: matrix(&fs::read_to_string(graf("H1to3p")?).unwrap()).inverse(),
+        allowed: 3.0,
+    });
+    Some(cases)
+}
+
+fn calibrate(stream: &Stream, paths: &[PathBuf; 2]) -> Result<Calibration, Refusal> {
+    let pictures = paths.each_ref().map(|path| Picture::open(path).unwrap());
+    let sizes = pictures.each_ref().map(|p| UVec2::new(p.width(), p.height()));
+    let images = pictures.each_ref().map(|p| {
+        Image::from_slice(stream, p.width(), p.height(), p.pixels()).unwrap()
+    });
+    let begin = Instant::now();
+    let found =
+        matches(stream, images[0].view(), images[1].view(), &MatchOptions::default()).unwrap();
+    let matched = begin.elapsed();
+    let named = [0, 1].map(|i| calibrate::Picture::new(["left", "right"][i], sizes[i]));
+    let result = pair(&found, named.each_ref(), &Options::default());
+    println!("  {} matches in {matched:.1?}, then {:.1?}", found.len(), begin.elapsed() - matched);
+    result
+}
+
+#[test]
+fn real_pairs_are_calibrated_as_others_did() {
+    let Some(cases) = cases() else { return };
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let mut failed = Vec::new();
+        for case in &cases {
+            println!("{}", case.name);
+            match calibrate(&stream, &case.pictures) {
+                Ok(found) => {
+                    let sizes = [found.pictures[0].size, found.pictures[1].size];
+                    let truth = flat(case.truth);
+                    let off = grid_distance(sizes, &truth, &|p| found.views.map(0, 1, p)).0;
+                    println!(
+                        "  {:?}: {off:.2} px off, {} inliers, {:.2}, rms {:.2}, seam {:.2}, overlap {:.2}",
+                        found.views.name(),
+                        found.inliers.len(),
+                        found.inlier_ratio,
+                        found.rms_px,
+                        found.seam_error_px,
+                        found.overlap[0]
+                    );
+                    if off > case.allowed {
+                        failed.push(format!("{}: {off:.2} px off", case.name));
+                    }
+                }
+                Err(refusal) => failed.push(format!("{}: {refusal}", case.name)),
+            }
+        }
+        assert!(failed.is_empty(), "{device}: {failed:#?}");
+    }
+}
