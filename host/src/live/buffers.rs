@@ -25,10 +25,8 @@ impl InputBuffer {
 
     /// Copies a frame of the buffer's format to the host's side.
     pub(super) fn fill(&mut self, frame: &Frame<'_>) {
-        let mut rest = &mut self.host[..];
-        for (from, extent) in frame.planes().iter().zip(frame.format().planes()) {
-            let (to, after) = rest.split_at_mut(extent.bytes());
-            rest = after;
+        let planes = frame.format().split_mut(&mut self.host);
+        for (from, (to, extent)) in frame.planes().iter().zip(planes) {
             if from.pitch == extent.row {
                 to.copy_from_slice(&from.bytes[..extent.bytes()]);
                 continue;
@@ -127,8 +125,9 @@ impl Input {
         match self {
             Self::Host(buffer) => {
                 let InputBuffer { host, device } = &mut **buffer;
+                let frame = Frame::of_tight(device.format(), host);
                 // SAFETY: as the caller vouches.
-                unsafe { device.submit_upload(stream, host) }
+                unsafe { device.submit_upload(stream, &frame) }
             }
             Self::External(_) => Ok(()),
         }
