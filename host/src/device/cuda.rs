@@ -222,7 +222,7 @@ impl CudaDevice {
         kernel: &K,
     ) -> Result<(), DeviceError> {
         const OP: &str = "launching a kernel";
-        let function = self.module.function(K::NAME)?;
+        let function = self.module.known_function(K::NAME)?;
         if config.dynamic_shared > 0 {
             self.allow_shared(function, config.dynamic_shared)?;
         }

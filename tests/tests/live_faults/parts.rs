@@ -296,6 +296,23 @@ fn alone_somebody_else_loses_the_gpu() {
 }
 
 #[test]
+fn kernels_are_looked_up_once() {
+    run_alone("parts::alone_no_kernel_is_found_any_more", 0);
+}
+
+#[test]
+#[ignore = "run by kernels_are_looked_up_once, with the fake driver"]
+fn alone_no_kernel_is_found_any_more() {
+    let mut bench = Bench::new(following());
+    bench.film(10);
+    bench.fail("cuModuleGetFunction", 0);
+    assert_ne!(bench.film(50), Colours::IDENTITY);
+    let LiveCounters { retries, strikes, .. } = bench.counters();
+    assert_eq!((bench.fake.counts().failed, retries, strikes), (0, 0, 0));
+    bench.end();
+}
+
+#[test]
 fn a_copy_that_succeeds_is_done() {
     run_alone("parts::alone_copies", 0);
 }
