@@ -149,9 +149,7 @@ impl Warps<'_> {
     fn render(&self, turned: f64) -> Result<DeviceWarp, SoakError> {
         let mut rig = self.rig.clone();
         rig.cameras[1].yaw += turned;
-        let warp = DeviceWarp::render(self.stream, &rig.geometry()?)?;
-        self.stream.synchronize()?;
-        Ok(warp)
+        Ok(DeviceWarp::render(self.stream, &rig.geometry()?)?)
     }
 }
 

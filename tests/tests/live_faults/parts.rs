@@ -3,11 +3,13 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use panoweave::colour::Colours;
+use panoweave::colour::{Colours, Overlap};
 use panoweave::device::{Device, Image, Pinned};
 use panoweave::live::{
     ColourOptions, ColourState, Dropped, LiveCounters, LiveOptions, Panorama, Panoramas, Stitcher,
 };
+use panoweave::stitch::{StitchOptions, stitch};
+use panoweave::warp::DeviceWarp;
 use panoweave_tests::live::{FRAME, STILL, frame, stamp, stitcher, waiting};
 use panoweave_tests::panoweave_devices;
 
@@ -310,6 +312,36 @@ fn alone_no_kernel_is_found_any_more() {
     let LiveCounters { retries, strikes, .. } = bench.counters();
     assert_eq!((bench.fake.counts().failed, retries, strikes), (0, 0, 0));
     bench.end();
+}
+
+#[test]
+fn whoever_uses_a_warp_waits_until_it_is_there() {
+    run_alone("parts::alone_no_stream_waits", 0);
+}
+
+#[test]
+#[ignore = "run by whoever_uses_a_warp_waits_until_it_is_there, with the fake driver"]
+fn alone_no_stream_waits() {
+    watch();
+    let fake = Fake::loaded();
+    let device = Device::cuda(0).unwrap();
+    let (made_on, stream) = (device.stream().unwrap(), device.stream().unwrap());
+    let warp = DeviceWarp::upload(&made_on, &small_warp()).unwrap();
+    let [left, right] = warp.sources().map(|size| Image::new(&device, size.x, size.y).unwrap());
+    let mut out = Image::new(&device, warp.size().x, warp.size().y).unwrap();
+    let mut uses = |n| match n {
+        0 => warp.download(&stream).is_ok(),
+        1 => Overlap::find(&stream, &warp).is_ok(),
+        2 => warp.resized(&stream, warp.size()).is_ok(),
+        _ => stitch(&stream, &left, &right, &warp, &StitchOptions::default(), &mut out).is_ok(),
+    };
+    for n in 0..4 {
+        assert!(uses(n), "use {n}");
+        // A wait that fails is noticed, so there is one.
+        fake.fail(Fault { label: "cuStreamWaitEvent", from: 1, count: 1, code: 1 });
+        assert!(!uses(n), "use {n} does not wait");
+        fake.heal();
+    }
 }
 
 #[test]
