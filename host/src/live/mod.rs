@@ -213,7 +213,6 @@ struct LiveWarp {
 
 impl LiveWarp {
     fn new(stream: &Stream, warp: DeviceWarp, size: UVec2) -> Result<Self, LiveError> {
-        warp.await_ready(stream)?;
         let warp = if warp.size() == size { warp } else { warp.resized(stream, size)? };
         let overlap = match Overlap::find(stream, &warp)? {
             Some(overlap) => {
@@ -480,6 +479,7 @@ impl Stitcher {
         let pool = &self.shared.inputs[camera as usize];
         let mut waited = false;
         loop {
+            let seen = pool.changes();
             if let Some(buffer) = pool.try_take() {
                 return Ok(Some(FrameBuffer { buffer }));
             }
@@ -491,7 +491,7 @@ impl Stitcher {
                 waited = true;
                 self.shared.tally().counters.slot_waits += 1;
             }
-            pool.wait(Duration::from_millis(100));
+            pool.wait(seen, Duration::from_millis(100));
         }
     }
 

@@ -197,6 +197,7 @@ impl Worker {
         let shared = &self.shared;
         let mut waited = false;
         loop {
+            let seen = shared.outputs.changes();
             if let Some(output) = shared.outputs.try_take() {
                 return Ok(output);
             }
@@ -218,7 +219,7 @@ impl Worker {
                 waited = true;
                 shared.tally().counters.slot_waits += 1;
             }
-            shared.outputs.wait(LOOK_AGAIN);
+            shared.outputs.wait(seen, LOOK_AGAIN);
         }
     }
 }
