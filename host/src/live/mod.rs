@@ -43,7 +43,7 @@ pub use follow::{Analysis, ColourState};
 pub use pairing::Camera;
 pub use panorama::{Panorama, Panoramas};
 
-use crate::colour::{EVERY, GammaTable, Overlap, Summing};
+use crate::colour::{Colours, EVERY, GammaTable, Overlap, Summing};
 use crate::device::{Device, DeviceError, Stream};
 use crate::frame::{Frame, FrameFormat, PixelFormat};
 use crate::stitch::{StitchError, StitchOptions};
@@ -97,7 +97,8 @@ pub struct LiveOptions {
     pub output: PixelFormat,
     /// The panorama's size, if it is not the warp's.
     pub size: Option<UVec2>,
-    /// Flip, edge boost, how gamma is computed; and the colours where they do not follow the light.
+    /// Flip, edge boost, how gamma is computed; and the colours where they do not follow the light, or
+    /// have not yet begun to.
     pub stitch: StitchOptions,
     /// Colour that follows the light.
     pub colour: ColourOptions,
@@ -230,9 +231,13 @@ impl LiveWarp {
 struct Current {
     warp: Arc<LiveWarp>,
     stitch: StitchOptions,
-    follow: bool,
-    /// Counts how often following was switched on or off, so that switching on again is seen.
-    follow_epoch: u64,
+}
+
+impl Current {
+    /// Colours that were set by hand.
+    fn colours(&self) -> Colours {
+        Colours { left: self.stitch.left, right: self.stitch.right }
+    }
 }
 
 /// What the stitcher, its threads and its readers share.
@@ -376,6 +381,7 @@ impl Stitcher {
         let output = |_| OutputBuffer::new(device, formats.output);
         let outputs = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
         let colour = options.colour;
+        let current = Current { warp, stitch: options.stitch };
         let (finish, finished) = async_channel::unbounded();
         let shared = Arc::new(Shared {
             device: device.clone(),
@@ -384,14 +390,9 @@ impl Stitcher {
             streams: Streams::new(device)?,
             inputs: [inputs(formats.inputs[0])?, inputs(formats.inputs[1])?],
             outputs,
-            current: Mutex::new(Current {
-                warp,
-                stitch: options.stitch,
-                follow: colour.follow,
-                follow_epoch: 1,
-            }),
+            colour: Mutex::new(ColourState::new(colour.follow, current.colours())),
+            current: Mutex::new(current),
             tally: Mutex::default(),
-            colour: Mutex::default(),
             failure: Mutex::default(),
             finished,
             in_flight: AtomicUsize::new(0),
@@ -623,7 +624,7 @@ impl Stitcher {
     }
 
     /// Stitches with other options from the next frame on. Colours count only while they do not follow
-    /// the light.
+    /// the light; if the correction has just been switched off, it fades to them.
     ///
     /// # Errors
     /// [`LiveError::Unusable`].
@@ -633,12 +634,11 @@ impl Stitcher {
         Ok(())
     }
 
-    /// Switches on or off, from the next frame on, that colours follow the light. Switching on also
-    /// forgets the strikes that switched it off.
+    /// Switches on or off, from the next frame on, that colours follow the light. Either begins at the
+    /// colours that there are, and no level of the picture moves by more than one from frame to frame.
+    /// Switching on also forgets the strikes that switched it off.
     pub fn follow_colour(&self, follow: bool) {
-        let mut current = lock(&self.shared.current);
-        current.follow = follow;
-        current.follow_epoch += 1;
+        self.shared.colour().follow(follow);
     }
 
     /// How the colour correction stands.
