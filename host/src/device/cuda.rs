@@ -183,7 +183,7 @@ impl CudaDevice {
         operation: &'static str,
         body: impl FnMut() -> sys::CUresult,
     ) -> Result<(), DeviceError> {
-        let result = context::insist(self.context.as_raw(), body).check(operation);
+        let result = context::insist_in(self.context.as_raw(), body).check(operation);
         result.inspect_err(|error| note(self.info.ordinal, error))
     }
 

@@ -8,7 +8,7 @@ use std::sync::{PoisonError, RwLock};
 use cust::context::Context;
 use cust::sys;
 
-use super::context::insist;
+use super::context::insist_in;
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 
@@ -113,7 +113,7 @@ impl Module {
 impl Drop for Module {
     fn drop(&mut self) {
         // SAFETY: loaded here and unloaded once.
-        if insist(self.context, || unsafe { sys::cuModuleUnload(self.raw) }).is_err() {
+        if insist_in(self.context, || unsafe { sys::cuModuleUnload(self.raw) }).is_err() {
             self.counted.keep();
         }
     }

@@ -16,10 +16,9 @@ use std::time::{Duration, Instant};
 use shared_types::colour::ColourSums;
 
 use super::buffers::Pair;
-use super::worker::insist;
 use super::{ColourOptions, Current, LiveWarp, Shared};
 use crate::colour::{Colours, Limits, Tracker, estimate};
-use crate::device::{DeviceError, Event, Pinned, Priority, Stream};
+use crate::device::{DeviceError, Event, Pinned, Priority, Stream, insist};
 use crate::stitch::StitchError;
 
 /// Failures in a row that switch the correction off.
@@ -268,7 +267,7 @@ impl Follower {
         if self.running.is_none() {
             return Ok(());
         }
-        insist(|| self.stream.synchronize()).or_else(|error| {
+        insist(DeviceError::is_fatal, || self.stream.synchronize()).or_else(|error| {
             std::mem::forget(self.running);
             if error.is_fatal() { Err(error) } else { Ok(()) }
         })

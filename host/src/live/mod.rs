@@ -596,8 +596,9 @@ impl Stitcher {
 
     /// Stitches with another warp from the next frame on. The panorama's size stays.
     ///
-    /// Makes what is needed of it before, beside the frames, and waits until the former warp is out of
-    /// use.
+    /// Makes what is needed of it before, beside the frames. Then waits until the former warp is out of
+    /// use, to free it: for at most half a second, after which it is freed by a later call, or with the
+    /// stitcher.
     ///
     /// # Errors
     /// A warp for other source sizes, or what the device says; the former stays then.
@@ -650,13 +651,19 @@ impl Stitcher {
     /// What happened so far.
     #[must_use]
     pub fn counters(&self) -> LiveCounters {
-        self.shared.tally().snapshot()
+        let (counters, latencies) = self.shared.tally().snapshot();
+        counters.with_latencies(latencies)
     }
 
     /// Whether it works.
     ///
+    /// It does as long as the device can be waited for. A pair that the device refuses several times costs
+    /// only itself, and is counted in [`Dropped::failed`]: if that grows and
+    /// [`panoramas`](LiveCounters::panoramas) do not, nothing comes out.
+    ///
     /// # Errors
-    /// Why it does not, for good: the device was lost, or even waiting for it fails.
+    /// Why it does not, for good: the device was lost, even waiting for it fails, or a thread of the
+    /// stitcher's panicked.
     pub fn health(&self) -> Result<(), LiveError> {
         self.shared.health()
     }

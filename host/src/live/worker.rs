@@ -19,10 +19,10 @@ use super::follow::Follower;
 use super::pool::Pooled;
 use super::{Current, LiveWarp, Pace, Panorama, Shared};
 use crate::colour::{Colours, GammaTable};
-use crate::device::{Device, DeviceError, Priority, Stream};
+use crate::device::{Device, DeviceError, Priority, Stream, insist};
 use crate::stitch::{Power, StitchError, StitchOptions, stitch, stitch_with_table};
 
-/// How often a pair, or a wait, is tried.
+/// How often a pair is tried.
 const ATTEMPTS: u32 = 3;
 
 /// How long a wait for a buffer goes before the reasons for it are looked at again.
@@ -44,24 +44,10 @@ impl Streams {
     /// Waits until nothing runs on them.
     fn drain(&self) -> Result<(), DeviceError> {
         for stream in [&self.upload, &self.compute, &self.download] {
-            insist(|| stream.synchronize())?;
+            insist(DeviceError::is_fatal, || stream.synchronize())?;
         }
         Ok(())
     }
-}
-
-/// Tries what does no harm when done twice, some times.
-pub(super) fn insist<T>(
-    mut attempt: impl FnMut() -> Result<T, DeviceError>,
-) -> Result<T, DeviceError> {
-    let mut result = attempt();
-    for _ in 1..ATTEMPTS {
-        match &result {
-            Err(error) if !error.is_fatal() => result = attempt(),
-            _ => break,
-        }
-    }
-    result
 }
 
 /// A complete pair that waits to be stitched.
@@ -233,7 +219,8 @@ pub(super) fn collect(
     for flight in &flights {
         let Flight { pair, warp, output, colours, timestamp, complete } = flight;
         // Perhaps only the wait failed. When the streams have run dry, the panorama is done too.
-        let done = insist(|| output.done.synchronize()).or_else(|_| shared.streams.drain());
+        let done = insist(DeviceError::is_fatal, || output.done.synchronize())
+            .or_else(|_| shared.streams.drain());
         match done {
             Ok(()) => {
                 let latency = complete.elapsed();
