@@ -2,9 +2,10 @@
 //! the device.
 
 use std::any::Any;
-use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
+use std::{fmt, thread};
 
 use super::pool::Pooled;
 use crate::device::{Device, DeviceError, Event, Pinned, Stream};
@@ -64,14 +65,28 @@ impl DerefMut for FrameBuffer {
 pub struct ExternalFrame {
     view: FrameView<'static>,
     ready: Option<Arc<Event>>,
-    /// Only dropped; the lock makes it `Sync`.
-    _keep: Mutex<Box<dyn Any + Send>>,
+    _keep: Keep,
+}
+
+/// What is only dropped. The lock makes it `Sync`.
+struct Keep(Mutex<Option<Box<dyn Any + Send>>>);
+
+impl Drop for Keep {
+    fn drop(&mut self) {
+        let keep = self.0.get_mut().map(Option::take);
+        // Where both frames of a pair panic, the second is one too many: the process would end.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(keep)))
+            && !thread::panicking()
+        {
+            resume_unwind(panic);
+        }
+    }
 }
 
 impl ExternalFrame {
     /// The frame that `view` describes. `keep` is dropped when the device has read it for the last
     /// time: that is when its owner may use the memory again. It is dropped on a thread of the
-    /// stitcher's, which should not be held up.
+    /// stitcher's, which should not be held up. A panic there ends the stitcher.
     ///
     /// # Safety
     /// - The memory stays valid, and nothing writes to it, until `keep` is dropped.
@@ -79,7 +94,7 @@ impl ExternalFrame {
     ///   [`after`](Self::after).
     #[must_use]
     pub unsafe fn new(view: FrameView<'static>, keep: impl Any + Send) -> Self {
-        Self { view, ready: None, _keep: Mutex::new(Box::new(keep)) }
+        Self { view, ready: None, _keep: Keep(Mutex::new(Some(Box::new(keep)))) }
     }
 
     /// The device waits for `ready`, which was recorded before, when it reads the frame. An event that is
@@ -138,14 +153,6 @@ impl Input {
         match self {
             Self::External(ExternalFrame { ready: Some(ready), .. }) => stream.wait(ready),
             _ => Ok(()),
-        }
-    }
-
-    /// Gives nothing back: the GPU may be using it for ever.
-    pub(super) fn abandon(self) {
-        match self {
-            Self::Host(buffer) => buffer.abandon(),
-            Self::External(frame) => std::mem::forget(frame),
         }
     }
 }

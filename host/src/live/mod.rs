@@ -164,6 +164,12 @@ pub enum LiveError {
     /// The device failed: see [`DeviceError::is_fatal`] for whether the process must be restarted.
     #[error("live stitching: {0}")]
     Device(#[from] DeviceError),
+    /// A thread of the stitcher's panicked: when a frame was dropped, in what was given to
+    /// [`ExternalFrame::new`] with it, or by a fault of the stitcher's own.
+    #[error(
+        "live stitching: a thread of the stitcher panicked, as was reported there; make a new stitcher"
+    )]
+    Panicked,
     /// The operating system gives no thread.
     #[error("live stitching: a thread could not be started: {0}")]
     Thread(Arc<std::io::Error>),
@@ -707,9 +713,11 @@ impl Stitcher {
         }
         let [left, right] = inputs;
         let job = Job { pair: Pair { left, right }, timestamp, complete: Instant::now() };
-        // The worker takes jobs until the stitcher is dropped.
-        drop(sender.send(job));
-        Ok(Submitted::Pair)
+        if sender.send(job).is_ok() {
+            return Ok(Submitted::Pair);
+        }
+        self.shared.count_unfinished(1);
+        Err(self.health().err().unwrap_or(LiveError::Closed))
     }
 }
 
