@@ -50,6 +50,81 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Waits for a lock when it is dropped.
+struct Hold(Arc<Mutex<()>>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let _waited = self.0.lock();
+    }
+}
+
+#[test]
+fn frames_on_the_device_are_dropped_when_too_many_are_under_way() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, LiveOptions { colour: STILL, ..LiveOptions::default() });
+        let lent = Lent::new(&device);
+        let gate = Arc::new(Mutex::new(()));
+        // Nothing is given back, so that the device seems slow.
+        let closed: MutexGuard<'_, ()> = gate.lock().unwrap();
+        let mut taken = 0;
+        for i in 0..100 {
+            let [left, right] = [0, 1].map(|_| lent.frame(Hold(Arc::clone(&gate))));
+            match stitcher.submit_external(left, right, FRAME * i).unwrap() {
+                Submitted::Pair => taken += 1,
+                submitted => assert_eq!(submitted, Submitted::Dropped),
+            }
+            if i == 50 {
+                // Pairs of frames in host memory go the same way.
+                let bytes = stamp(1);
+                let submitted = stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+                assert_eq!(submitted, Submitted::Dropped);
+            }
+        }
+        let counters = stitcher.counters();
+        // One for each of 4 slots, and one more.
+        assert_eq!((taken, counters.dropped.busy), (5, 96), "{counters:?}");
+        assert_eq!((counters.pairs, counters.frames_in), (101, 202));
+        drop(closed);
+        until("finished", || stitcher.counters().panoramas == 5);
+        let again = stitcher.submit_external(lent.frame(()), lent.frame(()), FRAME * 200).unwrap();
+        assert_eq!(again, Submitted::Pair);
+    }
+}
+
+#[test]
+fn frames_on_the_device_wait_for_the_reader_where_pace_is_to_wait() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, waiting());
+        let lent = Lent::new(&device);
+        let taken = AtomicU32::new(0);
+        let mut panoramas = stitcher.panoramas();
+        thread::scope(|scope| {
+            let camera = scope.spawn(|| {
+                for i in 0.. {
+                    match stitcher.submit_external(lent.frame(()), lent.frame(()), FRAME * i) {
+                        Ok(submitted) => assert_eq!(submitted, Submitted::Pair),
+                        Err(error) => return error,
+                    }
+                    taken.fetch_add(1, SeqCst);
+                }
+                unreachable!("for ever")
+            });
+            // 4 panoramas, and 5 pairs that wait for room.
+            until("taken", || taken.load(SeqCst) >= 9);
+            thread::sleep(Duration::from_millis(100));
+            assert_eq!(taken.load(SeqCst), 9);
+            assert!(stitcher.counters().slot_waits >= 2);
+            assert_eq!(panoramas.next().unwrap().timestamp(), FRAME * 0);
+            until("taken", || taken.load(SeqCst) == 10);
+            stitcher.close();
+            assert!(matches!(camera.join().unwrap(), LiveError::Closed));
+            assert_eq!(panoramas.count(), 9);
+        });
+        assert_eq!(stitcher.counters().dropped, Dropped::default());
+    }
+}
+
 #[test]
 fn the_longest_times_are_options_like_others() {
     for device in panoweave_devices() {

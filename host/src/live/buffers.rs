@@ -162,6 +162,8 @@ impl Input {
 pub(super) struct Pair {
     pub(super) left: Input,
     pub(super) right: Input,
+    /// That so many are under way. Given back last.
+    pub(super) _token: Pooled<()>,
 }
 
 /// Room for a panorama, and the points of its way.

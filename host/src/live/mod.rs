@@ -28,7 +28,7 @@ mod worker;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Release};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ use buffers::{Input, InputBuffer, OutputBuffer, Pair};
 use counters::Tally;
 use follow::Follower;
 use pairing::Pairing;
-use pool::Pool;
+use pool::{Pool, Pooled};
 use worker::{Job, Streams, Worker};
 
 /// What happens when frames come faster than panoramas can go.
@@ -104,8 +104,8 @@ pub struct LiveOptions {
     pub colour: ColourOptions,
     /// What happens when frames come too fast.
     pub pace: Pace,
-    /// Pairs under way at once, with memory for so many panoramas and a frame of each camera more; at
-    /// least 2.
+    /// Pairs under way at once, of frames in whosever memory, and one more that a colour analysis may hold
+    /// on to. There is memory for so many panoramas and a frame of each camera more; at least 2.
     pub slots: usize,
     /// How far apart the timestamps of a pair may be.
     pub tolerance: Duration,
@@ -254,6 +254,8 @@ struct Shared {
     streams: Streams,
     inputs: [Pool<InputBuffer>; 2],
     outputs: Pool<OutputBuffer>,
+    /// One for each pair that may be under way.
+    tokens: Pool<()>,
     current: Mutex<Current>,
     tally: Mutex<Tally>,
     colour: Mutex<ColourState>,
@@ -325,6 +327,7 @@ impl Shared {
 
     fn close_pools(&self) {
         self.outputs.close();
+        self.tokens.close();
         self.inputs.iter().for_each(Pool::close);
     }
 }
@@ -341,7 +344,7 @@ impl fmt::Debug for Shared {
 #[derive(Debug)]
 pub struct Stitcher {
     shared: Arc<Shared>,
-    jobs: Mutex<Option<Sender<Job>>>,
+    jobs: Mutex<Option<SyncSender<Job>>>,
     pairing: Mutex<Pairing<FrameBuffer>>,
     /// Streams on which warps are made, beside those of the frames.
     aside: Mutex<Aside>,
@@ -379,16 +382,20 @@ impl Stitcher {
         let stream = device.stream()?;
         let warp = Arc::new(LiveWarp::new(&stream, warp, formats.output.size)?);
         stream.synchronize()?;
-        // One more than pairs under way: an analysis may hold on to one.
+        // One more than panoramas: an analysis may hold on to a pair.
+        let pairs = options.slots + 1;
         let inputs = |format| -> Result<_, DeviceError> {
             let buffer = |_| InputBuffer::new(device, format);
-            (0..options.slots + 1).map(buffer).collect::<Result<_, _>>().map(Pool::new)
+            (0..pairs).map(buffer).collect::<Result<_, _>>().map(Pool::new)
         };
         let output = |_| OutputBuffer::new(device, formats.output);
         let outputs = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
         let colour = options.colour;
         let current = Current { warp, stitch: options.stitch };
-        let (finish, finished) = async_channel::unbounded();
+        // No channel is ever full: who sends holds a token, or an output buffer.
+        let (finish, finished) = async_channel::bounded(options.slots);
+        let (jobs, to_stitch) = mpsc::sync_channel(pairs);
+        let (flights, flying) = mpsc::sync_channel(options.slots);
         let shared = Arc::new(Shared {
             device: device.clone(),
             formats,
@@ -396,6 +403,7 @@ impl Stitcher {
             streams: Streams::new(device)?,
             inputs: [inputs(formats.inputs[0])?, inputs(formats.inputs[1])?],
             outputs,
+            tokens: Pool::new(vec![(); pairs]),
             colour: Mutex::new(ColourState::new(colour.follow, current.colours())),
             current: Mutex::new(current),
             tally: Mutex::default(),
@@ -405,8 +413,6 @@ impl Stitcher {
             readers: AtomicUsize::new(0),
             read: AtomicBool::new(false),
         });
-        let (jobs, pairs) = mpsc::channel();
-        let (flights, flying) = mpsc::channel();
         let worker = Worker {
             follower: Follower::new(&shared, colour)?,
             table: GammaTable::new(device)?,
@@ -427,7 +433,7 @@ impl Stitcher {
             stitcher.threads.push(thread.map_err(|e| LiveError::Thread(Arc::new(e)))?);
             Ok(())
         };
-        spawn("panoweave-stitch", Box::new(move || worker.run(pairs)))?;
+        spawn("panoweave-stitch", Box::new(move || worker.run(to_stitch)))?;
         spawn("panoweave-collect", Box::new(move || worker::collect(&shared, flying, finish)))?;
         Ok(stitcher)
     }
@@ -467,7 +473,7 @@ impl Stitcher {
         }
         let (Some(mut a), Some(mut b)) = (self.buffer(Camera::Left)?, self.buffer(Camera::Right)?)
         else {
-            return Ok(self.busy());
+            return Ok(self.busy(2));
         };
         a.buffer.fill(&left);
         b.buffer.fill(&right);
@@ -483,12 +489,17 @@ impl Stitcher {
     /// # Errors
     /// A stitcher that was closed or has failed.
     pub fn buffer(&self, camera: Camera) -> Result<Option<FrameBuffer>, LiveError> {
-        let pool = &self.shared.inputs[camera as usize];
+        let buffer = self.take(&self.shared.inputs[camera as usize])?;
+        Ok(buffer.map(|buffer| FrameBuffer { buffer }))
+    }
+
+    /// Something of a pool, which is waited for as the pace says.
+    fn take<T>(&self, pool: &Pool<T>) -> Result<Option<Pooled<T>>, LiveError> {
         let mut waited = false;
         loop {
             let seen = pool.changes();
-            if let Some(buffer) = pool.try_take() {
-                return Ok(Some(FrameBuffer { buffer }));
+            if let Some(item) = pool.try_take() {
+                return Ok(Some(item));
             }
             self.check_open()?;
             if self.shared.pace == Pace::Live {
@@ -515,7 +526,8 @@ impl Stitcher {
         self.send([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp, 2)
     }
 
-    /// Submits a pair of frames that lie on the device: nothing is copied.
+    /// Submits a pair of frames that lie on the device: nothing is copied. As many may be under way as of
+    /// frames in host memory; otherwise they are dropped or waited for, as [`Pace`] says.
     ///
     /// # Errors
     /// [`LiveError`].
@@ -684,10 +696,10 @@ impl Stitcher {
         if lock(&self.jobs).is_none() { Err(LiveError::Closed) } else { Ok(()) }
     }
 
-    /// A pair that finds no buffer.
-    fn busy(&self) -> Submitted {
+    /// A pair that finds no room; so many of its frames have not been counted.
+    fn busy(&self, frames_in: u64) -> Submitted {
         let counters = &mut self.shared.tally().counters;
-        counters.frames_in += 2;
+        counters.frames_in += frames_in;
         counters.pairs += 1;
         counters.dropped.busy += 1;
         Submitted::Dropped
@@ -704,6 +716,7 @@ impl Stitcher {
             self.check_format(camera, input.view().format())?;
         }
         self.health()?;
+        let Some(token) = self.take(&self.shared.tokens)? else { return Ok(self.busy(frames_in)) };
         let jobs = lock(&self.jobs);
         let Some(sender) = &*jobs else { return Err(LiveError::Closed) };
         {
@@ -712,7 +725,8 @@ impl Stitcher {
             counters.pairs += 1;
         }
         let [left, right] = inputs;
-        let job = Job { pair: Pair { left, right }, timestamp, complete: Instant::now() };
+        let job =
+            Job { pair: Pair { left, right, _token: token }, timestamp, complete: Instant::now() };
         if sender.send(job).is_ok() {
             return Ok(Submitted::Pair);
         }

@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::AcqRel;
 use std::sync::atomic::Ordering::Acquire;
-use std::sync::mpsc::{Receiver, SendError, Sender};
+use std::sync::mpsc::{Receiver, SendError, SyncSender};
 use std::time::{Duration, Instant};
 
 use super::buffers::{OutputBuffer, Pair};
@@ -93,7 +93,7 @@ pub(super) struct Worker {
     pub(super) shared: Arc<Shared>,
     pub(super) follower: Follower,
     pub(super) table: GammaTable,
-    pub(super) flights: Sender<Flight>,
+    pub(super) flights: SyncSender<Flight>,
 }
 
 impl Worker {
