@@ -183,3 +183,34 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
         }
     }
 }
+
+#[test]
+fn frames_on_the_device_that_cannot_be_read_are_refused() {
+    let device = Device::cpu();
+    let encoding = YuvEncoding::default();
+    let nv12 = PixelFormat::Nv12(encoding);
+    let stitcher = stitcher(&device, LiveOptions { input: nv12, ..waiting() });
+    let luma = Image::<u8>::new(&device, SOURCE.x, SOURCE.y).unwrap();
+    let chroma = Image::<Chroma>::new(&device, SOURCE.x, SOURCE.y).unwrap();
+    let view = |place, size: UVec2| {
+        // SAFETY: the images live longer than the stitcher reads them, which is never.
+        let view = unsafe {
+            let y = DeviceView::new(place, luma.as_ptr(), SOURCE.x, SOURCE.y, luma.pitch());
+            let uv = DeviceView::new(place, chroma.as_ptr(), size.x, size.y, chroma.pitch());
+            DeviceNv12 { y, uv }
+        };
+        // SAFETY: as above.
+        unsafe { ExternalFrame::new(FrameView::Nv12(view, encoding), ()) }
+    };
+    let half = SOURCE.map(|side| side.div_ceil(2));
+    let good = || view(Place::Cpu, half);
+    for (bad, word) in
+        [(view(Place::Cpu, SOURCE), "chroma"), (view(Place::Cuda(63), half), "cuda:63")]
+    {
+        let error = stitcher.submit_external(good(), bad, FRAME).unwrap_err().to_string();
+        assert!(error.contains(word) && error.contains("Right"), "{error}");
+    }
+    assert_eq!(stitcher.counters(), Default::default());
+    assert_eq!(stitcher.submit_external(good(), good(), FRAME).unwrap(), Submitted::Pair);
+    assert!(stitcher.panoramas().next().is_some());
+}

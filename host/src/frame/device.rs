@@ -3,6 +3,8 @@
 //! A view may also be of memory that someone else owns, a camera's or a decoder's: it is made of the
 //! [`DeviceView`]s that stand for that memory.
 
+use cuda_std::arg::HostArg;
+use cuda_std::launch::Place;
 use cuda_std::{DeviceView, DeviceViewMut};
 use shared_types::nv12::{DeviceNv12, DeviceNv12Mut, chroma_side};
 use shared_types::yuv::YuvEncoding;
@@ -240,6 +242,17 @@ macro_rules! frame_view {
             }
         }
     };
+}
+
+impl FrameView<'_> {
+    /// Where its planes lie.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
+        let places = match self {
+            Self::Rgba8(view) => view.places(),
+            Self::Nv12(view, _) => view.places(),
+        };
+        places.into_iter().flatten()
+    }
 }
 
 frame_view!(FrameView);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::{fmt, thread};
 
 use super::pool::Pooled;
-use crate::device::{Device, DeviceError, Event, Pinned, Stream};
+use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
 
 /// Room for one camera's frame, page-locked and on the device.
@@ -108,6 +108,16 @@ impl ExternalFrame {
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         self.view.format()
+    }
+
+    /// Whether its chroma is as large as luma asks for.
+    pub(super) fn is_whole(&self) -> bool {
+        self.view.is_whole()
+    }
+
+    /// Where it lies, and where the event is.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+        self.view.places().chain(self.ready.iter().map(|ready| ready.place()))
     }
 }
 

@@ -44,7 +44,7 @@ pub use pairing::Camera;
 pub use panorama::{Panorama, Panoramas};
 
 use crate::colour::{Colours, EVERY, GammaTable, Overlap, Summing};
-use crate::device::{Device, DeviceError, Stream};
+use crate::device::{Device, DeviceError, Place, Stream};
 use crate::frame::{Frame, FrameFormat, PixelFormat};
 use crate::stitch::{StitchError, StitchOptions};
 use crate::warp::{DeviceWarp, RenderError};
@@ -141,6 +141,26 @@ pub enum LiveError {
         found: FrameFormat,
         /// The stitcher's.
         expected: FrameFormat,
+    },
+    /// Chroma of a frame on the device that is not half of its luma in size, rounded up.
+    #[error(
+        "live stitching: the {camera:?} frame's chroma is not half of its luma in size, rounded up"
+    )]
+    Chroma {
+        /// Whose frame.
+        camera: Camera,
+    },
+    /// A frame on the device, or the event that it waits for, is on another device.
+    #[error(
+        "live stitching: the {camera:?} frame, or its event, is on {found}, but the stitcher runs on {expected}; copy it there first"
+    )]
+    Place {
+        /// Whose frame.
+        camera: Camera,
+        /// Where it is.
+        found: Place,
+        /// Where the stitcher runs.
+        expected: Place,
     },
     /// A warp for other cameras.
     #[error(
@@ -691,6 +711,20 @@ impl Stitcher {
         if found == expected { Ok(()) } else { Err(LiveError::Format { camera, found, expected }) }
     }
 
+    /// Checks what would have every attempt to stitch it fail.
+    fn check(&self, camera: Camera, input: &Input) -> Result<(), LiveError> {
+        self.check_format(camera, input.view().format())?;
+        let Input::External(frame) = input else { return Ok(()) };
+        if !frame.is_whole() {
+            return Err(LiveError::Chroma { camera });
+        }
+        let expected = self.shared.device.place();
+        match frame.places().find(|place| *place != expected) {
+            Some(found) => Err(LiveError::Place { camera, found, expected }),
+            None => Ok(()),
+        }
+    }
+
     fn check_open(&self) -> Result<(), LiveError> {
         self.health()?;
         if lock(&self.jobs).is_none() { Err(LiveError::Closed) } else { Ok(()) }
@@ -713,7 +747,7 @@ impl Stitcher {
         frames_in: u64,
     ) -> Result<Submitted, LiveError> {
         for (camera, input) in Camera::ALL.into_iter().zip(&inputs) {
-            self.check_format(camera, input.view().format())?;
+            self.check(camera, input)?;
         }
         self.health()?;
         let Some(token) = self.take(&self.shared.tokens)? else { return Ok(self.busy(frames_in)) };

@@ -5,8 +5,8 @@
 //! output buffer; the second waits for one panorama after the other. On the CPU the same calls do the
 //! work at once.
 //!
-//! A pair whose submission fails is submitted again when the streams have run dry, and given up after
-//! some attempts. A fatal error ends the stitcher, and so does a panic: both threads then go on only to
+//! A pair whose submission the driver refuses is submitted again when the streams have run dry, and given
+//! up after some attempts. A fatal error ends the stitcher, and so does a panic: both threads then go on only to
 //! count what comes, and to wait for what the device still uses.
 
 use std::mem;
@@ -147,7 +147,8 @@ impl Worker {
                 }
                 return shared.fail_with_pair(error.into());
             }
-            if attempt == ATTEMPTS {
+            let may_pass = matches!(&error, StitchError::Device(error) if error.may_pass());
+            if attempt == ATTEMPTS || !may_pass {
                 tracing::error!("a pair of frames was given up: {error}");
                 *held = None;
                 shared.tally().counters.dropped.failed += 1;
