@@ -214,3 +214,56 @@ fn frames_on_the_device_that_cannot_be_read_are_refused() {
     assert_eq!(stitcher.submit_external(good(), good(), FRAME).unwrap(), Submitted::Pair);
     assert!(stitcher.panoramas().next().is_some());
 }
+
+#[test]
+fn buffers_of_another_camera_or_stitcher_are_refused() {
+    let device = Device::cpu();
+    let (stitcher, other) = (stitcher(&device, waiting()), self::stitcher(&device, waiting()));
+    let buffer = |of: &Stitcher, camera| of.buffer(camera).unwrap().unwrap();
+    let wrong = |error: LiveError| {
+        let text = error.to_string();
+        assert!(text.contains("buffer"), "{text}");
+    };
+    use Camera::{Left, Right};
+    wrong(stitcher.push_filled(Left, buffer(&stitcher, Right), FRAME).unwrap_err());
+    wrong(stitcher.push_filled(Left, buffer(&other, Left), FRAME).unwrap_err());
+    let (a, b) = (buffer(&stitcher, Right), buffer(&stitcher, Left));
+    wrong(stitcher.submit_filled(a, b, FRAME).unwrap_err());
+    let (a, b) = (buffer(&stitcher, Left), buffer(&other, Right));
+    wrong(stitcher.submit_filled(a, b, FRAME).unwrap_err());
+    for stitcher in [stitcher, other] {
+        assert_eq!(stitcher.counters(), Default::default());
+        // They went back to where they came from.
+        let all: Vec<_> = (0..5).map(|_| buffer(&stitcher, Left)).collect();
+        drop(all);
+    }
+}
+
+#[test]
+fn a_frame_that_comes_while_the_stitcher_is_closed_is_counted() {
+    let device = Device::cpu();
+    for _ in 0..50 {
+        let stitcher = stitcher(&device, LiveOptions { colour: STILL, ..LiveOptions::default() });
+        let bytes = stamp(9);
+        let pushed = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for camera in Camera::ALL {
+                let (stitcher, bytes, pushed) = (&stitcher, &bytes, &pushed);
+                scope.spawn(move || {
+                    for i in 0.. {
+                        if stitcher.push(camera, frame(bytes), FRAME * i).is_err() {
+                            return;
+                        }
+                        pushed.fetch_add(1, SeqCst);
+                    }
+                });
+            }
+            thread::sleep(Duration::from_millis(2));
+            stitcher.close();
+        });
+        let counters = stitcher.counters();
+        let Dropped { left_alone, right_alone, .. } = counters.dropped;
+        assert_eq!(counters.frames_in, u64::from(pushed.load(SeqCst)));
+        assert_eq!(counters.frames_in, 2 * counters.pairs + left_alone + right_alone);
+    }
+}

@@ -162,6 +162,14 @@ pub enum LiveError {
         /// Where the stitcher runs.
         expected: Place,
     },
+    /// A buffer to be filled that was taken for the other camera, or from another stitcher.
+    #[error(
+        "live stitching: the {camera:?} buffer is the other camera's or another stitcher's; take it with `Stitcher::buffer`"
+    )]
+    Buffer {
+        /// For whose frame it was given.
+        camera: Camera,
+    },
     /// A warp for other cameras.
     #[error(
         "live stitching: the warp is for sources of {found:?} pixels, but the stitcher takes {expected:?}; make a new stitcher"
@@ -364,11 +372,18 @@ impl fmt::Debug for Shared {
 #[derive(Debug)]
 pub struct Stitcher {
     shared: Arc<Shared>,
-    jobs: Mutex<Option<SyncSender<Job>>>,
-    pairing: Mutex<Pairing<FrameBuffer>>,
+    intake: Mutex<Intake>,
     /// Streams on which warps are made, beside those of the frames.
     aside: Mutex<Aside>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// Where frames come in.
+#[derive(Debug)]
+struct Intake {
+    pairing: Pairing<FrameBuffer>,
+    /// To the worker; none when the stitcher was closed.
+    jobs: Option<SyncSender<Job>>,
 }
 
 #[derive(Debug)]
@@ -439,11 +454,10 @@ impl Stitcher {
             shared: Arc::clone(&shared),
             flights,
         };
-        let pairing = Mutex::new(Pairing::new(options.tolerance, options.slots - 1));
+        let pairing = Pairing::new(options.tolerance, options.slots - 1);
         let mut stitcher = Self {
             shared: Arc::clone(&shared),
-            jobs: Mutex::new(Some(jobs)),
-            pairing,
+            intake: Mutex::new(Intake { pairing, jobs: Some(jobs) }),
             aside: Mutex::new(Aside { stream, retired: Vec::new() }),
             threads: Vec::new(),
         };
@@ -536,14 +550,14 @@ impl Stitcher {
     /// Submits a pair of frames that were filled in place.
     ///
     /// # Errors
-    /// [`LiveError`]; also a buffer of the other camera where sizes differ, or of another stitcher.
+    /// [`LiveError`]; also a buffer of the other camera, or of another stitcher.
     pub fn submit_filled(
         &self,
         left: FrameBuffer,
         right: FrameBuffer,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
-        self.send([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp, 2)
+        self.submit_pair([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp)
     }
 
     /// Submits a pair of frames that lie on the device: nothing is copied. As many may be under way as of
@@ -557,7 +571,7 @@ impl Stitcher {
         right: ExternalFrame,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
-        self.send([Input::External(left), Input::External(right)], timestamp, 2)
+        self.submit_pair([Input::External(left), Input::External(right)], timestamp)
     }
 
     /// Takes a frame of one camera, which is copied, and stitches it when its partner is there.
@@ -591,16 +605,17 @@ impl Stitcher {
     /// As [`push`](Self::push), of a frame that was filled in place.
     ///
     /// # Errors
-    /// [`LiveError`].
+    /// [`LiveError`]; also a buffer of the other camera, or of another stitcher.
     pub fn push_filled(
         &self,
         camera: Camera,
         buffer: FrameBuffer,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
-        self.check_open()?;
-        let mut pairing = lock(&self.pairing);
-        let outcome = pairing.push(camera, timestamp, buffer);
+        self.check_buffer(camera, &buffer.buffer)?;
+        let mut intake = lock(&self.intake);
+        self.check_taking(&intake)?;
+        let outcome = intake.pairing.push(camera, timestamp, buffer);
         {
             let counters = &mut self.shared.tally().counters;
             counters.frames_in += 1;
@@ -608,12 +623,18 @@ impl Stitcher {
                 alone(counters, *camera);
             }
         }
-        // Pairs go out in the order in which they are found.
         match outcome.pair {
-            Some((left, right, timestamp)) => {
-                self.send([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp, 0)
-            }
-            None => Ok(Submitted::Waiting),
+            Some((left, right, timestamp)) => match self.shared.tokens.try_take() {
+                Some(token) => {
+                    let (left, right) = (Input::Host(left.buffer), Input::Host(right.buffer));
+                    let pair = Pair { left, right, _token: token };
+                    // Pairs go out in the order in which they are found.
+                    self.send(&intake, pair, timestamp, 0)
+                }
+                None => Ok(self.busy(0)),
+            },
+            None if outcome.waits => Ok(Submitted::Waiting),
+            None => Ok(Submitted::Dropped),
         }
     }
 
@@ -626,10 +647,11 @@ impl Stitcher {
 
     /// Takes no more frames. Panoramas under way are finished, then the readers' loops end.
     pub fn close(&self) {
-        for (camera, _) in lock(&self.pairing).clear() {
+        let mut intake = lock(&self.intake);
+        for (camera, _) in intake.pairing.clear() {
             alone(&mut self.shared.tally().counters, camera);
         }
-        lock(&self.jobs).take();
+        intake.jobs = None;
     }
 
     /// Stitches with another warp from the next frame on. The panorama's size stays.
@@ -713,8 +735,11 @@ impl Stitcher {
 
     /// Checks what would have every attempt to stitch it fail.
     fn check(&self, camera: Camera, input: &Input) -> Result<(), LiveError> {
-        self.check_format(camera, input.view().format())?;
-        let Input::External(frame) = input else { return Ok(()) };
+        let frame = match input {
+            Input::Host(buffer) => return self.check_buffer(camera, buffer),
+            Input::External(frame) => frame,
+        };
+        self.check_format(camera, frame.format())?;
         if !frame.is_whole() {
             return Err(LiveError::Chroma { camera });
         }
@@ -725,9 +750,19 @@ impl Stitcher {
         }
     }
 
+    fn check_buffer(&self, camera: Camera, buffer: &Pooled<InputBuffer>) -> Result<(), LiveError> {
+        let is_own = self.shared.inputs[camera as usize].owns(buffer);
+        if is_own { Ok(()) } else { Err(LiveError::Buffer { camera }) }
+    }
+
     fn check_open(&self) -> Result<(), LiveError> {
+        self.check_taking(&lock(&self.intake))
+    }
+
+    /// As `check_open`, which stays true while the intake is locked.
+    fn check_taking(&self, intake: &Intake) -> Result<(), LiveError> {
         self.health()?;
-        if lock(&self.jobs).is_none() { Err(LiveError::Closed) } else { Ok(()) }
+        if intake.jobs.is_none() { Err(LiveError::Closed) } else { Ok(()) }
     }
 
     /// A pair that finds no room; so many of its frames have not been counted.
@@ -739,29 +774,34 @@ impl Stitcher {
         Submitted::Dropped
     }
 
-    /// Hands a pair to the worker; so many of its frames have not been counted.
-    fn send(
-        &self,
-        inputs: [Input; 2],
-        timestamp: Duration,
-        frames_in: u64,
-    ) -> Result<Submitted, LiveError> {
-        for (camera, input) in Camera::ALL.into_iter().zip(&inputs) {
+    /// Checks a pair, and hands it to the worker as soon as there is room.
+    fn submit_pair(&self, pair: [Input; 2], timestamp: Duration) -> Result<Submitted, LiveError> {
+        for (camera, input) in Camera::ALL.into_iter().zip(&pair) {
             self.check(camera, input)?;
         }
         self.health()?;
-        let Some(token) = self.take(&self.shared.tokens)? else { return Ok(self.busy(frames_in)) };
-        let jobs = lock(&self.jobs);
-        let Some(sender) = &*jobs else { return Err(LiveError::Closed) };
+        let Some(token) = self.take(&self.shared.tokens)? else { return Ok(self.busy(2)) };
+        let intake = lock(&self.intake);
+        self.check_taking(&intake)?;
+        let [left, right] = pair;
+        self.send(&intake, Pair { left, right, _token: token }, timestamp, 2)
+    }
+
+    /// Hands a pair to the worker; so many of its frames have not been counted.
+    fn send(
+        &self,
+        intake: &Intake,
+        pair: Pair,
+        timestamp: Duration,
+        frames_in: u64,
+    ) -> Result<Submitted, LiveError> {
         {
             let counters = &mut self.shared.tally().counters;
             counters.frames_in += frames_in;
             counters.pairs += 1;
         }
-        let [left, right] = inputs;
-        let job =
-            Job { pair: Pair { left, right, _token: token }, timestamp, complete: Instant::now() };
-        if sender.send(job).is_ok() {
+        let job = Job { pair, timestamp, complete: Instant::now() };
+        if intake.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok()) {
             return Ok(Submitted::Pair);
         }
         self.shared.count_unfinished(1);

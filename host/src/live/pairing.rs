@@ -78,6 +78,8 @@ pub(super) struct Outcome<T> {
     pub(super) pair: Option<(T, T, Duration)>,
     /// Frames that will have no partner.
     pub(super) alone: Vec<(Camera, T)>,
+    /// Whether the frame waits.
+    pub(super) waits: bool,
 }
 
 impl<T> Pairing<T> {
@@ -100,7 +102,7 @@ impl<T> Pairing<T> {
             && time <= newest
         {
             if newest - time <= Duration::from_secs(1) {
-                return Outcome { pair: None, alone: vec![(camera, frame)] };
+                return Outcome { pair: None, alone: vec![(camera, frame)], waits: false };
             }
             alone = self.clear();
         }
@@ -132,21 +134,22 @@ impl<T> Pairing<T> {
                     Camera::Left => (frame, partner),
                     Camera::Right => (partner, frame),
                 };
-                return Outcome { pair: Some((left, right, at.max(time))), alone };
+                let pair = Some((left, right, at.max(time)));
+                return Outcome { pair, alone, waits: false };
             }
         }
         // The other camera is past this frame.
         if self.newest[other as usize].is_some_and(|newest| newest > time.saturating_add(tolerance))
         {
             alone.push((camera, frame));
-            return Outcome { pair: None, alone };
+            return Outcome { pair: None, alone, waits: false };
         }
         let queue = &mut self.waiting[camera as usize];
         queue.push_back((time, frame));
         if queue.len() > self.most {
             alone.extend(queue.pop_front().map(|(_, frame)| (camera, frame)));
         }
-        Outcome { pair: None, alone }
+        Outcome { pair: None, alone, waits: true }
     }
 
     /// Whether a frame would only push out an earlier one of its camera, whose partner may yet come.
