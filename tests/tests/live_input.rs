@@ -50,12 +50,15 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Waits for a lock when it is dropped.
+/// Waits for a lock when a thread of the stitcher's drops it.
 struct Hold(Arc<Mutex<()>>);
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let _waited = self.0.lock();
+        let thread = thread::current();
+        if thread.name().is_some_and(|name| name.starts_with("panoweave")) {
+            let _waited = self.0.lock();
+        }
     }
 }
 
@@ -181,6 +184,78 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
                 counters.pairs == counters.panoramas + counters.dropped.pairs()
             });
         }
+    }
+}
+
+#[test]
+fn a_camera_that_is_ahead_waits_where_nothing_is_to_be_dropped() {
+    for device in panoweave_devices() {
+        // The right camera begins later, by the clock on the wall and by that of the frames.
+        for ahead in [0_u32, 10] {
+            let stitcher = stitcher(&device, waiting());
+            let bytes = stamp(9);
+            let push = |camera, frames: std::ops::Range<u32>| {
+                for i in frames {
+                    stitcher.push(camera, frame(&bytes), FRAME * i).unwrap();
+                }
+            };
+            thread::scope(|scope| {
+                let left = scope.spawn(|| push(Camera::Left, 0..40));
+                let reader = scope.spawn(|| stitcher.panoramas().count());
+                thread::sleep(Duration::from_millis(50));
+                push(Camera::Right, ahead..40);
+                left.join().unwrap();
+                stitcher.close();
+                assert_eq!(reader.join().unwrap() as u32, 40 - ahead);
+            });
+            let alone = Dropped { left_alone: ahead.into(), ..Dropped::default() };
+            assert_eq!(stitcher.counters().dropped, alone, "{device}");
+        }
+    }
+}
+
+#[test]
+fn a_camera_that_begins_in_the_past_keeps_nobody_waiting() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, waiting());
+        let bytes = stamp(9);
+        let push = |camera, frames: std::ops::Range<u32>| {
+            for i in frames {
+                stitcher.push(camera, frame(&bytes), FRAME * i).unwrap();
+            }
+        };
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| stitcher.panoramas().count());
+            push(Camera::Left, 20..23);
+            let left = scope.spawn(|| push(Camera::Left, 23..40));
+            push(Camera::Right, 0..40);
+            left.join().unwrap();
+            stitcher.close();
+            assert_eq!(reader.join().unwrap(), 20);
+        });
+        let alone = Dropped { right_alone: 20, ..Dropped::default() };
+        assert_eq!(stitcher.counters().dropped, alone, "{device}");
+    }
+}
+
+#[test]
+fn closing_ends_a_push_that_waits_for_a_partner() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, waiting());
+        let bytes = stamp(9);
+        thread::scope(|scope| {
+            let left = scope.spawn(|| {
+                let push = |i| stitcher.push(Camera::Left, frame(&bytes), FRAME * i);
+                (0..1000).find_map(|i| push(i).err())
+            });
+            until("waiting", || stitcher.counters().frames_in == 3);
+            thread::sleep(Duration::from_millis(50));
+            stitcher.close();
+            assert!(matches!(left.join().unwrap(), Some(LiveError::Closed)));
+        });
+        // The one that waited was not taken.
+        let counters = stitcher.counters();
+        assert_eq!((counters.frames_in, counters.dropped.left_alone), (3, 3));
     }
 }
 

@@ -29,7 +29,7 @@ mod worker;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Release};
 use std::sync::mpsc::{self, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -63,10 +63,18 @@ pub enum Pace {
     /// does not take, the oldest makes room for the newest.
     #[default]
     Live,
-    /// For files: nothing is dropped. Whoever submits waits for a buffer, and so for the reader: read
-    /// on another thread.
+    /// For files: nothing is dropped but frames that have no partner. Whoever submits waits for a buffer,
+    /// and so for the reader: read on another thread.
+    ///
+    /// Whoever pushes a camera's frames also waits when `slots − 1` of them are without a partner, until the
+    /// other camera's frames come. So push each camera on a thread of its own, or in turns; and when one
+    /// camera has ended, [`close`](Stitcher::close), which ends the other's wait with
+    /// [`LiveError::Closed`].
     Wait,
 }
+
+/// How long a wait goes, at most, before the reasons for it are looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// How colour follows the light.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +115,8 @@ pub struct LiveOptions {
     /// Pairs under way at once, of frames in whosever memory, and one more that a colour analysis may hold
     /// on to. There is memory for so many panoramas and a frame of each camera more; at least 2.
     pub slots: usize,
-    /// How far apart the timestamps of a pair may be.
+    /// How far apart the timestamps of a pair may be; never more than half of the cameras' frame time, as
+    /// [`Stitcher::push`] sees it.
     pub tolerance: Duration,
 }
 
@@ -373,6 +382,8 @@ impl fmt::Debug for Shared {
 pub struct Stitcher {
     shared: Arc<Shared>,
     intake: Mutex<Intake>,
+    /// When a frame came, or the stitcher was closed.
+    moved: Condvar,
     /// Streams on which warps are made, beside those of the frames.
     aside: Mutex<Aside>,
     threads: Vec<JoinHandle<()>>,
@@ -458,6 +469,7 @@ impl Stitcher {
         let mut stitcher = Self {
             shared: Arc::clone(&shared),
             intake: Mutex::new(Intake { pairing, jobs: Some(jobs) }),
+            moved: Condvar::new(),
             aside: Mutex::new(Aside { stream, retired: Vec::new() }),
             threads: Vec::new(),
         };
@@ -543,7 +555,7 @@ impl Stitcher {
                 waited = true;
                 self.shared.tally().counters.slot_waits += 1;
             }
-            pool.wait(seen, Duration::from_millis(100));
+            pool.wait(seen, LOOK_AGAIN);
         }
     }
 
@@ -576,8 +588,9 @@ impl Stitcher {
 
     /// Takes a frame of one camera, which is copied, and stitches it when its partner is there.
     ///
-    /// Each camera's frames come in the order of their timestamps. Frames without a partner are dropped
-    /// and counted.
+    /// Each camera's frames come in the order of their timestamps. Partners are at most
+    /// [`LiveOptions::tolerance`] apart. Frames without a partner are dropped and counted. In [`Pace::Wait`]
+    /// a camera that is ahead waits for the other.
     ///
     /// # Errors
     /// [`LiveError`].
@@ -613,9 +626,9 @@ impl Stitcher {
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
         self.check_buffer(camera, &buffer.buffer)?;
-        let mut intake = lock(&self.intake);
-        self.check_taking(&intake)?;
+        let (mut intake, token) = self.room_to_push(camera, timestamp)?;
         let outcome = intake.pairing.push(camera, timestamp, buffer);
+        self.moved.notify_all();
         {
             let counters = &mut self.shared.tally().counters;
             counters.frames_in += 1;
@@ -624,7 +637,7 @@ impl Stitcher {
             }
         }
         match outcome.pair {
-            Some((left, right, timestamp)) => match self.shared.tokens.try_take() {
+            Some((left, right, timestamp)) => match token {
                 Some(token) => {
                     let (left, right) = (Input::Host(left.buffer), Input::Host(right.buffer));
                     let pair = Pair { left, right, _token: token };
@@ -635,6 +648,41 @@ impl Stitcher {
             },
             None if outcome.waits => Ok(Submitted::Waiting),
             None => Ok(Submitted::Dropped),
+        }
+    }
+
+    /// The intake, open, and room for a pair if there is any. In [`Pace::Wait`] there is, and the frame
+    /// pushes out none that waits.
+    fn room_to_push(
+        &self,
+        camera: Camera,
+        timestamp: Duration,
+    ) -> Result<(MutexGuard<'_, Intake>, Option<Pooled<()>>), LiveError> {
+        let tokens = &self.shared.tokens;
+        let mut waited = false;
+        let mut intake = lock(&self.intake);
+        loop {
+            self.check_taking(&intake)?;
+            let seen = tokens.changes();
+            let is_full = intake.pairing.is_full(camera, timestamp);
+            if self.shared.pace == Pace::Live {
+                return Ok((intake, tokens.try_take()));
+            }
+            if !is_full && let Some(token) = tokens.try_take() {
+                return Ok((intake, Some(token)));
+            }
+            if !waited {
+                waited = true;
+                self.shared.tally().counters.slot_waits += 1;
+            }
+            if is_full {
+                let woken = self.moved.wait_timeout(intake, LOOK_AGAIN);
+                intake = woken.unwrap_or_else(PoisonError::into_inner).0;
+            } else {
+                drop(intake);
+                tokens.wait(seen, LOOK_AGAIN);
+                intake = lock(&self.intake);
+            }
         }
     }
 
@@ -652,6 +700,7 @@ impl Stitcher {
             alone(&mut self.shared.tally().counters, camera);
         }
         intake.jobs = None;
+        self.moved.notify_all();
     }
 
     /// Stitches with another warp from the next frame on. The panorama's size stays.

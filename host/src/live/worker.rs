@@ -20,16 +20,13 @@ use std::time::{Duration, Instant};
 use super::buffers::{OutputBuffer, Pair};
 use super::follow::Follower;
 use super::pool::Pooled;
-use super::{Current, LiveError, LiveWarp, Pace, Panorama, Shared};
+use super::{Current, LOOK_AGAIN, LiveError, LiveWarp, Pace, Panorama, Shared};
 use crate::colour::{Colours, GammaTable};
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
 use crate::stitch::{Power, StitchError, StitchOptions, stitch, stitch_with_table};
 
 /// How often a pair is tried.
 const ATTEMPTS: u32 = 3;
-
-/// How long a wait for a buffer goes before the reasons for it are looked at again.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The streams that all frames go through.
 pub(super) struct Streams {
