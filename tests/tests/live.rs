@@ -182,12 +182,13 @@ fn frames_without_a_partner_are_dropped_and_counted() {
         push(Camera::Left, 66);
         assert_eq!(push(Camera::Right, 70), Submitted::Pair);
         push(Camera::Right, 99);
+        assert_eq!(push(Camera::Left, 50), Submitted::Dropped);
         stitcher.close();
         let times: Vec<_> = panoramas.map(|p| p.timestamp().as_millis()).collect();
         assert_eq!(times, [5, 70]);
         let counters = stitcher.counters();
-        assert_eq!((counters.frames_in, counters.pairs), (6, 2));
-        assert_eq!((counters.dropped.left_alone, counters.dropped.right_alone), (1, 1));
+        assert_eq!((counters.frames_in, counters.pairs), (7, 2));
+        assert_eq!((counters.dropped.left_alone, counters.dropped.right_alone), (2, 1));
         assert!(matches!(
             stitcher.submit(frame(&bytes), frame(&bytes), FRAME),
             Err(LiveError::Closed)

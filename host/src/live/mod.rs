@@ -3,9 +3,9 @@
 //! A [`Stitcher`] takes pairs of frames ([`submit`](Stitcher::submit)), or frames of either camera that
 //! it pairs by timestamp ([`push`](Stitcher::push)), and returns at once; [`panoramas`](Stitcher::panoramas)
 //! come out in order, to a loop, an `async` task or a callback. Warp and settings can be changed
-//! between any two frames. Memory is allocated at the start and then never more; what cannot keep
-//! pace is dropped and counted, or waited for, as [`Pace`] says. Colours of the two cameras follow
-//! the light, unless told not to.
+//! between any two frames. Frames and panoramas go round in memory that is allocated at the start; what
+//! cannot keep pace is dropped and counted, or waited for, as [`Pace`] says. Colours of the two cameras
+//! follow the light, unless told not to.
 //!
 //! | file | what |
 //! |---|---|
@@ -405,8 +405,8 @@ struct Aside {
 }
 
 impl Stitcher {
-    /// A stitcher of frames as large as the warp's sources. Allocates all memory that it will ever use,
-    /// but for warps.
+    /// A stitcher of frames as large as the warp's sources. Allocates all memory for frames and panoramas
+    /// that it will ever use.
     ///
     /// # Errors
     /// [`LiveError`].
