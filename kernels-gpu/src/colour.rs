@@ -111,7 +111,7 @@ impl Camera {
         // SAFETY: inside, as just checked.
         let (u, v, weight) =
             unsafe { (self.x.load(x, y), self.y.load(x, y), self.weight.load(x, y)) };
-        let size = self.size.min(UVec2::splat(u16::MAX.into())).as_vec2();
+        let size = self.size.min(UVec2::splat(u32::from(OverlapPixel::MAX) + 1)).as_vec2();
         // A NaN fails all of them.
         let inside = u >= 0.0 && u < size.x && v >= 0.0 && v < size.y && weight > MIN_WEIGHT;
         let nearest = |at: f32, size: f32| at.round_ties_even().min(size - 1.0) as u16;
@@ -132,16 +132,14 @@ macro_rules! colour_sums {
         ///
         /// A pixel counts where both cameras do, and neither is cut off at white nor nearly black
         /// ([`SATURATED`](shared_types::colour::SATURATED), [`BLACK`](shared_types::colour::BLACK)). Its
-        /// weight is `max(1 − |x − centre| / (width / 2), 0)²` at column `x` of the box, to the nearest
+        /// weight is `max(1 − |x − centre| · per_column, 0)²` at column `x` of the box, to the nearest
         /// [`WEIGHT_ONE`](shared_types::colour::WEIGHT_ONE)th.
         ///
         /// # Safety
         /// - Blocks are [`BLOCK`], the grid covers `overlap` with [`BLOCK`]`[0]` columns and
         ///   [`BLOCK_ROWS`] rows a block.
-        /// - `partial` has [`PARTIAL_SUMS`](shared_types::colour::PARTIAL_SUMS) elements for each block,
-        ///   `sums` and `finished` have one.
-        /// - `finished` holds 0, which it does again afterwards, and no other launch that may run
-        ///   at the same time shares it, `partial` or `sums`.
+        /// - `running` has [`RUNNING_SUMS`](shared_types::colour::RUNNING_SUMS) elements, all 0, which they
+        ///   are again afterwards; `sums` has one. No other launch that may run at the same time shares them.
         /// - `overlap` was made for pictures of no larger sizes.
         #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(3))]
         pub unsafe fn $name(
@@ -149,14 +147,13 @@ macro_rules! colour_sums {
             right: $picture,
             overlap: View<OverlapPixel>,
             params: SumParams,
-            partial: SliceMut<u64>,
-            finished: SliceMut<u32>,
+            running: SliceMut<u64>,
             sums: SliceMut<ColourSums>,
         ) {
             // SAFETY: as the caller vouches.
             unsafe {
                 let column = column_sums(left, right, overlap, first_row(), &params);
-                if let Some(total) = add_blocks(column, partial, finished) {
+                if let Some(total) = add_blocks(column, running) {
                     sums.store(0, colour_sums::<$picture>(total, &params.decode));
                 }
             }

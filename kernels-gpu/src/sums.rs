@@ -2,8 +2,8 @@
 //!
 //! The idea: a sum of integers is the same in any order, and two sums of bytes fit one register. So a
 //! thread adds up a column of pixels, two channels an addition, and multiplies once by the
-//! column's weight; an instruction adds up the lanes of a warp, shared memory the warps, and the last block
-//! to finish the blocks. What the bytes mean as colour is asked once, of the total: Y'CbCr to
+//! column's weight; an instruction adds up the lanes of a warp, shared memory the warps, and atomics the
+//! blocks. What the bytes mean as colour is asked once, of the total: Y'CbCr to
 //! R'G'B' is linear. Only whether a pixel counts is asked of each, three channels at once.
 //!
 //! Cost: about 45 instructions a pixel, a third of them addresses. It waits for memory, not for them.
@@ -11,7 +11,7 @@
 use cuda_std::prelude::*;
 use glam::Vec3;
 use shared_types::colour::{
-    BLACK, BLOCK, BLOCK_THREADS, ColourSums, LUMA, OverlapPixel, PARTIAL_SUMS, PIXELS_PER_THREAD,
+    BLACK, BLOCK, BLOCK_THREADS, ColourSums, LUMA, OverlapPixel, PIXELS_PER_THREAD, RUNNING_SUMS,
     SATURATED, SumParams, WEIGHT_ONE,
 };
 use shared_types::nv12::Nv12;
@@ -23,12 +23,21 @@ use crate::picture::{Picture, yuv_levels};
 /// A sum for each of the left camera's three bytes, the right camera's, and the weights.
 const SUMS: usize = 7;
 
+/// Elements of a set of running sums. The last one of the first set counts blocks.
+const SET: u32 = 8;
+
+/// Sets of running sums.
+const SETS: u32 = RUNNING_SUMS / SET;
+
+/// Counts a pixel, in the fourth byte.
+const ONE: u32 = 0x01_00_00_00;
+
 /// Warps of a block.
 const WARPS: u32 = BLOCK_THREADS / warp::WARP_SIZE;
 
 /// A picture whose colours can be added up as the bytes that they are stored in.
 pub(crate) trait Stored: Picture {
-    /// The bytes of a pixel, the first one lowest; the fourth says nothing.
+    /// The bytes of a pixel, the first one lowest, and a fourth that is 1.
     ///
     /// # Safety
     /// The picture is whole, `x < width` and `y < height`.
@@ -45,7 +54,8 @@ impl Stored for View<Rgba8> {
     #[inline(always)]
     unsafe fn stored(&self, x: u32, y: u32) -> u32 {
         // SAFETY: as the caller vouches.
-        bytemuck::cast(unsafe { self.load(x, y) })
+        let pixel: u32 = bytemuck::cast(unsafe { self.load(x, y) });
+        pixel & 0xff_ff_ff | ONE
     }
 
     #[inline(always)]
@@ -72,7 +82,7 @@ impl Stored for Nv12 {
         // SAFETY: as the caller vouches; a whole picture has chroma for every pixel.
         unsafe {
             let chroma: u16 = bytemuck::cast(self.uv.load(x / 2, y / 2));
-            u32::from(self.y.load(x, y)) | u32::from(chroma) << 8
+            u32::from(self.y.load(x, y)) | u32::from(chroma) << 8 | ONE
         }
     }
 
@@ -97,12 +107,12 @@ impl Stored for Nv12 {
     }
 }
 
-/// Three bytes added up over a column, two sums in a word.
+/// Four bytes added up over a column, two sums in a word.
 #[derive(Clone, Copy, Default)]
 struct Packed {
     /// Of the first and the third byte.
     even: u32,
-    /// Of the second.
+    /// Of the second and the fourth.
     odd: u32,
 }
 
@@ -111,12 +121,12 @@ impl Packed {
     fn add(&mut self, stored: u32) {
         const { assert!(PIXELS_PER_THREAD * 255 <= 0xffff) };
         self.even += stored & 0xff_00_ff;
-        self.odd += stored >> 8 & 0xff;
+        self.odd += stored >> 8 & 0xff_00_ff;
     }
 
     #[inline(always)]
-    fn sums(self) -> [u32; 3] {
-        [self.even & 0xffff, self.odd, self.even >> 16]
+    fn sums(self) -> [u32; 4] {
+        [self.even & 0xffff, self.odd & 0xffff, self.even >> 16, self.odd >> 16]
     }
 }
 
@@ -134,28 +144,28 @@ pub(crate) unsafe fn column_sums<P: Stored>(
 ) -> [u32; SUMS] {
     let x = thread::index_1d();
     let (last_x, last_y) = (overlap.width() - 1, overlap.height() - 1);
+    let rows = if x <= last_x { overlap.height() } else { 0 };
     // All loads are made, also of what does not count: one in a branch would wait for those before it.
     let place = |i: u32| {
         let y = first + i * BLOCK[1];
         // SAFETY: clamped to the overlap, which has a pixel.
         let at = unsafe { overlap.load(x.min(last_x), y.min(last_y)) };
-        (at, x <= last_x && y <= last_y)
+        (at, y < rows)
     };
     let look = |(at, inside): (OverlapPixel, bool)| {
-        let seen = inside & (at.left != OverlapPixel::NONE.left);
-        let at = if seen { at } else { OverlapPixel { left: [0; 2], right: [0; 2] } };
+        let seen = inside & (at.left[0] <= OverlapPixel::MAX);
         let [[lx, ly], [rx, ry]] = [at.left, at.right].map(|at| at.map(u32::from));
+        let lx = lx & u32::from(OverlapPixel::MAX);
         // SAFETY: the overlap was made for pictures of this size, as the caller vouches; every
         // picture has a first pixel.
         unsafe { (left.stored(lx, ly), right.stored(rx, ry), seen) }
     };
-    let (mut l, mut r, mut count) = (Packed::default(), Packed::default(), 0);
+    let (mut l, mut r) = (Packed::default(), Packed::default());
     let mut add = |(left, right, seen): (u32, u32, bool)| {
         let extreme = P::is_extreme(left, &params.decode) | P::is_extreme(right, &params.decode);
         let counts = seen & !extreme;
         l.add(if counts { left } else { 0 });
         r.add(if counts { right } else { 0 });
-        count += u32::from(counts);
     };
     // Several on their way at once; by name, since an array would lie in local memory.
     const { assert!(PIXELS_PER_THREAD.is_multiple_of(4)) };
@@ -168,61 +178,65 @@ pub(crate) unsafe fn column_sums<P: Stored>(
         add(d);
     }
     // One column has one weight.
-    let distance = (x as f32 - params.centre).abs() / (0.5 * params.width);
-    let band = (1.0 - distance).max(0.0);
-    let weight = (band * band * WEIGHT_ONE as f32).round_ties_even() as u32;
+    let band =
+        (-(x as f32 - params.centre).abs()).mul_add(params.per_column, 1.0).max(0.0).min(1.0);
+    // SAFETY: from 0 to 1, even of NaN.
+    let weight = unsafe { (band * band * WEIGHT_ONE as f32 + 0.5).to_int_unchecked::<u32>() };
     // A warp's sum fits.
     const {
         let column = PIXELS_PER_THREAD as u64 * 255 * WEIGHT_ONE as u64;
         assert!(column * warp::WARP_SIZE as u64 <= u32::MAX as u64);
     }
-    let ([a, b, c], [d, e, f]) = (l.sums(), r.sums());
+    let ([a, b, c, count], [d, e, f, _]) = (l.sums(), r.sums());
     [a, b, c, d, e, f, count].map(|sum| sum * weight)
 }
 
-/// Adds up the threads of the block, and in the last block of the grid all blocks. The total is
-/// thread 0's of that block.
+/// Adds up the threads of the block, and the blocks in `running`; the last of them, in its thread 0, has
+/// the total.
+///
+/// Blocks are spread over several sets of running sums, of which the last block gives each element
+/// to a thread: a single set would have them wait for each other, a set for each block would have the last
+/// block read for longer than it takes the others to add.
 ///
 /// # Safety
 /// As the kernels of `colour_sums!` ask.
 #[inline(always)]
 pub(crate) unsafe fn add_blocks(
     column: [u32; SUMS],
-    partial: SliceMut<u64>,
-    finished: SliceMut<u32>,
+    running: SliceMut<u64>,
 ) -> Option<[u64; SUMS]> {
-    // A thread of each warp has a sum, of PARTIAL_SUMS threads; the spare one adds up nothing.
-    const { assert!(SUMS <= PARTIAL_SUMS as usize && warp::WARP_SIZE.is_multiple_of(PARTIAL_SUMS)) };
-    let warps = shared_array![u64; (WARPS * PARTIAL_SUMS) as usize];
+    use cuda_std::atomic::AtomicAdd;
+    // A row of the block is a warp.
+    const { assert!(BLOCK[0] == warp::WARP_SIZE && SUMS < SET as usize) };
+    let warps = shared_array![u64; (WARPS * SET) as usize];
     let last = shared_array![u32; 1];
-    let (rank, blocks) = (thread::rank(), thread::grid_dim_x() * thread::grid_dim_y());
-    let (warp, lane) = (rank / warp::WARP_SIZE, rank % warp::WARP_SIZE);
+    let (lane, warp) = (thread::thread_idx_x(), thread::thread_idx_y());
+    let rank = warp::WARP_SIZE * warp + lane;
+    let block = thread::block_idx_y() * thread::grid_dim_x() + thread::block_idx_x();
+    let blocks = thread::grid_dim_x() * thread::grid_dim_y();
     // SAFETY: every thread comes here, and to each barrier and warp operation. What lies in shared
-    // memory is read behind the barrier after its writing, and written by one thread each.
+    // memory is read behind the barrier after its writing, and written by one thread each. The fences make
+    // the sums of blocks that have counted themselves visible to the one that counts last.
     unsafe {
-        let over_warps =
-            || (0..WARPS).fold(0, |sum, warp| sum + warps.load(PARTIAL_SUMS * warp + rank));
+        let over_warps = || (0..WARPS).fold(0, |sum, warp| sum + warps.load(SET * warp + rank));
         let mut mine = 0;
         for (i, sum) in (0..).zip(column) {
             let sum = warp::warp_reduce_add_u32(sum);
             mine = if lane == i { sum } else { mine };
         }
-        if lane < PARTIAL_SUMS {
-            warps.store(PARTIAL_SUMS * warp + lane, mine.into());
+        if lane < SET {
+            warps.store(SET * warp + lane, mine.into());
         }
         thread::sync_threads();
         if warp == 0 {
-            if rank < PARTIAL_SUMS {
-                let block = thread::block_idx_y() * thread::grid_dim_x() + thread::block_idx_x();
-                partial.store(PARTIAL_SUMS * block + rank, over_warps());
-                // Seen by the block that counts last, before this one is counted.
+            if lane < SUMS as u32 {
+                u64::atomic_add(running.atomic(block % SETS * SET + lane), over_warps());
                 thread::device_fence();
             }
             warp::sync_warp(warp::FULL_MASK);
-            if rank == 0 {
-                use cuda_std::atomic::AtomicAdd;
-                let before = u32::atomic_add(finished.atomic(0), 1);
-                last.store(0, u32::from(before + 1 == blocks));
+            if lane == 0 {
+                let before = u64::atomic_add(running.atomic(SET - 1), 1);
+                last.store(0, u32::from(before + 1 == blocks.into()));
             }
         }
         thread::sync_threads();
@@ -230,35 +244,28 @@ pub(crate) unsafe fn add_blocks(
         let mut total = 0;
         if is_last {
             thread::device_fence();
-            // As many threads as divide by PARTIAL_SUMS: each stays with its sum.
-            let mut i = rank;
-            while i < PARTIAL_SUMS * blocks {
-                total += partial.load(i);
-                i += BLOCK_THREADS;
-            }
+            total = running.load(rank);
+            running.store(rank, 0);
         }
         // Not in the branch: a barrier is for all.
-        let mut step = PARTIAL_SUMS;
+        let mut step = SET;
         while step < warp::WARP_SIZE {
             total += warp::warp_shuffle_xor(warp::FULL_MASK, total, step, warp::WARP_SIZE).0;
             step *= 2;
         }
-        if lane < PARTIAL_SUMS {
-            warps.store(PARTIAL_SUMS * warp + lane, total);
+        if lane < SET {
+            warps.store(SET * warp + lane, total);
         }
         thread::sync_threads();
         if !(is_last && warp == 0) {
             return None;
         }
-        let total = if rank < PARTIAL_SUMS { over_warps() } else { 0 };
+        let total = if lane < SET { over_warps() } else { 0 };
         let mut all = [0; SUMS];
         for (i, sum) in (0..).zip(&mut all) {
             *sum = warp::warp_shuffle_idx(warp::FULL_MASK, total, i, warp::WARP_SIZE).0;
         }
-        if rank == 0 {
-            finished.store(0, 0);
-        }
-        (rank == 0).then_some(all)
+        (lane == 0).then_some(all)
     }
 }
 

@@ -8,7 +8,7 @@ use glam::{UVec2, Vec3, uvec2};
 use kernels_gpu::colour::{
     ColourSumsNv12, ColourSumsRgba8, FindOverlap, GammaTable as BuildTable, MapOverlap,
 };
-use panoweave::colour::{GammaTable, Overlap};
+use panoweave::colour::{GammaTable, Overlap, Summing};
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, Matrix, PixelFormat, Range, YuvEncoding,
@@ -22,7 +22,7 @@ use panoweave_tests::raster::{Pixels, Raster, padded, upload_plane};
 use panoweave_tests::{data, oracle, panoweave_devices};
 use shared_types::Rgba8;
 use shared_types::colour::{
-    BLOCK, BLOCK_ROWS, ColourSums, OverlapBox, OverlapPixel, PARTIAL_SUMS, SumParams, TABLE_BLOCK,
+    BLOCK, BLOCK_ROWS, ColourSums, OverlapBox, OverlapPixel, RUNNING_SUMS, SumParams, TABLE_BLOCK,
     TABLE_LEN, TABLE_LEVELS, TableEntry, WEIGHT_ONE,
 };
 use shared_types::stitch::Colour;
@@ -188,11 +188,13 @@ impl Case {
             PixelFormat::Rgba8 => YuvEncoding::default(),
             PixelFormat::Nv12(encoding) => encoding,
         };
-        let params = SumParams { centre: 0.5 * (width - 1.0), width, decode: decode.to_rgb() };
+        let params = SumParams {
+            centre: 0.5 * (width - 1.0),
+            per_column: 2.0 / width,
+            decode: decode.to_rgb(),
+        };
         let config = cover(place.size());
-        let mut partial =
-            Buffer::new(device, PARTIAL_SUMS * config.grid[0] * config.grid[1]).unwrap();
-        let mut finished = Buffer::new(device, 1).unwrap();
+        let mut running = Buffer::new(device, RUNNING_SUMS).unwrap();
         let mut sums = Buffer::new(device, 1).unwrap();
         macro_rules! sum_up {
             ($kernel:ident, $left:ident, $right:ident) => {
@@ -204,8 +206,7 @@ impl Case {
                         right: $right,
                         overlap: pixels.view(),
                         params,
-                        partial: partial.view_mut(),
-                        finished: finished.view_mut(),
+                        running: running.view_mut(),
                         sums: sums.view_mut(),
                     })
                 }
@@ -224,7 +225,8 @@ impl Case {
                     _ => unreachable!("both pictures have one format"),
                 }
                 .unwrap();
-                assert_eq!(finished.download(stream).unwrap(), [0], "ready for the next launch");
+                let left = running.download(stream).unwrap();
+                assert!(left.iter().all(|sum| *sum == 0), "ready for the next launch");
                 sums.download(stream).unwrap()[0]
             })
             .collect();
@@ -404,9 +406,11 @@ fn the_library_gives_what_the_kernels_do() {
             assert_eq!(overlap.place(), expected.place);
             let [left, right] = case.sources.each_ref().map(|source| source.upload(&stream, 4));
             // The same memory for two launches, and then new memory.
-            let mut summing = overlap.summing(&stream).unwrap();
+            let mut summing = Summing::new(&device).unwrap();
             for _ in 0..2 {
-                overlap.submit(&stream, left.view(), right.view(), &mut summing).unwrap();
+                // SAFETY: one stream has all of them.
+                unsafe { overlap.submit(&stream, left.view(), right.view(), &mut summing) }
+                    .unwrap();
             }
             assert_eq!(overlap.sums(&stream, &left, &right).unwrap(), expected.sums[0]);
         }
