@@ -24,7 +24,9 @@ pub use {glam, shared_types};
 
 // Kernels and where they run.
 pub mod colour;
+pub mod convolve;
 pub mod device;
+pub mod features;
 pub mod kernels;
 pub mod live;
 pub mod stitch;
