@@ -12,4 +12,5 @@ pub mod colour;
 mod grade;
 mod picture;
 pub mod stitch;
+mod sums;
 pub mod warp;

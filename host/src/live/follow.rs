@@ -214,7 +214,9 @@ impl Follower {
         let Some(Running { pair, warp, .. }) = &self.running else { return Ok(()) };
         let Some((overlap, summing)) = &warp.overlap else { return Ok(()) };
         let mut summing = summing.lock().unwrap_or_else(|e| e.into_inner());
-        overlap.submit(&self.stream, pair.left.view(), pair.right.view(), &mut summing)?;
+        let (left, right) = (pair.left.view(), pair.right.view());
+        // SAFETY: only this stream has had them.
+        unsafe { overlap.submit(&self.stream, left, right, &mut summing)? };
         // SAFETY: the sums are looked at, and freed, only when the stream is idle.
         unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
         Ok(())
