@@ -9,6 +9,7 @@
 //! nothing here panics on bad input.
 
 // Files and geometry: no GPU.
+pub mod calibrate;
 pub mod frame;
 pub mod geometry;
 pub mod homography;
