@@ -151,9 +151,7 @@ impl Warps<'_> {
         if let Some(right) = rig.cameras[1].mount_mut() {
             right.yaw += turned;
         }
-        let warp = DeviceWarp::render(self.stream, &rig.geometry()?)?;
-        self.stream.synchronize()?;
-        Ok(warp)
+        Ok(DeviceWarp::render(self.stream, &rig.geometry()?)?)
     }
 }
 

@@ -45,20 +45,20 @@ impl Case {
         extent: usize,
     ) -> [Vec<f64>; 2] {
         let (k, r) = (taps.len(), taps.len() / 2);
-        let mut out = [vec![0.0; values.len()], vec![0.0; values.len()]];
-        for at in 0..values.len() {
+        let sums = |at: usize| {
             let i = place(at);
             if i < r || i + r >= extent {
-                continue;
+                return [0.0; 2];
             }
-            for j in 0..k {
+            (0..k).fold([0.0; 2], |[value, size], j| {
                 let from = at + j * stride - r * stride;
                 let tap = f64::from(taps[k - 1 - j]);
-                out[0][at] += values[from] * tap;
-                out[1][at] += sizes[from] * tap.abs();
-            }
-        }
-        out
+                [value + values[from] * tap, size + sizes[from] * tap.abs()]
+            })
+        };
+        let (values, sizes) =
+            (0..values.len()).map(sums).map(|[value, size]| (value, size)).unzip();
+        [values, sizes]
     }
 
     /// The result in f64, and how far from it one in f32 may be.

@@ -68,6 +68,7 @@ impl Overlap {
     /// What the device says.
     #[track_caller]
     pub fn find(stream: &Stream, warp: &DeviceWarp) -> Result<Option<Self>, DeviceError> {
+        warp.await_ready(stream)?;
         let [left, right] = warp.sources();
         macro_rules! launch {
             ($kernel:ident over $size:expr, $($argument:ident: $value:expr),+) => {

@@ -6,6 +6,9 @@
 //!
 //! A failure of the analysis is a strike, and so is a result that does not come until its deadline;
 //! three in a row switch the correction off. A scene too dark to say anything is no failure.
+//!
+//! Switched on or off, by whomever, the colours begin where they are and go on in small steps: off, to
+//! those that were set by hand.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,10 +16,9 @@ use std::time::{Duration, Instant};
 use shared_types::colour::ColourSums;
 
 use super::buffers::Pair;
-use super::worker::insist;
 use super::{ColourOptions, Current, LiveWarp, Shared};
 use crate::colour::{Colours, Limits, Tracker, estimate};
-use crate::device::{DeviceError, Event, Pinned, Priority, Stream};
+use crate::device::{DeviceError, Event, Pinned, Priority, Stream, insist};
 use crate::stitch::StitchError;
 
 /// Failures in a row that switch the correction off.
@@ -32,7 +34,7 @@ pub struct Analysis {
 }
 
 /// How the correction stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColourState {
     /// Whether colours follow the light.
     pub following: bool,
@@ -44,19 +46,30 @@ pub struct ColourState {
     pub analysis: Option<Analysis>,
 }
 
+impl ColourState {
+    pub(super) fn new(following: bool, colours: Colours) -> Self {
+        Self { following, strikes: 0, colours, analysis: None }
+    }
+
+    /// Switches following on or off, and forgets the strikes.
+    pub(super) fn follow(&mut self, follow: bool) {
+        (self.following, self.strikes) = (follow, 0);
+    }
+}
+
 /// An analysis that has not been collected.
 struct Running {
     /// What it reads, kept alive until the stream is idle.
     pair: Arc<Pair>,
     warp: Arc<LiveWarp>,
     timestamp: Duration,
-    /// When a strike is due if the stream is not idle by then.
-    deadline: Instant,
+    /// When it was begun, or the latest strike for its being late.
+    since: Instant,
     stage: Stage,
 }
 
 enum Stage {
-    /// To be launched after so many more frames: for tests of what a late analysis reads.
+    /// To be launched, after so many more frames in tests of what a late analysis reads.
     Held(u32),
     Launched,
     /// Failed: there will be no result, but the device may still be reading.
@@ -68,10 +81,9 @@ pub(super) struct Follower {
     sums: Pinned<ColourSums>,
     options: ColourOptions,
     tracker: Tracker,
+    /// Colours that were set by hand, at the newest frame.
+    home: Colours,
     running: Option<Running>,
-    /// Which switching-on this is; see [`Current`].
-    epoch: u64,
-    state: ColourState,
     /// Frames since the last analysis was due.
     frames: u32,
 }
@@ -85,14 +97,16 @@ fn limits(warp: &LiveWarp) -> Limits {
 
 impl Follower {
     pub(super) fn new(shared: &Shared, options: ColourOptions) -> Result<Self, DeviceError> {
+        let home = shared.current().colours();
+        let mut tracker = Tracker::default();
+        tracker.begin_at(home);
         Ok(Self {
             stream: Stream::new(&shared.device, Priority::Default)?,
             sums: Pinned::new(&shared.device, 1)?,
             options,
-            tracker: Tracker::default(),
+            tracker,
+            home,
             running: None,
-            epoch: 0,
-            state: ColourState::default(),
             frames: 0,
         })
     }
@@ -103,22 +117,18 @@ impl Follower {
         shared: &Shared,
         current: &Current,
     ) -> Result<Colours, DeviceError> {
-        if self.epoch != current.follow_epoch {
-            self.epoch = current.follow_epoch;
-            (self.state.strikes, self.frames) = (0, 0);
-            self.state.following = current.follow;
-            if !current.follow {
-                self.tracker = Tracker::default();
-            }
-        }
         self.collect(shared)?;
-        self.state.colours = if self.state.following {
-            self.tracker.advance()
-        } else {
-            Colours { left: current.stitch.left, right: current.stitch.right }
-        };
-        *shared.colour() = self.state;
-        Ok(self.state.colours)
+        let mut state = shared.colour();
+        let home = current.colours();
+        if !state.following && state.colours == self.home {
+            // It is at rest, so what is set by hand comes at once.
+            self.tracker.begin_at(home);
+        } else if !state.following {
+            self.tracker.head_for(home);
+        }
+        self.home = home;
+        state.colours = self.tracker.advance();
+        Ok(state.colours)
     }
 
     /// Takes in a result that has come, without waiting for one.
@@ -133,14 +143,17 @@ impl Follower {
                 let analysis = Analysis { timestamp: running.timestamp, sums: self.sums[0] };
                 let limits = limits(&running.warp);
                 self.running = None;
-                self.state.analysis = Some(analysis);
                 let found = estimate(&analysis.sums, &limits);
-                let counters = &mut shared.tally().counters;
-                counters.analyses += 1;
-                counters.dark += u64::from(found.is_none());
+                {
+                    let counters = &mut shared.tally().counters;
+                    counters.analyses += 1;
+                    counters.dark += u64::from(found.is_none());
+                }
+                let mut state = shared.colour();
+                state.analysis = Some(analysis);
                 // It may come when nobody asks any more.
-                if self.state.following {
-                    self.state.strikes = 0;
+                if state.following {
+                    state.strikes = 0;
                     self.tracker.observe(found);
                 }
                 Ok(())
@@ -149,8 +162,8 @@ impl Follower {
                 self.running = None;
                 Ok(())
             }
-            (Ok(false), _) if Instant::now() >= running.deadline => {
-                running.deadline = Instant::now() + self.options.deadline;
+            (Ok(false), _) if running.since.elapsed() >= self.options.deadline => {
+                running.since = Instant::now();
                 self.strike(shared, &"it gave no result until its deadline");
                 Ok(())
             }
@@ -169,22 +182,19 @@ impl Follower {
         stitched: &Event,
         timestamp: Duration,
     ) -> Result<(), DeviceError> {
-        if !self.state.following {
+        let ColourState { following, analysis, .. } = *shared.colour();
+        if !following {
             return Ok(());
         }
-        self.frames += 1;
-        let due = self.frames >= self.options.every || self.state.analysis.is_none();
+        self.frames = self.frames.saturating_add(1);
+        let due = self.frames >= self.options.every || analysis.is_none();
         if !due || self.running.is_some() || warp.overlap.is_none() {
             return Ok(());
         }
         self.frames = 0;
-        let stage = match self.options.delay {
-            0 => Stage::Failed,
-            frames => Stage::Held(frames),
-        };
+        let stage = Stage::Held(self.options.delay);
         let (pair, warp) = (Arc::clone(pair), Arc::clone(warp));
-        let deadline = Instant::now() + self.options.deadline;
-        self.running = Some(Running { pair, warp, timestamp, deadline, stage });
+        self.running = Some(Running { pair, warp, timestamp, since: Instant::now(), stage });
         // What was uploaded for the stitch is there when it is done.
         if let Err(error) = self.stream.wait(stitched) {
             return self.failed(shared, error);
@@ -196,7 +206,7 @@ impl Follower {
         let launched = self.submit();
         match (launched, &mut self.running) {
             (Ok(()), Some(running)) => {
-                running.deadline = Instant::now() + self.options.deadline;
+                running.since = Instant::now();
                 running.stage = Stage::Launched;
                 Ok(())
             }
@@ -235,21 +245,22 @@ impl Follower {
     }
 
     fn strike(&mut self, shared: &Shared, reason: &dyn std::fmt::Display) {
-        if !self.state.following {
+        let mut state = shared.colour();
+        if !state.following {
             return;
         }
-        self.state.strikes += 1;
+        state.strikes += 1;
+        let strikes = state.strikes;
+        state.following = strikes < STRIKES;
+        drop(state);
         shared.tally().counters.strikes += 1;
-        if self.state.strikes < STRIKES {
+        if strikes < STRIKES {
             tracing::warn!("colour analysis: {reason}");
         } else {
-            self.state.following = false;
-            self.tracker = Tracker::default();
             tracing::error!(
                 "colour correction is off after {STRIKES} failures, until it is switched on again: {reason}"
             );
         }
-        *shared.colour() = self.state;
     }
 
     /// Waits for the analysis. What it reads is never given back if that fails. Fails only if the device
@@ -258,7 +269,7 @@ impl Follower {
         if self.running.is_none() {
             return Ok(());
         }
-        insist(|| self.stream.synchronize()).or_else(|error| {
+        insist(DeviceError::is_fatal, || self.stream.synchronize()).or_else(|error| {
             std::mem::forget(self.running);
             if error.is_fatal() { Err(error) } else { Ok(()) }
         })

@@ -43,7 +43,7 @@ fn table(text: &str) -> Vec<(u32, u32, f32)> {
 fn features_are_the_corners_of_squares() {
     let folder = folder();
     let line = "features squares.png --device cpu --border 8 --min-eigenvalue 100";
-    let found = table(&folder.quiet(&format!("{line}")));
+    let found = table(&folder.quiet(line));
     assert_eq!(found.len(), 8, "{found:?}");
     assert!(found.is_sorted_by(|a, b| a.2 >= b.2), "{found:?}");
     let corners = |x: [f32; 2], y: [f32; 2]| x.map(|x| y.map(|y| (x, y))).concat();
@@ -74,7 +74,7 @@ fn json_says_what_the_table_says() {
     assert_eq!(json["device"], "CPU");
     assert!(json["preview"].is_null() && json["times_ms"]["find"].is_number(), "{json}");
     let features = json["features"].as_array().unwrap();
-    for (feature, (x, y, value)) in features.iter().zip(table(&folder.quiet(&format!("{line}")))) {
+    for (feature, (x, y, value)) in features.iter().zip(table(&folder.quiet(line))) {
         assert_eq!(
             (feature["x"].as_u64(), feature["y"].as_u64()),
             (Some(x.into()), Some(y.into()))

@@ -473,7 +473,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     if (strstr(f->name, "stitch_planes")) {
         t.left = view(params, 0), t.right = view(params, 4), t.out = view(params, 33);
     } else if (strstr(f->name, "colour_sums")) {
-        t.left = view(params, 0), t.right = view(params, 4), t.to = *(void **)params[17];
+        t.left = view(params, 0), t.right = view(params, 4), t.to = *(void **)params[15];
     } else if (strstr(f->name, "find_overlap")) {
         t.out = view(params, 0), t.to = *(void **)params[26];
     }
