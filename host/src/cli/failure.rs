@@ -4,11 +4,13 @@ use std::io;
 use std::path::PathBuf;
 
 use glam::UVec2;
+use panoweave::calibrate::Refusal;
 use panoweave::convolve::ConvolveError;
 use panoweave::device::DeviceError;
 use panoweave::features::FeatureError;
 use panoweave::homography::HomographyError;
 use panoweave::live::LiveError;
+use panoweave::matching::MatchError;
 use panoweave::picture::PictureError;
 use panoweave::rig::RigError;
 use panoweave::stitch::StitchError;
@@ -70,6 +72,10 @@ pub(crate) enum Failure {
     Stitch(StitchError),
     #[error(transparent)]
     Features(FeatureError),
+    #[error(transparent)]
+    Matching(MatchError),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
     #[error(transparent)]
     Video(VideoError),
     // Where in this program's source it failed is of no use to who lacks a device.
@@ -144,7 +150,9 @@ impl Failure {
             | Self::Picture(_)
             | Self::Render(_)
             | Self::Stitch(_)
-            | Self::Features(_) => Kind::Input,
+            | Self::Features(_)
+            | Self::Matching(_)
+            | Self::Refused(_) => Kind::Input,
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) => Kind::Input,
             Self::Interrupted { .. } => Kind::Interrupted,
@@ -187,6 +195,16 @@ impl From<FeatureError> for Failure {
                 error.into()
             }
             other => Self::Features(other),
+        }
+    }
+}
+
+impl From<MatchError> for Failure {
+    fn from(error: MatchError) -> Self {
+        match error {
+            MatchError::Device(error) => error.into(),
+            MatchError::Features(error) => error.into(),
+            other => Self::Matching(other),
         }
     }
 }

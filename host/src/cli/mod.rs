@@ -2,6 +2,7 @@
 //!
 //! Results go to stdout, everything else to stderr. `Failure` in `failure` gives every error its exit code.
 
+mod calibrate;
 mod failure;
 mod features;
 mod info;
@@ -15,6 +16,7 @@ mod meter;
 mod output;
 mod recipe;
 mod report;
+mod sketch;
 mod stages;
 mod stitch;
 mod values;
@@ -65,6 +67,7 @@ enum Command {
     Stitch(stitch::Args),
     Video(video::Args),
     Lut(lut::Args),
+    Calibrate(calibrate::Args),
     Features(features::Args),
     Info(info::Args),
 }
@@ -80,6 +83,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Video(args) => video::run(args, cli.json),
         Command::Stitch(args) => stitch::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Lut(args) => lut::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Calibrate(args) => calibrate::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Features(args) => features::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Info(args) => info::run(args, cli.json).map(|()| ExitCode::SUCCESS),
     };

@@ -4,8 +4,8 @@ use std::f64::consts::TAU;
 
 use cuda_std::DeviceView;
 use glam::{DVec2, UVec2, Vec2};
-use kernels_gpu::matching::{Describe, FindPeaks, Orient, Pack, Shrink};
 use kernels_gpu::features::LumaRgba8;
+use kernels_gpu::matching::{Describe, FindPeaks, Orient, Pack, Shrink};
 use shared_types::Rgba8;
 use shared_types::matching::{
     ALL_FIELDS, BINS, BLOCK, BLOCK_THREADS, CELL, Descriptor, Field, Peak, Pose,
@@ -251,8 +251,7 @@ impl Level {
         let poses = Buffer::from_slice(stream, poses)?;
         let mut fields: Buffer<Field> = Buffer::new(stream.device(), poses.len() * ALL_FIELDS)?;
         let [along_x, along_y] = self.detector.gradients().map(Image::view);
-        let kernel =
-            Describe { along_x, along_y, poses: poses.view(), out: fields.view_mut() };
+        let kernel = Describe { along_x, along_y, poses: poses.view(), out: fields.view_mut() };
         stream.launch(&line(poses.len() * ALL_FIELDS), &kernel)?;
         let kernel = Pack { fields: fields.view(), first, out: out.view_mut() };
         stream.launch(&line(poses.len()), &kernel)

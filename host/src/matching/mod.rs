@@ -21,7 +21,7 @@ use crate::calibrate::Correspondence;
 use crate::device::{DeviceError, Stream};
 use crate::features::FeatureError;
 
-pub use describer::{Describer, Described, Keypoint};
+pub use describer::{Described, Describer, Keypoint};
 pub use pairs::pairs;
 
 /// How points are found and matched.

@@ -63,9 +63,12 @@ fn ratio(nearest: &Nearest, points: &[Keypoint]) -> f32 {
     let distance =
         |product: u32| (2.0 * (Descriptor::LENGTH.powi(2) - product as f32)).max(0.0).sqrt();
     let first = &points[nearest.index[0] as usize];
-    let second = nearest.index.iter().zip(nearest.product).skip(1).find(|(index, product)| {
-        *product > 0 && !same_place(first, &points[**index as usize])
-    });
+    let second = nearest
+        .index
+        .iter()
+        .zip(nearest.product)
+        .skip(1)
+        .find(|(index, product)| *product > 0 && !same_place(first, &points[**index as usize]));
     match second {
         Some((_, product)) if product > 0 => {
             distance(nearest.product[0]) / distance(product).max(1.0)

@@ -12,7 +12,9 @@ const ROBUST: f32 = 0.9;
 pub(super) fn spread(mut points: Vec<Peak>, count: usize) -> Vec<Peak> {
     let order = |p: &Peak| (p.at.y, p.at.x);
     points.sort_by(|a, b| {
-        b.value.total_cmp(&a.value).then(order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal))
+        b.value
+            .total_cmp(&a.value)
+            .then(order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal))
     });
     // Stronger ones come before, so only those are looked at.
     let mut stronger = 0;
@@ -42,7 +44,8 @@ mod tests {
     fn a_weak_point_alone_comes_before_a_strong_one_beside_a_stronger_one() {
         let peak = |x: f32, value| Peak { at: vec2(x, 0.0), value };
         let points = vec![peak(0.0, 100.0), peak(2.0, 80.0), peak(50.0, 1.0), peak(3.0, 79.0)];
-        let places = |count| spread(points.clone(), count).iter().map(|p| p.at.x).collect::<Vec<_>>();
+        let places =
+            |count| spread(points.clone(), count).iter().map(|p| p.at.x).collect::<Vec<_>>();
         assert_eq!(places(2), [0.0, 50.0]);
         // 79 is more than nine tenths of 80: only the strongest suppresses it, from farther away.
         assert_eq!(places(4), [0.0, 50.0, 3.0, 2.0]);

@@ -67,9 +67,9 @@ fn cases() -> Option<Vec<Case>> {
 fn calibrate(stream: &Stream, paths: &[PathBuf; 2]) -> Result<Calibration, Refusal> {
     let pictures = paths.each_ref().map(|path| Picture::open(path).unwrap());
     let sizes = pictures.each_ref().map(|p| UVec2::new(p.width(), p.height()));
-    let images = pictures.each_ref().map(|p| {
-        Image::from_slice(stream, p.width(), p.height(), p.pixels()).unwrap()
-    });
+    let images = pictures
+        .each_ref()
+        .map(|p| Image::from_slice(stream, p.width(), p.height(), p.pixels()).unwrap());
     let begin = Instant::now();
     let found =
         matches(stream, images[0].view(), images[1].view(), &MatchOptions::default()).unwrap();
