@@ -231,6 +231,17 @@ pub enum ModelName {
     Rotation,
 }
 
+impl ModelName {
+    /// The name in a rig file.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Homography => "homography",
+            Self::Rotation => "rotation",
+        }
+    }
+}
+
 /// How well a rig is known that was found from pictures. Of several pairs of cameras, that of the worst
 /// one counts; matches and inliers are sums.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
