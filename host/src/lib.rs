@@ -27,5 +27,6 @@ pub mod colour;
 pub mod device;
 pub mod kernels;
 pub mod live;
+pub mod seam;
 pub mod stitch;
 pub mod video;

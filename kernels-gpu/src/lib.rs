@@ -11,5 +11,6 @@ extern crate std;
 pub mod colour;
 mod grade;
 mod picture;
+pub mod seam;
 pub mod stitch;
 pub mod warp;

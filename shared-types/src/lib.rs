@@ -8,6 +8,7 @@
 pub mod colour;
 pub mod nv12;
 mod pixel;
+pub mod seam;
 pub mod stitch;
 pub mod warp;
 pub mod yuv;

@@ -13,5 +13,6 @@ mod tracker;
 
 pub use estimate::{Bounds, BoundsError, Colours, Limits, estimate};
 pub use gamma_table::GammaTable;
+pub(crate) use overlap::find_box;
 pub use overlap::{Overlap, Summing};
 pub use tracker::{EVERY, Settings, SettingsError, Tracker};

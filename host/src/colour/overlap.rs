@@ -2,12 +2,14 @@
 
 use glam::UVec2;
 use kernels_gpu::colour::{ColourSumsNv12, ColourSumsRgba8, FindOverlap, MapOverlap};
-use shared_types::colour::{BLOCK, BLOCK_ROWS, ColourSums, OverlapBox, OverlapPixel, SumParams};
+use shared_types::colour::{
+    BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, SumParams,
+};
 
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
 use crate::stitch::{StitchError, check_sources};
-use crate::warp::{DeviceWarp, Plane};
+use crate::warp::{DeviceWarp, of_warp};
 
 /// Which pixel of either camera every pixel of the overlap shows.
 #[derive(Debug)]
@@ -35,6 +37,20 @@ fn cover(size: UVec2) -> LaunchConfig {
     }
 }
 
+/// The box of panorama pixels at which both cameras have a weight over `min_weight`; waits for it.
+#[track_caller]
+pub(crate) fn find_box(
+    stream: &Stream,
+    warp: &DeviceWarp,
+    min_weight: f32,
+) -> Result<OverlapBox, DeviceError> {
+    let empty = bytemuck::cast::<_, [u32; 4]>(OverlapBox::EMPTY);
+    let mut found = Buffer::from_slice(stream, &empty)?;
+    let corners = found.view_mut();
+    stream.launch(&cover(warp.size()), &of_warp!(FindOverlap, warp, min_weight, corners))?;
+    Ok(bytemuck::pod_read_unaligned(bytemuck::cast_slice(&found.download(stream)?)))
+}
+
 impl Summing {
     /// Submits the copy of the sums to the host and does not wait.
     ///
@@ -58,33 +74,14 @@ impl Overlap {
     /// What the device says.
     #[track_caller]
     pub fn find(stream: &Stream, warp: &DeviceWarp) -> Result<Option<Self>, DeviceError> {
-        let [left, right] = warp.sources();
-        macro_rules! launch {
-            ($kernel:ident over $size:expr, $($argument:ident: $value:expr),+) => {
-                stream.launch(&cover($size), &$kernel {
-                    lut_left_x: warp.plane(Plane::LeftX).view(),
-                    lut_left_y: warp.plane(Plane::LeftY).view(),
-                    lut_right_x: warp.plane(Plane::RightX).view(),
-                    lut_right_y: warp.plane(Plane::RightY).view(),
-                    weight_left: warp.plane(Plane::WeightLeft).view(),
-                    weight_right: warp.plane(Plane::WeightRight).view(),
-                    left,
-                    right,
-                    $($argument: $value),+
-                })
-            };
-        }
-        let empty = bytemuck::cast::<_, [u32; 4]>(OverlapBox::EMPTY);
-        let mut corners = Buffer::from_slice(stream, &empty)?;
-        launch!(FindOverlap over warp.size(), corners: corners.view_mut())?;
-        let found = corners.download(stream)?;
-        let place: OverlapBox = bytemuck::pod_read_unaligned(bytemuck::cast_slice(&found));
+        let place = find_box(stream, warp, MIN_WEIGHT)?;
         if place.is_empty() {
             return Ok(None);
         }
         let size = place.size();
         let mut pixels = Image::new(stream.device(), size.x, size.y)?;
-        launch!(MapOverlap over size, place: place, out: pixels.view_mut())?;
+        let out = pixels.view_mut();
+        stream.launch(&cover(size), &of_warp!(MapOverlap, warp, place, out))?;
         stream.synchronize()?;
         Ok(Some(Self { place, sources: warp.sources(), pixels }))
     }
