@@ -9,6 +9,7 @@ use panoweave::homography::HomographyError;
 use panoweave::live::LiveError;
 use panoweave::picture::PictureError;
 use panoweave::rig::RigError;
+use panoweave::seam::SeamError;
 use panoweave::stitch::StitchError;
 use panoweave::video::VideoError;
 use panoweave::warp::{RenderError, WarpError};
@@ -66,6 +67,8 @@ pub(crate) enum Failure {
     Render(RenderError),
     #[error(transparent)]
     Stitch(StitchError),
+    #[error(transparent)]
+    Seam(SeamError),
     #[error(transparent)]
     Video(VideoError),
     // Where in this program's source it failed is of no use to who lacks a device.
@@ -139,7 +142,8 @@ impl Failure {
             | Self::Warp(_)
             | Self::Picture(_)
             | Self::Render(_)
-            | Self::Stitch(_) => Kind::Input,
+            | Self::Stitch(_)
+            | Self::Seam(_) => Kind::Input,
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) => Kind::Input,
             Self::Interrupted { .. } => Kind::Interrupted,
@@ -171,6 +175,16 @@ impl From<StitchError> for Failure {
         match error {
             StitchError::Device(error) => error.into(),
             other => Self::Stitch(other),
+        }
+    }
+}
+
+impl From<SeamError> for Failure {
+    fn from(error: SeamError) -> Self {
+        match error {
+            SeamError::Device(error) => error.into(),
+            SeamError::Stitch(error) => error.into(),
+            other => Self::Seam(other),
         }
     }
 }

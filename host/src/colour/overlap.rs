@@ -6,8 +6,10 @@ use shared_types::colour::{
     BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, SumParams,
 };
 
+use super::{Colours, Limits, estimate};
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
+use crate::picture::Picture;
 use crate::stitch::{StitchError, check_sources};
 use crate::warp::{DeviceWarp, of_warp};
 
@@ -97,6 +99,14 @@ impl Overlap {
     #[must_use]
     pub fn full_weight(&self) -> f32 {
         self.place.size().as_vec2().element_product() / 3.0
+    }
+
+    /// Limits for estimates from sums over it: an overlap that is small has few pixels in the best light,
+    /// and a quarter of them must do.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        let limits = Limits::default();
+        Limits { min_weight: limits.min_weight.min(0.25 * self.full_weight()), ..limits }
     }
 
     /// Bytes that one summing up must read: the overlap, and a pixel of either picture each.
@@ -195,4 +205,24 @@ impl Overlap {
         }
         .map_err(StitchError::from)
     }
+}
+
+/// The colours that make two pictures equally bright where both cameras see the same, or `None` where they
+/// are too dark, or overlap too little, to say anything.
+///
+/// # Errors
+/// [`StitchError`].
+#[track_caller]
+pub fn matched_pictures(
+    stream: &Stream,
+    left: &Picture,
+    right: &Picture,
+    warp: &DeviceWarp,
+) -> Result<Option<Colours>, StitchError> {
+    let Some(overlap) = Overlap::find(stream, warp)? else { return Ok(None) };
+    let upload = |picture: &Picture| {
+        Image::from_slice(stream, picture.width(), picture.height(), picture.pixels())
+    };
+    let (left, right) = (upload(left)?, upload(right)?);
+    Ok(estimate(&overlap.sums(stream, &left, &right)?, &overlap.limits()))
 }

@@ -1,22 +1,24 @@
-//! Colour that follows the light: an analysis of some frames, collected later without waiting.
+//! Colour that follows the light, and the seam: an analysis of some frames, collected later without waiting.
 //!
 //! One analysis runs at a time, on a stream of low priority. It holds on to the frames that it reads, so
 //! that nothing writes over them however late it is. What it finds moves the colours of the frames that
 //! come after, a little each.
 //!
 //! A failure of the analysis is a strike, and so is a result that does not come until its deadline;
-//! three in a row switch the correction off. A scene too dark to say anything is no failure.
+//! three in a row switch the correction off, and leave the seam where it is. A scene too dark to say anything is no failure.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shared_types::colour::ColourSums;
+use shared_types::seam::SeamCosts;
 
 use super::buffers::Pair;
 use super::worker::insist;
-use super::{ColourOptions, Current, LiveWarp, Shared};
+use super::{ColourOptions, Current, LiveWarp, Shared, lock};
 use crate::colour::{Colours, Limits, Tracker, estimate};
 use crate::device::{DeviceError, Event, Pinned, Priority, Stream};
+use crate::seam::Blend;
 use crate::stitch::StitchError;
 
 /// Failures in a row that switch the correction off.
@@ -50,6 +52,9 @@ struct Running {
     pair: Arc<Pair>,
     warp: Arc<LiveWarp>,
     timestamp: Duration,
+    /// What is asked.
+    colour: bool,
+    seam: bool,
     /// When a strike is due if the stream is not idle by then.
     deadline: Instant,
     stage: Stage,
@@ -66,21 +71,22 @@ enum Stage {
 pub(super) struct Follower {
     stream: Stream,
     sums: Pinned<ColourSums>,
+    costs: Pinned<SeamCosts>,
     options: ColourOptions,
     tracker: Tracker,
     running: Option<Running>,
     /// Which switching-on this is; see [`Current`].
     epoch: u64,
     state: ColourState,
+    /// Whether better seams are looked for.
+    seeking: bool,
     /// Frames since the last analysis was due.
     frames: u32,
 }
 
-/// An overlap that is small has few pixels in the best light: a quarter of them must do.
+/// What estimates for this warp may answer.
 fn limits(warp: &LiveWarp) -> Limits {
-    let limits = Limits::default();
-    let full = warp.overlap.as_ref().map_or(0.0, |(overlap, _)| overlap.full_weight());
-    Limits { min_weight: limits.min_weight.min(0.25 * full), ..limits }
+    warp.overlap.as_ref().map_or_else(Limits::default, |(overlap, _)| overlap.limits())
 }
 
 impl Follower {
@@ -88,11 +94,13 @@ impl Follower {
         Ok(Self {
             stream: Stream::new(&shared.device, Priority::Default)?,
             sums: Pinned::new(&shared.device, 1)?,
+            costs: Pinned::new(&shared.device, 1)?,
             options,
             tracker: Tracker::default(),
             running: None,
             epoch: 0,
             state: ColourState::default(),
+            seeking: false,
             frames: 0,
         })
     }
@@ -107,6 +115,7 @@ impl Follower {
             self.epoch = current.follow_epoch;
             (self.state.strikes, self.frames) = (0, 0);
             self.state.following = current.follow;
+            self.seeking = shared.blend != Blend::Feather;
             if !current.follow {
                 self.tracker = Tracker::default();
             }
@@ -130,18 +139,11 @@ impl Follower {
         }
         match (self.stream.is_done(), &running.stage) {
             (Ok(true), Stage::Launched) => {
-                let analysis = Analysis { timestamp: running.timestamp, sums: self.sums[0] };
-                let limits = limits(&running.warp);
-                self.running = None;
-                self.state.analysis = Some(analysis);
-                let found = estimate(&analysis.sums, &limits);
-                let counters = &mut shared.tally().counters;
-                counters.analyses += 1;
-                counters.dark += u64::from(found.is_none());
-                // It may come when nobody asks any more.
-                if self.state.following {
-                    self.state.strikes = 0;
-                    self.tracker.observe(found);
+                if let Some(running) = self.running.take() {
+                    if self.state.following || self.seeking {
+                        self.state.strikes = 0;
+                    }
+                    self.take_in(shared, &running);
                 }
                 Ok(())
             }
@@ -159,6 +161,25 @@ impl Follower {
         }
     }
 
+    /// Takes in the result of an analysis.
+    fn take_in(&mut self, shared: &Shared, running: &Running) {
+        let counters = &mut shared.tally().counters;
+        if running.colour {
+            let analysis = Analysis { timestamp: running.timestamp, sums: self.sums[0] };
+            self.state.analysis = Some(analysis);
+            let found = estimate(&analysis.sums, &limits(&running.warp));
+            counters.analyses += 1;
+            counters.dark += u64::from(found.is_none());
+            // It may come when nobody asks any more.
+            if self.state.following {
+                self.tracker.observe(found);
+            }
+        }
+        if let (true, Some(seam)) = (running.seam, &running.warp.seam) {
+            counters.seam_moves += u64::from(lock(seam).observe(self.costs[0]));
+        }
+    }
+
     /// Has a pair of frames, which the device has been told to stitch, analysed if it is time. Fails
     /// only if the device is lost.
     pub(super) fn offer(
@@ -169,12 +190,17 @@ impl Follower {
         stitched: &Event,
         timestamp: Duration,
     ) -> Result<(), DeviceError> {
-        if !self.state.following {
+        if !self.state.following && !self.seeking {
             return Ok(());
         }
         self.frames += 1;
-        let due = self.frames >= self.options.every || self.state.analysis.is_none();
-        if !due || self.running.is_some() || warp.overlap.is_none() {
+        let colour = self.state.following && warp.overlap.is_some();
+        let seam = warp.seam.as_ref().filter(|_| self.seeking).map(lock);
+        let first = (colour && self.state.analysis.is_none())
+            || seam.as_ref().is_some_and(|seam| seam.is_new());
+        let seam = seam.is_some_and(|seam| seam.is_at_rest());
+        let due = self.frames >= self.options.every || first;
+        if !due || self.running.is_some() || !(colour || seam) {
             return Ok(());
         }
         self.frames = 0;
@@ -184,7 +210,7 @@ impl Follower {
         };
         let (pair, warp) = (Arc::clone(pair), Arc::clone(warp));
         let deadline = Instant::now() + self.options.deadline;
-        self.running = Some(Running { pair, warp, timestamp, deadline, stage });
+        self.running = Some(Running { pair, warp, timestamp, colour, seam, deadline, stage });
         // What was uploaded for the stitch is there when it is done.
         if let Err(error) = self.stream.wait(stitched) {
             return self.failed(shared, error);
@@ -211,12 +237,20 @@ impl Follower {
     }
 
     fn submit(&mut self) -> Result<(), StitchError> {
-        let Some(Running { pair, warp, .. }) = &self.running else { return Ok(()) };
-        let Some((overlap, summing)) = &warp.overlap else { return Ok(()) };
-        let mut summing = summing.lock().unwrap_or_else(|e| e.into_inner());
-        overlap.submit(&self.stream, pair.left.view(), pair.right.view(), &mut summing)?;
-        // SAFETY: the sums are looked at, and freed, only when the stream is idle.
-        unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
+        let Some(Running { pair, warp, colour, seam, .. }) = &self.running else { return Ok(()) };
+        if let (true, Some((overlap, summing))) = (*colour, &warp.overlap) {
+            let mut summing = lock(summing);
+            overlap.submit(&self.stream, pair.left.view(), pair.right.view(), &mut summing)?;
+            // SAFETY: the sums are looked at, and freed, only when the stream is idle.
+            unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
+        }
+        if let (true, Some(seam)) = (*seam, &warp.seam) {
+            let colours = self.state.colours;
+            // SAFETY: as the sums.
+            unsafe {
+                lock(seam).submit(&self.stream, &warp.warp, pair, colours, &mut self.costs)?;
+            }
+        }
         Ok(())
     }
 
@@ -233,18 +267,18 @@ impl Follower {
     }
 
     fn strike(&mut self, shared: &Shared, reason: &dyn std::fmt::Display) {
-        if !self.state.following {
+        if !self.state.following && !self.seeking {
             return;
         }
         self.state.strikes += 1;
         shared.tally().counters.strikes += 1;
         if self.state.strikes < STRIKES {
-            tracing::warn!("colour analysis: {reason}");
+            tracing::warn!("analysis of the frames: {reason}");
         } else {
-            self.state.following = false;
+            (self.state.following, self.seeking) = (false, false);
             self.tracker = Tracker::default();
             tracing::error!(
-                "colour correction is off after {STRIKES} failures, until it is switched on again: {reason}"
+                "colour correction is off, and the seam stays, after {STRIKES} failures, until the correction is switched on again: {reason}"
             );
         }
         *shared.colour() = self.state;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use super::buffers::{OutputBuffer, Pair};
 use super::follow::Follower;
 use super::pool::Pooled;
-use super::{Current, LiveWarp, Pace, Panorama, Shared};
+use super::{Current, LiveWarp, Pace, Panorama, Shared, lock};
 use crate::colour::{Colours, GammaTable};
 use crate::device::{Device, DeviceError, Priority, Stream};
 use crate::stitch::{Power, StitchError, StitchOptions, stitch, stitch_with_table};
@@ -127,6 +127,9 @@ impl Worker {
             Ok(colours) => colours,
             Err(error) => return shared.fail_with_pair(error.into()),
         };
+        if let Some(seam) = &current.warp.seam {
+            lock(seam).advance();
+        }
         let Job { mut pair, timestamp, complete } = job;
         let mut attempt = 1;
         while let Err(error) = self.submit(&mut pair, &mut output, &current, colours) {
@@ -146,6 +149,9 @@ impl Worker {
             tracing::warn!("a pair of frames is stitched again: {error}");
             shared.tally().counters.retries += 1;
             attempt += 1;
+        }
+        if let Some(seam) = &current.warp.seam {
+            lock(seam).submitted();
         }
         let (pair, warp) = (Arc::new(pair), Arc::clone(&current.warp));
         if let Err(error) = self.follower.offer(&shared, &warp, &pair, &output.stitched, timestamp)
@@ -177,7 +183,12 @@ impl Worker {
         pair.right.await_ready(compute)?;
         let options = StitchOptions { left: colours.left, right: colours.right, ..current.stitch };
         let (left, right) = (pair.left.view(), pair.right.view());
-        let (warp, out) = (&current.warp.warp, &mut output.device);
+        let (mut seam, warp) = (current.warp.seam.as_ref().map(lock), &current.warp.warp);
+        let warp = match &mut seam {
+            Some(seam) => seam.warp(compute, warp)?,
+            None => warp,
+        };
+        let out = &mut output.device;
         if options.power == Power::Table {
             stitch_with_table(compute, left, right, warp, &options, &mut self.table, out)?;
         } else {

@@ -39,29 +39,23 @@ impl Search {
         })
     }
 
-    /// Submits the search for what was compared last, which stays near `current` where that costs little.
+    /// Submits the search for what was compared last. It stays near `current` where that costs little, if it is
+    /// `biased`, and says what that costs.
     pub(super) fn find(
         &mut self,
         stream: &Stream,
-        current: Option<&Buffer<u32>>,
+        current: &Buffer<u32>,
+        biased: bool,
     ) -> Result<(), DeviceError> {
         let Gridded { grid, cells, sides } = &self.gridded;
         let (cells, difference) = (cells.view(), self.difference.view());
         let out = self.cost.view_mut();
         stream.launch(&cover(grid.cells()), &SeamCost { cells, difference, out })?;
-        let none;
-        let path = match current {
-            Some(path) => path,
-            None => {
-                none = Buffer::new(stream.device(), grid.cells().y)?;
-                &none
-            }
-        };
         let kernel = SeamPath {
             cost: self.cost.view(),
             sides: sides.view(),
-            current: path.view(),
-            biased: current.is_some().into(),
+            current: current.view(),
+            biased: biased.into(),
             parent: self.parent.view_mut(),
             best: self.found.view_mut(),
             costs: self.costs.view_mut(),
@@ -170,8 +164,7 @@ impl Seam {
             }
             _ => return Err(StitchError::Formats { left: l, right: r }),
         }
-        let current = (self.known > 0).then_some(&self.paths[0]);
-        Ok(self.search.find(stream, current)?)
+        Ok(self.search.find(stream, &self.paths[0], self.known > 0)?)
     }
 
     /// As [`submit`](Self::submit), and waits for what the search found.

@@ -9,7 +9,7 @@ use shared_types::stitch::MIN_WEIGHT;
 use super::SeamError;
 use super::find::Search;
 use crate::colour::find_box;
-use crate::device::{DeviceError, Image, LaunchConfig, Stream};
+use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
 use crate::warp::{DeviceWarp, of_warp};
 
 /// Most cells across while only the seam's direction is looked for.
@@ -78,7 +78,8 @@ impl Gridded {
             let rows = coarse.grid.cells().y;
             let mut search = Search::new(stream, coarse)?;
             // Nothing was compared: the cameras show the same everywhere.
-            search.find(stream, None)?;
+            let nowhere = Buffer::new(stream.device(), rows)?;
+            search.find(stream, &nowhere, false)?;
             let costs = search.costs(stream)?;
             if found.is_none_or(|(_, least, _)| costs.best < least.best) {
                 found = Some((way, costs, rows));

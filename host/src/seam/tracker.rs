@@ -48,6 +48,12 @@ impl Tracker {
         moves
     }
 
+    /// Whether there is no path yet.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        !self.begun
+    }
+
     /// Whether a look is of use now: not while the seam fades.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
