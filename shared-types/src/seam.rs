@@ -38,6 +38,10 @@ pub const BASE: u32 = 4 * PER_LEVEL;
 /// What a cell costs more at the edge of a picture, where there is no room for feathering.
 pub const MARGIN: u32 = 32 * PER_LEVEL;
 
+/// What a cell costs more beside the overlap's middle, up to this at a picture's edge: of lines that are as good,
+/// one in the middle.
+pub const ASIDE: u32 = PER_LEVEL;
+
 /// What a cell costs that shows one camera beside a cell that only the other one sees: there the picture's
 /// edge would be seen.
 pub const BREACH: u32 = 64 * PER_LEVEL;
@@ -45,8 +49,9 @@ pub const BREACH: u32 = 64 * PER_LEVEL;
 /// Most that a row of cells costs, moves aside: sums of 32,768 rows do not overflow.
 pub const MOST: u32 = 1 << 16;
 
-/// A camera is free of its picture's edge where this times its share is 1 or more. Its share is the smaller
-/// of its weight's in the sum of both, and its distance's from its picture's edge.
+/// A camera is free of its picture's edge where this times its share is 1 or more. Its share is 0 at the edge
+/// and half in the middle of the overlap: the smaller of its weight's part in the sum of both, and its
+/// distance's from its picture's edge.
 pub const FREEDOM: f32 = 16.0;
 
 /// Cost of a cell by which a path is away from the current one, up to [`BIAS_CELLS`].

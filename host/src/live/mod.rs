@@ -635,7 +635,8 @@ impl Stitcher {
             return Err(LiveError::Sources { found: warp.sources(), expected });
         }
         let mut aside = lock(&self.aside);
-        let warp = LiveWarp::new(&aside.stream, warp, self.shared.formats.output.size, self.shared.blend)?;
+        let warp =
+            LiveWarp::new(&aside.stream, warp, self.shared.formats.output.size, self.shared.blend)?;
         aside.stream.synchronize()?;
         let former = std::mem::replace(&mut lock(&self.shared.current).warp, Arc::new(warp));
         aside.retired.push(former);

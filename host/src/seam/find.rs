@@ -1,9 +1,7 @@
 //! Finding the seam of a pair of frames, and the weights that it stands for.
 
 use glam::{UVec2, Vec4};
-use kernels_gpu::seam::{
-    SeamCost, SeamDifferenceNv12, SeamDifferenceRgba8, SeamPath, SeamWeights,
-};
+use kernels_gpu::seam::{SeamCost, SeamDifferenceNv12, SeamDifferenceRgba8, SeamPath, SeamWeights};
 use shared_types::seam::{BLOCK, PLACES, SeamBlend, SeamCosts, SeamGrid, SeamLook};
 
 use super::grid::{Gridded, cover};

@@ -15,6 +15,19 @@ use crate::warp::{DeviceWarp, of_warp};
 /// Most cells across while only the seam's direction is looked for.
 const COARSE: u32 = 64;
 
+/// Directions that cost so little more, one part of this, are alike.
+const ALIKE: u64 = 4;
+
+/// A direction, and what the coarse search found.
+struct Way {
+    way: [bool; 2],
+    cost: u64,
+    /// In pixels along.
+    length: u32,
+    rows: u32,
+    breaches: u32,
+}
+
 /// A grid over the overlap's box and one cell around it, so fine as so many cells across allow.
 fn grid(place: OverlapBox, size: UVec2, [transposed, swapped]: [bool; 2], most: u32) -> SeamGrid {
     let mut grid = SeamGrid {
@@ -62,33 +75,37 @@ impl Gridded {
     }
 
     /// The finest grid, along the direction in which pictures that are the same everywhere have the
-    /// cheapest path: that is a short one without breaches. Waits.
+    /// cheapest path: that is a short one without breaches. Of directions that cost about the same, the one with
+    /// the longest way, so that paths bend the least. Waits.
     pub(super) fn best(stream: &Stream, warp: &DeviceWarp) -> Result<Self, SeamError> {
         warp.await_ready(stream)?;
         let place = find_box(stream, warp, MIN_WEIGHT)?;
         if place.is_empty() {
             return Err(SeamError::NoOverlap);
         }
-        let mut found: Option<([bool; 2], SeamCosts, u32)> = None;
+        let mut ways = Vec::new();
         for way in [[false, false], [false, true], [true, false], [true, true]] {
             let coarse = Self::new(stream, warp, grid(place, warp.size(), way, COARSE))?;
-            if found.is_none() {
+            if ways.is_empty() {
                 coarse.check_both_alone(stream)?;
             }
-            let rows = coarse.grid.cells().y;
+            let (rows, cell) = (coarse.grid.cells().y, coarse.grid.cell);
             let mut search = Search::new(stream, coarse)?;
             // Nothing was compared: the cameras show the same everywhere.
             let nowhere = Buffer::new(stream.device(), rows)?;
             search.find(stream, &nowhere, false)?;
-            let costs = search.costs(stream)?;
-            if found.is_none_or(|(_, least, _)| costs.best < least.best) {
-                found = Some((way, costs, rows));
-            }
+            let SeamCosts { best, breaches, .. } = search.costs(stream)?;
+            // A coarser cell stands for as many finer ones along the path.
+            let cost = u64::from(best) * u64::from(cell);
+            ways.push(Way { way, cost, length: rows * cell, rows, breaches: breaches / BREACH });
         }
-        let Some((way, costs, rows)) = found else { return Err(SeamError::NoOverlap) };
-        let breaches = costs.breaches / BREACH;
+        let least = ways.iter().map(|way| way.cost).min().unwrap_or(0);
+        let alike = ways.into_iter().filter(|way| way.cost <= least + least / ALIKE);
+        let Some(Way { way, rows, breaches, .. }) = alike.max_by_key(|way| way.length) else {
+            return Err(SeamError::NoOverlap);
+        };
         // A few are in the corners, where the pictures' edges cross.
-        if breaches > (rows / 4).max(8) {
+        if breaches > (rows / 2).max(8) {
             return Err(SeamError::Tangled { breaches, rows });
         }
         Ok(Self::new(stream, warp, grid(place, warp.size(), way, PLACES - 1))?)

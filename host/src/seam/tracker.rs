@@ -7,9 +7,9 @@ use shared_types::seam::{BASE, SeamCosts};
 /// A better path is one that costs at most this part of what the current one does.
 pub const KEEP: f32 = 0.8;
 
-/// And that costs less by at least this for each row of cells: an eighth of what a row costs where both
-/// cameras show the same.
-pub const LEAST_GAIN: u32 = BASE / 4;
+/// And that costs less by at least this for each row of cells: half of what a row costs where both cameras show
+/// the same.
+pub const LEAST_GAIN: u32 = BASE;
 
 /// So many looks in a row must find a better path: a flash, or a camera that is late by a frame, moves
 /// nothing.
@@ -104,7 +104,7 @@ mod tests {
         let mut tracker = at_rest();
         for _ in 0..100 {
             assert!(!tracker.observe(costs(8100, 10_000), ROWS), "a fifth is not gained");
-            assert!(!tracker.observe(costs(2, 3), ROWS), "a part of nothing");
+            assert!(!tracker.observe(costs(1000, 4000), ROWS), "a part of little");
         }
         // Once is not enough, nor is every other time.
         for _ in 0..10 {
