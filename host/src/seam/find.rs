@@ -17,6 +17,8 @@ use crate::warp::{DeviceWarp, Plane};
 #[derive(Debug)]
 pub(super) struct Search {
     gridded: Gridded,
+    /// Cells that a path keeps away from differences, about.
+    reach: u32,
     difference: Image<Vec4>,
     cost: Image<u32>,
     parent: Image<u16>,
@@ -25,10 +27,16 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub(super) fn new(stream: &Stream, gridded: Gridded) -> Result<Self, DeviceError> {
+    pub(super) fn new(
+        stream: &Stream,
+        gridded: Gridded,
+        options: SeamOptions,
+    ) -> Result<Self, DeviceError> {
+        let reach = (0.5 * options.feather / gridded.grid.cell as f32).round().max(1.0) as u32;
         let (device, UVec2 { x: across, y: along }) = (stream.device(), gridded.grid.cells());
         Ok(Self {
             gridded,
+            reach,
             difference: Image::new(device, across, along)?,
             cost: Image::new(device, across, along)?,
             parent: Image::new(device, across + 1, along)?,
@@ -47,8 +55,8 @@ impl Search {
     ) -> Result<(), DeviceError> {
         let Gridded { grid, cells, sides } = &self.gridded;
         let (cells, difference) = (cells.view(), self.difference.view());
-        let out = self.cost.view_mut();
-        stream.launch(&cover(grid.cells()), &SeamCost { cells, difference, out })?;
+        let (reach, out) = (self.reach, self.cost.view_mut());
+        stream.launch(&cover(grid.cells()), &SeamCost { cells, difference, reach, out })?;
         let kernel = SeamPath {
             cost: self.cost.view(),
             sides: sides.view(),
@@ -96,7 +104,7 @@ impl Seam {
         options: SeamOptions,
     ) -> Result<Self, SeamError> {
         options.check()?;
-        let search = Search::new(stream, Gridded::best(stream, warp)?)?;
+        let search = Search::new(stream, Gridded::best(stream, warp, options)?, options)?;
         let path = || Buffer::new(stream.device(), search.gridded.grid.cells().y);
         let paths = [path()?, path()?];
         stream.synchronize()?;

@@ -6,8 +6,8 @@ use shared_types::colour::OverlapBox;
 use shared_types::seam::{BLOCK, BLOCK_THREADS, BREACH, PLACES, SeamCosts, SeamGrid, Sees};
 use shared_types::stitch::MIN_WEIGHT;
 
-use super::SeamError;
 use super::find::Search;
+use super::{SeamError, SeamOptions};
 use crate::colour::find_box;
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
 use crate::warp::{DeviceWarp, of_warp};
@@ -77,7 +77,11 @@ impl Gridded {
     /// The finest grid, along the direction in which pictures that are the same everywhere have the
     /// cheapest path: that is a short one without breaches. Of directions that cost about the same, the one with
     /// the longest way, so that paths bend the least. Waits.
-    pub(super) fn best(stream: &Stream, warp: &DeviceWarp) -> Result<Self, SeamError> {
+    pub(super) fn best(
+        stream: &Stream,
+        warp: &DeviceWarp,
+        options: SeamOptions,
+    ) -> Result<Self, SeamError> {
         warp.await_ready(stream)?;
         let place = find_box(stream, warp, MIN_WEIGHT)?;
         if place.is_empty() {
@@ -90,7 +94,7 @@ impl Gridded {
                 coarse.check_both_alone(stream)?;
             }
             let (rows, cell) = (coarse.grid.cells().y, coarse.grid.cell);
-            let mut search = Search::new(stream, coarse)?;
+            let mut search = Search::new(stream, coarse, options)?;
             // Nothing was compared: the cameras show the same everywhere.
             let nowhere = Buffer::new(stream.device(), rows)?;
             search.find(stream, &nowhere, false)?;

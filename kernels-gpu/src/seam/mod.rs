@@ -275,9 +275,10 @@ fn difference<P: Picture>(
 ///
 /// The difference is that of the colours, and half of that of their slopes to the right and down, so that
 /// an outline costs where one camera has it and not the other; each the mean of the channels. It is
-/// smoothed over 3×3 cells with weights 1 2 1. All images have one size.
+/// smoothed over 3×3 cells with weights 1 2 1, and over as many that are `reach` cells apart, so that a
+/// path keeps half a feather away from what differs. All images have one size.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
-pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, out: ViewMut<u32>) {
+pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: ViewMut<u32>) {
     let at = thread::index_2d();
     let same = cells.width() == difference.width() && cells.height() == difference.height();
     if !(out.contains(at.x, at.y) && cells.contains(at.x, at.y) && same) {
@@ -302,11 +303,12 @@ pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, out: ViewMut<u32>) {
     let mut cost = 0;
     if here & Sees::BOTH != 0 {
         let (mut sum, mut weights) = (0.0, 0.0);
-        for i in 0..9 {
-            let (dx, dy) = (i % 3, i / 3);
+        for i in 0..18 {
+            let (dx, dy, apart) = (i % 3, i / 3 % 3, if i < 9 { 1 } else { reach });
             let weight = (if dx == 1 { 2.0 } else { 1.0 }) * (if dy == 1 { 2.0 } else { 1.0 });
             // One less than nothing is in no grid.
-            let (x, y) = ((at.x + dx).wrapping_sub(1), (at.y + dy).wrapping_sub(1));
+            let x = (at.x + dx * apart).wrapping_sub(apart);
+            let y = (at.y + dy * apart).wrapping_sub(apart);
             if let Some(levels) = single(x, y) {
                 sum += weight * levels;
                 weights += weight;

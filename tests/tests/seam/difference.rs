@@ -139,6 +139,7 @@ fn costs_are_smoothed_differences_and_slopes() {
     let mut random = Random::new(6);
     for _ in 0..20 {
         let (across, along) = (1 + random.below(40), 1 + random.below(30));
+        let reach = 1 + random.below(9) as u32;
         let area = across * along;
         let cells: Vec<u32> = (0..area)
             .map(|_| {
@@ -165,13 +166,15 @@ fn costs_are_smoothed_differences_and_slopes() {
         for y in 0..along {
             for x in 0..across {
                 let (mut sum, mut weights) = (0.0, 0.0);
-                for (dy, v) in [(-1, 1.0), (0, 2.0), (1, 1.0)] {
-                    for (dx, u) in [(-1, 1.0), (0, 2.0), (1, 1.0)] {
-                        let place = (x.checked_add_signed(dx), y.checked_add_signed(dy));
-                        let (Some(x), Some(y)) = place else { continue };
-                        if let Some(levels) = single(x, y) {
-                            sum += u * v * levels;
-                            weights += u * v;
+                for apart in [1, reach as isize] {
+                    for (dy, v) in [(-apart, 1.0), (0, 2.0), (apart, 1.0)] {
+                        for (dx, u) in [(-apart, 1.0), (0, 2.0), (apart, 1.0)] {
+                            let place = (x.checked_add_signed(dx), y.checked_add_signed(dy));
+                            let (Some(x), Some(y)) = place else { continue };
+                            if let Some(levels) = single(x, y) {
+                                sum += u * v * levels;
+                                weights += u * v;
+                            }
                         }
                     }
                 }
@@ -189,7 +192,8 @@ fn costs_are_smoothed_differences_and_slopes() {
             let mut out = Image::<u32>::new(&device, size[0], size[1]).unwrap();
             let config = LaunchConfig::cover(size[0], size[1], BLOCK);
             let (difference, to) = (levels.view(), out.view_mut());
-            stream.launch(&config, &SeamCost { cells: cells.view(), difference, out: to }).unwrap();
+            let cells = cells.view();
+            stream.launch(&config, &SeamCost { cells, difference, reach, out: to }).unwrap();
             for (found, exact) in out.download(&stream).unwrap().into_iter().zip(&exact) {
                 assert!(
                     (f64::from(found) - exact).abs() < 0.51,

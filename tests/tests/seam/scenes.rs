@@ -42,7 +42,9 @@ fn check_disc(device: &Device, homography: [f64; 9], centres: [[f64; 2]; 2], onc
     let [_, half] = red(&feathered);
     assert!(half > 0.5 * area, "feathering shows no ghost: {half} on {device}");
     let [full, half] = red(&seamed);
-    assert!(half < 0.05 * area, "a ghost of {half} pixels of {area} on {device}");
+    // Its rim is, where a camera's pixels are resampled.
+    let rim = cameras.iter().map(|camera| red(camera)[1]).fold(0.0, f64::max);
+    assert!(half < rim + 0.02 * area, "a ghost of {half} pixels of {area} on {device}");
     let (none, one) = (full < 0.1 * area, (full / area - 1.0).abs() < 0.1);
     assert!(one || (none && !once), "{full} pixels of {area} on {device}");
     let [before, after] = [&feathered, &seamed].map(|it| ghost(it, &cameras, &seen));
