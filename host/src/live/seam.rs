@@ -87,7 +87,8 @@ impl LiveSeam {
     ) -> Result<(), StitchError> {
         self.seam.submit(stream, warp, pair.left.view(), pair.right.view(), colours)?;
         // SAFETY: as the caller vouches.
-        Ok(unsafe { self.seam.submit_download(stream, costs)? })
+        unsafe { self.seam.submit_download(stream, costs)? };
+        Ok(())
     }
 
     /// Takes in what the look found, which is done. Whether the seam moves.
