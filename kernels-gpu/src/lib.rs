@@ -13,4 +13,5 @@ mod grade;
 mod picture;
 pub mod seam;
 pub mod stitch;
+mod sums;
 pub mod warp;

@@ -27,12 +27,6 @@ pub(crate) trait Picture: Copy {
     /// # Safety
     /// The picture is whole, `0 ≤ u < width` and `0 ≤ v < height`.
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3;
-
-    /// One pixel as it is.
-    ///
-    /// # Safety
-    /// The picture is whole, `x < width` and `y < height`.
-    unsafe fn pixel(&self, x: u32, y: u32, decode: &YuvToRgb) -> Vec3;
 }
 
 impl Picture for View<Rgba8> {
@@ -55,12 +49,6 @@ impl Picture for View<Rgba8> {
     unsafe fn sample(&self, u: f32, v: f32, _: &YuvToRgb) -> Vec3 {
         // SAFETY: as the caller vouches.
         unsafe { Corners::around(u, v, View::width(self), View::height(self)).mix(self, rgb) }
-    }
-
-    #[inline(always)]
-    unsafe fn pixel(&self, x: u32, y: u32, _: &YuvToRgb) -> Vec3 {
-        // SAFETY: as the caller vouches.
-        rgb(unsafe { self.load(x, y) })
     }
 }
 
@@ -89,15 +77,6 @@ impl Picture for Nv12 {
             let y = Corners::around(u, v, self.y.width(), self.y.height()).mix(&self.y, luma);
             let chroma = Corners::around(cu, cv, self.uv.width(), self.uv.height());
             to_rgb(decode, y.x, chroma.mix(&self.uv, differences))
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn pixel(&self, x: u32, y: u32, decode: &YuvToRgb) -> Vec3 {
-        // SAFETY: as the caller vouches, and as in `sample`.
-        unsafe {
-            let chroma = differences(self.uv.load(x / 2, y / 2));
-            to_rgb(decode, luma(self.y.load(x, y)).x, chroma)
         }
     }
 }
@@ -162,6 +141,12 @@ fn differences(chroma: Chroma) -> Vec3 {
 fn lerp(a: Vec3, b: Vec3, t: f32) -> Vec3 {
     let d = b - a;
     vec3(d.x.mul_add(t, a.x), d.y.mul_add(t, a.y), d.z.mul_add(t, a.z))
+}
+
+/// Levels of a pixel as it is stored.
+#[inline(always)]
+pub(crate) fn yuv_levels(y: u8, chroma: Chroma, decode: &YuvToRgb) -> Vec3 {
+    to_rgb(decode, y.into(), differences(chroma))
 }
 
 #[inline(always)]

@@ -19,6 +19,12 @@ pub const PIXELS_PER_THREAD: u32 = 8;
 /// Rows of the overlap that a block covers.
 pub const BLOCK_ROWS: u32 = BLOCK[1] * PIXELS_PER_THREAD;
 
+/// Elements in which the blocks of a sum meet: one a thread, for the block that comes last.
+pub const RUNNING_SUMS: u32 = BLOCK_THREADS;
+
+/// A weight of 1 over the overlap: weights are added up as integers, in so many steps.
+pub const WEIGHT_ONE: u32 = 65_535;
+
 /// Both cameras count in the overlap only where each one's weight is over this.
 pub const MIN_WEIGHT: f32 = 0.1;
 
@@ -45,8 +51,12 @@ pub struct OverlapPixel {
 }
 
 impl OverlapPixel {
-    /// One of the cameras does not count.
-    pub const NONE: Self = Self { left: [u16::MAX; 2], right: [u16::MAX; 2] };
+    /// Largest column or row: a bit less than there is room for.
+    pub const MAX: u16 = 0x7fff;
+
+    /// One of the cameras does not count. Without the bit that says so it is a pixel that every picture
+    /// has: it may be loaded before it is known to count.
+    pub const NONE: Self = Self { left: [!Self::MAX, 0], right: [0; 2] };
 }
 
 /// Which panorama pixels the overlap's box holds, as corners: the first pixel, and the one after the last.
@@ -82,8 +92,8 @@ impl OverlapBox {
 pub struct SumParams {
     /// Middle of the band in columns of the overlap's box.
     pub centre: f32,
-    /// Width of the band in columns.
-    pub width: f32,
+    /// 1 over half of the band's width in columns.
+    pub per_column: f32,
     /// For pictures in NV12.
     pub decode: YuvToRgb,
 }

@@ -254,15 +254,15 @@ pub fn overlap_box(overlap: &[Option<[[usize; 2]; 2]>], width: usize) -> Option<
     Some([[xs().min()?, ys().min()?], [xs().max()? + 1, ys().max()? + 1]])
 }
 
-/// The nine sums, and what they would be of levels without sign: the left camera's red, green, blue and
-/// luma, the right camera's, and the weights.
+/// The nine sums: the left camera's red, green, blue and luma, the right camera's, and the weights. Then
+/// what they would be of levels without sign, and of those with weights of 1.
 #[must_use]
 pub fn colour_sums(
     overlap: &[Option<[[usize; 2]; 2]>],
     width: usize,
     sources: [&Raster; 2],
-) -> [[f64; 9]; 2] {
-    let mut sums = [[0.0; 9]; 2];
+) -> [[f64; 9]; 3] {
+    let mut sums = [[0.0; 9]; 3];
     let Some([[first, _], [end, _]]) = overlap_box(overlap, width) else { return sums };
     let band = (end - first) as f64;
     // Columns are pixels, whose middles lie half a pixel in.
@@ -282,6 +282,7 @@ pub fn colour_sums(
         for (i, term) in terms.into_iter().enumerate() {
             sums[0][i] += s * term;
             sums[1][i] += s * term.abs();
+            sums[2][i] += term.abs();
         }
     }
     sums

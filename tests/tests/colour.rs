@@ -8,7 +8,7 @@ use glam::{UVec2, Vec3, uvec2};
 use kernels_gpu::colour::{
     ColourSumsNv12, ColourSumsRgba8, FindOverlap, GammaTable as BuildTable, MapOverlap,
 };
-use panoweave::colour::{GammaTable, Overlap};
+use panoweave::colour::{GammaTable, Overlap, Summing};
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, Matrix, PixelFormat, Range, YuvEncoding,
@@ -22,8 +22,8 @@ use panoweave_tests::raster::{Pixels, Raster, padded, upload_plane};
 use panoweave_tests::{data, oracle, panoweave_devices};
 use shared_types::Rgba8;
 use shared_types::colour::{
-    BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, SumParams, TABLE_BLOCK,
-    TABLE_LEN, TABLE_LEVELS, TableEntry,
+    BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, RUNNING_SUMS, SumParams,
+    TABLE_BLOCK, TABLE_LEN, TABLE_LEVELS, TableEntry, WEIGHT_ONE,
 };
 use shared_types::stitch::Colour;
 
@@ -188,10 +188,13 @@ impl Case {
             PixelFormat::Rgba8 => YuvEncoding::default(),
             PixelFormat::Nv12(encoding) => encoding,
         };
-        let params = SumParams { centre: 0.5 * (width - 1.0), width, decode: decode.to_rgb() };
+        let params = SumParams {
+            centre: 0.5 * (width - 1.0),
+            per_column: 2.0 / width,
+            decode: decode.to_rgb(),
+        };
         let config = cover(place.size());
-        let mut partial = Buffer::new(device, config.grid[0] * config.grid[1]).unwrap();
-        let mut finished = Buffer::new(device, 1).unwrap();
+        let mut running = Buffer::new(device, RUNNING_SUMS).unwrap();
         let mut sums = Buffer::new(device, 1).unwrap();
         macro_rules! sum_up {
             ($kernel:ident, $left:ident, $right:ident) => {
@@ -203,8 +206,7 @@ impl Case {
                         right: $right,
                         overlap: pixels.view(),
                         params,
-                        partial: partial.view_mut(),
-                        finished: finished.view_mut(),
+                        running: running.view_mut(),
                         sums: sums.view_mut(),
                     })
                 }
@@ -223,14 +225,16 @@ impl Case {
                     _ => unreachable!("both pictures have one format"),
                 }
                 .unwrap();
-                assert_eq!(finished.download(stream).unwrap(), [0], "ready for the next launch");
+                let left = running.download(stream).unwrap();
+                assert!(left.iter().all(|sum| *sum == 0), "ready for the next launch");
                 sums.download(stream).unwrap()[0]
             })
             .collect();
         Found { place, pixels: pixels.download(stream).unwrap(), sums }
     }
 
-    /// Compares what a device found with the oracle, and returns the largest relative error of a sum.
+    /// Compares what a device found with the oracle, and returns the largest error of a sum as a part of
+    /// what rounding allows: of the result, and of each pixel's weight by half a step.
     fn check(&self, found: &Found) -> f64 {
         let overlap = self.exact_overlap();
         let width = self.size.x as usize;
@@ -249,13 +253,15 @@ impl Case {
             })
         });
         assert!(pixels.eq(found.pixels.iter().copied()), "the nearest pixels");
-        let [exact, magnitude] = oracle::colour_sums(&overlap, width, self.sources.each_ref());
+        let [exact, weighted, whole] =
+            oracle::colour_sums(&overlap, width, self.sources.each_ref());
         let mut worst = 0.0_f64;
         for sums in &found.sums {
             let sums = [&sums.left[..], &sums.right, &[sums.weight]].concat();
-            for ((sum, exact), magnitude) in sums.iter().zip(exact).zip(magnitude) {
-                let error = (f64::from(*sum) - exact).abs();
-                worst = worst.max(if error == 0.0 { 0.0 } else { error / magnitude });
+            for (i, sum) in sums.into_iter().enumerate() {
+                let error = (f64::from(sum) - exact[i]).abs();
+                let allowed = 1e-6 * weighted[i] + 0.501 / f64::from(WEIGHT_ONE) * whole[i];
+                worst = worst.max(if error == 0.0 { 0.0 } else { error / allowed });
             }
         }
         worst
@@ -281,8 +287,8 @@ fn overlap_and_sums_are_those_of_a_naive_search_in_f64() {
         let found: Vec<_> = cases().map(|case| case.run(&stream, 2)).collect();
         let errors = cases().zip(&found).map(|(case, found)| case.check(found));
         let worst = errors.fold(0.0, f64::max);
-        println!("{device} against f64: relative error {worst:.1e}");
-        assert!(worst <= 1e-5, "{device}: {worst}");
+        println!("{device} against f64: {worst:.2} of what rounding allows");
+        assert!(worst <= 1.0, "{device}: {worst}");
         let with = found.iter().filter(|found| !found.sums.is_empty()).count();
         assert!((200..400).contains(&with), "{with} of 400 maps have an overlap");
         // Sums are equal only if they have the same bits: there are neither NaN nor −0.
@@ -303,7 +309,7 @@ fn grids_of_every_shape_are_summed_up_whole() {
         let runs = panoweave_devices().into_iter().map(|device| {
             let found = case.run(&device.stream().unwrap(), 1);
             let worst = case.check(&found);
-            assert!(worst <= 1e-5, "{device}, {size}: {worst}");
+            assert!(worst <= 1.0, "{device}, {size}: {worst}");
             found
         });
         let found: Vec<_> = runs.collect();
@@ -400,9 +406,11 @@ fn the_library_gives_what_the_kernels_do() {
             assert_eq!(overlap.place(), expected.place);
             let [left, right] = case.sources.each_ref().map(|source| source.upload(&stream, 4));
             // The same memory for two launches, and then new memory.
-            let mut summing = overlap.summing(&stream).unwrap();
+            let mut summing = Summing::new(&device).unwrap();
             for _ in 0..2 {
-                overlap.submit(&stream, left.view(), right.view(), &mut summing).unwrap();
+                // SAFETY: one stream has all of them.
+                unsafe { overlap.submit(&stream, left.view(), right.view(), &mut summing) }
+                    .unwrap();
             }
             assert_eq!(overlap.sums(&stream, &left, &right).unwrap(), expected.sums[0]);
         }
@@ -564,7 +572,7 @@ fn photos_differ_by_the_gains_that_others_found() {
 
             let (width, warp) = (warp.size().x as usize, warp.download(&stream).unwrap());
             let places = oracle::overlap(warp.planes(), [a, b]);
-            let [exact, _] = oracle::colour_sums(&places, width, pictures.each_ref());
+            let [exact, ..] = oracle::colour_sums(&places, width, pictures.each_ref());
             for c in 0..3 {
                 let [l, r] = [sums.left[c], sums.right[c]].map(f64::from);
                 assert!((l / exact[c] - 1.0).abs() < 1e-5 && (r / exact[4 + c] - 1.0).abs() < 1e-5);

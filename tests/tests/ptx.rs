@@ -107,6 +107,7 @@ const PLAIN: &[&str] = &[
     "reduce_warp_i32",
     "reduce_warp_u32",
     "reduce_warp_u64",
+    "reduce_words",
     "sample",
     "sample_elements",
     "scalars",
@@ -313,6 +314,8 @@ fn special_instructions_are_used() {
             ("accumulate_i32", "atom.global.min.s32"),
             ("accumulate_u64", "atom.global.max.u64"),
             ("histogram", "atom.shared.add.u32"),
+            ("reduce_words", "redux.sync.add"),
+            ("reduce_words", "dp4a.u32.u32"),
         ] {
             assert!(entries[name].count(instruction) > 0, "{name}: {instruction}");
         }

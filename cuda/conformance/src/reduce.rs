@@ -38,6 +38,22 @@ reduce_warp!(reduce_warp_f32, f32);
 reduce_warp!(reduce_warp_u64, u64);
 reduce_warp!(reduce_warp_f64, f64);
 
+/// The single instructions: products of bytes added up, and the sum over each warp modulo 2³².
+#[kernel]
+pub fn reduce_words(a: Slice<u32>, b: Slice<u32>, c: Slice<u32>, out: SliceMut<[u32; 2]>) {
+    let at = global_rank();
+    if !whole_warps() {
+        return;
+    }
+    let (a, b, c) = (load_or_zero(a, at), load_or_zero(b, at), load_or_zero(c, at));
+    // SAFETY: warps are whole and take the same way to here.
+    let sum = unsafe { warp::warp_reduce_add_u32(a) };
+    if at < out.len() {
+        // SAFETY: inside, and each thread has an element of its own.
+        unsafe { out.store(at, [sum, dp4a(a, b, c)]) };
+    }
+}
+
 /// Sum over each block: by warps, then over their sums in shared memory. One element a block.
 #[kernel(barriers(1), dims(1))]
 pub fn reduce_block(input: Slice<f32>, out: SliceMut<f32>) {

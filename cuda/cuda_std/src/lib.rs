@@ -45,6 +45,7 @@ extern crate self as cuda_std;
 pub mod arg;
 pub mod atomic;
 mod constant;
+mod dot;
 mod float;
 mod image;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -60,6 +61,7 @@ pub use cuda_std_macros::{KernelArg, kernel, shared_array};
 
 pub use arg::KernelArg;
 pub use constant::ConstantArray;
+pub use dot::dp4a;
 pub use float::{GpuFloat, GpuPower};
 pub use image::{View, ViewMut};
 pub use shared::Shared;
@@ -78,7 +80,7 @@ pub use {
 pub mod prelude {
     pub use crate::{
         ConstantArray, GpuFloat, GpuPower, KernelArg, Shared, Slice, SliceMut, Texture2d, View,
-        ViewMut, atomic, constant, kernel, shared, shared_array, thread, trap, warp,
+        ViewMut, atomic, constant, dp4a, kernel, shared, shared_array, thread, trap, warp,
     };
 }
 

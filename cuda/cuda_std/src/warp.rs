@@ -35,6 +35,8 @@ unsafe extern "unadjusted" {
     fn vote_any(mask: u32, predicate: bool) -> bool;
     #[link_name = "llvm.nvvm.vote.ballot.sync"]
     fn vote_ballot(mask: u32, predicate: bool) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.add"]
+    fn redux_add(value: u32, mask: u32) -> u32;
 }
 
 /// Lane of the thread in its warp.
@@ -281,6 +283,26 @@ pub unsafe fn warp_reduce<T: WarpShuffleValue>(value: T, combine: impl Fn(T, T) 
 pub unsafe fn warp_reduce_add<T: WarpShuffleValue + core::ops::Add<Output = T>>(value: T) -> T {
     // SAFETY: as the caller vouches.
     unsafe { warp_reduce(value, |a, b| a + b) }
+}
+
+/// Sum over all 32 lanes modulo 2³², in one instruction; every lane gets it.
+///
+/// # Safety
+/// All lanes of the warp make the same call.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn warp_reduce_add_u32(value: u32) -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: as the caller vouches.
+    unsafe {
+        redux_add(value, FULL_MASK)
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        let place = Location::caller();
+        let lanes = cuda_cpu::warp_exchange(WarpOp::Exchange, FULL_MASK, value, place);
+        lanes.iter().fold(0, |sum, lane| sum.wrapping_add(*lane))
+    }
 }
 
 /// Minimum over all 32 lanes.

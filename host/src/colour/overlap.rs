@@ -3,11 +3,11 @@
 use glam::UVec2;
 use kernels_gpu::colour::{ColourSumsNv12, ColourSumsRgba8, FindOverlap, MapOverlap};
 use shared_types::colour::{
-    BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, SumParams,
+    BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, RUNNING_SUMS, SumParams,
 };
 
 use super::{Colours, Limits, estimate};
-use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Pinned, Stream};
+use crate::device::{Buffer, Device, DeviceError, Image, LaunchConfig, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
 use crate::picture::Picture;
 use crate::stitch::{StitchError, check_sources};
@@ -25,8 +25,7 @@ pub struct Overlap {
 /// One launch at a time.
 #[derive(Debug)]
 pub struct Summing {
-    partial: Buffer<ColourSums>,
-    finished: Buffer<u32>,
+    running: Buffer<u64>,
     sums: Buffer<ColourSums>,
 }
 
@@ -54,6 +53,15 @@ pub(crate) fn find_box(
 }
 
 impl Summing {
+    /// Memory for the sums over an overlap.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        Ok(Self { running: Buffer::new(device, RUNNING_SUMS)?, sums: Buffer::new(device, 1)? })
+    }
+
     /// Submits the copy of the sums to the host and does not wait.
     ///
     /// # Safety
@@ -120,21 +128,6 @@ impl Overlap {
         (count * (size_of::<OverlapPixel>() as f64 + 2.0 * pixel)) as u64
     }
 
-    /// Memory for sums over this overlap.
-    ///
-    /// # Errors
-    /// What the device says.
-    #[track_caller]
-    pub fn summing(&self, stream: &Stream) -> Result<Summing, DeviceError> {
-        let device = stream.device();
-        let [columns, rows, _] = cover(self.place.size()).grid;
-        Ok(Summing {
-            partial: Buffer::new(device, columns * rows)?,
-            finished: Buffer::new(device, 1)?,
-            sums: Buffer::new(device, 1)?,
-        })
-    }
-
     /// Sums up a pair of frames and waits for the result.
     ///
     /// # Errors
@@ -146,17 +139,21 @@ impl Overlap {
         left: impl Into<FrameView<'a>>,
         right: impl Into<FrameView<'a>>,
     ) -> Result<ColourSums, StitchError> {
-        let mut summing = self.summing(stream)?;
-        self.submit(stream, left.into(), right.into(), &mut summing)?;
+        let mut summing = Summing::new(stream.device())?;
+        // SAFETY: `summing` is new.
+        unsafe { self.submit(stream, left.into(), right.into(), &mut summing)? };
         Ok(summing.sums.download(stream)?[0])
     }
 
     /// Submits the sums of a pair of frames and does not wait.
     ///
+    /// # Safety
+    /// What other streams were given to do with `summing` is done.
+    ///
     /// # Errors
     /// [`StitchError`].
     #[track_caller]
-    pub fn submit(
+    pub unsafe fn submit(
         &self,
         stream: &Stream,
         left: FrameView<'_>,
@@ -171,12 +168,15 @@ impl Overlap {
             }
         }
         let width = self.place.size().x as f32;
-        let params =
-            SumParams { centre: 0.5 * (width - 1.0), width, decode: l.pixels.encoding().to_rgb() };
+        let params = SumParams {
+            centre: 0.5 * (width - 1.0),
+            per_column: 2.0 / width,
+            decode: l.pixels.encoding().to_rgb(),
+        };
         macro_rules! launch {
             ($kernel:ident, $left:ident, $right:ident) => {
-                // SAFETY: the shape covers the overlap, as `cover` makes it; `summing` was made for it
-                // and is ours; the pictures have the sizes that the overlap was made for, and all
+                // SAFETY: the shape covers the overlap, as `cover` makes it; `summing` is ours, as the caller
+                // vouches; the pictures have the sizes that the overlap was made for, and all
                 // their planes.
                 unsafe {
                     stream.launch_unchecked(
@@ -186,8 +186,7 @@ impl Overlap {
                             right: $right,
                             overlap: self.pixels.view(),
                             params,
-                            partial: summing.partial.view_mut(),
-                            finished: summing.finished.view_mut(),
+                            running: summing.running.view_mut(),
                             sums: summing.sums.view_mut(),
                         },
                     )

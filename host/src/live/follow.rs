@@ -240,13 +240,15 @@ impl Follower {
         let Some(Running { pair, warp, colour, seam, .. }) = &self.running else { return Ok(()) };
         if let (true, Some((overlap, summing))) = (*colour, &warp.overlap) {
             let mut summing = lock(summing);
-            overlap.submit(&self.stream, pair.left.view(), pair.right.view(), &mut summing)?;
+            let (left, right) = (pair.left.view(), pair.right.view());
+            // SAFETY: only this stream has had them.
+            unsafe { overlap.submit(&self.stream, left, right, &mut summing)? };
             // SAFETY: the sums are looked at, and freed, only when the stream is idle.
             unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
         }
         if let (true, Some(seam)) = (*seam, &warp.seam) {
             let colours = self.state.colours;
-            // SAFETY: as the sums.
+            // SAFETY: as the sums; a warp's seam is looked for on this stream alone.
             unsafe {
                 lock(seam).submit(&self.stream, &warp.warp, pair, colours, &mut self.costs)?;
             }

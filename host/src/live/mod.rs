@@ -239,7 +239,7 @@ impl LiveWarp {
         let warp = if warp.size() == size { warp } else { warp.resized(stream, size)? };
         let overlap = match Overlap::find(stream, &warp)? {
             Some(overlap) => {
-                let summing = overlap.summing(stream)?;
+                let summing = Summing::new(stream.device())?;
                 Some((overlap, Mutex::new(summing)))
             }
             None => None,

@@ -76,7 +76,8 @@ impl LiveSeam {
     /// Submits a look at a pair of frames, and the copy of what it finds.
     ///
     /// # Safety
-    /// `costs` live and nothing else touches them until the stream is idle.
+    /// - All looks are on one stream.
+    /// - `costs` live and nothing else touches them until it is idle.
     pub(super) unsafe fn submit(
         &mut self,
         stream: &Stream,
@@ -85,9 +86,12 @@ impl LiveSeam {
         colours: Colours,
         costs: &mut Pinned<SeamCosts>,
     ) -> Result<(), StitchError> {
-        self.seam.submit(stream, warp, pair.left.view(), pair.right.view(), colours)?;
+        let (left, right) = (pair.left.view(), pair.right.view());
         // SAFETY: as the caller vouches.
-        unsafe { self.seam.submit_download(stream, costs)? };
+        unsafe {
+            self.seam.submit(stream, warp, left, right, colours)?;
+            self.seam.submit_download(stream, costs)?;
+        }
         Ok(())
     }
 

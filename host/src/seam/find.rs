@@ -120,10 +120,13 @@ impl Seam {
     /// Submits the search for the best path of a pair of frames, whose cameras will be corrected by
     /// `colours`. Does not wait. `warp` is the one that the seam was made for.
     ///
+    /// # Safety
+    /// Searches that other streams were given are done, and no other stream is given one before this one is.
+    ///
     /// # Errors
     /// [`StitchError`].
     #[track_caller]
-    pub fn submit(
+    pub unsafe fn submit(
         &mut self,
         stream: &Stream,
         warp: &DeviceWarp,
@@ -186,7 +189,8 @@ impl Seam {
         right: impl Into<FrameView<'a>>,
         colours: Colours,
     ) -> Result<SeamCosts, StitchError> {
-        self.submit(stream, warp, left.into(), right.into(), colours)?;
+        // SAFETY: as who submitted others has vouched; this one is waited for.
+        unsafe { self.submit(stream, warp, left.into(), right.into(), colours)? };
         Ok(self.search.costs(stream)?)
     }
 
@@ -291,7 +295,8 @@ pub fn seamed<'a>(
     options: SeamOptions,
 ) -> Result<DeviceWarp, SeamError> {
     let mut seam = Seam::new(stream, warp, options)?;
-    seam.submit(stream, warp, left.into(), right.into(), colours)?;
+    // SAFETY: the seam is new, and all is done on this stream.
+    unsafe { seam.submit(stream, warp, left.into(), right.into(), colours)? };
     seam.accept();
     let mut out = Seam::copy(stream, warp)?;
     seam.weigh(stream, warp, 1.0, &mut out)?;

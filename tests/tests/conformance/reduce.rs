@@ -46,6 +46,29 @@ fn reductions_of_floats() {
 }
 
 #[test]
+fn words_are_added_up_in_one_instruction() {
+    // Over the range of 32 bits, and the bytes that are largest.
+    let [mut a, mut b, mut c] = [0, 1, 2].map(|i| noise(3 * 192)[i * 192..][..192].to_vec());
+    (a[5], b[5], c[5]) = (u32::MAX, u32::MAX, u32::MAX);
+    let bytes = |word: u32| (0..4).map(move |i| u64::from(word >> (8 * i) & 0xff));
+    let wrapped = |sum: u64| (sum % (1 << 32)) as u32;
+    let expected: Vec<_> = (0..192)
+        .map(|i| {
+            let warp = a[i / 32 * 32..][..32].iter().map(|&v| u64::from(v)).sum();
+            let dot: u64 = bytes(a[i]).zip(bytes(b[i])).map(|(a, b)| a * b).sum();
+            [wrapped(warp), wrapped(dot + u64::from(c[i]))]
+        })
+        .collect();
+    all_give(&expected, |stream| {
+        let [a, b, c] = [&a, &b, &c].map(|words| upload(stream, words));
+        let mut out = zeros(stream, 192);
+        let kernel = ReduceWords { a: a.view(), b: b.view(), c: c.view(), out: out.view_mut() };
+        launch(stream, line(2, 96), &kernel);
+        download(stream, &out)
+    });
+}
+
+#[test]
 fn a_block_adds_up() {
     for (blocks, block) in [(1, 32), (3, 96), (2, 1024)] {
         let values: Vec<f32> = noise(blocks * block).iter().map(|n| (n >> 20) as f32).collect();

@@ -1,0 +1,22 @@
+//! Products of packed bytes.
+
+/// `c` and the four products of the bytes of `a` by those of `b` added up, modulo 2³²: one
+/// instruction.
+#[inline(always)]
+#[must_use]
+pub fn dp4a(a: u32, b: u32, c: u32) -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        unsafe extern "unadjusted" {
+            #[link_name = "llvm.nvvm.idp4a.u.u"]
+            fn idp4a(a: u32, b: u32, c: u32) -> u32;
+        }
+        // SAFETY: arithmetic on registers.
+        unsafe { idp4a(a, b, c) }
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        let products = a.to_le_bytes().into_iter().zip(b.to_le_bytes());
+        products.fold(c, |sum, (a, b)| sum.wrapping_add(u32::from(a) * u32::from(b)))
+    }
+}

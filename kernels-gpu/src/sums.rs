@@ -1,0 +1,287 @@
+//! The sums over the overlap: pixels added up as the bytes that they are stored in.
+//!
+//! The idea: a sum of integers is the same in any order, and two sums of bytes fit one register. So a
+//! thread adds up a column of pixels, two channels an addition, and multiplies once by the
+//! column's weight; an instruction adds up the lanes of a warp, shared memory the warps, and atomics the
+//! blocks. What the bytes mean as colour is asked once, of the total: Y'CbCr to
+//! R'G'B' is linear. Only whether a pixel counts is asked of each, three channels at once.
+//!
+//! Cost: about 45 instructions a pixel, a third of them addresses. It waits for memory, not for them.
+
+use cuda_std::prelude::*;
+use glam::Vec3;
+use shared_types::colour::{
+    BLACK, BLOCK, BLOCK_THREADS, ColourSums, LUMA, OverlapPixel, PIXELS_PER_THREAD, RUNNING_SUMS,
+    SATURATED, SumParams, WEIGHT_ONE,
+};
+use shared_types::nv12::Nv12;
+use shared_types::yuv::YuvToRgb;
+use shared_types::{Chroma, Rgba8};
+
+use crate::picture::{Picture, yuv_levels};
+
+/// A sum for each of the left camera's three bytes, the right camera's, and the weights.
+const SUMS: usize = 7;
+
+/// Elements of a set of running sums. The last one of the first set counts blocks.
+const SET: u32 = 8;
+
+/// Sets of running sums.
+const SETS: u32 = RUNNING_SUMS / SET;
+
+/// Counts a pixel, in the fourth byte.
+const ONE: u32 = 0x01_00_00_00;
+
+/// Warps of a block.
+const WARPS: u32 = BLOCK_THREADS / warp::WARP_SIZE;
+
+/// A picture whose colours can be added up as the bytes that they are stored in.
+pub(crate) trait Stored: Picture {
+    /// The bytes of a pixel, the first one lowest, and a fourth that is 1.
+    ///
+    /// # Safety
+    /// The picture is whole, `x < width` and `y < height`.
+    unsafe fn stored(&self, x: u32, y: u32) -> u32;
+
+    /// Whether a pixel is cut off at white or nearly black.
+    fn is_extreme(stored: u32, decode: &YuvToRgb) -> bool;
+
+    /// The sums of red, green and blue, from those of the bytes over pixels that weigh `weight`.
+    fn to_rgb(sums: [f64; 3], weight: f64, decode: &YuvToRgb) -> [f64; 3];
+}
+
+impl Stored for View<Rgba8> {
+    #[inline(always)]
+    unsafe fn stored(&self, x: u32, y: u32) -> u32 {
+        // SAFETY: as the caller vouches.
+        let pixel: u32 = bytemuck::cast(unsafe { self.load(x, y) });
+        pixel & 0xff_ff_ff | ONE
+    }
+
+    #[inline(always)]
+    fn is_extreme(stored: u32, _: &YuvToRgb) -> bool {
+        // Added to the low seven bits of a byte over 128, it carries if the byte is over `SATURATED`.
+        const CARRY: u32 = 0x01_01_01 * (255 - SATURATED as u32);
+        // Luma times 10,000 is whole, its weights two bytes each.
+        const HIGH: u32 = u32::from_le_bytes([8, 27, 2, 0]);
+        const LOW: u32 = u32::from_le_bytes([78, 240, 210, 0]);
+        let white = ((stored & 0x7f_7f_7f) + CARRY) & stored & 0x80_80_80 != 0;
+        let luma = dp4a(stored, LOW, 256 * dp4a(stored, HIGH, 0));
+        white | (luma < (10_000.0 * BLACK) as u32)
+    }
+
+    #[inline(always)]
+    fn to_rgb(sums: [f64; 3], _: f64, _: &YuvToRgb) -> [f64; 3] {
+        sums
+    }
+}
+
+impl Stored for Nv12 {
+    #[inline(always)]
+    unsafe fn stored(&self, x: u32, y: u32) -> u32 {
+        // SAFETY: as the caller vouches; a whole picture has chroma for every pixel.
+        unsafe {
+            let chroma: u16 = bytemuck::cast(self.uv.load(x / 2, y / 2));
+            u32::from(self.y.load(x, y)) | u32::from(chroma) << 8 | ONE
+        }
+    }
+
+    #[inline(always)]
+    fn is_extreme(stored: u32, decode: &YuvToRgb) -> bool {
+        let [y, u, v, _] = stored.to_le_bytes();
+        let levels = yuv_levels(y, Chroma { u, v }, decode);
+        (levels.max_element() > SATURATED) | (luma(levels) < BLACK)
+    }
+
+    #[inline(always)]
+    fn to_rgb([y, cb, cr]: [f64; 3], weight: f64, decode: &YuvToRgb) -> [f64; 3] {
+        let [black, scale, cr_red, cb_green, cr_green, cb_blue] =
+            bytemuck::cast::<_, [f32; 6]>(*decode).map(f64::from);
+        let y = (-black).mul_add(weight, y) * scale;
+        let [cb, cr] = [cb, cr].map(|sum| (-128.0_f64).mul_add(weight, sum));
+        [
+            cr_red.mul_add(cr, y),
+            cb_green.mul_add(cb, cr_green.mul_add(cr, y)),
+            cb_blue.mul_add(cb, y),
+        ]
+    }
+}
+
+/// Four bytes added up over a column, two sums in a word.
+#[derive(Clone, Copy, Default)]
+struct Packed {
+    /// Of the first and the third byte.
+    even: u32,
+    /// Of the second and the fourth.
+    odd: u32,
+}
+
+impl Packed {
+    #[inline(always)]
+    fn add(&mut self, stored: u32) {
+        const { assert!(PIXELS_PER_THREAD * 255 <= 0xffff) };
+        self.even += stored & 0xff_00_ff;
+        self.odd += stored >> 8 & 0xff_00_ff;
+    }
+
+    #[inline(always)]
+    fn sums(self) -> [u32; 4] {
+        [self.even & 0xffff, self.odd & 0xffff, self.even >> 16, self.odd >> 16]
+    }
+}
+
+/// The weighted sums over the thread's column of pixels, whose first row is `first`.
+///
+/// # Safety
+/// As the kernels of `colour_sums!` ask.
+#[inline(always)]
+pub(crate) unsafe fn column_sums<P: Stored>(
+    left: P,
+    right: P,
+    overlap: View<OverlapPixel>,
+    first: u32,
+    params: &SumParams,
+) -> [u32; SUMS] {
+    let x = thread::index_1d();
+    let (last_x, last_y) = (overlap.width() - 1, overlap.height() - 1);
+    let rows = if x <= last_x { overlap.height() } else { 0 };
+    // All loads are made, also of what does not count: one in a branch would wait for those before it.
+    let place = |i: u32| {
+        let y = first + i * BLOCK[1];
+        // SAFETY: clamped to the overlap, which has a pixel.
+        let at = unsafe { overlap.load(x.min(last_x), y.min(last_y)) };
+        (at, y < rows)
+    };
+    let look = |(at, inside): (OverlapPixel, bool)| {
+        let seen = inside & (at.left[0] <= OverlapPixel::MAX);
+        let [[lx, ly], [rx, ry]] = [at.left, at.right].map(|at| at.map(u32::from));
+        let lx = lx & u32::from(OverlapPixel::MAX);
+        // SAFETY: the overlap was made for pictures of this size, as the caller vouches; every
+        // picture has a first pixel.
+        unsafe { (left.stored(lx, ly), right.stored(rx, ry), seen) }
+    };
+    let (mut l, mut r) = (Packed::default(), Packed::default());
+    let mut add = |(left, right, seen): (u32, u32, bool)| {
+        let extreme = P::is_extreme(left, &params.decode) | P::is_extreme(right, &params.decode);
+        let counts = seen & !extreme;
+        l.add(if counts { left } else { 0 });
+        r.add(if counts { right } else { 0 });
+    };
+    // Several on their way at once; by name, since an array would lie in local memory.
+    const { assert!(PIXELS_PER_THREAD.is_multiple_of(4)) };
+    for i in (0..PIXELS_PER_THREAD).step_by(4) {
+        let (a, b, c, d) = (place(i), place(i + 1), place(i + 2), place(i + 3));
+        let (a, b, c, d) = (look(a), look(b), look(c), look(d));
+        add(a);
+        add(b);
+        add(c);
+        add(d);
+    }
+    // One column has one weight.
+    let band =
+        (-(x as f32 - params.centre).abs()).mul_add(params.per_column, 1.0).max(0.0).min(1.0);
+    // SAFETY: from 0 to 1, even of NaN.
+    let weight = unsafe { (band * band * WEIGHT_ONE as f32 + 0.5).to_int_unchecked::<u32>() };
+    // A warp's sum fits.
+    const {
+        let column = PIXELS_PER_THREAD as u64 * 255 * WEIGHT_ONE as u64;
+        assert!(column * warp::WARP_SIZE as u64 <= u32::MAX as u64);
+    }
+    let ([a, b, c, count], [d, e, f, _]) = (l.sums(), r.sums());
+    [a, b, c, d, e, f, count].map(|sum| sum * weight)
+}
+
+/// Adds up the threads of the block, and the blocks in `running`; the last of them, in its thread 0, has
+/// the total.
+///
+/// Blocks are spread over several sets of running sums, of which the last block gives each element
+/// to a thread: a single set would have them wait for each other, a set for each block would have the last
+/// block read for longer than it takes the others to add.
+///
+/// # Safety
+/// As the kernels of `colour_sums!` ask.
+#[inline(always)]
+pub(crate) unsafe fn add_blocks(
+    column: [u32; SUMS],
+    running: SliceMut<u64>,
+) -> Option<[u64; SUMS]> {
+    use cuda_std::atomic::AtomicAdd;
+    // A row of the block is a warp.
+    const { assert!(BLOCK[0] == warp::WARP_SIZE && SUMS < SET as usize) };
+    let warps = shared_array![u64; (WARPS * SET) as usize];
+    let last = shared_array![u32; 1];
+    let (lane, warp) = (thread::thread_idx_x(), thread::thread_idx_y());
+    let rank = warp::WARP_SIZE * warp + lane;
+    let block = thread::block_idx_y() * thread::grid_dim_x() + thread::block_idx_x();
+    let blocks = thread::grid_dim_x() * thread::grid_dim_y();
+    // SAFETY: every thread comes here, and to each barrier and warp operation. What lies in shared
+    // memory is read behind the barrier after its writing, and written by one thread each. The fences make
+    // the sums of blocks that have counted themselves visible to the one that counts last.
+    unsafe {
+        let over_warps = || (0..WARPS).fold(0, |sum, warp| sum + warps.load(SET * warp + rank));
+        let mut mine = 0;
+        for (i, sum) in (0..).zip(column) {
+            let sum = warp::warp_reduce_add_u32(sum);
+            mine = if lane == i { sum } else { mine };
+        }
+        if lane < SET {
+            warps.store(SET * warp + lane, mine.into());
+        }
+        thread::sync_threads();
+        if warp == 0 {
+            if lane < SUMS as u32 {
+                u64::atomic_add(running.atomic(block % SETS * SET + lane), over_warps());
+                thread::device_fence();
+            }
+            warp::sync_warp(warp::FULL_MASK);
+            if lane == 0 {
+                let before = u64::atomic_add(running.atomic(SET - 1), 1);
+                last.store(0, u32::from(before + 1 == blocks.into()));
+            }
+        }
+        thread::sync_threads();
+        let is_last = last.load(0) != 0;
+        let mut total = 0;
+        if is_last {
+            thread::device_fence();
+            total = running.load(rank);
+            running.store(rank, 0);
+        }
+        // Not in the branch: a barrier is for all.
+        let mut step = SET;
+        while step < warp::WARP_SIZE {
+            total += warp::warp_shuffle_xor(warp::FULL_MASK, total, step, warp::WARP_SIZE).0;
+            step *= 2;
+        }
+        if lane < SET {
+            warps.store(SET * warp + lane, total);
+        }
+        thread::sync_threads();
+        if !(is_last && warp == 0) {
+            return None;
+        }
+        let total = if lane < SET { over_warps() } else { 0 };
+        let mut all = [0; SUMS];
+        for (i, sum) in (0..).zip(&mut all) {
+            *sum = warp::warp_shuffle_idx(warp::FULL_MASK, total, i, warp::WARP_SIZE).0;
+        }
+        (lane == 0).then_some(all)
+    }
+}
+
+/// The nine sums in levels 0 to 255, from those of bytes.
+#[inline(always)]
+pub(crate) fn colour_sums<P: Stored>(total: [u64; SUMS], decode: &YuvToRgb) -> ColourSums {
+    let [a, b, c, d, e, f, weight] = total.map(|sum| sum as f64 / f64::from(WEIGHT_ONE));
+    let camera = |sums: [f64; 3]| {
+        let [r, g, b] = P::to_rgb(sums, weight, decode).map(|sum| sum as f32);
+        // Luma is a weighted sum, so the sum of lumas is that of the sums.
+        [r, g, b, luma(Vec3::new(r, g, b))]
+    };
+    ColourSums { left: camera([a, b, c]), right: camera([d, e, f]), weight: weight as f32 }
+}
+
+#[inline(always)]
+fn luma(levels: Vec3) -> f32 {
+    LUMA.x.mul_add(levels.x, LUMA.y.mul_add(levels.y, LUMA.z * levels.z))
+}
