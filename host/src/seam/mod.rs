@@ -14,6 +14,10 @@
 //! one line cannot part what each camera sees alone, as when the overlap is in two parts, and where there
 //! is no overlap.
 //!
+//! What a line cannot do: where the two places of one thing are so far apart that it fits between them, each
+//! camera shows its own side. Of a thing nearer than what the cameras are aligned for that is nothing; of one
+//! that moved between the two exposures it may be both.
+//!
 //! Not here: blending in frequency bands. It hides differences of exposure that are already matched, costs a
 //! pyramid of both cameras a frame, and would need stitch kernels of its own.
 
