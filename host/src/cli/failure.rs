@@ -4,7 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use glam::UVec2;
+use panoweave::convolve::ConvolveError;
 use panoweave::device::DeviceError;
+use panoweave::features::FeatureError;
 use panoweave::homography::HomographyError;
 use panoweave::live::LiveError;
 use panoweave::picture::PictureError;
@@ -69,6 +71,8 @@ pub(crate) enum Failure {
     Stitch(StitchError),
     #[error(transparent)]
     Seam(SeamError),
+    #[error(transparent)]
+    Features(FeatureError),
     #[error(transparent)]
     Video(VideoError),
     // Where in this program's source it failed is of no use to who lacks a device.
@@ -143,7 +147,8 @@ impl Failure {
             | Self::Picture(_)
             | Self::Render(_)
             | Self::Stitch(_)
-            | Self::Seam(_) => Kind::Input,
+            | Self::Seam(_)
+            | Self::Features(_) => Kind::Input,
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) => Kind::Input,
             Self::Interrupted { .. } => Kind::Interrupted,
@@ -185,6 +190,17 @@ impl From<SeamError> for Failure {
             SeamError::Device(error) => error.into(),
             SeamError::Stitch(error) => error.into(),
             other => Self::Seam(other),
+        }
+    }
+}
+
+impl From<FeatureError> for Failure {
+    fn from(error: FeatureError) -> Self {
+        match error {
+            FeatureError::Device(error) | FeatureError::Convolve(ConvolveError::Device(error)) => {
+                error.into()
+            }
+            other => Self::Features(other),
         }
     }
 }

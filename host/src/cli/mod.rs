@@ -4,6 +4,7 @@
 
 mod blend;
 mod failure;
+mod features;
 mod info;
 mod inspect;
 mod interrupt;
@@ -65,6 +66,7 @@ enum Command {
     Stitch(stitch::Args),
     Video(video::Args),
     Lut(lut::Args),
+    Features(features::Args),
     Info(info::Args),
 }
 
@@ -79,6 +81,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Video(args) => video::run(args, cli.json),
         Command::Stitch(args) => stitch::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Lut(args) => lut::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Features(args) => features::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Info(args) => info::run(args, cli.json).map(|()| ExitCode::SUCCESS),
     };
     match done {

@@ -45,6 +45,7 @@ pub(crate) fn find_box(
     warp: &DeviceWarp,
     min_weight: f32,
 ) -> Result<OverlapBox, DeviceError> {
+    warp.await_ready(stream)?;
     let empty = bytemuck::cast::<_, [u32; 4]>(OverlapBox::EMPTY);
     let mut found = Buffer::from_slice(stream, &empty)?;
     let corners = found.view_mut();

@@ -243,6 +243,7 @@ impl Seam {
         part: f32,
         out: &mut DeviceWarp,
     ) -> Result<(), DeviceError> {
+        out.await_ready(stream)?;
         let Some([left, right]) = out.weights_mut().filter(|_| self.known > 0) else {
             return Ok(());
         };

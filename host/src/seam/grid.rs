@@ -82,7 +82,6 @@ impl Gridded {
         warp: &DeviceWarp,
         options: SeamOptions,
     ) -> Result<Self, SeamError> {
-        warp.await_ready(stream)?;
         let place = find_box(stream, warp, MIN_WEIGHT)?;
         if place.is_empty() {
             return Err(SeamError::NoOverlap);

@@ -64,3 +64,10 @@ pub enum Blend {
     /// By a seam, where the warp has one.
     Seam(SeamOptions),
 }
+
+impl Blend {
+    /// Whether seams are looked for.
+    pub(crate) fn is_seam(self) -> bool {
+        matches!(self, Self::Seam(_))
+    }
+}

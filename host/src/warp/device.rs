@@ -181,6 +181,9 @@ impl DeviceWarp {
 
     /// Makes `stream`, if it is not the one that the warp was made on, wait until it is there.
     ///
+    /// All that takes a warp in this crate does so; only who launches kernels of his own on its
+    /// [`plane`](Self::plane)s must.
+    ///
     /// # Errors
     /// What the device says.
     #[track_caller]
@@ -194,6 +197,7 @@ impl DeviceWarp {
     /// [`RenderError`].
     #[track_caller]
     pub fn download(&self, stream: &Stream) -> Result<Warp, RenderError> {
+        self.await_ready(stream)?;
         let [a, b, c, d, e, f] = &self.planes;
         let download = |plane: &Arc<Image<f32>>| plane.download(stream);
         let planes =
