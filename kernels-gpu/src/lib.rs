@@ -9,8 +9,11 @@
 extern crate std;
 
 pub mod colour;
+pub mod convolve;
+pub mod features;
 mod grade;
 mod picture;
 pub mod stitch;
 mod sums;
+mod tile;
 pub mod warp;

@@ -131,7 +131,7 @@ pub fn warp_resize(
 
 /// The ray of a canvas pixel; see [`Projection`].
 #[inline(always)]
-fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
+pub fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
     let p = (pixel - canvas.centre) / canvas.scale;
     match canvas.projection {
         Projection::CYLINDRICAL => {
@@ -149,7 +149,7 @@ fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
 
 /// Source pixel of a point in the camera's frame; `None` if the lens cannot see it. See [`Lens`].
 #[inline(always)]
-fn project(camera: &Camera, point: DVec3) -> Option<DVec2> {
+pub fn project(camera: &Camera, point: DVec3) -> Option<DVec2> {
     let distorted = match camera.lens {
         Lens::FISHEYE => fisheye(camera, point)?,
         _ => pinhole(camera, point)?,

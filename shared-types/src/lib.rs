@@ -6,6 +6,8 @@
 #![no_std]
 
 pub mod colour;
+pub mod convolve;
+pub mod features;
 pub mod nv12;
 mod pixel;
 pub mod stitch;

@@ -4,7 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use glam::UVec2;
+use panoweave::convolve::ConvolveError;
 use panoweave::device::DeviceError;
+use panoweave::features::FeatureError;
 use panoweave::homography::HomographyError;
 use panoweave::live::LiveError;
 use panoweave::picture::PictureError;
@@ -66,6 +68,8 @@ pub(crate) enum Failure {
     Render(RenderError),
     #[error(transparent)]
     Stitch(StitchError),
+    #[error(transparent)]
+    Features(FeatureError),
     #[error(transparent)]
     Video(VideoError),
     // Where in this program's source it failed is of no use to who lacks a device.
@@ -139,7 +143,8 @@ impl Failure {
             | Self::Warp(_)
             | Self::Picture(_)
             | Self::Render(_)
-            | Self::Stitch(_) => Kind::Input,
+            | Self::Stitch(_)
+            | Self::Features(_) => Kind::Input,
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) => Kind::Input,
             Self::Interrupted { .. } => Kind::Interrupted,
@@ -171,6 +176,17 @@ impl From<StitchError> for Failure {
         match error {
             StitchError::Device(error) => error.into(),
             other => Self::Stitch(other),
+        }
+    }
+}
+
+impl From<FeatureError> for Failure {
+    fn from(error: FeatureError) -> Self {
+        match error {
+            FeatureError::Device(error) | FeatureError::Convolve(ConvolveError::Device(error)) => {
+                error.into()
+            }
+            other => Self::Features(other),
         }
     }
 }

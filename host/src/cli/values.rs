@@ -6,6 +6,7 @@ use glam::{UVec2, Vec3};
 use panoweave::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use panoweave::picture::MAX_SIDE;
 use panoweave::video::Crf;
+use shared_types::features::MAX_WINDOW;
 use thiserror::Error;
 
 /// Why an option's value is refused.
@@ -25,6 +26,12 @@ pub(crate) enum ValueError {
     Gain,
     #[error("a gamma is a number over 0, up to 100")]
     Gamma,
+    #[error("a window is an odd number of pixels, 3 to {MAX_WINDOW}")]
+    Window,
+    #[error("an eigenvalue is a number, 0 or more")]
+    Eigenvalue,
+    #[error("a sigma is a number of pixels from 0.1 to 1000")]
+    Sigma,
     #[error("a quality is a whole number from 0, the best, to 51")]
     Crf,
 }
@@ -107,4 +114,24 @@ pub(crate) fn gamma(text: &str) -> Result<f32, ValueError> {
 /// The quality of H.264.
 pub(crate) fn crf(text: &str) -> Result<Crf, ValueError> {
     text.parse().ok().and_then(Crf::new).ok_or(ValueError::Crf)
+}
+
+/// The side of a window around a feature.
+pub(crate) fn window(text: &str) -> Result<u32, ValueError> {
+    match text.parse() {
+        Ok(window) if window % 2 == 1 && (3..=MAX_WINDOW).contains(&window) => Ok(window),
+        _ => Err(ValueError::Window),
+    }
+}
+
+/// The smallest eigenvalue of a feature.
+pub(crate) fn eigenvalue(text: &str) -> Result<f32, ValueError> {
+    let value: f32 = text.parse().map_err(|_| ValueError::Eigenvalue)?;
+    if value >= 0.0 { Ok(value) } else { Err(ValueError::Eigenvalue) }
+}
+
+/// The standard deviation of a Gaussian.
+pub(crate) fn sigma(text: &str) -> Result<f32, ValueError> {
+    let sigma: f32 = text.parse().map_err(|_| ValueError::Sigma)?;
+    if (0.1..=1000.0).contains(&sigma) { Ok(sigma) } else { Err(ValueError::Sigma) }
 }
