@@ -122,7 +122,8 @@ fn benches(criterion: &mut Criterion) {
             );
         }
         let Some(reference) = &reference else { continue };
-        reference.device().set_constant::<original_taps>(taps.as_slice()).expect("the taps");
+        let set = reference.device().set_constant::<original_taps>(taps.as_slice());
+        set.expect("the original's taps; compile it with -rdc=true");
         let (input, between, out) = (&inputs[0], &mut others[0], &mut outputs[0]);
         original(reference, width, input, between, out);
         let original_result = out.download(reference).expect("the original's result");

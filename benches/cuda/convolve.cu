@@ -4,7 +4,8 @@
 // dynamic shared memory, whose size the host computes for each pass; the taps, at most 64 of them, lie in
 // constant memory and are walked in a loop. 0 where the window leaves the picture.
 //
-// nvcc -O3 -arch=sm_90 -ptx convolve.cu, then PANOWEAVE_REFERENCE_PTX=the folder it lies in.
+// nvcc -O3 -arch=sm_90 -rdc=true -ptx convolve.cu, then PANOWEAVE_REFERENCE_PTX=the folder it lies in.
+// Without -rdc=true newer compilers keep the taps to themselves, where the host cannot set them.
 
 #include <cstdint>
 

@@ -31,5 +31,6 @@ pub mod device;
 pub mod features;
 pub mod kernels;
 pub mod live;
+pub mod seam;
 pub mod stitch;
 pub mod video;

@@ -14,6 +14,7 @@ pub mod features;
 mod grade;
 pub mod matching;
 mod picture;
+pub mod seam;
 pub mod stitch;
 mod sums;
 mod tile;

@@ -11,6 +11,7 @@ pub mod features;
 pub mod matching;
 pub mod nv12;
 mod pixel;
+pub mod seam;
 pub mod stitch;
 pub mod warp;
 pub mod yuv;

@@ -13,6 +13,7 @@ use panoweave::live::LiveError;
 use panoweave::matching::MatchError;
 use panoweave::picture::PictureError;
 use panoweave::rig::RigError;
+use panoweave::seam::SeamError;
 use panoweave::stitch::StitchError;
 use panoweave::video::VideoError;
 use panoweave::warp::{RenderError, WarpError};
@@ -70,6 +71,8 @@ pub(crate) enum Failure {
     Render(RenderError),
     #[error(transparent)]
     Stitch(StitchError),
+    #[error(transparent)]
+    Seam(SeamError),
     #[error(transparent)]
     Features(FeatureError),
     #[error(transparent)]
@@ -150,6 +153,7 @@ impl Failure {
             | Self::Picture(_)
             | Self::Render(_)
             | Self::Stitch(_)
+            | Self::Seam(_)
             | Self::Features(_)
             | Self::Matching(_)
             | Self::Refused(_) => Kind::Input,
@@ -184,6 +188,16 @@ impl From<StitchError> for Failure {
         match error {
             StitchError::Device(error) => error.into(),
             other => Self::Stitch(other),
+        }
+    }
+}
+
+impl From<SeamError> for Failure {
+    fn from(error: SeamError) -> Self {
+        match error {
+            SeamError::Device(error) => error.into(),
+            SeamError::Stitch(error) => error.into(),
+            other => Self::Seam(other),
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Results go to stdout, everything else to stderr. `Failure` in `failure` gives every error its exit code.
 
+mod blend;
 mod calibrate;
 mod failure;
 mod features;

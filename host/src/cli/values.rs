@@ -5,6 +5,7 @@ use std::num::{ParseFloatError, ParseIntError};
 use glam::{UVec2, Vec3};
 use panoweave::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use panoweave::picture::MAX_SIDE;
+use panoweave::seam::SeamOptions;
 use panoweave::video::Crf;
 use shared_types::features::MAX_WINDOW;
 use thiserror::Error;
@@ -26,6 +27,8 @@ pub(crate) enum ValueError {
     Gain,
     #[error("a gamma is a number over 0, up to 100")]
     Gamma,
+    #[error("a feather is a number of pixels from 1 to 1000")]
+    Feather,
     #[error("a window is an odd number of pixels, 3 to {MAX_WINDOW}")]
     Window,
     #[error("an eigenvalue is a number, 0 or more")]
@@ -109,6 +112,13 @@ pub(crate) fn gain(text: &str) -> Result<Vec3, ValueError> {
 pub(crate) fn gamma(text: &str) -> Result<f32, ValueError> {
     let gamma: f32 = text.parse().map_err(|_| ValueError::Gamma)?;
     if gamma > 0.0 && gamma <= 100.0 { Ok(gamma) } else { Err(ValueError::Gamma) }
+}
+
+/// The width of a seam.
+pub(crate) fn feather(text: &str) -> Result<f32, ValueError> {
+    let feather = text.parse().map_err(|_| ValueError::Feather)?;
+    SeamOptions { feather }.check().map_err(|_| ValueError::Feather)?;
+    Ok(feather)
 }
 
 /// The quality of H.264.

@@ -15,6 +15,7 @@ use panoweave::video::{
 use serde_json::{Value, json};
 use shared_types::stitch::Colour;
 
+use super::blend::Blending;
 use super::failure::{Failure, Kind};
 use super::interrupt::Interrupt;
 use super::look::Look;
@@ -80,6 +81,8 @@ pub(crate) struct Args {
     no_colour: bool,
     #[command(flatten)]
     look: Look,
+    #[command(flatten)]
+    blending: Blending,
 }
 
 /// A stream's format.
@@ -108,6 +111,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     if to_stdout && as_json {
         return Err(Failure::Usage("--json and --output - both want standard output"));
     }
+    let blend = args.blending.blend()?;
     let interrupt = Interrupt::listen()?;
     let stop = interrupt.stop();
 
@@ -131,6 +135,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let options = VideoOptions {
         stitch: args.look.options(),
         colour: ColourOptions { follow, ..ColourOptions::default() },
+        blend,
         limit: args.frames,
         stop: stop.clone(),
     };

@@ -54,8 +54,10 @@ pub struct LiveCounters {
     pub analyses: u64,
     /// Colour analyses of scenes too dark, or too bright, to say anything.
     pub dark: u64,
-    /// Failures of the colour analysis.
+    /// Failures of the analysis.
     pub strikes: u64,
+    /// Times that the seam moved, its first place included.
+    pub seam_moves: u64,
     /// From a complete pair to its panorama in host memory: half are faster, in seconds.
     pub latency_p50: f64,
     /// As `latency_p50`; 99 of 100 are faster.

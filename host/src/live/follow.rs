@@ -1,11 +1,13 @@
-//! Colour that follows the light: an analysis of some frames, collected later without waiting.
+//! Colour that follows the light, and the seam: an analysis of some frames, collected later without
+//! waiting.
 //!
 //! One analysis runs at a time, on a stream of low priority. It holds on to the frames that it reads, so
 //! that nothing writes over them however late it is. What it finds moves the colours of the frames that
-//! come after, a little each.
+//! come after, a little each, and the seam.
 //!
 //! A failure of the analysis is a strike, and so is a result that does not come until its deadline;
-//! three in a row switch the correction off. A scene too dark to say anything is no failure.
+//! three in a row switch the correction off, and the search for better seams, and leave the seam where it
+//! is. A scene too dark to say anything is no failure.
 //!
 //! Switched on or off, by whomever, the colours begin where they are and go on in small steps: off, to
 //! those that were set by hand.
@@ -14,14 +16,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shared_types::colour::ColourSums;
+use shared_types::seam::SeamCosts;
 
 use super::buffers::Pair;
-use super::{ColourOptions, Current, LiveWarp, Shared};
+use super::{ColourOptions, Current, LiveWarp, Shared, lock};
 use crate::colour::{Colours, Limits, Tracker, estimate};
 use crate::device::{DeviceError, Event, Pinned, Priority, Stream, insist};
 use crate::stitch::StitchError;
 
-/// Failures in a row that switch the correction off.
+/// Failures in a row that switch the correction off, and the search for better seams.
 const STRIKES: u32 = 3;
 
 /// The newest analysis that gave a result.
@@ -33,12 +36,14 @@ pub struct Analysis {
     pub sums: ColourSums,
 }
 
-/// How the correction stands.
+/// How the correction stands, and the search for better seams, which shares its strikes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColourState {
     /// Whether colours follow the light.
     pub following: bool,
-    /// Failures in a row; at three the correction was switched off.
+    /// Whether better seams are looked for.
+    pub seeking: bool,
+    /// Failures in a row; at three both were switched off.
     pub strikes: u32,
     /// The colours of the newest frame.
     pub colours: Colours,
@@ -47,13 +52,13 @@ pub struct ColourState {
 }
 
 impl ColourState {
-    pub(super) fn new(following: bool, colours: Colours) -> Self {
-        Self { following, strikes: 0, colours, analysis: None }
+    pub(super) fn new(following: bool, seeking: bool, colours: Colours) -> Self {
+        Self { following, seeking, strikes: 0, colours, analysis: None }
     }
 
-    /// Switches following on or off, and forgets the strikes.
-    pub(super) fn follow(&mut self, follow: bool) {
-        (self.following, self.strikes) = (follow, 0);
+    /// Switches following and seeking on or off, and forgets the strikes.
+    pub(super) fn switch(&mut self, following: bool, seeking: bool) {
+        (self.following, self.seeking, self.strikes) = (following, seeking, 0);
     }
 }
 
@@ -63,6 +68,9 @@ struct Running {
     pair: Arc<Pair>,
     warp: Arc<LiveWarp>,
     timestamp: Duration,
+    /// What is asked.
+    colour: bool,
+    seam: bool,
     /// When it was begun, or the latest strike for its being late.
     since: Instant,
     stage: Stage,
@@ -79,6 +87,7 @@ enum Stage {
 pub(super) struct Follower {
     stream: Stream,
     sums: Pinned<ColourSums>,
+    costs: Pinned<SeamCosts>,
     options: ColourOptions,
     tracker: Tracker,
     /// Colours that were set by hand, at the newest frame.
@@ -88,11 +97,9 @@ pub(super) struct Follower {
     frames: u32,
 }
 
-/// An overlap that is small has few pixels in the best light: a quarter of them must do.
+/// What estimates for this warp may answer.
 fn limits(warp: &LiveWarp) -> Limits {
-    let limits = Limits::default();
-    let full = warp.overlap.as_ref().map_or(0.0, |(overlap, _)| overlap.full_weight());
-    Limits { min_weight: limits.min_weight.min(0.25 * full), ..limits }
+    warp.overlap.as_ref().map_or_else(Limits::default, |(overlap, _)| overlap.limits())
 }
 
 impl Follower {
@@ -103,6 +110,7 @@ impl Follower {
         Ok(Self {
             stream: Stream::new(&shared.device, Priority::Default)?,
             sums: Pinned::new(&shared.device, 1)?,
+            costs: Pinned::new(&shared.device, 1)?,
             options,
             tracker,
             home,
@@ -140,21 +148,8 @@ impl Follower {
         }
         match (self.stream.is_done(), &running.stage) {
             (Ok(true), Stage::Launched) => {
-                let analysis = Analysis { timestamp: running.timestamp, sums: self.sums[0] };
-                let limits = limits(&running.warp);
-                self.running = None;
-                let found = estimate(&analysis.sums, &limits);
-                {
-                    let counters = &mut shared.tally().counters;
-                    counters.analyses += 1;
-                    counters.dark += u64::from(found.is_none());
-                }
-                let mut state = shared.colour();
-                state.analysis = Some(analysis);
-                // It may come when nobody asks any more.
-                if state.following {
-                    state.strikes = 0;
-                    self.tracker.observe(found);
+                if let Some(running) = self.running.take() {
+                    self.take_in(shared, &running);
                 }
                 Ok(())
             }
@@ -168,7 +163,37 @@ impl Follower {
                 Ok(())
             }
             (Ok(false), _) => Ok(()),
-            (Err(error), _) => self.failed(shared, error),
+            (Err(error), _) => self.failed(shared, error.into()),
+        }
+    }
+
+    /// Takes in the result of an analysis. It may come when nobody asks any more.
+    fn take_in(&mut self, shared: &Shared, running: &Running) {
+        let mut found = None;
+        if running.colour {
+            let analysis = Analysis { timestamp: running.timestamp, sums: self.sums[0] };
+            let estimate = estimate(&analysis.sums, &limits(&running.warp));
+            let counters = &mut shared.tally().counters;
+            counters.analyses += 1;
+            counters.dark += u64::from(estimate.is_none());
+            found = Some((analysis, estimate));
+        }
+        let seeking = {
+            let mut state = shared.colour();
+            if state.following || state.seeking {
+                state.strikes = 0;
+            }
+            if let Some((analysis, estimate)) = found {
+                state.analysis = Some(analysis);
+                if state.following {
+                    self.tracker.observe(estimate);
+                }
+            }
+            state.seeking
+        };
+        if let (true, Some(seam)) = (running.seam && seeking, &running.warp.seam) {
+            let moves = lock(seam).observe(self.costs[0]);
+            shared.tally().counters.seam_moves += u64::from(moves);
         }
     }
 
@@ -182,61 +207,70 @@ impl Follower {
         stitched: &Event,
         timestamp: Duration,
     ) -> Result<(), DeviceError> {
-        let ColourState { following, analysis, .. } = *shared.colour();
-        if !following {
+        let ColourState { following, seeking, analysis, .. } = *shared.colour();
+        if !following && !seeking {
             return Ok(());
         }
         self.frames = self.frames.saturating_add(1);
-        let due = self.frames >= self.options.every || analysis.is_none();
-        if !due || self.running.is_some() || warp.overlap.is_none() {
+        let colour = following && warp.overlap.is_some();
+        let seam = warp.seam.as_ref().filter(|_| seeking).map(lock);
+        let first =
+            (colour && analysis.is_none()) || seam.as_ref().is_some_and(|seam| seam.is_new());
+        let seam = seam.is_some_and(|seam| seam.is_at_rest());
+        let due = self.frames >= self.options.every || first;
+        if !due || self.running.is_some() || !(colour || seam) {
             return Ok(());
         }
         self.frames = 0;
         let stage = Stage::Held(self.options.delay);
         let (pair, warp) = (Arc::clone(pair), Arc::clone(warp));
-        self.running = Some(Running { pair, warp, timestamp, since: Instant::now(), stage });
+        let since = Instant::now();
+        self.running = Some(Running { pair, warp, timestamp, colour, seam, since, stage });
         // What was uploaded for the stitch is there when it is done.
         if let Err(error) = self.stream.wait(stitched) {
-            return self.failed(shared, error);
+            return self.failed(shared, error.into());
         }
         if self.options.delay == 0 { self.launch(shared) } else { Ok(()) }
     }
 
     fn launch(&mut self, shared: &Shared) -> Result<(), DeviceError> {
-        let launched = self.submit();
-        match (launched, &mut self.running) {
+        let colours = shared.colour().colours;
+        match (self.submit(colours), &mut self.running) {
             (Ok(()), Some(running)) => {
                 running.since = Instant::now();
                 running.stage = Stage::Launched;
                 Ok(())
             }
-            (Err(StitchError::Device(error)), _) => self.failed(shared, error),
-            (Err(error), _) => {
-                self.strike(shared, &error);
-                self.running = None;
-                Ok(())
-            }
+            (Err(error), _) => self.failed(shared, error),
             (Ok(()), None) => Ok(()),
         }
     }
 
-    fn submit(&mut self) -> Result<(), StitchError> {
-        let Some(Running { pair, warp, .. }) = &self.running else { return Ok(()) };
-        let Some((overlap, summing)) = &warp.overlap else { return Ok(()) };
-        let mut summing = summing.lock().unwrap_or_else(|e| e.into_inner());
-        let (left, right) = (pair.left.view(), pair.right.view());
-        // SAFETY: only this stream has had them.
-        unsafe { overlap.submit(&self.stream, left, right, &mut summing)? };
-        // SAFETY: the sums are looked at, and freed, only when the stream is idle.
-        unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
+    fn submit(&mut self, colours: Colours) -> Result<(), StitchError> {
+        let Some(Running { pair, warp, colour, seam, .. }) = &self.running else { return Ok(()) };
+        if let (true, Some((overlap, summing))) = (*colour, &warp.overlap) {
+            let mut summing = lock(summing);
+            let (left, right) = (pair.left.view(), pair.right.view());
+            // SAFETY: only this stream has had them.
+            unsafe { overlap.submit(&self.stream, left, right, &mut summing)? };
+            // SAFETY: the sums are looked at, and freed, only when the stream is idle.
+            unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
+        }
+        if let (true, Some(seam)) = (*seam, &warp.seam) {
+            // SAFETY: as the sums; a warp's seam is looked for on this stream alone.
+            unsafe {
+                lock(seam).submit(&self.stream, &warp.warp, pair, colours, &mut self.costs)?;
+            }
+        }
         Ok(())
     }
 
     /// A failure after which the device may still be reading.
-    fn failed(&mut self, shared: &Shared, error: DeviceError) -> Result<(), DeviceError> {
-        if error.is_fatal() {
-            return Err(error);
-        }
+    fn failed(&mut self, shared: &Shared, error: StitchError) -> Result<(), DeviceError> {
+        let error = match error {
+            StitchError::Device(error) if error.is_fatal() => return Err(error),
+            error => error,
+        };
         if let Some(running) = &mut self.running {
             running.stage = Stage::Failed;
         }
@@ -246,19 +280,21 @@ impl Follower {
 
     fn strike(&mut self, shared: &Shared, reason: &dyn std::fmt::Display) {
         let mut state = shared.colour();
-        if !state.following {
+        if !state.following && !state.seeking {
             return;
         }
         state.strikes += 1;
         let strikes = state.strikes;
-        state.following = strikes < STRIKES;
+        if strikes >= STRIKES {
+            (state.following, state.seeking) = (false, false);
+        }
         drop(state);
         shared.tally().counters.strikes += 1;
         if strikes < STRIKES {
-            tracing::warn!("colour analysis: {reason}");
+            tracing::warn!("analysis of the frames: {reason}");
         } else {
             tracing::error!(
-                "colour correction is off after {STRIKES} failures, until it is switched on again: {reason}"
+                "colour correction is off, and the seam stays, after {STRIKES} failures, until the correction is switched on or off again: {reason}"
             );
         }
     }

@@ -10,7 +10,8 @@
 //! | file | what |
 //! |---|---|
 //! | `worker` | the two threads: submit, retry, collect |
-//! | `follow` | colour analysis beside the stitching, and its strikes |
+//! | `follow` | analysis of colour and seam beside the stitching, and its strikes |
+//! | `seam` | the seam of a warp in use, and its fades |
 //! | `buffers`, `pool` | memory that goes round |
 //! | `pairing` | which frame belongs to which |
 //! | `panorama` | what comes out, and to whom |
@@ -24,6 +25,7 @@ mod follow;
 mod pairing;
 mod panorama;
 mod pool;
+mod seam;
 mod worker;
 
 use std::fmt;
@@ -46,6 +48,7 @@ pub use panorama::{Panorama, Panoramas};
 use crate::colour::{Colours, EVERY, GammaTable, Overlap, Summing};
 use crate::device::{Device, DeviceError, Place, Stream};
 use crate::frame::{Frame, FrameFormat, PixelFormat};
+use crate::seam::{Blend, SeamError};
 use crate::stitch::{StitchError, StitchOptions};
 use crate::warp::{DeviceWarp, RenderError};
 
@@ -54,6 +57,7 @@ use counters::Tally;
 use follow::Follower;
 use pairing::Pairing;
 use pool::{Pool, Pooled};
+use seam::LiveSeam;
 use worker::{Job, Streams, Worker};
 
 /// What happens when frames come faster than panoramas can go.
@@ -110,6 +114,8 @@ pub struct LiveOptions {
     pub stitch: StitchOptions,
     /// Colour that follows the light.
     pub colour: ColourOptions,
+    /// How the overlap is shown. A seam is looked at as often as colours are; see [`seam`](crate::seam).
+    pub blend: Blend,
     /// What happens when frames come too fast.
     pub pace: Pace,
     /// Pairs under way at once, of frames in whosever memory, and one more that a colour analysis may hold
@@ -128,6 +134,7 @@ impl Default for LiveOptions {
             size: None,
             stitch: StitchOptions::default(),
             colour: ColourOptions::default(),
+            blend: Blend::default(),
             pace: Pace::default(),
             slots: 4,
             tolerance: Duration::from_millis(16),
@@ -221,6 +228,15 @@ impl From<StitchError> for LiveError {
     }
 }
 
+impl From<SeamError> for LiveError {
+    fn from(error: SeamError) -> Self {
+        match error {
+            SeamError::Device(error) => Self::Device(error),
+            error => Self::Unusable(Arc::new(error)),
+        }
+    }
+}
+
 impl From<RenderError> for LiveError {
     fn from(error: RenderError) -> Self {
         match error {
@@ -253,10 +269,16 @@ struct Formats {
 struct LiveWarp {
     warp: DeviceWarp,
     overlap: Option<(Overlap, Mutex<Summing>)>,
+    seam: Option<Mutex<LiveSeam>>,
 }
 
 impl LiveWarp {
-    fn new(stream: &Stream, warp: DeviceWarp, size: UVec2) -> Result<Self, LiveError> {
+    fn new(
+        stream: &Stream,
+        warp: DeviceWarp,
+        size: UVec2,
+        blend: Blend,
+    ) -> Result<Self, LiveError> {
         let warp = if warp.size() == size { warp } else { warp.resized(stream, size)? };
         let overlap = match Overlap::find(stream, &warp)? {
             Some(overlap) => {
@@ -265,7 +287,11 @@ impl LiveWarp {
             }
             None => None,
         };
-        Ok(Self { warp, overlap })
+        let seam = match blend {
+            Blend::Feather => None,
+            Blend::Seam(options) => LiveSeam::new(stream, &warp, options)?.map(Mutex::new),
+        };
+        Ok(Self { warp, overlap, seam })
     }
 }
 
@@ -288,6 +314,7 @@ struct Shared {
     device: Device,
     formats: Formats,
     pace: Pace,
+    blend: Blend,
     streams: Streams,
     inputs: [Pool<InputBuffer>; 2],
     outputs: Pool<OutputBuffer>,
@@ -426,7 +453,7 @@ impl Stitcher {
             },
         };
         let stream = device.stream()?;
-        let warp = Arc::new(LiveWarp::new(&stream, warp, formats.output.size)?);
+        let warp = Arc::new(LiveWarp::new(&stream, warp, formats.output.size, options.blend)?);
         stream.synchronize()?;
         // One more than panoramas: an analysis may hold on to a pair.
         let pairs = options.slots + 1;
@@ -446,11 +473,16 @@ impl Stitcher {
             device: device.clone(),
             formats,
             pace: options.pace,
+            blend: options.blend,
             streams: Streams::new(device)?,
             inputs: [inputs(formats.inputs[0])?, inputs(formats.inputs[1])?],
             outputs,
             tokens: Pool::new(vec![(); pairs]),
-            colour: Mutex::new(ColourState::new(colour.follow, current.colours())),
+            colour: Mutex::new(ColourState::new(
+                colour.follow,
+                options.blend.is_seam(),
+                current.colours(),
+            )),
             current: Mutex::new(current),
             tally: Mutex::default(),
             failure: Mutex::default(),
@@ -718,7 +750,8 @@ impl Stitcher {
             return Err(LiveError::Sources { found: warp.sources(), expected });
         }
         let mut aside = lock(&self.aside);
-        let warp = LiveWarp::new(&aside.stream, warp, self.shared.formats.output.size)?;
+        let warp =
+            LiveWarp::new(&aside.stream, warp, self.shared.formats.output.size, self.shared.blend)?;
         aside.stream.synchronize()?;
         let former = std::mem::replace(&mut lock(&self.shared.current).warp, Arc::new(warp));
         aside.retired.push(former);
@@ -746,12 +779,13 @@ impl Stitcher {
 
     /// Switches on or off, from the next frame on, that colours follow the light. Either begins at the
     /// colours that there are, and no level of the picture moves by more than one from frame to frame.
-    /// Switching on also forgets the strikes that switched it off.
+    /// Either also forgets the strikes that switched it off, and with it the search for better seams, which
+    /// goes on again.
     pub fn follow_colour(&self, follow: bool) {
-        self.shared.colour().follow(follow);
+        self.shared.colour().switch(follow, self.shared.blend.is_seam());
     }
 
-    /// How the colour correction stands.
+    /// How the colour correction stands, and whether better seams are looked for.
     #[must_use]
     pub fn colour(&self) -> ColourState {
         *self.shared.colour()

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use super::buffers::{OutputBuffer, Pair};
 use super::follow::Follower;
 use super::pool::Pooled;
-use super::{Current, LOOK_AGAIN, LiveError, LiveWarp, Pace, Panorama, Shared};
+use super::{Current, LOOK_AGAIN, LiveError, LiveWarp, Pace, Panorama, Shared, lock};
 use crate::colour::{Colours, GammaTable};
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
 use crate::stitch::{Power, StitchError, StitchOptions, stitch, stitch_with_table};
@@ -132,6 +132,9 @@ impl Worker {
             Ok(colours) => colours,
             Err(error) => return shared.fail_with_pair(error.into()),
         };
+        if let Some(seam) = &current.warp.seam {
+            lock(seam).advance();
+        }
         let Job { pair, timestamp, complete } = job;
         let (pair, warp) = (Arc::new(pair), Arc::clone(&current.warp));
         let flight = held.insert(Flight { pair, warp, output, colours, timestamp, complete });
@@ -156,6 +159,9 @@ impl Worker {
             attempt += 1;
         }
         let Flight { pair, warp, output, .. } = &*flight;
+        if let Some(seam) = &warp.seam {
+            lock(seam).submitted();
+        }
         if let Err(error) = self.follower.offer(&shared, warp, pair, &output.stitched, timestamp) {
             shared.fail(error.into());
         }
@@ -185,7 +191,12 @@ impl Worker {
         pair.right.await_ready(compute)?;
         let options = StitchOptions { left: colours.left, right: colours.right, ..current.stitch };
         let (left, right) = (pair.left.view(), pair.right.view());
-        let (warp, out) = (&warp.warp, &mut output.device);
+        let mut seam = warp.seam.as_ref().map(lock);
+        let warp = match &mut seam {
+            Some(seam) => seam.warp(compute, &warp.warp)?,
+            None => &warp.warp,
+        };
+        let out = &mut output.device;
         if options.power == Power::Table {
             stitch_with_table(compute, left, right, warp, &options, &mut self.table, out)?;
         } else {

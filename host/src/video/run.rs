@@ -12,6 +12,7 @@ use crate::colour::Colours;
 use crate::device::Device;
 use crate::frame::Frame;
 use crate::live::{ColourOptions, LiveCounters, LiveOptions, Pace, Stitcher};
+use crate::seam::Blend;
 use crate::stitch::StitchOptions;
 use crate::warp::DeviceWarp;
 
@@ -22,6 +23,8 @@ pub struct VideoOptions {
     pub stitch: StitchOptions,
     /// Colour that follows the light.
     pub colour: ColourOptions,
+    /// How the overlap is shown.
+    pub blend: Blend,
     /// At most so many panoramas.
     pub limit: Option<u64>,
     /// Ends the video early.
@@ -80,6 +83,7 @@ pub fn stitch_video(
         output: sink.format().pixels,
         stitch: options.stitch,
         colour: options.colour,
+        blend: options.blend,
         pace: Pace::Wait,
         ..LiveOptions::default()
     };

@@ -8,6 +8,7 @@ use panoweave::device::{Device, Image, Pinned};
 use panoweave::live::{
     ColourOptions, ColourState, Dropped, LiveCounters, LiveOptions, Panorama, Panoramas, Stitcher,
 };
+use panoweave::seam::{Seam, SeamOptions};
 use panoweave::stitch::{StitchOptions, stitch};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::live::{FRAME, STILL, frame, stamp, stitcher, waiting};
@@ -125,6 +126,57 @@ fn alone_three_failures() {
         }
         bench.end();
     }
+}
+
+#[test]
+fn three_failures_leave_the_seam_where_it_is_until_somebody_asks() {
+    run_alone("parts::alone_the_seam_is_not_found", 0);
+}
+
+#[test]
+#[ignore = "run by three_failures_leave_the_seam_where_it_is_until_somebody_asks"]
+fn alone_the_seam_is_not_found() {
+    const SEARCH: &str = "seam_path";
+    let colour =
+        ColourOptions { follow: false, deadline: Duration::from_millis(5), ..following().colour };
+    let mut bench = Bench::new(LiveOptions { colour, ..following() });
+    // What comes after three deadlines moves nothing.
+    bench.fake.hang(SEARCH);
+    let begun = Instant::now();
+    while bench.colour().seeking {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", bench.colour());
+        bench.film(1);
+        thread::sleep(Duration::from_millis(1));
+    }
+    bench.fake.hang("");
+    bench.film(30);
+    assert_eq!((bench.colour().strikes, bench.counters().seam_moves), (3, 0));
+    // Whoever switches the colours, on or off, has the seam looked for again.
+    bench.stitcher.follow_colour(false);
+    bench.film(30);
+    let ColourState { following, seeking, strikes, .. } = bench.colour();
+    assert_eq!((following, seeking, strikes), (false, true, 0));
+    assert_eq!(bench.counters().seam_moves, 1);
+
+    bench.fail(SEARCH, 0);
+    for strikes in 1..=3 {
+        bench.film(1);
+        let ColourState { following, seeking, strikes: found, .. } = bench.colour();
+        assert_eq!((following, seeking, found), (false, strikes < 3, strikes));
+    }
+    bench.film(30);
+    assert_eq!(bench.fake.counts().failed, 3);
+    // Weights are not written any more, and no colours were asked for.
+    bench.fail("seam_weights", 0);
+    assert_eq!(bench.film(30), Colours::IDENTITY);
+    assert_eq!(bench.fake.counts().failed, 0);
+    let LiveCounters { seam_moves, strikes, analyses, retries, .. } = bench.counters();
+    assert_eq!((seam_moves, strikes, analyses, retries), (1, 6, 0, 0));
+    bench.fake.heal();
+    bench.stitcher.follow_colour(true);
+    assert_ne!(bench.film(20), Colours::IDENTITY);
+    assert!(bench.colour().following && bench.colour().seeking);
+    bench.end();
 }
 
 #[test]
@@ -330,13 +382,18 @@ fn alone_no_stream_waits() {
     let warp = DeviceWarp::upload(&made_on, &small_warp()).unwrap();
     let [left, right] = warp.sources().map(|size| Image::new(&device, size.x, size.y).unwrap());
     let mut out = Image::new(&device, warp.size().x, warp.size().y).unwrap();
+    let seam = Seam::new(&made_on, &warp, SeamOptions::default()).unwrap();
+    let mut copy = Seam::copy(&made_on, &warp).unwrap();
     let mut uses = |n| match n {
         0 => warp.download(&stream).is_ok(),
         1 => Overlap::find(&stream, &warp).is_ok(),
         2 => warp.resized(&stream, warp.size()).is_ok(),
+        3 => Seam::new(&stream, &warp, SeamOptions::default()).is_ok(),
+        4 => Seam::copy(&stream, &warp).is_ok(),
+        5 => seam.weigh(&stream, &warp, 1.0, &mut copy).is_ok(),
         _ => stitch(&stream, &left, &right, &warp, &StitchOptions::default(), &mut out).is_ok(),
     };
-    for n in 0..4 {
+    for n in 0..7 {
         assert!(uses(n), "use {n}");
         // A wait that fails is noticed, so there is one.
         fake.fail(Fault { label: "cuStreamWaitEvent", from: 1, count: 1, code: 1 });
