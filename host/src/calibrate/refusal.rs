@@ -68,7 +68,8 @@ pub enum Refusal {
     Clumped { inliers: usize, coverage: f64, least: f64 },
     /// The pictures would not meet.
     #[error(
-        "the pictures would be off by about {seam_error_px:.1} px where they meet, at most {most_px:.1} px are allowed: the correspondences are too few, on a line, or at different distances (parallax); move the cameras' lenses nearer together or look at something further away"
+        "the pictures would be off by {} where they meet, at most {most_px:.1} px are allowed: the correspondences are too few, on a line, or at different distances (parallax); move the cameras' lenses nearer together or look at something further away",
+        about(*seam_error_px)
     )]
     Loose { seam_error_px: f64, most_px: f64 },
     /// Cameras that only turn were asked for, and they do not.
@@ -90,4 +91,9 @@ pub enum Refusal {
     /// The panorama of a plane cannot be made.
     #[error(transparent)]
     Plane(#[from] HomographyError),
+}
+
+/// Pixels for people: a fit that leaves something open has no number.
+fn about(pixels: f64) -> String {
+    if pixels.is_finite() { format!("about {pixels:.1} px") } else { "any amount".to_owned() }
 }

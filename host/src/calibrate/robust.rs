@@ -111,7 +111,7 @@ fn score<M: Model>(
         let squared = squared(model, sight);
         cost += loss.loss(squared);
         odds *= if squared < loss.cut() { agrees } else { differs };
-        // In Wald's test a model that did well so far may use that up again; here as well.
+        // Wald: the odds, after these, that it is a wrong model.
         if odds > WALD || cost >= limit {
             return None;
         }

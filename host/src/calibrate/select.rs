@@ -40,7 +40,7 @@ pub(super) const LEAST_NOISE: f64 = 0.3;
 /// of larger pictures are found on smaller copies.
 const MOST_NOISE: f64 = 3.0;
 
-/// Correspondences that one candidate is fitted to; the one that is chosen is fitted to all.
+/// Right correspondences, about, that one candidate is fitted to; the one that is chosen is fitted to all.
 const FEW: usize = 300;
 
 /// A model with the noise of what agrees with it, in pixels.
@@ -237,6 +237,8 @@ fn turning(
     let cut = CHI2 * plane.noise * plane.noise;
     let agree: Vec<&Sight> =
         sights.iter().filter(|sight| squared(&plane.model, sight) < cut).collect();
+    // Wrong ones are among them, and cost little.
+    let few = some(sights, FEW * sights.len() / agree.len().max(1));
     let agree: Vec<&Sight> = some(&agree, 96).into_iter().copied().collect();
     let (low, high) = (libm::log(*FOCALS.start()), libm::log(*FOCALS.end()));
     // How much larger the left picture shows things: that of two focal lengths, about.
@@ -262,7 +264,6 @@ fn turning(
     let Some((_, start)) = best else {
         return Err("what agrees lies on one ray".to_owned());
     };
-    let few = some(sights, FEW);
     let mut candidates = Vec::new();
     for (focal, radial) in kinds(pictures, options) {
         let fitted = settle(start.freed(focal, radial), &few, most);

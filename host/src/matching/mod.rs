@@ -37,7 +37,7 @@ pub struct MatchOptions {
 
 impl Default for MatchOptions {
     fn default() -> Self {
-        Self { points: 1500, pixels: 2_200_000, ratio: 0.9 }
+        Self { points: 2000, pixels: 2_200_000, ratio: 0.9 }
     }
 }
 

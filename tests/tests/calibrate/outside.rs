@@ -5,7 +5,7 @@ use std::fs;
 
 use glam::{DMat3, DVec2, UVec2};
 use image::image_dimensions;
-use panoweave::calibrate::{Calibration, Correspondence, Options, Picture, Refusal, pair};
+use panoweave::calibrate::{Calibration, Correspondence, Options, Picture, pair};
 use panoweave_tests::data;
 
 use panoweave_tests::made_up::{Matcher, flat, grid_distance};
@@ -93,8 +93,9 @@ fn matches_of_a_real_matcher_give_the_annotated_homography() {
     }
 }
 
+/// A camera that was touched: half a pixel, which is not the same view.
 #[test]
-fn a_pair_that_shows_the_same_view_is_refused() {
+fn a_pair_that_hardly_differs_is_calibrated() {
     let (Some(model), Some(a)) =
         (data("homography/magsac/city/city_model.txt"), data("homography/magsac/city/cityA.png"))
     else {
@@ -102,10 +103,11 @@ fn a_pair_that_shows_the_same_view_is_refused() {
     };
     let truth = matrix(&fs::read_to_string(model).unwrap());
     let left = picture(&a);
-    let matcher = Matcher { many: 300, wrong: 0.4, noise: 0.5, seed: 2 };
+    let matcher = Matcher { many: 300, wrong: 0.4, noise: 0.1, seed: 2 };
     let found = matcher.find([left.size; 2], &flat(truth));
-    let refusal = pair(&found, [&left, &left], &Options::default()).unwrap_err();
-    assert!(matches!(refusal, Refusal::SameView { .. }), "{refusal}");
+    let found = pair(&found, [&left, &left], &Options::default()).unwrap();
+    let off = distance(&found, truth);
+    assert!(off < 0.1, "off by {off} px");
 }
 
 /// A wall with graffiti seen from two places is a plane.

@@ -12,7 +12,7 @@ const SIZE: UVec2 = UVec2::new(1600, 1200);
 /// What a mean distance over the overlap may be: what noise of `noise` px leaves of `right` right
 /// correspondences, with room for the tails of the fit, and for a distortion too small to be found.
 fn allowed(noise: f64, right: f64) -> f64 {
-    0.25 + 10.0 * noise / right.sqrt()
+    0.3 + 12.0 * noise / right.sqrt()
 }
 
 proptest! {

@@ -1,4 +1,6 @@
-//! Pictures to correspondences: kernels against formulas in f64, made-up turns and exposures, and real pairs whose
+//! Pictures to correspondences: kernels against naive searches, made-up turns and exposures, and real pairs whose
 //! homographies others found.
 
+mod kernels;
+mod made_up;
 mod real;

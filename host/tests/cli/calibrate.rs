@@ -1,0 +1,97 @@
+//! `panoweave calibrate`: a made-up scene seen by a camera that was moved along it, and pictures that give no rig.
+
+use panoweave::picture::Picture;
+use panoweave_tests::random::Random;
+use shared_types::Rgba8;
+
+use crate::Folder;
+
+const SIZE: [u32; 2] = [320, 240];
+/// How far the second picture lies to the right in the scene.
+const SHIFT: u32 = 200;
+
+/// Rectangles of many sizes and levels: corners that are unlike each other.
+fn scene() -> Picture {
+    let [width, height] = [SIZE[0] + SHIFT, SIZE[1]];
+    let mut picture = Picture::filled(width, height, Rgba8::opaque(90, 100, 110));
+    let mut random = Random::new(3);
+    for _ in 0..400 {
+        let [x, y] = [width, height].map(|side| random.below(side as usize) as u32);
+        let [w, h] = [0, 1].map(|_| 4 + random.below(30) as u32);
+        let [r, g, b] = [0, 1, 2].map(|_| random.below(256) as u8);
+        for row in y..(y + h).min(height) {
+            let first = (row * width + x) as usize;
+            let end = (row * width + (x + w).min(width)) as usize;
+            picture.pixels_mut()[first..end].fill(Rgba8::opaque(r, g, b));
+        }
+    }
+    picture
+}
+
+fn part(scene: &Picture, first: u32) -> Picture {
+    let rows = scene.pixels().chunks_exact(scene.width() as usize);
+    let pixels = rows.flat_map(|row| &row[first as usize..][..SIZE[0] as usize]).copied();
+    Picture::from_pixels(SIZE[0], SIZE[1], pixels.collect()).unwrap()
+}
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    let scene = scene();
+    part(&scene, 0).save(folder.path("left.png")).unwrap();
+    part(&scene, SHIFT).save(folder.path("right.png")).unwrap();
+    folder
+}
+
+#[test]
+fn a_shifted_scene_gives_its_shift_a_rig_and_a_preview() {
+    let folder = folder();
+    let text = folder.quiet(
+        "calibrate left.png right.png -o made.toml --preview seen.png --model homography --device cpu --json",
+    );
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let matrix: Vec<f64> = serde_json::from_value(found["homography_right_to_left"].clone()).unwrap();
+    let expected = [1.0, 0.0, f64::from(SHIFT), 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
+    for (i, (found, expected)) in matrix.iter().zip(expected).enumerate() {
+        let allowed = [0.01, 0.01, 1.5, 0.01, 0.01, 1.5, 1e-4, 1e-4, 0.0][i];
+        assert!((found - expected).abs() <= allowed, "{matrix:?}");
+    }
+    assert_eq!(found["model"], "homography");
+    assert!(found["inliers"].as_u64() > Some(20), "{found}");
+    assert!(found["rms_px"].as_f64().unwrap() < 1.0, "{found}");
+    let preview = Picture::open(folder.path("seen.png")).unwrap();
+    assert_eq!(preview.width(), 2 * SIZE[0]);
+
+    folder.quiet("stitch left.png right.png --rig made.toml --device cpu -o panorama.png");
+    let panorama = Picture::open(folder.path("panorama.png")).unwrap();
+    assert!(panorama.width().abs_diff(SIZE[0] + SHIFT) <= 4, "{}", panorama.width());
+    let fits = folder.quiet("calibrate left.png right.png --check made.toml --device cpu");
+    assert!(fits.contains("made.toml: fits"), "{fits}");
+    // The right camera's picture is another one.
+    part(&scene(), SHIFT - 12).save(folder.path("moved.png")).unwrap();
+    let drifted = folder.quiet("calibrate left.png moved.png --check made.toml --device cpu");
+    assert!(drifted.contains("drifted"), "{drifted}");
+}
+
+#[test]
+fn pictures_that_do_not_fit_are_refused_with_the_reason() {
+    let folder = folder();
+    Picture::filled(SIZE[0], SIZE[1], Rgba8::opaque(120, 120, 120)).save(folder.path("blank.png")).unwrap();
+    let mut noise = Picture::filled(SIZE[0], SIZE[1], Rgba8::BLACK);
+    let mut random = Random::new(9);
+    for pixel in noise.pixels_mut() {
+        let [r, g, b] = [0, 1, 2].map(|_| random.below(256) as u8);
+        *pixel = Rgba8::opaque(r, g, b);
+    }
+    noise.save(folder.path("noise.png")).unwrap();
+    for (pictures, reason) in [
+        ("left.png blank.png", "correspondences between the pictures"),
+        ("left.png left.png", "are the same view"),
+        ("left.png noise.png", "common view"),
+    ] {
+        let line = format!("calibrate {pictures} -o made.toml --device cpu");
+        let done = folder.words(&line);
+        assert_eq!(done.code, Some(2), "{pictures}: {done:?}");
+        assert!(done.stderr.contains(reason), "{pictures}: {done:?}");
+        assert!(!folder.path("made.toml").exists());
+    }
+}
