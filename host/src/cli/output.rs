@@ -27,6 +27,9 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 /// Checks that `file` can be expected to be writable and is none of `inputs`.
 pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     let name = || file.to_owned();
+    if names_folder(file) {
+        return Err(Failure::OutputIsFolder { file: name() });
+    }
     match fs::metadata(file) {
         Ok(found) if found.is_dir() => return Err(Failure::OutputIsFolder { file: name() }),
         Ok(found) if !found.is_file() => return Err(Failure::OutputIsSpecial { file: name() }),
@@ -38,10 +41,7 @@ pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
         // Whatever else is wrong shows when it is written.
         Err(_) => {}
     }
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(file);
     if !folder.is_dir() {
         return Err(Failure::OutputFolder { file: name(), folder: folder.to_owned() });
     }
@@ -56,7 +56,19 @@ pub(crate) fn same(a: &Path, b: &Path) -> bool {
 
 /// Where a file that need not exist yet lies; for comparing outputs with each other.
 pub(crate) fn place(file: &Path) -> Option<PathBuf> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
-    Some(folder.join(file.file_name()?))
+    Some(fs::canonicalize(folder_of(file)).ok()?.join(file.file_name()?))
+}
+
+/// The folder that a file lies in.
+fn folder_of(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Whether a name can only be a folder's: `p.mp4/`, or none at all.
+fn names_folder(file: &Path) -> bool {
+    let bytes = file.as_os_str().as_encoded_bytes();
+    file.file_name().is_none() || bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::VideoError;
+use crate::replace_file::folder_of;
 
 /// Most digits that a number is padded to.
 const MAX_WIDTH: usize = 9;
@@ -46,10 +47,7 @@ impl Pattern {
     /// The folder that the files lie in.
     #[must_use]
     pub fn folder(&self) -> &Path {
-        match self.path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        }
+        folder_of(&self.path)
     }
 
     /// Numbers of the first and the last file that are there; all between must be, too.

@@ -19,6 +19,7 @@ use super::probe::Sound;
 use super::process::Child;
 use super::{FFMPEG, url};
 use crate::frame::{Frame, FrameFormat, YuvEncoding};
+use crate::replace_file::temporary_beside;
 use crate::video::medium::container;
 use crate::video::stream::write_raw;
 use crate::video::{Rate, Stop, VideoError, Work};
@@ -68,6 +69,8 @@ pub(in crate::video) struct Encoder {
     output: PathBuf,
     format: &'static str,
     pictures: TempPath,
+    /// What the output's name stands for in the end, if it is a link.
+    target: PathBuf,
     sound: Option<Sound>,
     stop: Stop,
 }
@@ -93,7 +96,8 @@ impl Encoder {
         let format =
             container(output).ok_or_else(|| VideoError::Extension { file: output.to_owned() })?;
         let unwritable = |source| VideoError::Unwritable { file: output.to_owned(), source };
-        let pictures = temporary(output).map_err(unwritable)?;
+        let (pictures, target) = temporary_beside(output).map_err(unwritable)?;
+        let pictures = pictures.into_temp_path();
         let mut command = quiet();
         command
             .args(["-f", "rawvideo", "-pix_fmt", "nv12", "-color_range", "tv"])
@@ -110,7 +114,7 @@ impl Encoder {
         let child = Child::start(FFMPEG, &mut command, output, Work::Encoding, stop)?;
         let frames = child.stdin();
         let (output, stop) = (output.to_owned(), stop.clone());
-        Ok(Self { child, frames, written: 0, rate, output, format, pictures, sound, stop })
+        Ok(Self { child, frames, written: 0, rate, output, format, pictures, target, sound, stop })
     }
 
     pub(in crate::video) fn write(&mut self, frame: &Frame<'_>) -> Result<(), VideoError> {
@@ -147,7 +151,7 @@ impl Encoder {
             None => self.pictures,
         };
         std::fs::File::open(&whole).and_then(|file| file.sync_all()).map_err(unwritable)?;
-        whole.persist(&self.output).map_err(|error| unwritable(error.error))
+        whole.persist(&self.target).map_err(|error| unwritable(error.error))
     }
 
     fn ended(&self) -> Result<(), VideoError> {
@@ -162,7 +166,7 @@ impl Encoder {
     /// Pictures and sound in a file.
     fn with_sound(&self, sound: &Sound) -> Result<TempPath, VideoError> {
         let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
-        let whole = temporary(&self.output).map_err(unwritable)?;
+        let whole = temporary_beside(&self.target).map_err(unwritable)?.0.into_temp_path();
         let mux = |codec: &str| {
             let seconds = |time: Duration| format!("{:.6}", time.as_secs_f64());
             let end = self.rate.time(self.written) + sound.offset;
@@ -195,20 +199,4 @@ fn quiet() -> Command {
     let mut command = FFMPEG.command();
     command.args(["-nostdin", "-hide_banner", "-loglevel", "error", "-y"]);
     command
-}
-
-/// A file beside the output.
-fn temporary(output: &Path) -> io::Result<TempPath> {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = match output.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let file = tempfile::Builder::new()
-        .prefix(".panoweave-")
-        .suffix(".tmp")
-        // An ordinary file under the user's umask.
-        .permissions(std::fs::Permissions::from_mode(0o666))
-        .tempfile_in(folder)?;
-    Ok(file.into_temp_path())
 }

@@ -34,6 +34,8 @@ fn options_that_do_not_go_together() {
         ("a.y4m a.y4m -o a.y4m", "it is an input too"),
         ("a.y4m a.y4m -o shift.txt --output-format y4m", "it is an input too"),
         ("a.y4m a.y4m -o d --output-format y4m", "it is a folder"),
+        ("a.y4m a.y4m -o p.mp4/", "p.mp4/: cannot be written: it is a folder"),
+        ("a.y4m a.y4m -o p.mp4/.", "it is a folder"),
         ("a.y4m a.y4m -o none/p.mp4", "the folder none does not exist"),
         ("l%d.png r%d.png --fps 1 -o ./l%d.png", "it is an input too"),
         ("a.rgba a.rgba -o p.y4m", "give --input-size"),

@@ -1,5 +1,7 @@
 //! Videos through ffmpeg: sizes, rates, sound, colour, and a clip of 1080p made from photos.
 
+use std::os::unix::fs::PermissionsExt;
+
 use panoweave::frame::{Matrix, PixelFormat, Range, YuvEncoding};
 use panoweave::picture::Picture;
 use panoweave::video::{Input, Medium, Source, Stop};
@@ -145,6 +147,23 @@ fn levels_are_written_as_they_are_made() {
     assert_eq!(pixels, PixelFormat::Nv12(YuvEncoding::default()));
     assert_eq!(frames.len(), 6);
     assert!(frames.concat() == folder.read("p.nv12"));
+}
+
+#[test]
+fn a_link_stays_one_and_permissions_are_kept() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 0.2);
+    std::fs::create_dir(folder.path("d")).unwrap();
+    folder.write("d/old.mp4", "old");
+    let mode = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(folder.path("d/old.mp4"), mode).unwrap();
+    std::os::unix::fs::symlink("d/old.mp4", folder.path("p.mp4")).unwrap();
+    folder.quiet(&format!("video left.mp4 right.mp4 {MAP} -o p.mp4"));
+    assert!(std::fs::symlink_metadata(folder.path("p.mp4")).unwrap().is_symlink());
+    assert_eq!(ffmpeg.probe(&folder, "d/old.mp4").frames(), 6);
+    let mode = std::fs::metadata(folder.path("d/old.mp4")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]
