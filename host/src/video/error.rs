@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::time::Duration;
 use std::{fmt, io};
 
 use glam::UVec2;
@@ -47,6 +48,18 @@ pub enum VideoError {
         work: Work,
         /// How it ended.
         status: ExitStatus,
+        /// Its last words.
+        said: String,
+    },
+    /// ffmpeg did not end, and was killed.
+    #[error("{}: ffmpeg did not end while {work}, and was stopped after {} s{}", file.display(), limit.as_secs_f64(), quote(said))]
+    Hung {
+        /// The video.
+        file: PathBuf,
+        /// What it was to do.
+        work: Work,
+        /// How long it was waited for.
+        limit: Duration,
         /// Its last words.
         said: String,
     },
@@ -251,7 +264,7 @@ impl VideoError {
             | Self::NoEncoder { .. }
             | Self::Extension { .. }
             | Self::TooSmall { .. } => true,
-            Self::Ffmpeg { work, .. } => matches!(work, Work::Encoding | Work::Sound),
+            Self::Ffmpeg { work, .. } | Self::Hung { work, .. } => matches!(work, Work::Encoding | Work::Sound),
             _ => false,
         }
     }

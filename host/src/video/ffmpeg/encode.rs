@@ -5,6 +5,9 @@
 //! cannot hold it. Only then does the file get its name, so that an old one is replaced at once or not
 //! at all. `-shortest` would do it in one run, but cuts pictures where the sound is short.
 //!
+//! ffmpeg up to version 6 ends with 0 where only the end of a file cannot be written, on a full disk say.
+//! So what it said, and how long the file is, counts too.
+//!
 //! H.264 with chroma at half size has even sides: the last column or row of an odd panorama is left out.
 
 use std::io;
@@ -26,6 +29,9 @@ use crate::video::{Rate, Stop, VideoError, Work};
 
 /// The encoder.
 const ENCODER: &str = "libx264";
+
+/// What ffmpeg says where a file lacks its end.
+const NO_END: &str = "Error writing trailer";
 
 /// Tags of the pictures: BT.709, limited range, chroma in the middle of its pixels.
 const TAGS: [&str; 10] = [
@@ -100,7 +106,7 @@ impl Encoder {
         let pictures = pictures.into_temp_path();
         let mut command = quiet();
         command
-            .args(["-f", "rawvideo", "-pix_fmt", "nv12", "-color_range", "tv"])
+            .args(["-xerror", "-f", "rawvideo", "-pix_fmt", "nv12", "-color_range", "tv"])
             .args(["-colorspace", "bt709", "-s"])
             .arg(format!("{}x{}", size.x, size.y))
             .args(["-framerate", &rate.to_string(), "-i", "pipe:0"])
@@ -137,6 +143,7 @@ impl Encoder {
     pub(in crate::video) fn finish(mut self) -> Result<(), VideoError> {
         self.frames = None;
         self.ended()?;
+        self.complete(&self.child, &self.pictures, 1)?;
         let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
         let whole = match &self.sound {
             Some(sound) => match self.with_sound(sound) {
@@ -163,9 +170,25 @@ impl Encoder {
         })
     }
 
+    /// Checks a file whose writer ended well: it has its end, and at least so many bytes.
+    fn complete(&self, child: &Child, file: &Path, least: u64) -> Result<(), VideoError> {
+        let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
+        if child.said().contains(NO_END) {
+            return Err(child.failed());
+        }
+        let bytes = std::fs::metadata(file).map_err(unwritable)?.len();
+        if bytes < least {
+            let short = format!("ffmpeg wrote {bytes} bytes, and not a video");
+            return Err(unwritable(io::Error::new(io::ErrorKind::UnexpectedEof, short)));
+        }
+        Ok(())
+    }
+
     /// Pictures and sound in a file.
     fn with_sound(&self, sound: &Sound) -> Result<TempPath, VideoError> {
         let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
+        // The same pictures in the same format, and more.
+        let least = std::fs::metadata(&self.pictures).map_err(unwritable)?.len();
         let whole = temporary_beside(&self.target).map_err(unwritable)?.0.into_temp_path();
         let mux = |codec: &str| {
             let seconds = |time: Duration| format!("{:.6}", time.as_secs_f64());
@@ -181,7 +204,10 @@ impl Encoder {
                 .arg(url(&whole))
                 .stdin(Stdio::null())
                 .stdout(Stdio::null());
-            Child::start(FFMPEG, &mut command, &self.output, Work::Sound, &self.stop)?.wait(None)
+            let child =
+                Child::start(FFMPEG, &mut command, &self.output, Work::Sound, &self.stop)?;
+            child.wait(None)?;
+            self.complete(&child, &whole, least)
         };
         match mux("copy") {
             Err(VideoError::Ffmpeg { said, status, .. }) if status.code().is_some() => {

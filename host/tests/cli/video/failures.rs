@@ -159,19 +159,82 @@ fn files_that_are_no_videos() {
 
 /// The real ffmpeg, but it is killed soon after it starts work that `what` names.
 fn killed(folder: &Folder, ffmpeg: &Ffmpeg, what: &str) -> Done {
-    folder.write(
-        "mortal",
-        format!(
-            "#!/bin/sh\ncase \"$*\" in *{what}*) (sleep 0.4; kill -9 $$) <&- >&- 2>&- & ;; esac\nexec {} \"$@\"\n",
-            ffmpeg.ffmpeg.display()
-        ),
-    );
+    let kill = "(sleep 0.4; kill -9 $$) <&- >&- 2>&- &";
+    instead(folder, ffmpeg, what, kill, "-o p.mp4")
+}
+
+/// The real ffmpeg, but work that `what` names is done by `instead`, a line of shell.
+fn instead(folder: &Folder, ffmpeg: &Ffmpeg, what: &str, instead: &str, line: &str) -> Done {
+    let real = ffmpeg.ffmpeg.display();
+    let script =
+        format!("#!/bin/sh\ncase \"$*\" in *{what}*) {instead}\n;; esac\nexec {real} \"$@\"\n");
+    folder.write("other", script);
     let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(folder.path("mortal"), mode).unwrap();
+    std::fs::set_permissions(folder.path("other"), mode).unwrap();
     let mut command = folder.command();
-    command.args(format!("video left.mp4 right.mp4 {MAP} -o p.mp4").split(' '));
-    command.env("PANOWEAVE_FFMPEG", folder.path("mortal"));
+    command.args(format!("video left.mp4 right.mp4 {MAP} {line}").split(' '));
+    command.env("PANOWEAVE_FFMPEG", folder.path("other"));
     Done::from(command.output().unwrap())
+}
+
+/// A limit on the size of files stands for a full disk: the frames fit, the end of the file does not.
+#[test]
+fn a_disk_that_is_full_at_the_end_is_an_error() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 2.0);
+    ffmpeg.run(&folder, "-i left.mp4 -an -c copy silent.mp4");
+    std::fs::rename(folder.path("silent.mp4"), folder.path("left.mp4")).unwrap();
+    folder.quiet(&format!("video left.mp4 right.mp4 {MAP} -o p.mkv"));
+    for output in ["p.mp4", "p.mkv"] {
+        folder.quiet(&format!("video left.mp4 right.mp4 {MAP} -o {output}"));
+        let old = folder.read(output);
+        let blocks = (old.len() - 1) / 512;
+        let limited = format!("ulimit -f {blocks}; trap '' XFSZ");
+        let line = format!("-o {output}");
+        let done = instead(&folder, &ffmpeg, "pipe:0", &limited, &line);
+        let said = failed(&done, output);
+        assert!(said.contains(&format!("{output}: ffmpeg failed while encoding")), "{said}");
+        assert!(said.contains("File too large"), "{said}");
+        assert!(folder.read(output) == old, "{output}");
+    }
+    assert_eq!(leftovers(&folder), [""; 0]);
+}
+
+#[test]
+fn success_without_a_file_is_an_error() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 0.5);
+    folder.write("p.mp4", "old");
+    for idle in [
+        "cat >/dev/null; exit 0",
+        "cat >/dev/null; echo 'Error writing trailer of p: No space left on device' >&2; exit 0",
+    ] {
+        let said = failed(&instead(&folder, &ffmpeg, "pipe:0", idle, "-o p.mp4"), idle);
+        assert!(said.contains("error: p.mp4: "), "{said}");
+        assert_eq!(folder.read("p.mp4"), b"old");
+    }
+    // The pictures are there: they are kept without the sound.
+    for idle in ["exit 0", "echo 'Error writing trailer of p: No space left on device' >&2; exit 0"]
+    {
+        let done = instead(&folder, &ffmpeg, "itsoffset", idle, "-o p.mp4");
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(done.stderr.contains("WARN written without sound: p.mp4: "), "{done:?}");
+        let probe = ffmpeg.probe(&folder, "p.mp4");
+        assert_eq!((probe.frames(), probe.stream("audio").is_none()), (15, true));
+    }
+    assert_eq!(leftovers(&folder), [""; 0]);
+}
+
+#[test]
+fn a_decoder_that_does_not_end_is_said_to_have_been_stopped() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 0.5);
+    let hang = "head -c 3600 /dev/zero; exec >&-; sleep 60";
+    let said = failed(&instead(&folder, &ffmpeg, "left.mp4*pipe:1", hang, "-o p.y4m"), hang);
+    insta::assert_snapshot!(said, @"error: left.mp4: ffmpeg did not end while decoding, and was stopped after 10 s");
 }
 
 #[test]
