@@ -81,6 +81,16 @@ pub enum VideoError {
         /// ffprobe's last words.
         said: String,
     },
+    /// Timestamps that cannot be right.
+    #[error("{}: its timestamps jump by {seconds:.0} s from one frame to the next, and at most {most} s are filled; stitch the parts before and after by themselves, or mend the timestamps", file.display())]
+    Jump {
+        /// The video.
+        file: PathBuf,
+        /// The jump, back if negative.
+        seconds: f64,
+        /// The longest that is filled, in seconds.
+        most: u32,
+    },
     /// The file has sound or data, but no pictures.
     #[error("{}: has no video in it", file.display())]
     NoVideoStream {

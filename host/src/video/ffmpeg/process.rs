@@ -150,8 +150,15 @@ impl Child {
         let _ = lock(&self.0.child).kill();
     }
 
-    /// The last lines on stderr; all of them only when the child has ended.
+    /// The last lines on stderr, of a child that has ended.
     pub(super) fn said(&self) -> String {
+        let said = lock(&self.0.said);
+        let _ = said.more.recv_timeout(LAST_WORDS);
+        said.text()
+    }
+
+    /// The last lines on stderr until now.
+    pub(super) fn said_so_far(&self) -> String {
         lock(&self.0.said).text()
     }
 }
@@ -187,7 +194,6 @@ impl Said {
     }
 
     fn text(&self) -> String {
-        let _ = self.more.recv_timeout(LAST_WORDS);
         let bytes: Vec<u8> = lock(&self.kept).iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
         let text = printable(&text);

@@ -196,6 +196,47 @@ fn turned_and_varying_videos() {
     assert_eq!(even.len(), 30);
 }
 
+/// Size and pixels may change within a file: no frame is lost.
+#[test]
+fn videos_that_change_midway() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    let mut joined = Vec::new();
+    for (size, pixels) in [("40x30", "yuv420p"), ("64x50", "yuv420p"), ("30x40", "yuv444p")] {
+        ffmpeg.run(
+            &folder,
+            &format!("-f lavfi -i mandelbrot=s={size}:r=30 -t 1 -c:v libx264 -pix_fmt {pixels} a.ts"),
+        );
+        joined.extend(folder.read("a.ts"));
+    }
+    folder.write("joined.ts", joined);
+    let (_, frames) = frames(&folder, "joined.ts");
+    assert!((88..=92).contains(&frames.len()), "{}", frames.len());
+    assert!(frames.iter().all(|frame| frame.len() == 40 * 30 * 3 / 2));
+    // Not one frame that is repeated.
+    let different = frames.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(different >= 86, "{different}");
+}
+
+/// A clock that was set while the camera filmed: a hole of a day is not filled.
+#[test]
+fn timestamps_that_jump() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 1.0);
+    ffmpeg.run(
+        &folder,
+        "-i left.mp4 -an -vf setpts=PTS+gt(N\\,12)*86400/TB -fps_mode passthrough -c:v libx264 jump.mkv",
+    );
+    // Without the limit on frames, what would be written if the hole were filled fills the disk.
+    let done = folder.words(&format!("video jump.mkv jump.mkv {MAP} --frames 20000 -o p.mp4"));
+    assert_eq!(done.code, Some(2), "{done:?}");
+    let said = "jump.mkv: its timestamps jump by 86400 s from one frame to the next";
+    assert!(done.stderr.contains(said), "{done:?}");
+    // What came before is kept.
+    assert!(ffmpeg.probe(&folder, "p.mp4").frames() >= 12);
+}
+
 #[test]
 fn rates_of_files_may_differ() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
