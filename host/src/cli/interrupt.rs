@@ -1,4 +1,6 @@
-//! Ctrl-C and SIGTERM: once ends a video in order, twice at once.
+//! Ctrl-C, SIGTERM and SIGHUP, of a terminal that is closed: once ends a video in order, twice at once.
+//!
+//! SIGHUP is left alone where whoever started the program has it ignored, as `nohup` does.
 //!
 //! Before the first frame there is nothing to end in order, and the first signal ends the program. After
 //! a second one the children are killed; the program then comes to its end by their errors, which
@@ -10,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use panoweave::video::Stop;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::failure::{Failure, Kind};
@@ -28,7 +30,9 @@ impl Interrupt {
     pub(crate) fn listen() -> Result<Self, Failure> {
         let this = Self { stop: Stop::default(), running: Arc::default() };
         let (stop, running) = (this.stop.clone(), Arc::clone(&this.running));
-        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::Signals)?;
+        let hangup = (!ignores_hangup()).then_some(SIGHUP);
+        let heard = [SIGINT, SIGTERM].into_iter().chain(hangup);
+        let mut signals = Signals::new(heard).map_err(Failure::Signals)?;
         let listen = move || {
             for _ in signals.forever() {
                 if running.load(Ordering::Relaxed) && !stop.is_asked() {
@@ -56,4 +60,12 @@ impl Interrupt {
     pub(crate) fn running(&self) {
         self.running.store(true, Ordering::Relaxed);
     }
+}
+
+/// Whether SIGHUP is ignored, which a program inherits. Only Linux says.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1)
 }

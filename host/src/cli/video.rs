@@ -37,7 +37,7 @@ a pipe; anything else goes through ffmpeg, which must be installed (apt install 
 and PANOWEAVE_FFPROBE name others). Written are .mp4, .m4v, .mov and .mkv as H.264 with the left video's
 sound; a last odd column or row is left out. The rate is the left video's.
 
-Ctrl-C, or SIGTERM, finishes the file and ends with exit code 130; twice ends at once.
+Ctrl-C, SIGTERM or SIGHUP finishes the file and ends with exit code 130; twice ends at once.
 Exit codes and the JSON of errors: see panoweave --help.";
 
 /// Stitches two videos into a video of panoramas.

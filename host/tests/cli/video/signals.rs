@@ -95,6 +95,39 @@ fn an_interrupted_file_plays() {
     assert!((super::seconds(video) - super::seconds(audio)).abs() < 0.1, "{probe:?}");
 }
 
+/// A terminal that is closed; but not of a program that was told not to mind.
+#[test]
+fn a_hangup_ends_in_order_unless_it_is_ignored() {
+    let folder = Folder::new();
+    folder.write("r.y4m", flat("30:1", 0..9));
+    let script = format!("trap '' HUP; exec {} \"$@\"", env!("CARGO_BIN_EXE_panoweave"));
+    let size = || std::fs::metadata(folder.path("p.y4m")).map_or(0, |file| file.len());
+    for (ignored, code, frames) in [(false, 130, 2), (true, 0, 3)] {
+        let _ = std::fs::remove_file(folder.path("p.y4m"));
+        let mut command = if ignored { Command::new("sh") } else { folder.command() };
+        if ignored {
+            command.args(["-c", &script, "sh"]).current_dir(folder.path(""));
+        }
+        command.args(format!("video - r.y4m {MAP} -o p.y4m").split(' '));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let all = flat("30:1", [50, 60, 70]);
+        let two = flat("30:1", [50, 60]).len();
+        stdin.write_all(&all[..two]).unwrap();
+        until(|| size() > 2 * 65 * 32 * 3 / 2);
+        signal(&child, "HUP");
+        if ignored {
+            std::thread::sleep(Duration::from_millis(300));
+            stdin.write_all(&all[two..]).unwrap();
+            drop(stdin);
+        }
+        let done = end(child);
+        assert_eq!(done.code, Some(code), "{done:?}");
+        assert_eq!(luma(&folder.read("p.y4m")).1.len(), frames);
+    }
+}
+
 #[test]
 fn twice_leaves_nothing() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
