@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::RateError;
 use crate::frame::{FrameError, FrameFormat};
 use crate::live::LiveError;
-use crate::picture::PictureError;
+use crate::picture::{MAX_SIDE, PictureError};
 
 /// Why a video could not be read, stitched or written.
 #[derive(Debug, Error)]
@@ -172,6 +172,14 @@ pub enum VideoError {
         file: PathBuf,
         /// What is wrong.
         source: FrameError,
+    },
+    /// Frames that no camera has.
+    #[error("{}: frames of {}×{} pixels; those of a camera have 1 to {MAX_SIDE} a side", file.display(), size.x, size.y)]
+    SourceSize {
+        /// The video.
+        file: PathBuf,
+        /// What it says.
+        size: UVec2,
     },
     /// A frame that is not what its source says.
     #[error("pairing frames: {0}")]

@@ -1,6 +1,7 @@
 //! Videos that are read: a thread reads ahead into a few buffers that go round.
 //!
-//! At most [`AHEAD`] frames are in memory, however long the video. A reader that waits for a pipe
+//! However long the video, few frames are in memory: up to [`AHEAD`] that were read, as many that are to
+//! be used again, one that is being read, and those that the caller has. A reader that waits for a pipe
 //! waits alone: whoever wants the frame looks now and then whether an end was asked for.
 
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use super::medium::shown;
 use super::stream::RawReader;
 use super::{Medium, Rate, Stop, StreamFormat, VideoError, pictures, stream, y4m};
 use crate::frame::{FrameFormat, PixelFormat};
+use crate::picture::MAX_SIDE;
 
 /// Frames read ahead.
 const AHEAD: usize = 3;
@@ -78,7 +80,7 @@ impl Source {
                     size: probe.size,
                     pixels: pixels.unwrap_or(PixelFormat::Nv12(probe.encoding())),
                 };
-                check(&name, format)?;
+                check(&name, format.size)?;
                 let decoder = Decoder::start(&input.path, &probe, rate, format, stop)?;
                 let child = Some(decoder.killer());
                 let expected = probe.duration.map(|duration| rate.frames(duration));
@@ -105,7 +107,7 @@ impl Source {
                     _ => own,
                 };
                 let format = FrameFormat { size, pixels: taken };
-                check(&name, format)?;
+                check(&name, format.size)?;
                 let (file, bytes) = stream::open(&input.path)?;
                 let expected = bytes.map(|bytes| bytes / format.bytes() as u64);
                 let reader = RawReader::new(&name, file);
@@ -207,8 +209,12 @@ impl Source {
     }
 }
 
-fn check(file: &Path, format: FrameFormat) -> Result<(), VideoError> {
-    format.check().map_err(|source| VideoError::Frame { file: file.to_owned(), source })
+/// Checks a size before anything is made for it: what a file says may be anything.
+pub(super) fn check(file: &Path, size: UVec2) -> Result<(), VideoError> {
+    if size.min_element() > 0 && size.max_element() <= MAX_SIDE {
+        return Ok(());
+    }
+    Err(VideoError::SourceSize { file: file.to_owned(), size })
 }
 
 /// Reads to the end, or until nobody listens.

@@ -44,7 +44,8 @@ fn options_that_do_not_go_together() {
         ("norate.y4m norate.y4m -o p.y4m", "give --fps"),
         ("l%d.png r%d.png -o p.y4m", "give --fps"),
         ("l%d.png r%d.png --fps 30 -o p.y4m", "l%d.png: no frames"),
-        ("a.y4m a.y4m --fps 0 -o p.y4m", "over 0, up to 1000"),
+        ("a.y4m a.y4m --fps 0 -o p.y4m", "from 1/1000 to 1000 frames a second"),
+        ("a.y4m a.y4m --fps 1/86400 -o p.mp4", "from 1/1000 to 1000 frames a second"),
         ("a.y4m a.y4m --crf 52 -o p.mp4", "from 0, the best, to 51"),
         ("a.y4m a.y4m --frames 0 -o p.y4m", "--frames"),
         (
@@ -89,7 +90,7 @@ fn streams_that_break_off() {
     insta::assert_snapshot!(said("garbage"), @"error: garbage.y4m: not Y4M that can be read: no FRAME line before frame 3");
     insta::assert_snapshot!(said("empty"), @"error: empty.y4m: no frames");
     insta::assert_snapshot!(said("none"), @"error: none.y4m: no frames");
-    insta::assert_snapshot!(said("wide"), @"error: wide.y4m: a frame of 99999×30 pixels; a side is from 1 to 16384");
+    insta::assert_snapshot!(said("wide"), @"error: wide.y4m: frames of 99999×30 pixels; those of a camera have 1 to 16384 a side");
     insta::assert_snapshot!(said("long"), @"error: long.y4m: not Y4M that can be read: a line that is cut short, or longer than 1024 bytes");
     // The warp is for other sizes.
     folder.write("small.y4m", "YUV4MPEG2 W4 H3 F30:1\n");

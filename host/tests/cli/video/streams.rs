@@ -54,6 +54,16 @@ fn pictures_are_stitched_like_pictures() {
     assert!(!folder.path("p04.png").exists());
 }
 
+#[test]
+fn pictures_may_have_any_number() {
+    let folder = Folder::new();
+    for n in [u64::MAX - 1, u64::MAX] {
+        pattern(n as u32).save(folder.path(format!("l{n}.png"))).unwrap();
+    }
+    let said = folder.quiet(&format!("video l%d.png l%d.png --fps 5 {MAP} -o p%d.png"));
+    assert!(said.starts_with("p%d.png: 2 frames"), "{said}");
+}
+
 /// Standard input, a named pipe and standard output, all at once.
 #[test]
 fn y4m_goes_through_pipes() {
@@ -146,6 +156,17 @@ fn the_left_camera_leads() {
     let (found, json) = pairs(("25:1", 3), ("50:1", 9));
     assert_eq!(found, [(0, 0), (1, 2), (2, 4)]);
     assert_eq!(json["frames"]["right_unpaired"], 2);
+}
+
+/// As wide as `stitch` makes them, and wider than a camera's frames.
+#[test]
+fn panoramas_may_be_wide() {
+    let folder = Folder::new();
+    folder.write("far.txt", "1 0 20000 0 1 0 0 0 1");
+    folder.write("a.y4m", flat("30:1", [50, 60]));
+    let said = folder.quiet("video a.y4m a.y4m --homography far.txt --device cpu -o p.nv12");
+    assert!(said.starts_with("p.nv12: 2 frames of 20040×30 pixels"), "{said}");
+    assert_eq!(folder.read("p.nv12").len(), 2 * 20040 * 45);
 }
 
 #[test]
