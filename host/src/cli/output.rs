@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -50,8 +51,13 @@ pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
 
 /// Whether both are the same existing file or folder.
 pub(crate) fn same(a: &Path, b: &Path) -> bool {
-    let real = |path: &Path| fs::canonicalize(path).ok();
-    real(a).is_some_and(|a| real(b) == Some(a))
+    identity(a).is_some_and(|a| identity(b) == Some(a))
+}
+
+/// Device and number of a file or folder: the same whatever the name, for hard links too.
+pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+    let found = fs::metadata(path).ok().filter(|found| found.is_file() || found.is_dir())?;
+    Some((found.dev(), found.ino()))
 }
 
 /// Where a file that need not exist yet lies; for comparing outputs with each other.

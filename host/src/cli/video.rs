@@ -1,5 +1,6 @@
 //! `panoweave video`: two videos and a warp make a video of panoramas.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -187,21 +188,35 @@ impl Args {
     fn output(&self, inputs: &[Input; 2]) -> Result<Output, Failure> {
         let path = self.output.clone();
         let medium = Medium::of_output(&path, self.output_format.map(Into::into))?;
-        let mut files: Vec<&Path> = inputs.iter().map(|input| input.path.as_path()).collect();
-        files.extend(self.map.path());
+        let mut read = Vec::new();
+        for input in inputs {
+            read.extend(files(input)?);
+        }
+        let files: Vec<&Path> =
+            read.iter().map(PathBuf::as_path).chain(self.map.path()).collect();
         match &medium {
             Medium::File => output::check(&path, &files)?,
             Medium::Stream(_) => {
                 let special =
                     std::fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir());
-                if path != Path::new(STANDARD) && !special {
+                if path == Path::new(STANDARD) {
+                    // `>> input`: it would grow while it is read.
+                    if files.iter().any(|file| output::same(file, Path::new("/dev/stdout"))) {
+                        return Err(Failure::OutputIsInput { file: "stdout".into() });
+                    }
+                } else if !special {
                     output::check(&path, &files)?;
                 }
             }
             Medium::Pictures(pattern) => {
                 output::check(&pattern.file(1), &files)?;
-                if inputs.iter().any(|input| output::place(&input.path) == output::place(&path)) {
-                    return Err(Failure::OutputIsInput { file: path });
+                // Whatever the number: how many will be written is not known.
+                let read: HashSet<_> = files.iter().filter_map(|f| output::identity(f)).collect();
+                for number in pattern.numbers()? {
+                    let file = pattern.file(number);
+                    if output::identity(&file).is_some_and(|file| read.contains(&file)) {
+                        return Err(Failure::OutputIsInput { file });
+                    }
                 }
             }
         }
@@ -213,6 +228,17 @@ impl Args {
         let of_right = right.expected().map(|frames| left.rate().nearest(frames, right.rate()));
         [self.frames, left.expected(), of_right].into_iter().flatten().min()
     }
+}
+
+/// The files that an input is read from.
+fn files(input: &Input) -> Result<Vec<PathBuf>, Failure> {
+    Ok(match &input.medium {
+        Medium::Pictures(pattern) => {
+            pattern.numbers()?.into_iter().map(|n| pattern.file(n)).collect()
+        }
+        _ if input.path == Path::new(STANDARD) => vec!["/dev/stdin".into()],
+        _ => vec![input.path.clone()],
+    })
 }
 
 fn fps(done: &Summary) -> f64 {

@@ -37,7 +37,6 @@ fn options_that_do_not_go_together() {
         ("a.y4m a.y4m -o p.mp4/", "p.mp4/: cannot be written: it is a folder"),
         ("a.y4m a.y4m -o p.mp4/.", "it is a folder"),
         ("a.y4m a.y4m -o none/p.mp4", "the folder none does not exist"),
-        ("l%d.png r%d.png --fps 1 -o ./l%d.png", "it is an input too"),
         ("a.rgba a.rgba -o p.y4m", "give --input-size"),
         ("a.rgba a.rgba --input-size 40x30 -o p.y4m", "give --fps"),
         ("a.rgba a.rgba --input-size 40x99999 --fps 30 -o p.y4m", "1 to 16384 pixels a side"),
@@ -63,6 +62,48 @@ fn options_that_do_not_go_together() {
         assert!(!folder.path("p.y4m").exists(), "{line}");
     }
     assert!(folder.read("a.y4m").len() > 3000, "inputs are left alone");
+}
+
+/// Under another name an input is an input all the same.
+#[test]
+fn inputs_are_never_written() {
+    let folder = Folder::new();
+    let stream = flat("30:1", 0..9);
+    folder.write("a.y4m", &stream);
+    folder.write("b.y4m", &stream);
+    std::fs::hard_link(folder.path("a.y4m"), folder.path("hard.y4m")).unwrap();
+    std::fs::create_dir(folder.path("d")).unwrap();
+    for n in [8, 9, 10] {
+        crate::pattern(n).save(folder.path(format!("l{n}.png"))).unwrap();
+        crate::pattern(n).save(folder.path(format!("r{n}.png"))).unwrap();
+    }
+    std::fs::hard_link(folder.path("r10.png"), folder.path("d/3.png")).unwrap();
+    folder.write("h7.png", folder.read("shift.txt"));
+    let inputs = ["a.y4m", "b.y4m", "l9.png", "r10.png", "h7.png"].map(|name| folder.read(name));
+    let pictures = "l%d.png r%d.png --fps 1 --device cpu --homography";
+    for line in [
+        format!("a.y4m b.y4m {MAP} -o hard.y4m"),
+        format!("- b.y4m {MAP} -o a.y4m"),
+        format!("/dev/stdin b.y4m --input-format y4m {MAP} -o a.y4m"),
+        format!("b.y4m a.y4m {MAP} -o -"),
+        format!("{pictures} shift.txt -o ./l%d.png"),
+        format!("{pictures} shift.txt -o l%01d.png"),
+        format!("{pictures} shift.txt -o d/%d.png"),
+        format!("{pictures} h7.png -o h%d.png"),
+    ] {
+        let mut command = folder.command();
+        command.arg("video").args(line.split(' '));
+        command.stdin(std::fs::File::open(folder.path("a.y4m")).unwrap());
+        if line.ends_with(" -") {
+            let append = std::fs::OpenOptions::new().append(true).open(folder.path("a.y4m"));
+            command.stdout(append.unwrap());
+        }
+        let said = failed(&Done::from(command.output().unwrap()), &line);
+        assert!(said.contains("it is an input too"), "{line}: {said}");
+    }
+    for (name, content) in ["a.y4m", "b.y4m", "l9.png", "r10.png", "h7.png"].iter().zip(inputs) {
+        assert!(folder.read(name) == content, "{name}");
+    }
 }
 
 #[test]
