@@ -2,10 +2,12 @@
 //!
 //! SIGHUP is left alone where whoever started the program has it ignored, as `nohup` does.
 //!
-//! Before the first frame there is nothing to end in order, and the first signal ends the program. After
+//! Before the first frame there is nothing to end in order, and the first signal ends the program, which
+//! says so. After
 //! a second one the children are killed; the program then comes to its end by their errors, which
 //! removes temporary files, or is ended if it does not.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -16,6 +18,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::failure::{Failure, Kind};
+use super::report;
 
 /// How long the program has to come to its end by itself.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -27,12 +30,14 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    pub(crate) fn listen() -> Result<Self, Failure> {
+    /// For a video that goes to `output`.
+    pub(crate) fn listen(output: &Path, as_json: bool) -> Result<Self, Failure> {
         let this = Self { stop: Stop::default(), running: Arc::default() };
         let (stop, running) = (this.stop.clone(), Arc::clone(&this.running));
         let hangup = (!ignores_hangup()).then_some(SIGHUP);
         let heard = [SIGINT, SIGTERM].into_iter().chain(hangup);
         let mut signals = Signals::new(heard).map_err(Failure::Signals)?;
+        let not_begun = Failure::NotBegun { file: output.to_owned() };
         let listen = move || {
             for _ in signals.forever() {
                 if running.load(Ordering::Relaxed) && !stop.is_asked() {
@@ -40,8 +45,12 @@ impl Interrupt {
                     tracing::info!("stopping: the output is being finished; again to stop at once");
                     continue;
                 }
+                let begun = running.load(Ordering::Relaxed);
+                if !begun {
+                    report::failure(&not_begun, as_json);
+                }
                 stop.kill();
-                if running.load(Ordering::Relaxed) {
+                if begun {
                     thread::sleep(PATIENCE);
                 }
                 std::process::exit(Kind::Interrupted.exit_code().into());

@@ -243,6 +243,15 @@ pub enum VideoError {
     /// A picture of a sequence.
     #[error(transparent)]
     Picture(#[from] PictureError),
+    /// An end was asked for before anybody read a pipe.
+    #[error("{}: nobody has read it", file.display())]
+    NoReader {
+        /// The pipe.
+        file: PathBuf,
+    },
+    /// The operating system gives no thread.
+    #[error("a thread could not be started: {0}; is there a limit on processes or memory?")]
+    Thread(io::Error),
     /// Stitching.
     #[error(transparent)]
     Live(#[from] LiveError),
@@ -281,6 +290,7 @@ impl VideoError {
             Self::Unwritable { .. }
             | Self::NoEncoder { .. }
             | Self::Extension { .. }
+            | Self::NoReader { .. }
             | Self::TooSmall { .. } => true,
             Self::Ffmpeg { work, .. } | Self::Hung { work, .. } => matches!(work, Work::Encoding | Work::Sound),
             _ => false,

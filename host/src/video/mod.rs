@@ -10,6 +10,7 @@
 mod error;
 mod ffmpeg;
 mod medium;
+mod pairs;
 mod pattern;
 mod pictures;
 mod rate;

@@ -81,4 +81,12 @@ impl Writer {
         self.next += 1;
         Ok(())
     }
+
+    /// Says so if pictures of a longer run are left, which would seem to go on with these.
+    pub(super) fn finish(self) {
+        let next = self.pattern.file(self.next);
+        if next.exists() {
+            tracing::warn!("{} was there before, and is not of this video", next.display());
+        }
+    }
 }

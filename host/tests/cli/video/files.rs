@@ -213,9 +213,9 @@ fn videos_that_change_midway() {
     let (_, frames) = frames(&folder, "joined.ts");
     assert!((88..=92).contains(&frames.len()), "{}", frames.len());
     assert!(frames.iter().all(|frame| frame.len() == 40 * 30 * 3 / 2));
-    // Not one frame that is repeated.
+    // Nor are frames repeated in the place of others, but for some where timestamps overlap.
     let different = frames.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    assert!(different >= 86, "{different}");
+    assert!(different > 75, "{different}");
 }
 
 /// A clock that was set while the camera filmed: a hole of a day is not filled.
@@ -248,14 +248,37 @@ fn rates_of_files_may_differ() {
     let json = folder.words(&format!("video l.mp4 r.mkv {MAP} --json -o p.mov")).json();
     assert_eq!(
         json["frames"],
-        serde_json::json!({ "left": 25, "right": 49, "written": 25, "right_unpaired": 24, "right_repeated": 0 })
+        serde_json::json!({
+            "left": 25, "left_expected": 25, "left_unpaired": 0, "left_repeated": 0,
+            "right": 49, "right_expected": 50, "right_unpaired": 24, "right_repeated": 0,
+            "written": 25, "filled": 0,
+        })
     );
     let probe = ffmpeg.probe(&folder, "p.mov");
     assert_eq!((probe.frames(), &probe.video()["r_frame_rate"]), (25, &"25/1".into()));
     assert!(probe.stream("audio").is_none());
-    // Played at another rate.
+    // At another rate, as long.
     let json = folder.words(&format!("video l.mp4 r.mkv {MAP} --fps 10 --json -o p.mkv")).json();
     assert_eq!((&json["frames"]["written"], &json["rate"]), (&10.into(), &"10".into()));
+}
+
+#[test]
+fn a_damaged_video_that_ends_early_is_said_to() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 4.0);
+    ffmpeg.run(&folder, "-i left.mp4 -c copy whole.mkv");
+    let whole = folder.read("whole.mkv");
+    folder.write("half.mkv", &whole[..whole.len() / 2]);
+    let line = |left: &str| format!("video {left}.mkv {left}.mkv {MAP} --json -o p.mkv");
+    let done = folder.words(&line("half"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let (read, json) = (done.json()["frames"]["left"].clone(), done.json());
+    assert!(read.as_u64().unwrap() < 100, "{json}");
+    let said = format!("WARN half.mkv ended after {read} frames, though by its length it has about");
+    assert!(done.stderr.contains(&said), "{done:?}");
+    let done = folder.words(&line("whole"));
+    assert_eq!((&done.json()["frames"]["left"], &*done.stderr), (&120.into(), ""));
 }
 
 #[test]

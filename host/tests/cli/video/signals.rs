@@ -63,14 +63,37 @@ fn a_pipe_that_waits_is_left() {
 fn before_the_first_frame_there_is_nothing_to_finish() {
     let folder = Folder::new();
     folder.write("r.y4m", flat("30:1", 0..9));
-    let mut child = start(&folder, &format!("video - r.y4m {MAP} -o p.y4m -v"));
-    // The handler is there before the pipe is opened; a moment for it.
-    std::thread::sleep(Duration::from_millis(500));
-    let stdin = child.stdin.take();
-    signal(&child, "INT");
-    assert_eq!(end(child).code, Some(130));
-    assert!(!folder.path("p.y4m").exists());
-    drop(stdin);
+    // With and without a header that says what would come.
+    for header in ["", "YUV4MPEG2 W40 H30 F30:1 XCOLORRANGE=FULL\n"] {
+        let mut child = start(&folder, &format!("video - r.y4m {MAP} -o p.y4m --json"));
+        // The handler is there before the pipe is opened; a moment for it.
+        std::thread::sleep(Duration::from_millis(500));
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(header.as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        signal(&child, "INT");
+        let done = end(child);
+        assert_eq!(done.code, Some(130), "{done:?}");
+        assert_eq!(done.json()["error"]["kind"], "interrupted");
+        let said = "error: p.y4m: stopped before the first frame, and not written\n";
+        assert_eq!(done.stderr, said);
+        assert!(!folder.path("p.y4m").exists());
+        drop(stdin);
+    }
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_left() {
+    let folder = Folder::new();
+    folder.write("a.y4m", flat("30:1", 0..9));
+    assert!(Command::new("mkfifo").arg(folder.path("f")).status().unwrap().success());
+    let line = format!("video a.y4m a.y4m {MAP} --output-format y4m -o f");
+    let child = start(&folder, &line);
+    std::thread::sleep(Duration::from_secs(1));
+    signal(&child, "TERM");
+    let done = end(child);
+    assert_eq!(done.code, Some(130), "{done:?}");
+    assert!(done.stderr.contains("f: stopped before the first frame"), "{done:?}");
 }
 
 #[test]
