@@ -19,7 +19,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let Arguments { count, file, device } = Arguments::read()?;
     let stream = device.stream()?;
     let warp = DeviceWarp::render(&stream, &geometry()?)?;
-    stream.synchronize()?;
     let stitcher = Stitcher::new(&device, warp, LiveOptions::default())?;
     println!("{} on {device}", stitcher.output_format());
 

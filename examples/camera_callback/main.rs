@@ -32,7 +32,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let Arguments { count, file, device } = Arguments::read()?;
     let stream = device.stream()?;
     let warp = DeviceWarp::render(&stream, &geometry()?)?;
-    stream.synchronize()?;
     let mut driver = Driver::new(&device, warp.sources()[0], ENCODING, RING)?;
 
     let options = LiveOptions { input: PixelFormat::Nv12(ENCODING), ..LiveOptions::default() };

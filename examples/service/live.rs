@@ -39,7 +39,6 @@ impl Live {
     pub(crate) fn start(device: &Device, runtime: &Handle) -> crate::Result<Self> {
         let stream = device.stream()?;
         let warp = DeviceWarp::render(&stream, &geometry()?)?;
-        stream.synchronize()?;
         let stitcher = Arc::new(Stitcher::new(device, warp, LiveOptions::default())?);
         let start = Instant::now();
         let film = |(which, camera): (Camera, MadeUpCamera)| {

@@ -74,9 +74,7 @@ impl Still {
             (None, Some(file)) => Usual::Homography(Homography::open(file)?),
             (rig, _) => {
                 let stream = device.stream()?;
-                let warp = DeviceWarp::render(&stream, &rig.ok_or("no rig")?)?;
-                stream.synchronize()?;
-                Usual::Rig(Box::new(warp))
+                Usual::Rig(Box::new(DeviceWarp::render(&stream, &rig.ok_or("no rig")?)?))
             }
         };
         let (room, bodies) = (Semaphore::new(AT_ONCE), Semaphore::new(MAX_BODIES));

@@ -9,6 +9,7 @@
 //! nothing here panics on bad input.
 
 // Files and geometry: no GPU.
+pub mod calibrate;
 pub mod frame;
 pub mod geometry;
 pub mod homography;
@@ -24,8 +25,11 @@ pub use {glam, shared_types};
 
 // Kernels and where they run.
 pub mod colour;
+pub mod convolve;
 pub mod device;
+pub mod features;
 pub mod kernels;
 pub mod live;
+pub mod seam;
 pub mod stitch;
 pub mod video;

@@ -217,6 +217,7 @@ fn submit(
     if let Some(&(which, _)) = whole.iter().find(|(_, whole)| !whole) {
         return Err(StitchError::Chroma { which });
     }
+    warp.await_ready(stream)?;
     let linear = options.left.gamma == 1.0 && options.right.gamma == 1.0;
     let params = options.params(input.pixels, output.pixels);
     let gamma = match (table, options.power) {

@@ -10,7 +10,7 @@
 //! where the six planes would be 24 and the whole panorama five times as many.
 
 use cuda_std::prelude::*;
-use glam::{UVec2, Vec2, uvec2};
+use glam::{UVec2, Vec2, uvec2, vec2};
 use shared_types::Rgba8;
 use shared_types::colour::{
     BLOCK, BLOCK_ROWS, BLOCK_THREADS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel,
@@ -26,7 +26,7 @@ use crate::sums::{add_blocks, colour_sums, column_sums};
 /// largest, and stand at [`OverlapBox::EMPTY`] before.
 ///
 /// `left` and `right` are the sizes of the pictures. Pixels that one of the planes lacks are not in
-/// the overlap.
+/// the overlap, nor are those where a weight is not over `min_weight`.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn find_overlap(
     lut_left_x: View<f32>,
@@ -37,6 +37,7 @@ pub fn find_overlap(
     weight_right: View<f32>,
     left: UVec2,
     right: UVec2,
+    min_weight: f32,
     corners: SliceMut<u32>,
 ) {
     let left = Camera { x: lut_left_x, y: lut_left_y, weight: weight_left, size: left };
@@ -45,7 +46,7 @@ pub fn find_overlap(
     let (mut low, mut high) = (u32::MAX, 0);
     for i in 0..PIXELS_PER_THREAD {
         let y = first + i * BLOCK[1];
-        if left.nearest(x, y).is_some() && right.nearest(x, y).is_some() {
+        if left.source(x, y, min_weight).is_some() && right.source(x, y, min_weight).is_some() {
             (low, high) = (low.min(y), y + 1);
         }
     }
@@ -94,28 +95,44 @@ pub fn map_overlap(
 }
 
 /// One camera's planes, as far as they say which of its pixels lie in the overlap.
-struct Camera {
-    x: View<f32>,
-    y: View<f32>,
-    weight: View<f32>,
-    size: UVec2,
+pub(crate) struct Camera {
+    pub(crate) x: View<f32>,
+    pub(crate) y: View<f32>,
+    pub(crate) weight: View<f32>,
+    /// Of its picture.
+    pub(crate) size: UVec2,
 }
 
 impl Camera {
-    /// The nearest pixel of the camera's picture, if it counts in the overlap at `(x, y)`.
+    /// Where the camera's picture shows `(x, y)`, and the camera's weight, if it counts there: inside of
+    /// the picture, with a weight over `min_weight`.
     #[inline(always)]
-    fn nearest(&self, x: u32, y: u32) -> Option<[u16; 2]> {
+    pub(crate) fn source(&self, x: u32, y: u32, min_weight: f32) -> Option<(Vec2, f32)> {
         if !(self.weight.contains(x, y) && self.x.contains(x, y) && self.y.contains(x, y)) {
             return None;
         }
         // SAFETY: inside, as just checked.
         let (u, v, weight) =
             unsafe { (self.x.load(x, y), self.y.load(x, y), self.weight.load(x, y)) };
-        let size = self.size.min(UVec2::splat(u32::from(OverlapPixel::MAX) + 1)).as_vec2();
+        let size = self.largest();
         // A NaN fails all of them.
-        let inside = u >= 0.0 && u < size.x && v >= 0.0 && v < size.y && weight > MIN_WEIGHT;
+        let inside = u >= 0.0 && u < size.x && v >= 0.0 && v < size.y && weight > min_weight;
+        inside.then_some((vec2(u, v), weight))
+    }
+
+    /// The nearest pixel of the camera's picture, if it counts in the overlap at `(x, y)`.
+    #[inline(always)]
+    fn nearest(&self, x: u32, y: u32) -> Option<[u16; 2]> {
+        let (at, _) = self.source(x, y, MIN_WEIGHT)?;
+        let size = self.largest();
         let nearest = |at: f32, size: f32| at.round_ties_even().min(size - 1.0) as u16;
-        inside.then(|| [nearest(u, size.x), nearest(v, size.y)])
+        Some([nearest(at.x, size.x), nearest(at.y, size.y)])
+    }
+
+    /// Size of the picture, as far as an [`OverlapPixel`] counts its pixels.
+    #[inline(always)]
+    fn largest(&self) -> Vec2 {
+        self.size.min(UVec2::splat(u32::from(OverlapPixel::MAX) + 1)).as_vec2()
     }
 }
 

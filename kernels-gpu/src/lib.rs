@@ -9,8 +9,12 @@
 extern crate std;
 
 pub mod colour;
+pub mod convolve;
+pub mod features;
 mod grade;
 mod picture;
+pub mod seam;
 pub mod stitch;
 mod sums;
+mod tile;
 pub mod warp;

@@ -178,6 +178,7 @@ pub(crate) unsafe fn column_sums<P: Stored>(
         add(d);
     }
     // One column has one weight.
+    #[expect(clippy::manual_clamp, reason = "a NaN becomes 0")]
     let band =
         (-(x as f32 - params.centre).abs()).mul_add(params.per_column, 1.0).max(0.0).min(1.0);
     // SAFETY: from 0 to 1, even of NaN.

@@ -44,7 +44,7 @@ pub fn warp_camera(
     unsafe {
         u.store(x, y, source[0]);
         v.store(x, y, source[1]);
-        margin.store(x, y, edge_distance(&camera, source));
+        margin.store(x, y, edge_distance(camera.size, source));
     }
 }
 
@@ -131,7 +131,7 @@ pub fn warp_resize(
 
 /// The ray of a canvas pixel; see [`Projection`].
 #[inline(always)]
-fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
+pub fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
     let p = (pixel - canvas.centre) / canvas.scale;
     match canvas.projection {
         Projection::CYLINDRICAL => {
@@ -149,7 +149,7 @@ fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
 
 /// Source pixel of a point in the camera's frame; `None` if the lens cannot see it. See [`Lens`].
 #[inline(always)]
-fn project(camera: &Camera, point: DVec3) -> Option<DVec2> {
+pub fn project(camera: &Camera, point: DVec3) -> Option<DVec2> {
     let distorted = match camera.lens {
         Lens::FISHEYE => fisheye(camera, point)?,
         _ => pinhole(camera, point)?,
@@ -205,8 +205,8 @@ fn bounded(coordinate: f64) -> f32 {
 ///
 /// Edges are at −1 and at the size, so that every pixel that counts has a distance over 0.
 #[inline(always)]
-fn edge_distance(camera: &Camera, [u, v]: [f32; 2]) -> f32 {
-    let (w, h) = (camera.size.x as f32, camera.size.y as f32);
+pub(crate) fn edge_distance(size: UVec2, [u, v]: [f32; 2]) -> f32 {
+    let (w, h) = (size.x as f32, size.y as f32);
     if u >= 0.0 && u < w && v >= 0.0 && v < h {
         (u + 1.0).min(w - u).min(v + 1.0).min(h - v) / w.min(h)
     } else {

@@ -6,8 +6,11 @@
 #![no_std]
 
 pub mod colour;
+pub mod convolve;
+pub mod features;
 pub mod nv12;
 mod pixel;
+pub mod seam;
 pub mod stitch;
 pub mod warp;
 pub mod yuv;

@@ -148,10 +148,10 @@ impl Warps<'_> {
     /// With the right camera turned by so many degrees.
     fn render(&self, turned: f64) -> Result<DeviceWarp, SoakError> {
         let mut rig = self.rig.clone();
-        rig.cameras[1].yaw += turned;
-        let warp = DeviceWarp::render(self.stream, &rig.geometry()?)?;
-        self.stream.synchronize()?;
-        Ok(warp)
+        if let Some(right) = rig.cameras[1].mount_mut() {
+            right.yaw += turned;
+        }
+        Ok(DeviceWarp::render(self.stream, &rig.geometry()?)?)
     }
 }
 

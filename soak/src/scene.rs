@@ -28,7 +28,8 @@ pub(crate) fn rig(shrink: u32) -> Result<Rig, RigError> {
     let by = f64::from(shrink);
     for camera in &mut rig.cameras {
         camera.size = camera.size.map(|side| side / shrink);
-        let k = &mut camera.matrix;
+        let Some(mount) = camera.mount_mut() else { continue };
+        let k = &mut mount.matrix;
         (k.fx, k.fy) = (k.fx / by, k.fy / by);
         (k.cx, k.cy) = ((k.cx + 0.5) / by - 0.5, (k.cy + 0.5) / by - 0.5);
     }

@@ -3,6 +3,7 @@
 pub mod conformance;
 mod devices;
 pub mod live;
+pub mod made_up;
 pub mod oracle;
 pub mod random;
 pub mod raster;

@@ -22,8 +22,8 @@ use panoweave_tests::raster::{Pixels, Raster, padded, upload_plane};
 use panoweave_tests::{data, oracle, panoweave_devices};
 use shared_types::Rgba8;
 use shared_types::colour::{
-    BLOCK, BLOCK_ROWS, ColourSums, OverlapBox, OverlapPixel, RUNNING_SUMS, SumParams, TABLE_BLOCK,
-    TABLE_LEN, TABLE_LEVELS, TableEntry, WEIGHT_ONE,
+    BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, RUNNING_SUMS, SumParams,
+    TABLE_BLOCK, TABLE_LEN, TABLE_LEVELS, TableEntry, WEIGHT_ONE,
 };
 use shared_types::stitch::Colour;
 
@@ -172,7 +172,7 @@ impl Case {
         }
         let empty = [u32::MAX, u32::MAX, 0, 0];
         let mut corners = Buffer::from_slice(stream, &empty).unwrap();
-        launch!(FindOverlap over self.size, corners: corners.view_mut());
+        launch!(FindOverlap over self.size, min_weight: MIN_WEIGHT, corners: corners.view_mut());
         let [x0, y0, x1, y1] = corners.download(stream).unwrap().try_into().unwrap();
         let place = OverlapBox { min: uvec2(x0, y0), max: uvec2(x1, y1) };
         if place.is_empty() {

@@ -182,12 +182,13 @@ fn frames_without_a_partner_are_dropped_and_counted() {
         push(Camera::Left, 66);
         assert_eq!(push(Camera::Right, 70), Submitted::Pair);
         push(Camera::Right, 99);
+        assert_eq!(push(Camera::Left, 50), Submitted::Dropped);
         stitcher.close();
         let times: Vec<_> = panoramas.map(|p| p.timestamp().as_millis()).collect();
         assert_eq!(times, [5, 70]);
         let counters = stitcher.counters();
-        assert_eq!((counters.frames_in, counters.pairs), (6, 2));
-        assert_eq!((counters.dropped.left_alone, counters.dropped.right_alone), (1, 1));
+        assert_eq!((counters.frames_in, counters.pairs), (7, 2));
+        assert_eq!((counters.dropped.left_alone, counters.dropped.right_alone), (2, 1));
         assert!(matches!(
             stitcher.submit(frame(&bytes), frame(&bytes), FRAME),
             Err(LiveError::Closed)
@@ -373,12 +374,56 @@ fn colours_follow_the_light() {
             last = now;
         }
         assert!(last.0.abs_diff(last.1) <= 2, "{device}: {last:?} after 3 s");
+        // Off, it goes back as slowly.
         stitcher.follow_colour(false);
-        assert_eq!(submit(91), (60, 120));
         assert!(!stitcher.colour().following);
+        for i in 90..180 {
+            let now = submit(i);
+            let step = last.0.abs_diff(now.0).max(last.1.abs_diff(now.1));
+            assert!(step <= 1, "{device}: frame {i} steps by {step}");
+            last = now;
+        }
+        assert_eq!(last, (60, 120));
         stitcher.follow_colour(true);
-        submit(92);
         assert!(stitcher.colour().following);
+    }
+}
+
+/// Colours that were set count until there is an estimate, and again when nothing follows.
+#[test]
+fn colours_that_were_set_are_where_following_begins_and_ends() {
+    for device in panoweave_devices() {
+        let [left, right] = [1.5, 0.0].map(|gain| Colour { gain: Vec3::splat(gain), gamma: 1.0 });
+        let stitch = StitchOptions { left, right, ..StitchOptions::default() };
+        let colour = ColourOptions { follow: true, ..STILL };
+        let stitcher = stitcher(&device, LiveOptions { colour, stitch, ..waiting() });
+        assert!(stitcher.colour().following);
+        let mut panoramas = stitcher.panoramas();
+        let bytes = stamp(80);
+        let mut submit = |i: u32| {
+            stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+            let panorama = panoramas.next().unwrap();
+            let pixel = |x: usize| panorama.bytes()[4 * x];
+            (pixel(0), pixel(CANVAS.x as usize - 1))
+        };
+        let mut last = submit(0);
+        assert_eq!(last, (120, 0));
+        for i in 1..600 {
+            if i == 300 {
+                stitcher.follow_colour(false);
+            }
+            let now = submit(i);
+            let step = last.0.abs_diff(now.0).max(last.1.abs_diff(now.1));
+            assert!(step <= 1, "{device}: frame {i} steps by {step}");
+            last = now;
+            if i == 299 {
+                assert_eq!(last, (80, 80), "{device}");
+            }
+        }
+        assert_eq!(last, (120, 0), "{device}");
+        // What is set by hand comes at once.
+        stitcher.set_options(StitchOptions::default()).unwrap();
+        assert_eq!(submit(600), (80, 80));
     }
 }
 

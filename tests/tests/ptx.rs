@@ -71,6 +71,7 @@ const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("race_without_barrier", 256, None, 0),
     ("reduce_block", 1024, None, 1),
     ("reverse_dynamic", 256, None, 1),
+    ("reverse_tail", 256, None, 1),
     ("reverse_static", 256, None, 1),
     ("rotate", 1024, None, 2),
     ("two_arrays", 256, None, 1),
@@ -271,6 +272,30 @@ fn stitching_reads_through_the_read_only_cache() {
             let bytes = if name.starts_with("stitch_planes_nv12") { 8 } else { 0 };
             assert_eq!(entry.count("ld.global.nc.u8"), bytes, "{name}");
             assert_eq!(entry.count("st.local"), 0, "{name}");
+        }
+    }
+}
+
+/// Windows slide in registers: a fused multiply-add for each tap of both passes and each of 16 results, and
+/// nothing in local memory.
+#[test]
+fn convolution_is_unrolled_and_stays_in_registers() {
+    for image in panoweave::kernels::IMAGES {
+        let entries = entries(image.text);
+        for (name, taps) in [
+            ("convolve_fused_5", 10),
+            ("convolve_fused_7", 14),
+            ("convolve_fused_15", 30),
+            ("convolve_fused_31", 62),
+            ("convolve_gradients_7", 28),
+            ("convolve_fused", 126),
+        ] {
+            assert_eq!(entries[name].count("fma.rn.f32"), 16 * taps, "{name}");
+        }
+        for (name, entry) in &entries {
+            if name.starts_with("convolve") || name.starts_with("min_eigenvalue") {
+                assert_eq!(entry.count(".local"), 0, "{name}");
+            }
         }
     }
 }

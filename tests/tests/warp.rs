@@ -77,6 +77,7 @@ fn world_ray(rig: &Rig, x: f64, y: f64) -> [f64; 3] {
 
 /// Source pixel of a world ray, and the angle to the camera's axis.
 fn project(camera: &RigCamera, ray: [f64; 3]) -> ([f64; 2], f64) {
+    let camera = camera.mount().unwrap();
     let v = turn(2, -camera.roll, turn(0, -camera.pitch, turn(1, -camera.yaw, ray)));
     let k = |i: usize| camera.distortion.get(i).copied().unwrap_or(0.0);
     let r = v[0].hypot(v[1]);
@@ -102,6 +103,10 @@ fn project(camera: &RigCamera, ray: [f64; 3]) -> ([f64; 2], f64) {
     ([x * m.fx + m.cx, y * m.fy + m.cy], theta)
 }
 
+fn is_fisheye(camera: &RigCamera) -> bool {
+    camera.mount().unwrap().lens == LensName::Fisheye
+}
+
 #[test]
 fn coordinates_and_weights_follow_the_camera_models() {
     let device = Device::cpu();
@@ -123,7 +128,7 @@ fn coordinates_and_weights_follow_the_camera_models() {
                 if inside {
                     let error = (f64::from(u) - exact[0]).hypot(f64::from(v) - exact[1]);
                     assert!(error < 2e-5, "seed {seed} camera {i} ({x},{y}): off by {error} px");
-                    let front = camera.lens == LensName::Fisheye || theta < 90_f64.to_radians();
+                    let front = is_fisheye(camera) || theta < 90_f64.to_radians();
                     assert!(front, "seed {seed} camera {i} ({x},{y}) looks behind itself");
                     let edge = (u + 1.0).min(w - u).min(v + 1.0).min(h - v) / w.min(h);
                     margins[i] = f64::from(edge);
@@ -155,7 +160,7 @@ fn what_the_lens_can_see_inside_its_picture_is_seen() {
                 let ray = world_ray(&rig, (at % width) as f64, (at / width) as f64);
                 let ([u, v], theta) = project(camera, ray);
                 let [w, h] = camera.size.map(f64::from);
-                let radius = if camera.lens == LensName::Fisheye { theta } else { theta.tan() };
+                let radius = if is_fisheye(camera) { theta } else { theta.tan() };
                 let front = theta < 1.5;
                 let well_inside = u > 0.01 && u < w - 0.01 && v > 0.01 && v < h - 0.01;
                 if front && well_inside && radius < 0.999 * geometry.cameras[i].limit {

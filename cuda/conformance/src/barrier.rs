@@ -34,6 +34,32 @@ fn reverse(tile: Shared<u32>, input: Slice<u32>, out: SliceMut<u32>) {
     }
 }
 
+/// Reverses the values within each block: written to the tail of a tail of dynamic shared memory, read from
+/// the whole. Writes the tail's length behind the values, by the first thread.
+#[kernel(launch_bounds(256), barriers(1))]
+pub fn reverse_tail(input: Slice<u32>, out: SliceMut<u32>) {
+    let tile = shared::dynamic_shared_mem::<u32>();
+    let (at, rank, threads) = (global_rank(), thread::rank(), block_threads());
+    if tile.len() < threads + 3 {
+        return;
+    }
+    // SAFETY: three elements are there before as many as the block has threads.
+    let tail = unsafe { tile.tail(1).tail(2) };
+    if at < input.len() {
+        // SAFETY: inside; each thread has an element of its own until the barrier.
+        unsafe { tail.store(rank, input.load(at)) };
+    }
+    thread::sync_threads();
+    if at < out.len() {
+        // SAFETY: inside; nothing is written to shared memory after the barrier.
+        unsafe { out.store(at, tile.load(3 + threads - 1 - rank)) };
+    }
+    if at == 0 && out.len() > input.len() {
+        // SAFETY: inside, by one thread: the others write what is before.
+        unsafe { out.store(input.len(), tail.len()) };
+    }
+}
+
 /// The length of dynamic shared memory, as `u32` and as 16-byte elements, by the first thread.
 #[kernel]
 pub fn dynamic_lengths(out: SliceMut<u32>) {

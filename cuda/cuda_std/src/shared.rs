@@ -18,6 +18,9 @@ pub struct Shared<T> {
     base: u64,
     #[cfg(not(target_arch = "nvptx64"))]
     region: cuda_cpu::SharedRegion,
+    /// Its first element among the region's.
+    #[cfg(not(target_arch = "nvptx64"))]
+    first: u32,
     len: u32,
     element: PhantomData<*mut T>,
 }
@@ -50,7 +53,7 @@ impl<T: Pod> Shared<T> {
     #[must_use]
     pub fn declared(name: &'static str, len: u32) -> Self {
         let region = cuda_cpu::shared_static(name, len as usize * size_of::<T>());
-        Self { region, len, element: PhantomData }
+        Self { region, first: 0, len, element: PhantomData }
     }
 
     /// Number of elements.
@@ -59,6 +62,27 @@ impl<T: Pod> Shared<T> {
     #[expect(clippy::len_without_is_empty, reason = "no kernel asks")]
     pub fn len(&self) -> u32 {
         self.len
+    }
+
+    /// The elements from `first` on. What a thread then loads at indices that are known when compiling needs
+    /// no arithmetic: they are part of the instruction.
+    ///
+    /// # Safety
+    /// `first ≤ len`.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn tail(&self, first: u32) -> Self {
+        memory::check(first <= self.len, Access::Load, "Shared", || {
+            [Index::Linear(first.into()), Index::Linear(self.len.into())]
+        });
+        Self {
+            #[cfg(target_arch = "nvptx64")]
+            base: self.base + u64::from(first) * size_of::<T>() as u64,
+            #[cfg(not(target_arch = "nvptx64"))]
+            first: self.first + first,
+            len: self.len.wrapping_sub(first),
+            ..*self
+        }
     }
 
     #[inline(always)]
@@ -73,7 +97,7 @@ impl<T: Pod> Shared<T> {
     #[inline(always)]
     fn touch(&self, i: u32, access: Access) -> *mut T {
         self.check(i, access);
-        let offset = i as usize * size_of::<T>();
+        let offset = (self.first + i) as usize * size_of::<T>();
         cuda_cpu::shared_access(&self.region, offset, size_of::<T>(), access);
         self.region.base.wrapping_add(offset).cast()
     }
@@ -169,7 +193,7 @@ pub fn dynamic_shared_mem<T: Pod>() -> Shared<T> {
     {
         let region = cuda_cpu::shared_dynamic();
         let len = (region.bytes / size_of::<T>()) as u32;
-        Shared { region, len, element: PhantomData }
+        Shared { region, first: 0, len, element: PhantomData }
     }
 }
 

@@ -4,11 +4,14 @@ use std::io;
 use std::path::PathBuf;
 
 use glam::UVec2;
+use panoweave::convolve::ConvolveError;
 use panoweave::device::DeviceError;
+use panoweave::features::FeatureError;
 use panoweave::homography::HomographyError;
 use panoweave::live::LiveError;
 use panoweave::picture::PictureError;
 use panoweave::rig::RigError;
+use panoweave::seam::SeamError;
 use panoweave::stitch::StitchError;
 use panoweave::video::VideoError;
 use panoweave::warp::{RenderError, WarpError};
@@ -68,6 +71,10 @@ pub(crate) enum Failure {
     Render(RenderError),
     #[error(transparent)]
     Stitch(StitchError),
+    #[error(transparent)]
+    Seam(SeamError),
+    #[error(transparent)]
+    Features(FeatureError),
     #[error(transparent)]
     Video(VideoError),
     // Where in this program's source it failed is of no use to who lacks a device.
@@ -141,9 +148,13 @@ impl Failure {
             | Self::Warp(_)
             | Self::Picture(_)
             | Self::Render(_)
-            | Self::Stitch(_) => Kind::Input,
+            | Self::Stitch(_)
+            | Self::Seam(_)
+            | Self::Features(_) => Kind::Input,
             // Another try may find room.
-            Self::Video(VideoError::Thread(_) | VideoError::Live(LiveError::Thread(_))) => Kind::Device,
+            Self::Video(VideoError::Thread(_) | VideoError::Live(LiveError::Thread(_))) => {
+                Kind::Device
+            }
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) => Kind::Input,
             Self::Interrupted { .. } | Self::NotBegun { .. } => Kind::Interrupted,
@@ -175,6 +186,27 @@ impl From<StitchError> for Failure {
         match error {
             StitchError::Device(error) => error.into(),
             other => Self::Stitch(other),
+        }
+    }
+}
+
+impl From<SeamError> for Failure {
+    fn from(error: SeamError) -> Self {
+        match error {
+            SeamError::Device(error) => error.into(),
+            SeamError::Stitch(error) => error.into(),
+            other => Self::Seam(other),
+        }
+    }
+}
+
+impl From<FeatureError> for Failure {
+    fn from(error: FeatureError) -> Self {
+        match error {
+            FeatureError::Device(error) | FeatureError::Convolve(ConvolveError::Device(error)) => {
+                error.into()
+            }
+            other => Self::Features(other),
         }
     }
 }

@@ -7,6 +7,9 @@ use shared_types::stitch::Colour;
 
 use super::values::{gain, gamma};
 
+/// Options that say a colour, by their names here.
+pub(crate) const COLOURS: [&str; 4] = ["gain_left", "gain_right", "gamma_left", "gamma_right"];
+
 /// Colour and turning.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Look {

@@ -2,7 +2,9 @@
 //!
 //! Results go to stdout, everything else to stderr. `Failure` in `failure` gives every error its exit code.
 
+mod blend;
 mod failure;
+mod features;
 mod info;
 mod inspect;
 mod interrupt;
@@ -64,6 +66,7 @@ enum Command {
     Stitch(stitch::Args),
     Video(video::Args),
     Lut(lut::Args),
+    Features(features::Args),
     Info(info::Args),
 }
 
@@ -78,6 +81,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Video(args) => video::run(args, cli.json),
         Command::Stitch(args) => stitch::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Lut(args) => lut::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Features(args) => features::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Info(args) => info::run(args, cli.json).map(|()| ExitCode::SUCCESS),
     };
     match done {

@@ -5,7 +5,9 @@ use std::num::{ParseFloatError, ParseIntError};
 use glam::{UVec2, Vec3};
 use panoweave::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use panoweave::picture::MAX_SIDE;
+use panoweave::seam::SeamOptions;
 use panoweave::video::Crf;
+use shared_types::features::MAX_WINDOW;
 use thiserror::Error;
 
 /// Why an option's value is refused.
@@ -25,6 +27,14 @@ pub(crate) enum ValueError {
     Gain,
     #[error("a gamma is a number over 0, up to 100")]
     Gamma,
+    #[error("a feather is a number of pixels from 1 to 1000")]
+    Feather,
+    #[error("a window is an odd number of pixels, 3 to {MAX_WINDOW}")]
+    Window,
+    #[error("an eigenvalue is a number, 0 or more")]
+    Eigenvalue,
+    #[error("a sigma is a number of pixels from 0.1 to 1000")]
+    Sigma,
     #[error("a quality is a whole number from 0, the best, to 51")]
     Crf,
 }
@@ -104,7 +114,34 @@ pub(crate) fn gamma(text: &str) -> Result<f32, ValueError> {
     if gamma > 0.0 && gamma <= 100.0 { Ok(gamma) } else { Err(ValueError::Gamma) }
 }
 
+/// The width of a seam.
+pub(crate) fn feather(text: &str) -> Result<f32, ValueError> {
+    let feather = text.parse().map_err(|_| ValueError::Feather)?;
+    SeamOptions { feather }.check().map_err(|_| ValueError::Feather)?;
+    Ok(feather)
+}
+
 /// The quality of H.264.
 pub(crate) fn crf(text: &str) -> Result<Crf, ValueError> {
     text.parse().ok().and_then(Crf::new).ok_or(ValueError::Crf)
+}
+
+/// The side of a window around a feature.
+pub(crate) fn window(text: &str) -> Result<u32, ValueError> {
+    match text.parse() {
+        Ok(window) if window % 2 == 1 && (3..=MAX_WINDOW).contains(&window) => Ok(window),
+        _ => Err(ValueError::Window),
+    }
+}
+
+/// The smallest eigenvalue of a feature.
+pub(crate) fn eigenvalue(text: &str) -> Result<f32, ValueError> {
+    let value: f32 = text.parse().map_err(|_| ValueError::Eigenvalue)?;
+    if value >= 0.0 { Ok(value) } else { Err(ValueError::Eigenvalue) }
+}
+
+/// The standard deviation of a Gaussian.
+pub(crate) fn sigma(text: &str) -> Result<f32, ValueError> {
+    let sigma: f32 = text.parse().map_err(|_| ValueError::Sigma)?;
+    if (0.1..=1000.0).contains(&sigma) { Ok(sigma) } else { Err(ValueError::Sigma) }
 }

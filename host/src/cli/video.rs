@@ -16,6 +16,7 @@ use panoweave::video::{
 use serde_json::{Value, json};
 use shared_types::stitch::Colour;
 
+use super::blend::Blending;
 use super::failure::{Failure, Kind};
 use super::interrupt::Interrupt;
 use super::look::Look;
@@ -82,6 +83,8 @@ pub(crate) struct Args {
     no_colour: bool,
     #[command(flatten)]
     look: Look,
+    #[command(flatten)]
+    blending: Blending,
 }
 
 /// A stream's format.
@@ -110,6 +113,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     if to_stdout && as_json {
         return Err(Failure::Usage("--json and --output - both want standard output"));
     }
+    let blend = args.blending.blend()?;
     let interrupt = Interrupt::listen(&args.output, as_json)?;
     let stop = interrupt.stop();
 
@@ -139,6 +143,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         stitch: args.look.options(),
         colour: ColourOptions { follow, ..ColourOptions::default() },
         rate: Some(rate),
+        blend,
         limit: args.frames,
     };
     let mut meter = Meter::new(expected);
@@ -202,8 +207,7 @@ impl Args {
         for input in inputs {
             read.extend(files(input)?);
         }
-        let files: Vec<&Path> =
-            read.iter().map(PathBuf::as_path).chain(self.map.path()).collect();
+        let files: Vec<&Path> = read.iter().map(PathBuf::as_path).chain(self.map.path()).collect();
         match &medium {
             Medium::File => output::check(&path, &files)?,
             Medium::Stream(_) => {

@@ -13,5 +13,6 @@ mod tracker;
 
 pub use estimate::{Bounds, BoundsError, Colours, Limits, estimate};
 pub use gamma_table::GammaTable;
-pub use overlap::{Overlap, Summing};
+pub(crate) use overlap::find_box;
+pub use overlap::{Overlap, Summing, matched_pictures};
 pub use tracker::{EVERY, Settings, SettingsError, Tracker};

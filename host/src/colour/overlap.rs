@@ -3,13 +3,15 @@
 use glam::UVec2;
 use kernels_gpu::colour::{ColourSumsNv12, ColourSumsRgba8, FindOverlap, MapOverlap};
 use shared_types::colour::{
-    BLOCK, BLOCK_ROWS, ColourSums, OverlapBox, OverlapPixel, RUNNING_SUMS, SumParams,
+    BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, RUNNING_SUMS, SumParams,
 };
 
+use super::{Colours, Limits, estimate};
 use crate::device::{Buffer, Device, DeviceError, Image, LaunchConfig, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
+use crate::picture::Picture;
 use crate::stitch::{StitchError, check_sources};
-use crate::warp::{DeviceWarp, Plane};
+use crate::warp::{DeviceWarp, of_warp};
 
 /// Which pixel of either camera every pixel of the overlap shows.
 #[derive(Debug)]
@@ -34,6 +36,21 @@ fn cover(size: UVec2) -> LaunchConfig {
         block: [BLOCK[0], BLOCK[1], 1],
         dynamic_shared: 0,
     }
+}
+
+/// The box of panorama pixels at which both cameras have a weight over `min_weight`; waits for it.
+#[track_caller]
+pub(crate) fn find_box(
+    stream: &Stream,
+    warp: &DeviceWarp,
+    min_weight: f32,
+) -> Result<OverlapBox, DeviceError> {
+    warp.await_ready(stream)?;
+    let empty = bytemuck::cast::<_, [u32; 4]>(OverlapBox::EMPTY);
+    let mut found = Buffer::from_slice(stream, &empty)?;
+    let corners = found.view_mut();
+    stream.launch(&cover(warp.size()), &of_warp!(FindOverlap, warp, min_weight, corners))?;
+    Ok(bytemuck::pod_read_unaligned(bytemuck::cast_slice(&found.download(stream)?)))
 }
 
 impl Summing {
@@ -68,33 +85,14 @@ impl Overlap {
     /// What the device says.
     #[track_caller]
     pub fn find(stream: &Stream, warp: &DeviceWarp) -> Result<Option<Self>, DeviceError> {
-        let [left, right] = warp.sources();
-        macro_rules! launch {
-            ($kernel:ident over $size:expr, $($argument:ident: $value:expr),+) => {
-                stream.launch(&cover($size), &$kernel {
-                    lut_left_x: warp.plane(Plane::LeftX).view(),
-                    lut_left_y: warp.plane(Plane::LeftY).view(),
-                    lut_right_x: warp.plane(Plane::RightX).view(),
-                    lut_right_y: warp.plane(Plane::RightY).view(),
-                    weight_left: warp.plane(Plane::WeightLeft).view(),
-                    weight_right: warp.plane(Plane::WeightRight).view(),
-                    left,
-                    right,
-                    $($argument: $value),+
-                })
-            };
-        }
-        let empty = bytemuck::cast::<_, [u32; 4]>(OverlapBox::EMPTY);
-        let mut corners = Buffer::from_slice(stream, &empty)?;
-        launch!(FindOverlap over warp.size(), corners: corners.view_mut())?;
-        let found = corners.download(stream)?;
-        let place: OverlapBox = bytemuck::pod_read_unaligned(bytemuck::cast_slice(&found));
+        let place = find_box(stream, warp, MIN_WEIGHT)?;
         if place.is_empty() {
             return Ok(None);
         }
         let size = place.size();
         let mut pixels = Image::new(stream.device(), size.x, size.y)?;
-        launch!(MapOverlap over size, place: place, out: pixels.view_mut())?;
+        let out = pixels.view_mut();
+        stream.launch(&cover(size), &of_warp!(MapOverlap, warp, place, out))?;
         stream.synchronize()?;
         Ok(Some(Self { place, sources: warp.sources(), pixels }))
     }
@@ -110,6 +108,14 @@ impl Overlap {
     #[must_use]
     pub fn full_weight(&self) -> f32 {
         self.place.size().as_vec2().element_product() / 3.0
+    }
+
+    /// Limits for estimates from sums over it: an overlap that is small has few pixels in the best light,
+    /// and a quarter of them must do.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        let limits = Limits::default();
+        Limits { min_weight: limits.min_weight.min(0.25 * self.full_weight()), ..limits }
     }
 
     /// Bytes that one summing up must read: the overlap, and a pixel of either picture each.
@@ -199,4 +205,24 @@ impl Overlap {
         }
         .map_err(StitchError::from)
     }
+}
+
+/// The colours that make two pictures equally bright where both cameras see the same, or `None` where they
+/// are too dark, or overlap too little, to say anything.
+///
+/// # Errors
+/// [`StitchError`].
+#[track_caller]
+pub fn matched_pictures(
+    stream: &Stream,
+    left: &Picture,
+    right: &Picture,
+    warp: &DeviceWarp,
+) -> Result<Option<Colours>, StitchError> {
+    let Some(overlap) = Overlap::find(stream, warp)? else { return Ok(None) };
+    let upload = |picture: &Picture| {
+        Image::from_slice(stream, picture.width(), picture.height(), picture.pixels())
+    };
+    let (left, right) = (upload(left)?, upload(right)?);
+    Ok(estimate(&overlap.sums(stream, &left, &right)?, &overlap.limits()))
 }

@@ -19,6 +19,9 @@ const AVERAGED: u32 = 8;
 /// How many dead bands from the average an estimate is no more noise.
 const NEWS: f64 = 2.5;
 
+/// `gamma · ln gain` from which on down no input comes out visibly; a gain of 0 has no logarithm.
+const BLACK: f64 = -11.0;
+
 /// Levels from its target at which a colour has arrived, so that it does come to rest.
 const ARRIVED: f64 = 1.0 / 16.0;
 
@@ -169,10 +172,22 @@ impl Tracker {
         self.now
     }
 
-    /// Forgets all estimates. The colours go back to the identity in small steps.
-    pub fn reset(&mut self) {
-        self.target = Colours::IDENTITY;
-        self.averaged = 0;
+    /// Forgets all estimates. The colours go to `colours` in small steps, until there is an estimate again.
+    ///
+    /// Nothing changes if a gain is not a number from 0, or a gamma not one over 0.
+    pub fn head_for(&mut self, colours: Colours) {
+        if is_colour(colours) {
+            self.target = colours;
+            self.averaged = 0;
+        }
+    }
+
+    /// As [`head_for`](Self::head_for), but at once.
+    pub fn begin_at(&mut self, colours: Colours) {
+        if is_colour(colours) {
+            self.head_for(colours);
+            self.now = colours;
+        }
     }
 
     fn step(&self, from: Colour, to: Colour) -> Colour {
@@ -198,10 +213,17 @@ impl Tracker {
     }
 }
 
-fn usable(Colours { left, right }: Colours) -> bool {
-    [left, right].iter().all(|colour| {
-        let [r, g, b] = colour.gain.to_array();
-        [r, g, b, colour.gamma].iter().all(|factor| *factor > 0.0 && factor.is_finite())
+/// Whether it is what an estimate may be.
+fn usable(colours: Colours) -> bool {
+    let Colours { left, right } = colours;
+    is_colour(colours) && left.gain.min(right.gain).min_element() > 0.0
+}
+
+fn is_colour(Colours { left, right }: Colours) -> bool {
+    [left, right].iter().all(|Colour { gain, gamma }| {
+        gain.to_array().iter().all(|gain| *gain >= 0.0 && gain.is_finite())
+            && *gamma > 0.0
+            && gamma.is_finite()
     })
 }
 
@@ -210,9 +232,9 @@ fn mix(from: Colour, to: Colour, part: f64) -> Colour {
     let at = |from: f64, to: f64| from + part * (to - from);
     let (gamma0, gamma1) = (f64::from(from.gamma), f64::from(to.gamma));
     let gamma = at(gamma0, gamma1);
+    let k = |gamma: f64, gain: f32| (gamma * f64::from(gain).ln()).max(BLACK);
     let gain = std::array::from_fn(|c| {
-        let (gain0, gain1) = (f64::from(from.gain[c]), f64::from(to.gain[c]));
-        (at(gamma0 * gain0.ln(), gamma1 * gain1.ln()) / gamma).exp() as f32
+        (at(k(gamma0, from.gain[c]), k(gamma1, to.gain[c])) / gamma).exp() as f32
     });
     Colour { gain: Vec3::from_array(gain), gamma: gamma as f32 }
 }
@@ -415,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_is_gradual_unless_asked_and_so_is_a_reset() {
+    fn the_start_is_gradual_unless_asked_and_so_is_the_end() {
         let estimate = seen(50.0, 80.0).unwrap();
         let first = |snap_first| {
             let mut tracker = Tracker::new(Settings { snap_first, ..Settings::default() }).unwrap();
@@ -428,14 +450,26 @@ mod tests {
         let mut tracker = first(true);
         let mut before = tracker.now;
         assert_eq!(before, estimate);
-        tracker.reset();
-        for frame in 0..200 {
-            let now = tracker.advance();
-            let change = difference(before, now);
-            assert!(change <= 0.99, "{change} in frame {frame}");
-            before = now;
+        let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
+        let black = Colours { left: colour(0.0, 1.0), right: colour(1.3, 0.8) };
+        for end in [black, Colours::IDENTITY] {
+            tracker.head_for(end);
+            for frame in 0..400 {
+                let now = tracker.advance();
+                let change = [(before.left, now.left), (before.right, now.right)]
+                    .map(|(before, now)| sampled_change(before, now));
+                assert!(change.iter().all(|c| *c <= 0.99), "{change:?} in frame {frame}");
+                before = now;
+            }
+            assert_eq!(before, end);
         }
-        assert_eq!(before, Colours::IDENTITY);
+        let bad = Colours { left: colour(f32::NAN, 1.0), right: colour(1.0, 1.0) };
+        tracker.head_for(bad);
+        tracker.begin_at(bad);
+        assert_eq!(tracker.advance(), Colours::IDENTITY);
+        tracker.begin_at(black);
+        assert_eq!(tracker.advance(), black);
+        tracker.begin_at(Colours::IDENTITY);
         // It snaps once.
         tracker.observe(Some(estimate));
         assert!(difference(tracker.advance(), Colours::IDENTITY) <= 0.99);

@@ -42,19 +42,26 @@ impl Drop for Current {
     }
 }
 
-/// Does with `context` current, which must be alive, what has to be done: waiting, and giving back. An
-/// error that passes is not the last word.
-pub(super) fn insist(
-    context: sys::CUcontext,
-    mut body: impl FnMut() -> sys::CUresult,
-) -> CudaResult {
-    let mut attempt = || Current::enter(context).and_then(|_current| body().to_result());
+/// Tries what has to be done, waiting and giving back: an error that is not the end is not the last word.
+pub(crate) fn insist<T, E>(
+    is_the_end: impl Fn(&E) -> bool,
+    mut attempt: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
     let mut result = attempt();
     for _ in 1..ATTEMPTS {
-        match result {
-            Err(error) if !is_fatal(error) => result = attempt(),
+        match &result {
+            Err(error) if !is_the_end(error) => result = attempt(),
             _ => break,
         }
     }
     result
+}
+
+/// As [`insist`], with `context` current, which must be alive.
+pub(super) fn insist_in(
+    context: sys::CUcontext,
+    mut body: impl FnMut() -> sys::CUresult,
+) -> CudaResult {
+    let attempt = || Current::enter(context).and_then(|_current| body().to_result());
+    insist(|error| is_fatal(*error), attempt)
 }

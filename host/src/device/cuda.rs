@@ -183,7 +183,7 @@ impl CudaDevice {
         operation: &'static str,
         body: impl FnMut() -> sys::CUresult,
     ) -> Result<(), DeviceError> {
-        let result = context::insist(self.context.as_raw(), body).check(operation);
+        let result = context::insist_in(self.context.as_raw(), body).check(operation);
         result.inspect_err(|error| note(self.info.ordinal, error))
     }
 
@@ -222,7 +222,7 @@ impl CudaDevice {
         kernel: &K,
     ) -> Result<(), DeviceError> {
         const OP: &str = "launching a kernel";
-        let function = self.module.function(K::NAME)?;
+        let function = self.module.known_function(K::NAME)?;
         if config.dynamic_shared > 0 {
             self.allow_shared(function, config.dynamic_shared)?;
         }

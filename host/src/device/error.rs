@@ -136,6 +136,11 @@ impl DeviceError {
         }
     }
 
+    /// Whether the same may succeed if it is done again: an error of the driver's that is not fatal.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self.kind, ErrorKind::Cuda { .. }) && !self.is_fatal()
+    }
+
     /// Whether there simply is no usable device.
     #[must_use]
     pub fn is_no_device(&self) -> bool {

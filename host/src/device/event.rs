@@ -4,6 +4,7 @@ use std::ptr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use cuda_std::launch::Place;
 use cust::sys::{self, CUresult};
 
 use super::counters::{self, Token};
@@ -145,6 +146,11 @@ impl Event {
                 Err(DeviceError::new(OP, ErrorKind::WrongDevice { found, wanted }))
             }
         }
+    }
+
+    /// Where it is.
+    pub(crate) fn place(&self) -> Place {
+        self.device.place()
     }
 
     #[track_caller]

@@ -34,6 +34,7 @@ use cuda_std::cpu::ConstantBank;
 use cuda::CudaDevice;
 
 pub use buffer::Buffer;
+pub(crate) use context::insist;
 pub use counters::Counters;
 pub use cuda::{CudaInfo, KernelResources};
 pub use error::{DeviceError, ErrorKind};

@@ -1,12 +1,14 @@
 //! A PTX module loaded into a context.
 
+use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::ptr;
+use std::sync::{PoisonError, RwLock};
 
 use cust::context::Context;
 use cust::sys;
 
-use super::context::insist;
+use super::context::insist_in;
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 
@@ -17,10 +19,12 @@ const LOG_BYTES: usize = 8 << 10;
 pub(super) struct Module {
     raw: sys::CUmodule,
     context: sys::CUcontext,
+    /// Kernels that were looked up.
+    found: RwLock<HashMap<&'static str, sys::CUfunction>>,
     counted: Token,
 }
 
-// SAFETY: a module handle may be used from any thread whose context is current.
+// SAFETY: handles of a module and of its functions may be used from any thread whose context is current.
 unsafe impl Send for Module {}
 // SAFETY: as above; the driver locks.
 unsafe impl Sync for Module {}
@@ -58,7 +62,22 @@ impl Module {
             e
         })?;
         let counted = Token::new(counters::Kind::Modules, 1);
-        Ok(Self { raw, context: context.as_raw(), counted })
+        Ok(Self { raw, context: context.as_raw(), found: RwLock::default(), counted })
+    }
+
+    /// A kernel that is launched over and over: looked up once.
+    #[track_caller]
+    pub(super) fn known_function(
+        &self,
+        name: &'static str,
+    ) -> Result<sys::CUfunction, DeviceError> {
+        let found = self.found.read().unwrap_or_else(PoisonError::into_inner).get(name).copied();
+        if let Some(function) = found {
+            return Ok(function);
+        }
+        let function = self.function(name)?;
+        self.found.write().unwrap_or_else(PoisonError::into_inner).insert(name, function);
+        Ok(function)
     }
 
     /// A kernel by name.
@@ -94,7 +113,7 @@ impl Module {
 impl Drop for Module {
     fn drop(&mut self) {
         // SAFETY: loaded here and unloaded once.
-        if insist(self.context, || unsafe { sys::cuModuleUnload(self.raw) }).is_err() {
+        if insist_in(self.context, || unsafe { sys::cuModuleUnload(self.raw) }).is_err() {
             self.counted.keep();
         }
     }

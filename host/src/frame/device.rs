@@ -3,6 +3,8 @@
 //! A view may also be of memory that someone else owns, a camera's or a decoder's: it is made of the
 //! [`DeviceView`]s that stand for that memory.
 
+use cuda_std::arg::HostArg;
+use cuda_std::launch::Place;
 use cuda_std::{DeviceView, DeviceViewMut};
 use shared_types::nv12::{DeviceNv12, DeviceNv12Mut, chroma_side};
 use shared_types::yuv::YuvEncoding;
@@ -102,10 +104,7 @@ impl DeviceFrame {
     #[track_caller]
     pub fn upload(&mut self, stream: &Stream, frame: &Frame<'_>) -> Result<(), DeviceError> {
         self.check("uploading a frame", frame.format())?;
-        for (to, (from, extent)) in
-            self.rows_mut().zip(frame.planes().iter().zip(frame.format().planes()))
-        {
-            let from = Rows::Host { bytes: from.bytes, pitch: from.pitch };
+        for (from, to, extent) in self.planes_from(frame) {
             // SAFETY: both sides hold a plane of the same format.
             unsafe { stream.copy_rows_now(from, to, extent.row, extent.rows) }?;
         }
@@ -120,33 +119,27 @@ impl DeviceFrame {
     #[track_caller]
     pub fn download(&self, stream: &Stream, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.check_bytes("downloading a frame", bytes)?;
-        for (from, to, extent) in self.planes_and(bytes) {
-            let to = RowsMut::Host { bytes: to, pitch: extent.row };
+        for (from, to, extent) in self.planes_to(bytes) {
             // SAFETY: as in `upload`.
             unsafe { stream.copy_rows_now(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
     }
 
-    /// Submits the copy of a tight frame to the device and does not wait.
+    /// Submits the copy of a frame to the device and does not wait.
     ///
     /// # Safety
-    /// `bytes` live and stay as they are until the copy is done.
+    /// The frame's bytes live and stay as they are until the copy is done.
     ///
     /// # Errors
     /// As [`upload`](Self::upload); none of the copies may have been submitted then, or some.
     pub(crate) unsafe fn submit_upload(
         &mut self,
         stream: &Stream,
-        bytes: &[u8],
+        frame: &Frame<'_>,
     ) -> Result<(), DeviceError> {
-        self.check_bytes("uploading a frame", bytes)?;
-        let mut rest = bytes;
-        let format = self.format();
-        for (to, extent) in self.rows_mut().zip(format.planes()) {
-            let (plane, after) = rest.split_at(extent.bytes());
-            rest = after;
-            let from = Rows::Host { bytes: plane, pitch: extent.row };
+        self.check("uploading a frame", frame.format())?;
+        for (from, to, extent) in self.planes_from(frame) {
             // SAFETY: both sides hold a plane of the same format; the rest is the caller's.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
         }
@@ -166,8 +159,7 @@ impl DeviceFrame {
         bytes: &mut [u8],
     ) -> Result<(), DeviceError> {
         self.check_bytes("downloading a frame", bytes)?;
-        for (from, to, extent) in self.planes_and(bytes) {
-            let to = RowsMut::Host { bytes: to, pitch: extent.row };
+        for (from, to, extent) in self.planes_to(bytes) {
             // SAFETY: as in `submit_upload`.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
         }
@@ -175,28 +167,33 @@ impl DeviceFrame {
     }
 
     /// Each plane, the part of tight `bytes` that is its own, and its extent.
-    fn planes_and<'a>(
+    fn planes_to<'a>(
         &'a self,
         bytes: &'a mut [u8],
-    ) -> impl Iterator<Item = (Rows<'a>, &'a mut [u8], PlaneExtent)> {
+    ) -> impl Iterator<Item = (Rows<'a>, RowsMut<'a>, PlaneExtent)> {
         let planes = match self {
-            Self::Rgba8(image) => vec![image.rows()],
-            Self::Nv12 { y, uv, .. } => vec![y.rows(), uv.rows()],
+            Self::Rgba8(image) => [Some(image.rows()), None],
+            Self::Nv12 { y, uv, .. } => [Some(y.rows()), Some(uv.rows())],
         };
-        let mut rest = bytes;
-        planes.into_iter().zip(self.format().planes()).map(move |(rows, extent)| {
-            let (plane, after) = std::mem::take(&mut rest).split_at_mut(extent.bytes());
-            rest = after;
-            (rows, plane, extent)
+        let bytes = self.format().split_mut(bytes);
+        planes.into_iter().flatten().zip(bytes).map(|(from, (bytes, extent))| {
+            (from, RowsMut::Host { bytes, pitch: extent.row }, extent)
         })
     }
 
-    fn rows_mut(&mut self) -> impl Iterator<Item = RowsMut<'_>> {
-        match self {
-            Self::Rgba8(image) => vec![image.rows_mut()],
-            Self::Nv12 { y, uv, .. } => vec![y.rows_mut(), uv.rows_mut()],
-        }
-        .into_iter()
+    /// Each plane of `frame`, the plane that it goes to, and their extent.
+    fn planes_from<'a>(
+        &'a mut self,
+        frame: &'a Frame<'_>,
+    ) -> impl Iterator<Item = (Rows<'a>, RowsMut<'a>, PlaneExtent)> {
+        let planes = match self {
+            Self::Rgba8(image) => [Some(image.rows_mut()), None],
+            Self::Nv12 { y, uv, .. } => [Some(y.rows_mut()), Some(uv.rows_mut())],
+        };
+        let from = frame.planes().iter().zip(frame.format().planes());
+        planes.into_iter().flatten().zip(from).map(|(to, (from, extent))| {
+            (Rows::Host { bytes: from.bytes, pitch: from.pitch }, to, extent)
+        })
     }
 
     #[track_caller]
@@ -245,6 +242,17 @@ macro_rules! frame_view {
             }
         }
     };
+}
+
+impl FrameView<'_> {
+    /// Where its planes lie.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
+        let places = match self {
+            Self::Rgba8(view) => view.places(),
+            Self::Nv12(view, _) => view.places(),
+        };
+        places.into_iter().flatten()
+    }
 }
 
 frame_view!(FrameView);

@@ -100,11 +100,35 @@ impl FrameFormat {
             row: row as usize * bytes,
             rows: rows as usize,
         };
-        let planes = match self.pixels {
-            PixelFormat::Rgba8 => vec![plane(x, y, 4)],
-            PixelFormat::Nv12(_) => vec![plane(x, y, 1), plane(chroma_side(x), chroma_side(y), 2)],
+        let (planes, count) = match self.pixels {
+            PixelFormat::Rgba8 => ([plane(x, y, 4), plane(0, 0, 0)], 1),
+            PixelFormat::Nv12(_) => ([plane(x, y, 1), plane(chroma_side(x), chroma_side(y), 2)], 2),
         };
-        planes.into_iter()
+        planes.into_iter().take(count)
+    }
+
+    /// The planes of a tight frame; shorter ones where there are too few bytes.
+    fn split(self, bytes: &[u8]) -> impl Iterator<Item = PlaneBytes<'_>> {
+        let mut rest = bytes;
+        self.planes().map(move |extent| {
+            let (bytes, after) = rest.split_at(extent.bytes().min(rest.len()));
+            rest = after;
+            PlaneBytes { bytes, pitch: extent.row }
+        })
+    }
+
+    /// As `split`, to be written.
+    pub(crate) fn split_mut(
+        self,
+        bytes: &mut [u8],
+    ) -> impl Iterator<Item = (&mut [u8], PlaneExtent)> {
+        let mut rest = bytes;
+        self.planes().map(move |extent| {
+            let whole = std::mem::take(&mut rest);
+            let (plane, after) = whole.split_at_mut(extent.bytes().min(whole.len()));
+            rest = after;
+            (plane, extent)
+        })
     }
 
     /// Bytes of a tight frame: plane after plane, row after row, without padding.
@@ -179,17 +203,12 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// [`FrameError`].
     pub fn tight(format: FrameFormat, bytes: &'a [u8]) -> Result<Self, FrameError> {
-        format.check()?;
-        let mut rest = bytes;
-        let planes: Vec<_> = format
-            .planes()
-            .map(|extent| {
-                let (bytes, after) = rest.split_at(extent.bytes().min(rest.len()));
-                rest = after;
-                PlaneBytes { bytes, pitch: extent.row }
-            })
-            .collect();
-        Self::new(format, &planes)
+        Self::new(format, Self::of_tight(format, bytes).planes())
+    }
+
+    /// A frame of planes one after the other that are known to be all there.
+    pub(crate) fn of_tight(format: FrameFormat, bytes: &'a [u8]) -> Self {
+        Self::of_planes(format, format.split(bytes))
     }
 
     /// A frame of planes that lie somewhere each.
@@ -214,10 +233,7 @@ impl<'a> Frame<'a> {
     }
 
     /// A frame whose planes are known to be right.
-    pub(crate) fn of_planes(
-        format: FrameFormat,
-        mut planes: impl Iterator<Item = PlaneBytes<'a>>,
-    ) -> Self {
+    fn of_planes(format: FrameFormat, mut planes: impl Iterator<Item = PlaneBytes<'a>>) -> Self {
         let nothing = PlaneBytes { bytes: &[], pitch: 0 };
         let mut next = || planes.next().unwrap_or(nothing);
         Self { format, planes: [next(), next()] }

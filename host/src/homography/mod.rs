@@ -12,9 +12,10 @@ mod error;
 use std::path::{Path, PathBuf};
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
-use shared_types::warp::{Camera, Canvas, Lens, Projection};
+use shared_types::warp::{Canvas, Projection};
 
 use crate::geometry::{Geometry, MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
+use crate::rig::matrix_camera;
 use crate::text_file::read_text;
 pub use error::HomographyError;
 
@@ -85,11 +86,7 @@ impl Homography {
             numbers = numbers.map(|n| n / largest);
         }
         let matrix = DMat3::from_cols_array(&numbers).transpose();
-        let rows = [0, 1, 2].map(|row| matrix.row(row).length());
-        let bound: f64 = rows.iter().product();
-        // Written so that a NaN or a zero row is singular too.
-        let regular = matrix.determinant().abs() > SINGULAR * bound;
-        if !regular {
+        if is_singular(&matrix) {
             return Err(HomographyError::Singular { file });
         }
         Ok(Self { file, matrix })
@@ -126,57 +123,67 @@ impl Homography {
                 return Err(HomographyError::PictureSize { file: file(), picture, width, height });
             }
         }
-        let images = corners(right).map(|corner| self.matrix * corner.extend(1.0));
+        span(&self.file, &[(DMat3::IDENTITY, left), (self.matrix, right)])
+    }
+}
+
+/// The smallest planar panorama that holds pictures which matrices take to one plane.
+///
+/// Canvas pixels are the plane's, moved by a whole number. `file` is named in errors, which are
+/// [`Infinity`](HomographyError::Infinity) and [`CanvasTooLarge`](HomographyError::CanvasTooLarge).
+pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, HomographyError> {
+    let mut low = DVec2::INFINITY;
+    let mut high = DVec2::NEG_INFINITY;
+    let mut cameras = Vec::new();
+    for &(matrix, size) in maps {
+        let images = corners(size).map(|corner| matrix * corner.extend(1.0));
         let least = images.iter().fold(f64::INFINITY, |m, p| m.min(p.z));
         let most = images.iter().fold(f64::NEG_INFINITY, |m, p| m.max(p.z));
         // The denominator is linear in x and y: it keeps its sign in the picture if it does so at
         // the corners. Where it falls to a millionth of its size, pixels are stretched as much.
         let margin = 1e-6 * least.abs().max(most.abs());
         if !(least > margin || most < -margin) {
-            return Err(HomographyError::Infinity { file: file(), least, most });
+            return Err(HomographyError::Infinity { file: file.to_owned(), least, most });
         }
-        // A homography and its negative are the same map; this one has z > 0 over the right picture.
-        let matrix = if most < 0.0 { self.matrix * -1.0 } else { self.matrix };
-
-        let bent = images.map(|p: DVec3| p.truncate() / p.z);
-        let all = corners(left).into_iter().chain(bent);
-        let (low, high) = all.fold((DVec2::INFINITY, DVec2::NEG_INFINITY), |(low, high), p| {
-            (low.min(p), high.max(p))
-        });
-        // Pixel i covers i - 0.5 to i + 0.5.
-        let first = (low + 0.5).floor();
-        let size = (high - 0.5).ceil() - first + 1.0;
-        let too_large = size.max_element() > f64::from(MAX_CANVAS_SIDE)
-            || size.x * size.y > MAX_CANVAS_AREA as f64;
-        if too_large || !size.is_finite() {
-            let (width, height) = (size.x, size.y);
-            return Err(HomographyError::CanvasTooLarge { file: file(), width, height });
+        // A homography and its negative are the same map; this one has z > 0 over the picture.
+        let matrix = if most < 0.0 { matrix * -1.0 } else { matrix };
+        for bent in images.map(|p: DVec3| p.truncate() / p.z) {
+            (low, high) = (low.min(bent), high.max(bent));
         }
-        let camera = |from_ray, size| Camera {
-            from_ray,
-            focal: DVec2::ONE,
-            centre: DVec2::ZERO,
-            distortion: [0.0; 5],
-            limit: f64::INFINITY,
-            size,
-            lens: Lens::PINHOLE,
-            reserved: 0,
-        };
-        Ok(Geometry {
-            canvas: Canvas {
-                centre: -first,
-                scale: DVec2::ONE,
-                size: size.as_uvec2(),
-                projection: Projection::PLANAR,
-                reserved: 0,
-            },
-            cameras: vec![camera(DMat3::IDENTITY, left), camera(matrix.inverse(), right)],
-        })
+        cameras.push(matrix_camera(matrix.inverse(), size));
     }
+    // Pixel i covers i - 0.5 to i + 0.5.
+    let first = (low + 0.5).floor();
+    let size = (high - 0.5).ceil() - first + 1.0;
+    let too_large =
+        size.max_element() > f64::from(MAX_CANVAS_SIDE) || size.x * size.y > MAX_CANVAS_AREA as f64;
+    if too_large || !size.is_finite() {
+        let (width, height) = (size.x, size.y);
+        return Err(HomographyError::CanvasTooLarge { file: file.to_owned(), width, height });
+    }
+    Ok(Geometry {
+        canvas: Canvas {
+            centre: -first,
+            scale: DVec2::ONE,
+            size: size.as_uvec2(),
+            projection: Projection::PLANAR,
+            reserved: 0,
+        },
+        cameras,
+    })
+}
+
+/// Whether a matrix has no inverse, as far as rounding lets one tell.
+pub(crate) fn is_singular(matrix: &DMat3) -> bool {
+    let rows = [0, 1, 2].map(|row| matrix.row(row).length());
+    let bound: f64 = rows.iter().product();
+    // Written so that a NaN or a zero row is singular too.
+    let regular = matrix.determinant().abs() > SINGULAR * bound;
+    !regular
 }
 
 /// The outer corners of a picture's pixels.
-fn corners(size: UVec2) -> [DVec2; 4] {
+pub(crate) fn corners(size: UVec2) -> [DVec2; 4] {
     let far = size.as_dvec2() - 0.5;
     [(-0.5, -0.5), (far.x, -0.5), (-0.5, far.y), (far.x, far.y)].map(DVec2::from)
 }

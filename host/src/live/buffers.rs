@@ -2,12 +2,13 @@
 //! the device.
 
 use std::any::Any;
-use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
+use std::{fmt, thread};
 
 use super::pool::Pooled;
-use crate::device::{Device, DeviceError, Event, Pinned, Stream};
+use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
 
 /// Room for one camera's frame, page-locked and on the device.
@@ -25,10 +26,8 @@ impl InputBuffer {
 
     /// Copies a frame of the buffer's format to the host's side.
     pub(super) fn fill(&mut self, frame: &Frame<'_>) {
-        let mut rest = &mut self.host[..];
-        for (from, extent) in frame.planes().iter().zip(frame.format().planes()) {
-            let (to, after) = rest.split_at_mut(extent.bytes());
-            rest = after;
+        let planes = frame.format().split_mut(&mut self.host);
+        for (from, (to, extent)) in frame.planes().iter().zip(planes) {
             if from.pitch == extent.row {
                 to.copy_from_slice(&from.bytes[..extent.bytes()]);
                 continue;
@@ -66,14 +65,28 @@ impl DerefMut for FrameBuffer {
 pub struct ExternalFrame {
     view: FrameView<'static>,
     ready: Option<Arc<Event>>,
-    /// Only dropped; the lock makes it `Sync`.
-    _keep: Mutex<Box<dyn Any + Send>>,
+    _keep: Keep,
+}
+
+/// What is only dropped. The lock makes it `Sync`.
+struct Keep(Mutex<Option<Box<dyn Any + Send>>>);
+
+impl Drop for Keep {
+    fn drop(&mut self) {
+        let keep = self.0.get_mut().map(Option::take);
+        // Where both frames of a pair panic, the second is one too many: the process would end.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(keep)))
+            && !thread::panicking()
+        {
+            resume_unwind(panic);
+        }
+    }
 }
 
 impl ExternalFrame {
     /// The frame that `view` describes. `keep` is dropped when the device has read it for the last
     /// time: that is when its owner may use the memory again. It is dropped on a thread of the
-    /// stitcher's, which should not be held up.
+    /// stitcher's, which should not be held up. A panic there ends the stitcher.
     ///
     /// # Safety
     /// - The memory stays valid, and nothing writes to it, until `keep` is dropped.
@@ -81,7 +94,7 @@ impl ExternalFrame {
     ///   [`after`](Self::after).
     #[must_use]
     pub unsafe fn new(view: FrameView<'static>, keep: impl Any + Send) -> Self {
-        Self { view, ready: None, _keep: Mutex::new(Box::new(keep)) }
+        Self { view, ready: None, _keep: Keep(Mutex::new(Some(Box::new(keep)))) }
     }
 
     /// The device waits for `ready`, which was recorded before, when it reads the frame. An event that is
@@ -95,6 +108,16 @@ impl ExternalFrame {
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         self.view.format()
+    }
+
+    /// Whether its chroma is as large as luma asks for.
+    pub(super) fn is_whole(&self) -> bool {
+        self.view.is_whole()
+    }
+
+    /// Where it lies, and where the event is.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+        self.view.places().chain(self.ready.iter().map(|ready| ready.place()))
     }
 }
 
@@ -127,8 +150,9 @@ impl Input {
         match self {
             Self::Host(buffer) => {
                 let InputBuffer { host, device } = &mut **buffer;
+                let frame = Frame::of_tight(device.format(), host);
                 // SAFETY: as the caller vouches.
-                unsafe { device.submit_upload(stream, host) }
+                unsafe { device.submit_upload(stream, &frame) }
             }
             Self::External(_) => Ok(()),
         }
@@ -141,14 +165,6 @@ impl Input {
             _ => Ok(()),
         }
     }
-
-    /// Gives nothing back: the GPU may be using it for ever.
-    pub(super) fn abandon(self) {
-        match self {
-            Self::Host(buffer) => buffer.abandon(),
-            Self::External(frame) => std::mem::forget(frame),
-        }
-    }
 }
 
 /// Both cameras' frames. Whoever reads them on the device holds on to them until it is done.
@@ -156,6 +172,8 @@ impl Input {
 pub(super) struct Pair {
     pub(super) left: Input,
     pub(super) right: Input,
+    /// That so many are under way. Given back last.
+    pub(super) _token: Pooled<()>,
 }
 
 /// Room for a panorama, and the points of its way.

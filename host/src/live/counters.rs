@@ -54,8 +54,10 @@ pub struct LiveCounters {
     pub analyses: u64,
     /// Colour analyses of scenes too dark, or too bright, to say anything.
     pub dark: u64,
-    /// Failures of the colour analysis.
+    /// Failures of the analysis.
     pub strikes: u64,
+    /// Times that the seam moved, its first place included.
+    pub seam_moves: u64,
     /// From a complete pair to its panorama in host memory: half are faster, in seconds.
     pub latency_p50: f64,
     /// As `latency_p50`; 99 of 100 are faster.
@@ -86,8 +88,15 @@ impl Tally {
         self.latencies.push_back(latency);
     }
 
-    pub(super) fn snapshot(&self) -> LiveCounters {
-        let mut latencies: Vec<_> = self.latencies.iter().copied().collect();
+    /// The counters so far, and the latencies for [`LiveCounters::with_latencies`].
+    pub(super) fn snapshot(&self) -> (LiveCounters, Vec<Duration>) {
+        (self.counters, self.latencies.iter().copied().collect())
+    }
+}
+
+impl LiveCounters {
+    /// With their percentiles; apart from the tally, whose lock the frames' threads take.
+    pub(super) fn with_latencies(self, mut latencies: Vec<Duration>) -> Self {
         let mut percentile = |part: f64| {
             let Some(last) = latencies.len().checked_sub(1) else {
                 return 0.0;
@@ -96,6 +105,6 @@ impl Tally {
             latencies.select_nth_unstable(at).1.as_secs_f64()
         };
         let (latency_p50, latency_p99) = (percentile(0.5), percentile(0.99));
-        LiveCounters { latency_p50, latency_p99, ..self.counters }
+        Self { latency_p50, latency_p99, ..self }
     }
 }

@@ -3,14 +3,15 @@
 //! A [`Stitcher`] takes pairs of frames ([`submit`](Stitcher::submit)), or frames of either camera that
 //! it pairs by timestamp ([`push`](Stitcher::push)), and returns at once; [`panoramas`](Stitcher::panoramas)
 //! come out in order, to a loop, an `async` task or a callback. Warp and settings can be changed
-//! between any two frames. Memory is allocated at the start and then never more; what cannot keep
-//! pace is dropped and counted, or waited for, as [`Pace`] says. Colours of the two cameras follow
-//! the light, unless told not to.
+//! between any two frames. Frames and panoramas go round in memory that is allocated at the start; what
+//! cannot keep pace is dropped and counted, or waited for, as [`Pace`] says. Colours of the two cameras
+//! follow the light, unless told not to.
 //!
 //! | file | what |
 //! |---|---|
 //! | `worker` | the two threads: submit, retry, collect |
-//! | `follow` | colour analysis beside the stitching, and its strikes |
+//! | `follow` | analysis of colour and seam beside the stitching, and its strikes |
+//! | `seam` | the seam of a warp in use, and its fades |
 //! | `buffers`, `pool` | memory that goes round |
 //! | `pairing` | which frame belongs to which |
 //! | `panorama` | what comes out, and to whom |
@@ -24,12 +25,13 @@ mod follow;
 mod pairing;
 mod panorama;
 mod pool;
+mod seam;
 mod worker;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Release};
-use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{self, SyncSender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -43,9 +45,10 @@ pub use follow::{Analysis, ColourState};
 pub use pairing::Camera;
 pub use panorama::{Panorama, Panoramas};
 
-use crate::colour::{EVERY, GammaTable, Overlap, Summing};
-use crate::device::{Device, DeviceError, Stream};
+use crate::colour::{Colours, EVERY, GammaTable, Overlap, Summing};
+use crate::device::{Device, DeviceError, Place, Stream};
 use crate::frame::{Frame, FrameFormat, PixelFormat};
+use crate::seam::{Blend, SeamError};
 use crate::stitch::{StitchError, StitchOptions};
 use crate::warp::{DeviceWarp, RenderError};
 
@@ -53,7 +56,8 @@ use buffers::{Input, InputBuffer, OutputBuffer, Pair};
 use counters::Tally;
 use follow::Follower;
 use pairing::Pairing;
-use pool::Pool;
+use pool::{Pool, Pooled};
+use seam::LiveSeam;
 use worker::{Job, Streams, Worker};
 
 /// What happens when frames come faster than panoramas can go.
@@ -63,10 +67,18 @@ pub enum Pace {
     /// does not take, the oldest makes room for the newest.
     #[default]
     Live,
-    /// For files: nothing is dropped. Whoever submits waits for a buffer, and so for the reader: read
-    /// on another thread.
+    /// For files: nothing is dropped but frames that have no partner. Whoever submits waits for a buffer,
+    /// and so for the reader: read on another thread.
+    ///
+    /// Whoever pushes a camera's frames also waits when `slots − 1` of them are without a partner, until the
+    /// other camera's frames come. So push each camera on a thread of its own, or in turns; and when one
+    /// camera has ended, [`close`](Stitcher::close), which ends the other's wait with
+    /// [`LiveError::Closed`].
     Wait,
 }
+
+/// How long a wait goes, at most, before the reasons for it are looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// How colour follows the light.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,16 +109,20 @@ pub struct LiveOptions {
     pub output: PixelFormat,
     /// The panorama's size, if it is not the warp's.
     pub size: Option<UVec2>,
-    /// Flip, edge boost, how gamma is computed; and the colours where they do not follow the light.
+    /// Flip, edge boost, how gamma is computed; and the colours where they do not follow the light, or
+    /// have not yet begun to.
     pub stitch: StitchOptions,
     /// Colour that follows the light.
     pub colour: ColourOptions,
+    /// How the overlap is shown. A seam is looked at as often as colours are; see [`seam`](crate::seam).
+    pub blend: Blend,
     /// What happens when frames come too fast.
     pub pace: Pace,
-    /// Pairs under way at once, with memory for so many panoramas and a frame of each camera more; at
-    /// least 2.
+    /// Pairs under way at once, of frames in whosever memory, and one more that a colour analysis may hold
+    /// on to. There is memory for so many panoramas and a frame of each camera more; at least 2.
     pub slots: usize,
-    /// How far apart the timestamps of a pair may be.
+    /// How far apart the timestamps of a pair may be; never more than half of the cameras' frame time, as
+    /// [`Stitcher::push`] sees it.
     pub tolerance: Duration,
 }
 
@@ -118,6 +134,7 @@ impl Default for LiveOptions {
             size: None,
             stitch: StitchOptions::default(),
             colour: ColourOptions::default(),
+            blend: Blend::default(),
             pace: Pace::default(),
             slots: 4,
             tolerance: Duration::from_millis(16),
@@ -141,6 +158,34 @@ pub enum LiveError {
         /// The stitcher's.
         expected: FrameFormat,
     },
+    /// Chroma of a frame on the device that is not half of its luma in size, rounded up.
+    #[error(
+        "live stitching: the {camera:?} frame's chroma is not half of its luma in size, rounded up"
+    )]
+    Chroma {
+        /// Whose frame.
+        camera: Camera,
+    },
+    /// A frame on the device, or the event that it waits for, is on another device.
+    #[error(
+        "live stitching: the {camera:?} frame, or its event, is on {found}, but the stitcher runs on {expected}; copy it there first"
+    )]
+    Place {
+        /// Whose frame.
+        camera: Camera,
+        /// Where it is.
+        found: Place,
+        /// Where the stitcher runs.
+        expected: Place,
+    },
+    /// A buffer to be filled that was taken for the other camera, or from another stitcher.
+    #[error(
+        "live stitching: the {camera:?} buffer is the other camera's or another stitcher's; take it with `Stitcher::buffer`"
+    )]
+    Buffer {
+        /// For whose frame it was given.
+        camera: Camera,
+    },
     /// A warp for other cameras.
     #[error(
         "live stitching: the warp is for sources of {found:?} pixels, but the stitcher takes {expected:?}; make a new stitcher"
@@ -163,6 +208,12 @@ pub enum LiveError {
     /// The device failed: see [`DeviceError::is_fatal`] for whether the process must be restarted.
     #[error("live stitching: {0}")]
     Device(#[from] DeviceError),
+    /// A thread of the stitcher's panicked: when a frame was dropped, in what was given to
+    /// [`ExternalFrame::new`] with it, or by a fault of the stitcher's own.
+    #[error(
+        "live stitching: a thread of the stitcher panicked, as was reported there; make a new stitcher"
+    )]
+    Panicked,
     /// The operating system gives no thread.
     #[error("live stitching: a thread could not be started: {0}")]
     Thread(Arc<std::io::Error>),
@@ -172,6 +223,15 @@ impl From<StitchError> for LiveError {
     fn from(error: StitchError) -> Self {
         match error {
             StitchError::Device(error) => Self::Device(error),
+            error => Self::Unusable(Arc::new(error)),
+        }
+    }
+}
+
+impl From<SeamError> for LiveError {
+    fn from(error: SeamError) -> Self {
+        match error {
+            SeamError::Device(error) => Self::Device(error),
             error => Self::Unusable(Arc::new(error)),
         }
     }
@@ -209,11 +269,16 @@ struct Formats {
 struct LiveWarp {
     warp: DeviceWarp,
     overlap: Option<(Overlap, Mutex<Summing>)>,
+    seam: Option<Mutex<LiveSeam>>,
 }
 
 impl LiveWarp {
-    fn new(stream: &Stream, warp: DeviceWarp, size: UVec2) -> Result<Self, LiveError> {
-        warp.await_ready(stream)?;
+    fn new(
+        stream: &Stream,
+        warp: DeviceWarp,
+        size: UVec2,
+        blend: Blend,
+    ) -> Result<Self, LiveError> {
         let warp = if warp.size() == size { warp } else { warp.resized(stream, size)? };
         let overlap = match Overlap::find(stream, &warp)? {
             Some(overlap) => {
@@ -222,7 +287,11 @@ impl LiveWarp {
             }
             None => None,
         };
-        Ok(Self { warp, overlap })
+        let seam = match blend {
+            Blend::Feather => None,
+            Blend::Seam(options) => LiveSeam::new(stream, &warp, options)?.map(Mutex::new),
+        };
+        Ok(Self { warp, overlap, seam })
     }
 }
 
@@ -231,9 +300,13 @@ impl LiveWarp {
 struct Current {
     warp: Arc<LiveWarp>,
     stitch: StitchOptions,
-    follow: bool,
-    /// Counts how often following was switched on or off, so that switching on again is seen.
-    follow_epoch: u64,
+}
+
+impl Current {
+    /// Colours that were set by hand.
+    fn colours(&self) -> Colours {
+        Colours { left: self.stitch.left, right: self.stitch.right }
+    }
 }
 
 /// What the stitcher, its threads and its readers share.
@@ -241,9 +314,12 @@ struct Shared {
     device: Device,
     formats: Formats,
     pace: Pace,
+    blend: Blend,
     streams: Streams,
     inputs: [Pool<InputBuffer>; 2],
     outputs: Pool<OutputBuffer>,
+    /// One for each pair that may be under way.
+    tokens: Pool<()>,
     current: Mutex<Current>,
     tally: Mutex<Tally>,
     colour: Mutex<ColourState>,
@@ -315,6 +391,7 @@ impl Shared {
 
     fn close_pools(&self) {
         self.outputs.close();
+        self.tokens.close();
         self.inputs.iter().for_each(Pool::close);
     }
 }
@@ -331,11 +408,20 @@ impl fmt::Debug for Shared {
 #[derive(Debug)]
 pub struct Stitcher {
     shared: Arc<Shared>,
-    jobs: Mutex<Option<Sender<Job>>>,
-    pairing: Mutex<Pairing<FrameBuffer>>,
+    intake: Mutex<Intake>,
+    /// When a frame came, or the stitcher was closed.
+    moved: Condvar,
     /// Streams on which warps are made, beside those of the frames.
     aside: Mutex<Aside>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// Where frames come in.
+#[derive(Debug)]
+struct Intake {
+    pairing: Pairing<FrameBuffer>,
+    /// To the worker; none when the stitcher was closed.
+    jobs: Option<SyncSender<Job>>,
 }
 
 #[derive(Debug)]
@@ -346,8 +432,8 @@ struct Aside {
 }
 
 impl Stitcher {
-    /// A stitcher of frames as large as the warp's sources. Allocates all memory that it will ever use,
-    /// but for warps.
+    /// A stitcher of frames as large as the warp's sources. Allocates all memory for frames and panoramas
+    /// that it will ever use.
     ///
     /// # Errors
     /// [`LiveError`].
@@ -367,51 +453,55 @@ impl Stitcher {
             },
         };
         let stream = device.stream()?;
-        let warp = Arc::new(LiveWarp::new(&stream, warp, formats.output.size)?);
+        let warp = Arc::new(LiveWarp::new(&stream, warp, formats.output.size, options.blend)?);
         stream.synchronize()?;
-        // One more than pairs under way: an analysis may hold on to one.
+        // One more than panoramas: an analysis may hold on to a pair.
+        let pairs = options.slots + 1;
         let inputs = |format| -> Result<_, DeviceError> {
             let buffer = |_| InputBuffer::new(device, format);
-            (0..options.slots + 1).map(buffer).collect::<Result<_, _>>().map(Pool::new)
+            (0..pairs).map(buffer).collect::<Result<_, _>>().map(Pool::new)
         };
         let output = |_| OutputBuffer::new(device, formats.output);
         let outputs = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
         let colour = options.colour;
-        let (finish, finished) = async_channel::unbounded();
+        let current = Current { warp, stitch: options.stitch };
+        // No channel is ever full: who sends holds a token, or an output buffer.
+        let (finish, finished) = async_channel::bounded(options.slots);
+        let (jobs, to_stitch) = mpsc::sync_channel(pairs);
+        let (flights, flying) = mpsc::sync_channel(options.slots);
         let shared = Arc::new(Shared {
             device: device.clone(),
             formats,
             pace: options.pace,
+            blend: options.blend,
             streams: Streams::new(device)?,
             inputs: [inputs(formats.inputs[0])?, inputs(formats.inputs[1])?],
             outputs,
-            current: Mutex::new(Current {
-                warp,
-                stitch: options.stitch,
-                follow: colour.follow,
-                follow_epoch: 1,
-            }),
+            tokens: Pool::new(vec![(); pairs]),
+            colour: Mutex::new(ColourState::new(
+                colour.follow,
+                options.blend.is_seam(),
+                current.colours(),
+            )),
+            current: Mutex::new(current),
             tally: Mutex::default(),
-            colour: Mutex::default(),
             failure: Mutex::default(),
             finished,
             in_flight: AtomicUsize::new(0),
             readers: AtomicUsize::new(0),
             read: AtomicBool::new(false),
         });
-        let (jobs, pairs) = mpsc::channel();
-        let (flights, flying) = mpsc::channel();
         let worker = Worker {
             follower: Follower::new(&shared, colour)?,
             table: GammaTable::new(device)?,
             shared: Arc::clone(&shared),
             flights,
         };
-        let pairing = Mutex::new(Pairing::new(options.tolerance, options.slots - 1));
+        let pairing = Pairing::new(options.tolerance, options.slots - 1);
         let mut stitcher = Self {
             shared: Arc::clone(&shared),
-            jobs: Mutex::new(Some(jobs)),
-            pairing,
+            intake: Mutex::new(Intake { pairing, jobs: Some(jobs) }),
+            moved: Condvar::new(),
             aside: Mutex::new(Aside { stream, retired: Vec::new() }),
             threads: Vec::new(),
         };
@@ -421,7 +511,7 @@ impl Stitcher {
             stitcher.threads.push(thread.map_err(|e| LiveError::Thread(Arc::new(e)))?);
             Ok(())
         };
-        spawn("panoweave-stitch", Box::new(move || worker.run(pairs)))?;
+        spawn("panoweave-stitch", Box::new(move || worker.run(to_stitch)))?;
         spawn("panoweave-collect", Box::new(move || worker::collect(&shared, flying, finish)))?;
         Ok(stitcher)
     }
@@ -461,7 +551,7 @@ impl Stitcher {
         }
         let (Some(mut a), Some(mut b)) = (self.buffer(Camera::Left)?, self.buffer(Camera::Right)?)
         else {
-            return Ok(self.busy());
+            return Ok(self.busy(2));
         };
         a.buffer.fill(&left);
         b.buffer.fill(&right);
@@ -477,11 +567,17 @@ impl Stitcher {
     /// # Errors
     /// A stitcher that was closed or has failed.
     pub fn buffer(&self, camera: Camera) -> Result<Option<FrameBuffer>, LiveError> {
-        let pool = &self.shared.inputs[camera as usize];
+        let buffer = self.take(&self.shared.inputs[camera as usize])?;
+        Ok(buffer.map(|buffer| FrameBuffer { buffer }))
+    }
+
+    /// Something of a pool, which is waited for as the pace says.
+    fn take<T>(&self, pool: &Pool<T>) -> Result<Option<Pooled<T>>, LiveError> {
         let mut waited = false;
         loop {
-            if let Some(buffer) = pool.try_take() {
-                return Ok(Some(FrameBuffer { buffer }));
+            let seen = pool.changes();
+            if let Some(item) = pool.try_take() {
+                return Ok(Some(item));
             }
             self.check_open()?;
             if self.shared.pace == Pace::Live {
@@ -491,24 +587,25 @@ impl Stitcher {
                 waited = true;
                 self.shared.tally().counters.slot_waits += 1;
             }
-            pool.wait(Duration::from_millis(100));
+            pool.wait(seen, LOOK_AGAIN);
         }
     }
 
     /// Submits a pair of frames that were filled in place.
     ///
     /// # Errors
-    /// [`LiveError`]; also a buffer of the other camera where sizes differ, or of another stitcher.
+    /// [`LiveError`]; also a buffer of the other camera, or of another stitcher.
     pub fn submit_filled(
         &self,
         left: FrameBuffer,
         right: FrameBuffer,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
-        self.send([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp, 2)
+        self.submit_pair([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp)
     }
 
-    /// Submits a pair of frames that lie on the device: nothing is copied.
+    /// Submits a pair of frames that lie on the device: nothing is copied. As many may be under way as of
+    /// frames in host memory; otherwise they are dropped or waited for, as [`Pace`] says.
     ///
     /// # Errors
     /// [`LiveError`].
@@ -518,13 +615,14 @@ impl Stitcher {
         right: ExternalFrame,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
-        self.send([Input::External(left), Input::External(right)], timestamp, 2)
+        self.submit_pair([Input::External(left), Input::External(right)], timestamp)
     }
 
     /// Takes a frame of one camera, which is copied, and stitches it when its partner is there.
     ///
-    /// Each camera's frames come in the order of their timestamps. Frames without a partner are dropped
-    /// and counted.
+    /// Each camera's frames come in the order of their timestamps. Partners are at most
+    /// [`LiveOptions::tolerance`] apart. Frames without a partner are dropped and counted. In [`Pace::Wait`]
+    /// a camera that is ahead waits for the other.
     ///
     /// # Errors
     /// [`LiveError`].
@@ -552,16 +650,17 @@ impl Stitcher {
     /// As [`push`](Self::push), of a frame that was filled in place.
     ///
     /// # Errors
-    /// [`LiveError`].
+    /// [`LiveError`]; also a buffer of the other camera, or of another stitcher.
     pub fn push_filled(
         &self,
         camera: Camera,
         buffer: FrameBuffer,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
-        self.check_open()?;
-        let mut pairing = lock(&self.pairing);
-        let outcome = pairing.push(camera, timestamp, buffer);
+        self.check_buffer(camera, &buffer.buffer)?;
+        let (mut intake, token) = self.room_to_push(camera, timestamp)?;
+        let outcome = intake.pairing.push(camera, timestamp, buffer);
+        self.moved.notify_all();
         {
             let counters = &mut self.shared.tally().counters;
             counters.frames_in += 1;
@@ -569,12 +668,53 @@ impl Stitcher {
                 alone(counters, *camera);
             }
         }
-        // Pairs go out in the order in which they are found.
         match outcome.pair {
-            Some((left, right, timestamp)) => {
-                self.send([Input::Host(left.buffer), Input::Host(right.buffer)], timestamp, 0)
+            Some((left, right, timestamp)) => match token {
+                Some(token) => {
+                    let (left, right) = (Input::Host(left.buffer), Input::Host(right.buffer));
+                    let pair = Pair { left, right, _token: token };
+                    // Pairs go out in the order in which they are found.
+                    self.send(&intake, pair, timestamp, 0)
+                }
+                None => Ok(self.busy(0)),
+            },
+            None if outcome.waits => Ok(Submitted::Waiting),
+            None => Ok(Submitted::Dropped),
+        }
+    }
+
+    /// The intake, open, and room for a pair if there is any. In [`Pace::Wait`] there is, and the frame
+    /// pushes out none that waits.
+    fn room_to_push(
+        &self,
+        camera: Camera,
+        timestamp: Duration,
+    ) -> Result<(MutexGuard<'_, Intake>, Option<Pooled<()>>), LiveError> {
+        let tokens = &self.shared.tokens;
+        let mut waited = false;
+        let mut intake = lock(&self.intake);
+        loop {
+            self.check_taking(&intake)?;
+            let seen = tokens.changes();
+            let is_full = intake.pairing.is_full(camera, timestamp);
+            if self.shared.pace == Pace::Live {
+                return Ok((intake, tokens.try_take()));
             }
-            None => Ok(Submitted::Waiting),
+            if !is_full && let Some(token) = tokens.try_take() {
+                return Ok((intake, Some(token)));
+            }
+            if !waited {
+                waited = true;
+                self.shared.tally().counters.slot_waits += 1;
+            }
+            if is_full {
+                let woken = self.moved.wait_timeout(intake, LOOK_AGAIN);
+                intake = woken.unwrap_or_else(PoisonError::into_inner).0;
+            } else {
+                drop(intake);
+                tokens.wait(seen, LOOK_AGAIN);
+                intake = lock(&self.intake);
+            }
         }
     }
 
@@ -587,16 +727,19 @@ impl Stitcher {
 
     /// Takes no more frames. Panoramas under way are finished, then the readers' loops end.
     pub fn close(&self) {
-        for (camera, _) in lock(&self.pairing).clear() {
+        let mut intake = lock(&self.intake);
+        for (camera, _) in intake.pairing.clear() {
             alone(&mut self.shared.tally().counters, camera);
         }
-        lock(&self.jobs).take();
+        intake.jobs = None;
+        self.moved.notify_all();
     }
 
     /// Stitches with another warp from the next frame on. The panorama's size stays.
     ///
-    /// Makes what is needed of it before, beside the frames, and waits until the former warp is out of
-    /// use.
+    /// Makes what is needed of it before, beside the frames. Then waits until the former warp is out of
+    /// use, to free it: for at most half a second, after which it is freed by a later call, or with the
+    /// stitcher.
     ///
     /// # Errors
     /// A warp for other source sizes, or what the device says; the former stays then.
@@ -607,7 +750,8 @@ impl Stitcher {
             return Err(LiveError::Sources { found: warp.sources(), expected });
         }
         let mut aside = lock(&self.aside);
-        let warp = LiveWarp::new(&aside.stream, warp, self.shared.formats.output.size)?;
+        let warp =
+            LiveWarp::new(&aside.stream, warp, self.shared.formats.output.size, self.shared.blend)?;
         aside.stream.synchronize()?;
         let former = std::mem::replace(&mut lock(&self.shared.current).warp, Arc::new(warp));
         aside.retired.push(former);
@@ -623,7 +767,7 @@ impl Stitcher {
     }
 
     /// Stitches with other options from the next frame on. Colours count only while they do not follow
-    /// the light.
+    /// the light; if the correction has just been switched off, it fades to them.
     ///
     /// # Errors
     /// [`LiveError::Unusable`].
@@ -633,15 +777,15 @@ impl Stitcher {
         Ok(())
     }
 
-    /// Switches on or off, from the next frame on, that colours follow the light. Switching on also
-    /// forgets the strikes that switched it off.
+    /// Switches on or off, from the next frame on, that colours follow the light. Either begins at the
+    /// colours that there are, and no level of the picture moves by more than one from frame to frame.
+    /// Either also forgets the strikes that switched it off, and with it the search for better seams, which
+    /// goes on again.
     pub fn follow_colour(&self, follow: bool) {
-        let mut current = lock(&self.shared.current);
-        current.follow = follow;
-        current.follow_epoch += 1;
+        self.shared.colour().switch(follow, self.shared.blend.is_seam());
     }
 
-    /// How the colour correction stands.
+    /// How the colour correction stands, and whether better seams are looked for.
     #[must_use]
     pub fn colour(&self) -> ColourState {
         *self.shared.colour()
@@ -650,13 +794,19 @@ impl Stitcher {
     /// What happened so far.
     #[must_use]
     pub fn counters(&self) -> LiveCounters {
-        self.shared.tally().snapshot()
+        let (counters, latencies) = self.shared.tally().snapshot();
+        counters.with_latencies(latencies)
     }
 
     /// Whether it works.
     ///
+    /// It does as long as the device can be waited for. A pair that the device refuses several times costs
+    /// only itself, and is counted in [`Dropped::failed`]: if that grows and
+    /// [`panoramas`](LiveCounters::panoramas) do not, nothing comes out.
+    ///
     /// # Errors
-    /// Why it does not, for good: the device was lost, or even waiting for it fails.
+    /// Why it does not, for good: the device was lost, even waiting for it fails, or a thread of the
+    /// stitcher's panicked.
     pub fn health(&self) -> Result<(), LiveError> {
         self.shared.health()
     }
@@ -666,43 +816,79 @@ impl Stitcher {
         if found == expected { Ok(()) } else { Err(LiveError::Format { camera, found, expected }) }
     }
 
-    fn check_open(&self) -> Result<(), LiveError> {
-        self.health()?;
-        if lock(&self.jobs).is_none() { Err(LiveError::Closed) } else { Ok(()) }
+    /// Checks what would have every attempt to stitch it fail.
+    fn check(&self, camera: Camera, input: &Input) -> Result<(), LiveError> {
+        let frame = match input {
+            Input::Host(buffer) => return self.check_buffer(camera, buffer),
+            Input::External(frame) => frame,
+        };
+        self.check_format(camera, frame.format())?;
+        if !frame.is_whole() {
+            return Err(LiveError::Chroma { camera });
+        }
+        let expected = self.shared.device.place();
+        match frame.places().find(|place| *place != expected) {
+            Some(found) => Err(LiveError::Place { camera, found, expected }),
+            None => Ok(()),
+        }
     }
 
-    /// A pair that finds no buffer.
-    fn busy(&self) -> Submitted {
+    fn check_buffer(&self, camera: Camera, buffer: &Pooled<InputBuffer>) -> Result<(), LiveError> {
+        let is_own = self.shared.inputs[camera as usize].owns(buffer);
+        if is_own { Ok(()) } else { Err(LiveError::Buffer { camera }) }
+    }
+
+    fn check_open(&self) -> Result<(), LiveError> {
+        self.check_taking(&lock(&self.intake))
+    }
+
+    /// As `check_open`, which stays true while the intake is locked.
+    fn check_taking(&self, intake: &Intake) -> Result<(), LiveError> {
+        self.health()?;
+        if intake.jobs.is_none() { Err(LiveError::Closed) } else { Ok(()) }
+    }
+
+    /// A pair that finds no room; so many of its frames have not been counted.
+    fn busy(&self, frames_in: u64) -> Submitted {
         let counters = &mut self.shared.tally().counters;
-        counters.frames_in += 2;
+        counters.frames_in += frames_in;
         counters.pairs += 1;
         counters.dropped.busy += 1;
         Submitted::Dropped
     }
 
+    /// Checks a pair, and hands it to the worker as soon as there is room.
+    fn submit_pair(&self, pair: [Input; 2], timestamp: Duration) -> Result<Submitted, LiveError> {
+        for (camera, input) in Camera::ALL.into_iter().zip(&pair) {
+            self.check(camera, input)?;
+        }
+        self.health()?;
+        let Some(token) = self.take(&self.shared.tokens)? else { return Ok(self.busy(2)) };
+        let intake = lock(&self.intake);
+        self.check_taking(&intake)?;
+        let [left, right] = pair;
+        self.send(&intake, Pair { left, right, _token: token }, timestamp, 2)
+    }
+
     /// Hands a pair to the worker; so many of its frames have not been counted.
     fn send(
         &self,
-        inputs: [Input; 2],
+        intake: &Intake,
+        pair: Pair,
         timestamp: Duration,
         frames_in: u64,
     ) -> Result<Submitted, LiveError> {
-        for (camera, input) in Camera::ALL.into_iter().zip(&inputs) {
-            self.check_format(camera, input.view().format())?;
-        }
-        self.health()?;
-        let jobs = lock(&self.jobs);
-        let Some(sender) = &*jobs else { return Err(LiveError::Closed) };
         {
             let counters = &mut self.shared.tally().counters;
             counters.frames_in += frames_in;
             counters.pairs += 1;
         }
-        let [left, right] = inputs;
-        let job = Job { pair: Pair { left, right }, timestamp, complete: Instant::now() };
-        // The worker takes jobs until the stitcher is dropped.
-        drop(sender.send(job));
-        Ok(Submitted::Pair)
+        let job = Job { pair, timestamp, complete: Instant::now() };
+        if intake.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok()) {
+            return Ok(Submitted::Pair);
+        }
+        self.shared.count_unfinished(1);
+        Err(self.health().err().unwrap_or(LiveError::Closed))
     }
 }
 

@@ -3,6 +3,12 @@
 //! Each camera's frames come in the order of time, the cameras in any order between them. A frame waits
 //! until its partner comes, until it is clear that none will, or until too many wait. Nothing here
 //! knows what a frame is.
+//!
+//! Who is within the tolerance is the partner, so of a camera's frames only one may be: two frames half a
+//! frame time apart, or less, are of the same moment; two that are further apart are not, whatever
+//! tolerance was asked for. Otherwise a frame that is lost at the start would have each later one go
+//! with its partner's successor, for ever. The frame time is the median of the latest times between
+//! frames, since one frame that is lost, or two that come in a burst, should not change it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -28,11 +34,39 @@ impl Camera {
     }
 }
 
-/// Frames that wait for a partner.
+/// Times between frames that the median is taken of.
+const INTERVALS: usize = 9;
+
+/// The frame time of a camera.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rhythm {
+    /// The latest ones, in a ring.
+    intervals: [Duration; INTERVALS],
+    count: usize,
+}
+
+impl Rhythm {
+    fn add(&mut self, interval: Duration) {
+        self.intervals[self.count % INTERVALS] = interval;
+        self.count += 1;
+    }
+
+    /// The lower one of two medians; none before the second frame.
+    fn frame_time(&self) -> Option<Duration> {
+        let mut sorted = self.intervals;
+        let known = &mut sorted[..self.count.min(INTERVALS)];
+        known.sort_unstable();
+        known.get(known.len().saturating_sub(1) / 2).copied()
+    }
+}
+
+/// Frames that wait for a partner: of one camera only, since of two that wait for each other's neighbours
+/// one could never get a partner.
 #[derive(Debug)]
 pub(super) struct Pairing<T> {
     waiting: [VecDeque<(Duration, T)>; 2],
     newest: [Option<Duration>; 2],
+    rhythm: [Rhythm; 2],
     tolerance: Duration,
     most: usize,
 }
@@ -44,14 +78,17 @@ pub(super) struct Outcome<T> {
     pub(super) pair: Option<(T, T, Duration)>,
     /// Frames that will have no partner.
     pub(super) alone: Vec<(Camera, T)>,
+    /// Whether the frame waits.
+    pub(super) waits: bool,
 }
 
 impl<T> Pairing<T> {
-    /// Pairs frames at most `tolerance` apart. At most `most` of a camera wait.
+    /// Pairs frames at most `tolerance`, or half a frame time, apart. At most `most` of a camera wait.
     pub(super) fn new(tolerance: Duration, most: usize) -> Self {
         Self {
             waiting: [VecDeque::new(), VecDeque::new()],
             newest: [None; 2],
+            rhythm: Default::default(),
             tolerance,
             most: most.max(1),
         }
@@ -65,16 +102,19 @@ impl<T> Pairing<T> {
             && time <= newest
         {
             if newest - time <= Duration::from_secs(1) {
-                return Outcome { pair: None, alone: vec![(camera, frame)] };
+                return Outcome { pair: None, alone: vec![(camera, frame)], waits: false };
             }
             alone = self.clear();
         }
-        self.newest[camera as usize] = Some(time);
+        if let Some(before) = self.newest[camera as usize].replace(time) {
+            self.rhythm[camera as usize].add(time - before);
+        }
+        let tolerance = self.tolerance();
         let other = camera.other();
         // Whoever is too early for this frame is too early for all that follow.
         let queue = &mut self.waiting[other as usize];
         while let Some((early, _)) = queue.front()
-            && *early + self.tolerance < time
+            && early.saturating_add(tolerance) < time
         {
             alone.extend(queue.pop_front().map(|(_, frame)| (other, frame)));
         }
@@ -82,7 +122,7 @@ impl<T> Pairing<T> {
             .iter()
             .enumerate()
             .map(|(i, (at, _))| (at.abs_diff(time), i))
-            .filter(|(apart, _)| *apart <= self.tolerance)
+            .filter(|(apart, _)| *apart <= tolerance)
             .min();
         if let Some((_, i)) = nearest {
             alone.extend(queue.drain(..i).map(|(_, frame)| (other, frame)));
@@ -94,20 +134,39 @@ impl<T> Pairing<T> {
                     Camera::Left => (frame, partner),
                     Camera::Right => (partner, frame),
                 };
-                return Outcome { pair: Some((left, right, at.max(time))), alone };
+                let pair = Some((left, right, at.max(time)));
+                return Outcome { pair, alone, waits: false };
             }
+        }
+        // The other camera is past this frame.
+        if self.newest[other as usize].is_some_and(|newest| newest > time.saturating_add(tolerance))
+        {
+            alone.push((camera, frame));
+            return Outcome { pair: None, alone, waits: false };
         }
         let queue = &mut self.waiting[camera as usize];
         queue.push_back((time, frame));
         if queue.len() > self.most {
             alone.extend(queue.pop_front().map(|(_, frame)| (camera, frame)));
         }
-        Outcome { pair: None, alone }
+        Outcome { pair: None, alone, waits: true }
     }
 
-    /// Takes out all that wait.
+    /// Whether a frame would only push out an earlier one of its camera, whose partner may yet come.
+    pub(super) fn is_full(&self, camera: Camera, time: Duration) -> bool {
+        let in_order = self.newest[camera as usize].is_none_or(|newest| time > newest);
+        in_order && self.waiting[camera as usize].len() >= self.most
+    }
+
+    /// How far apart a pair may be.
+    fn tolerance(&self) -> Duration {
+        let frame_time = self.rhythm.iter().filter_map(Rhythm::frame_time).min();
+        frame_time.map_or(self.tolerance, |time| self.tolerance.min(time / 2))
+    }
+
+    /// Takes out all that wait, and begins anew.
     pub(super) fn clear(&mut self) -> Vec<(Camera, T)> {
-        self.newest = [None; 2];
+        (self.newest, self.rhythm) = Default::default();
         let mut all = Vec::new();
         for camera in Camera::ALL {
             all.extend(self.waiting[camera as usize].drain(..).map(|(_, frame)| (camera, frame)));
@@ -155,6 +214,57 @@ mod tests {
     fn of_several_the_nearest_is_taken() {
         let (pairs, alone) = run(&[(Left, 0), (Left, 8), (Left, 16), (Right, 9)], 10);
         assert_eq!((pairs, alone), (vec![(8, 9)], vec![(Left, 0), (Left, 16)]));
+    }
+
+    /// Two cameras at 120 frames/s, of which the right one's frames come first, and its first one is lost.
+    #[test]
+    fn a_lost_frame_does_not_shift_all_that_follow() {
+        let mut frames = vec![(Left, 0)];
+        for i in 1..100 {
+            frames.extend([(Right, 25 * i / 3), (Left, 25 * i / 3)]);
+        }
+        let (pairs, alone) = run(&frames, 16);
+        // One goes wrong before anybody knows how fast the cameras are.
+        assert_eq!((pairs[0], alone.len()), ((0, 8), 1));
+        assert!(pairs[1..].iter().all(|(left, right)| left == right), "{pairs:?}");
+        assert_eq!(pairs.len(), 99);
+    }
+
+    /// The same in the middle, with times that jitter, a burst and a pause.
+    #[test]
+    fn a_frame_time_is_known_through_lost_frames_and_bursts() {
+        let mut frames = Vec::new();
+        for i in 0..200_u64 {
+            let time = 1000 * i / 120 + u64::from(i > 120) * 400 + (i * 7 % 3);
+            for camera in [Right, Left] {
+                if (camera == Right && i % 20 == 10) || (camera == Left && i % 33 == 4) {
+                    continue;
+                }
+                frames.push((camera, time));
+                if camera == Left && i % 20 == 15 {
+                    frames.push((camera, time + 1));
+                }
+            }
+        }
+        let (pairs, _) = run(&frames, 16);
+        assert!(pairs.iter().all(|(left, right)| left.abs_diff(*right) <= 1), "{pairs:?}");
+        assert!(pairs.len() >= 182, "{}", pairs.len());
+    }
+
+    #[test]
+    fn frames_that_the_other_camera_is_past_do_not_wait() {
+        let mut pairing = Pairing::new(MS(10), 3);
+        for time in [100, 120, 140] {
+            assert!(!pairing.is_full(Left, MS(time)));
+            assert_eq!(pairing.push(Left, MS(time), time).alone, []);
+        }
+        assert!(pairing.is_full(Left, MS(160)) && !pairing.is_full(Left, MS(140)));
+        for time in [0, 20, 40, 60, 80] {
+            assert!(!pairing.is_full(Right, MS(time)));
+            assert_eq!(pairing.push(Right, MS(time), time).alone, [(Right, time)]);
+        }
+        assert_eq!(pairing.push(Right, MS(101), 101).pair, Some((100, 101, MS(101))));
+        assert!(!pairing.is_full(Left, MS(160)));
     }
 
     #[test]

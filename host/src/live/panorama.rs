@@ -16,7 +16,7 @@ use super::Shared;
 use super::buffers::OutputBuffer;
 use super::pool::Pooled;
 use crate::colour::Colours;
-use crate::frame::{Frame, FrameFormat, PixelFormat, PlaneBytes};
+use crate::frame::{Frame, FrameFormat, PixelFormat};
 use crate::picture::Picture;
 
 /// A finished panorama in host memory. Dropping it makes room for another.
@@ -45,13 +45,7 @@ impl Panorama {
     /// The picture.
     #[must_use]
     pub fn frame(&self) -> Frame<'_> {
-        let mut rest = self.bytes();
-        let planes = self.format.planes().map(|extent| {
-            let (bytes, after) = rest.split_at(extent.bytes());
-            rest = after;
-            PlaneBytes { bytes, pitch: extent.row }
-        });
-        Frame::of_planes(self.format, planes)
+        Frame::of_tight(self.format, self.bytes())
     }
 
     /// A copy of the picture, to save or encode; `None` unless it is RGBA.

@@ -17,6 +17,8 @@ struct Home<T> {
 struct Free<T> {
     items: Vec<T>,
     closed: bool,
+    /// Counts what somebody may wait for.
+    changes: u64,
 }
 
 /// Something taken from a pool; dropping it gives it back.
@@ -37,11 +39,20 @@ impl<T> Home<T> {
         // Nothing panics while it holds the lock.
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Changes something, and wakes who waits for that.
+    fn change(&self, change: impl FnOnce(&mut Free<T>)) {
+        let mut free = self.free();
+        change(&mut free);
+        free.changes += 1;
+        drop(free);
+        self.changed.notify_all();
+    }
 }
 
 impl<T> Pool<T> {
     pub(super) fn new(items: Vec<T>) -> Self {
-        let free = Mutex::new(Free { items, closed: false });
+        let free = Mutex::new(Free { items, closed: false, changes: 0 });
         Self(Arc::new(Home { free, changed: Condvar::new() }))
     }
 
@@ -52,13 +63,21 @@ impl<T> Pool<T> {
         item.map(|item| Pooled { item: Some(item), home: Arc::clone(&self.0) })
     }
 
-    /// Waits until something may have come back, or the pool was closed, or [`nudge`](Self::nudge)d;
-    /// at most so long.
-    pub(super) fn wait(&self, most: Duration) {
+    /// Whether something is of this pool.
+    pub(super) fn owns(&self, item: &Pooled<T>) -> bool {
+        Arc::ptr_eq(&self.0, &item.home)
+    }
+
+    /// How often something came back, or the pool was closed or [`nudge`](Self::nudge)d: to be asked
+    /// before looking for a reason to [`wait`](Self::wait).
+    pub(super) fn changes(&self) -> u64 {
+        self.0.free().changes
+    }
+
+    /// Waits until there were more [`changes`](Self::changes) than `seen`; at most so long.
+    pub(super) fn wait(&self, seen: u64, most: Duration) {
         let free = self.0.free();
-        if free.items.is_empty() && !free.closed {
-            drop(self.0.changed.wait_timeout(free, most));
-        }
+        drop(self.0.changed.wait_timeout_while(free, most, |free| free.changes == seen));
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -67,13 +86,12 @@ impl<T> Pool<T> {
 
     /// Nothing is given out any more, and nobody waits.
     pub(super) fn close(&self) {
-        self.0.free().closed = true;
-        self.0.changed.notify_all();
+        self.0.change(|free| free.closed = true);
     }
 
-    /// Wakes who waits.
+    /// Says that something else changed that decides about waiting.
     pub(super) fn nudge(&self) {
-        self.0.changed.notify_all();
+        self.0.change(|_| ());
     }
 }
 
@@ -107,8 +125,7 @@ impl<T> DerefMut for Pooled<T> {
 impl<T> Drop for Pooled<T> {
     fn drop(&mut self) {
         if let Some(item) = self.item.take() {
-            self.home.free().items.push(item);
-            self.home.changed.notify_all();
+            self.home.change(|free| free.items.push(item));
         }
     }
 }
@@ -121,6 +138,8 @@ impl<T: fmt::Debug> fmt::Debug for Pooled<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
@@ -137,12 +156,29 @@ mod tests {
     #[test]
     fn a_closed_pool_gives_nothing_and_lets_nobody_wait() {
         let pool = Pool::new(vec![1]);
-        let taken = pool.try_take();
+        let (taken, seen) = (pool.try_take(), pool.changes());
         let waiting = pool.clone();
-        let thread = std::thread::spawn(move || waiting.wait(Duration::from_secs(60)));
+        let thread = std::thread::spawn(move || waiting.wait(seen, Duration::from_secs(60)));
         pool.close();
         thread.join().unwrap();
         drop(taken);
         assert!(pool.try_take().is_none() && pool.is_closed());
+    }
+
+    #[test]
+    fn what_happens_between_looking_and_waiting_is_not_missed() {
+        let pool = Pool::new(vec![1]);
+        let taken = pool.try_take();
+        let begun = Instant::now();
+        let minute = Duration::from_secs(60);
+        let seen = pool.changes();
+        pool.nudge();
+        pool.wait(seen, minute);
+        let seen = pool.changes();
+        drop(taken);
+        pool.wait(seen, minute);
+        assert!(begun.elapsed() < minute);
+        let seen = pool.changes();
+        pool.wait(seen, Duration::from_millis(1));
     }
 }

@@ -5,28 +5,28 @@
 //! output buffer; the second waits for one panorama after the other. On the CPU the same calls do the
 //! work at once.
 //!
-//! A pair whose submission fails is submitted again when the streams have run dry, and given up after
-//! some attempts. A fatal error ends the stitcher.
+//! A pair whose submission the driver refuses is submitted again when the streams have run dry, and given
+//! up after some attempts. A fatal error ends the stitcher, and so does a panic: both threads then go on only to
+//! count what comes, and to wait for what the device still uses.
 
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::AcqRel;
 use std::sync::atomic::Ordering::Acquire;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, SendError, SyncSender};
 use std::time::{Duration, Instant};
 
 use super::buffers::{OutputBuffer, Pair};
 use super::follow::Follower;
 use super::pool::Pooled;
-use super::{Current, LiveWarp, Pace, Panorama, Shared};
+use super::{Current, LOOK_AGAIN, LiveError, LiveWarp, Pace, Panorama, Shared, lock};
 use crate::colour::{Colours, GammaTable};
-use crate::device::{Device, DeviceError, Priority, Stream};
+use crate::device::{Device, DeviceError, Priority, Stream, insist};
 use crate::stitch::{Power, StitchError, StitchOptions, stitch, stitch_with_table};
 
-/// How often a pair, or a wait, is tried.
+/// How often a pair is tried.
 const ATTEMPTS: u32 = 3;
-
-/// How long a wait for a buffer goes before the reasons for it are looked at again.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The streams that all frames go through.
 pub(super) struct Streams {
@@ -44,24 +44,10 @@ impl Streams {
     /// Waits until nothing runs on them.
     fn drain(&self) -> Result<(), DeviceError> {
         for stream in [&self.upload, &self.compute, &self.download] {
-            insist(|| stream.synchronize())?;
+            insist(DeviceError::is_fatal, || stream.synchronize())?;
         }
         Ok(())
     }
-}
-
-/// Tries what does no harm when done twice, some times.
-pub(super) fn insist<T>(
-    mut attempt: impl FnMut() -> Result<T, DeviceError>,
-) -> Result<T, DeviceError> {
-    let mut result = attempt();
-    for _ in 1..ATTEMPTS {
-        match &result {
-            Err(error) if !error.is_fatal() => result = attempt(),
-            _ => break,
-        }
-    }
-    result
 }
 
 /// A complete pair that waits to be stitched.
@@ -81,6 +67,19 @@ pub(super) struct Flight {
     complete: Instant,
 }
 
+impl Flight {
+    /// Gives nothing back: the GPU may be using it for ever.
+    fn abandon(self) {
+        mem::forget((self.pair, self.warp));
+        self.output.abandon();
+    }
+}
+
+/// Whether it panics: dropping a frame runs what its owner left there.
+fn panics(body: impl FnOnce()) -> bool {
+    catch_unwind(AssertUnwindSafe(body)).is_err()
+}
+
 /// Why there is no output buffer.
 enum NoOutput {
     Reader,
@@ -91,55 +90,67 @@ pub(super) struct Worker {
     pub(super) shared: Arc<Shared>,
     pub(super) follower: Follower,
     pub(super) table: GammaTable,
-    pub(super) flights: Sender<Flight>,
+    pub(super) flights: SyncSender<Flight>,
 }
 
 impl Worker {
     /// Has all pairs stitched, until no more can come.
     pub(super) fn run(mut self, jobs: Receiver<Job>) {
         for job in &jobs {
-            if self.shared.outputs.is_closed() {
-                self.shared.count_unfinished(1);
-            } else {
-                self.stitch(job);
+            let mut held = None;
+            if panics(|| self.stitch(job, &mut held)) {
+                if let Some(flight) = held {
+                    flight.abandon();
+                }
+                self.shared.fail_with_pair(LiveError::Panicked);
             }
         }
         // The other thread ends without the analysis, which may take for ever.
         drop(self.flights);
-        if let Err(error) = self.follower.end() {
-            self.shared.fail(error.into());
+        let (shared, follower) = (self.shared, self.follower);
+        let end = || follower.end().unwrap_or_else(|error| shared.fail(error.into()));
+        if panics(end) {
+            shared.fail(LiveError::Panicked);
         }
     }
 
-    /// Has one pair stitched, or drops and counts it.
-    fn stitch(&mut self, job: Job) {
+    /// Has one pair stitched, or drops and counts it. What the device may be using is in `held` meanwhile.
+    fn stitch(&mut self, job: Job, held: &mut Option<Flight>) {
         let shared = Arc::clone(&self.shared);
-        let mut output = match self.output() {
+        let output = match self.output() {
             Ok(output) => output,
-            Err(NoOutput::Reader) => {
-                shared.tally().counters.dropped.reader += 1;
-                return;
+            Err(reason) => {
+                drop(job);
+                return match reason {
+                    NoOutput::Reader => shared.tally().counters.dropped.reader += 1,
+                    NoOutput::Closed => shared.count_unfinished(1),
+                };
             }
-            Err(NoOutput::Closed) => return shared.count_unfinished(1),
         };
         let current = shared.current();
         let colours = match self.follower.next(&shared, &current) {
             Ok(colours) => colours,
             Err(error) => return shared.fail_with_pair(error.into()),
         };
-        let Job { mut pair, timestamp, complete } = job;
+        if let Some(seam) = &current.warp.seam {
+            lock(seam).advance();
+        }
+        let Job { pair, timestamp, complete } = job;
+        let (pair, warp) = (Arc::new(pair), Arc::clone(&current.warp));
+        let flight = held.insert(Flight { pair, warp, output, colours, timestamp, complete });
         let mut attempt = 1;
-        while let Err(error) = self.submit(&mut pair, &mut output, &current, colours) {
+        while let Err(error) = self.submit(flight, &current) {
             // What was submitted still uses the buffers. A lost device cannot be waited for.
             if let Err(error) = shared.streams.drain() {
-                for input in [pair.left, pair.right] {
-                    input.abandon();
+                if let Some(flight) = held.take() {
+                    flight.abandon();
                 }
-                output.abandon();
                 return shared.fail_with_pair(error.into());
             }
-            if attempt == ATTEMPTS {
+            let may_pass = matches!(&error, StitchError::Device(error) if error.may_pass());
+            if attempt == ATTEMPTS || !may_pass {
                 tracing::error!("a pair of frames was given up: {error}");
+                *held = None;
                 shared.tally().counters.dropped.failed += 1;
                 return;
             }
@@ -147,26 +158,29 @@ impl Worker {
             shared.tally().counters.retries += 1;
             attempt += 1;
         }
-        let (pair, warp) = (Arc::new(pair), Arc::clone(&current.warp));
-        if let Err(error) = self.follower.offer(&shared, &warp, &pair, &output.stitched, timestamp)
-        {
+        let Flight { pair, warp, output, .. } = &*flight;
+        if let Some(seam) = &warp.seam {
+            lock(seam).submitted();
+        }
+        if let Err(error) = self.follower.offer(&shared, warp, pair, &output.stitched, timestamp) {
             shared.fail(error.into());
         }
+        let Some(flight) = held.take() else { return };
         shared.in_flight.fetch_add(1, AcqRel);
-        let flight = Flight { pair, warp, output, colours, timestamp, complete };
-        // The other thread takes flights until this one is gone.
-        drop(self.flights.send(flight));
+        if let Err(SendError(flight)) = self.flights.send(flight) {
+            shared.in_flight.fetch_sub(1, AcqRel);
+            flight.abandon();
+            shared.fail_with_pair(LiveError::Panicked);
+        }
     }
 
     /// Tells the device all that is to be done for a pair.
-    fn submit(
-        &mut self,
-        pair: &mut Pair,
-        output: &mut OutputBuffer,
-        current: &Current,
-        colours: Colours,
-    ) -> Result<(), StitchError> {
+    fn submit(&mut self, flight: &mut Flight, current: &Current) -> Result<(), StitchError> {
         let Streams { upload, compute, download } = &self.shared.streams;
+        let Flight { pair, warp, output, colours, .. } = flight;
+        let Some(pair) = Arc::get_mut(pair) else {
+            unreachable!("shared only when it has been submitted")
+        };
         for input in [&mut pair.left, &mut pair.right] {
             // SAFETY: the pair is dropped only when its panorama is done, or the streams are.
             unsafe { input.submit_upload(upload)? };
@@ -177,7 +191,12 @@ impl Worker {
         pair.right.await_ready(compute)?;
         let options = StitchOptions { left: colours.left, right: colours.right, ..current.stitch };
         let (left, right) = (pair.left.view(), pair.right.view());
-        let (warp, out) = (&current.warp.warp, &mut output.device);
+        let mut seam = warp.seam.as_ref().map(lock);
+        let warp = match &mut seam {
+            Some(seam) => seam.warp(compute, &warp.warp)?,
+            None => &warp.warp,
+        };
+        let out = &mut output.device;
         if options.power == Power::Table {
             stitch_with_table(compute, left, right, warp, &options, &mut self.table, out)?;
         } else {
@@ -185,7 +204,7 @@ impl Worker {
         }
         output.stitched.record(compute)?;
         download.wait(&output.stitched)?;
-        let OutputBuffer { device, host, done, .. } = output;
+        let OutputBuffer { device, host, done, .. } = &mut **output;
         // SAFETY: as for the upload; the host's side is looked at when the panorama is done.
         unsafe { device.submit_download(download, host)? };
         Ok(done.record(download)?)
@@ -197,6 +216,7 @@ impl Worker {
         let shared = &self.shared;
         let mut waited = false;
         loop {
+            let seen = shared.outputs.changes();
             if let Some(output) = shared.outputs.try_take() {
                 return Ok(output);
             }
@@ -218,7 +238,7 @@ impl Worker {
                 waited = true;
                 shared.tally().counters.slot_waits += 1;
             }
-            shared.outputs.wait(LOOK_AGAIN);
+            shared.outputs.wait(seen, LOOK_AGAIN);
         }
     }
 }
@@ -230,30 +250,33 @@ pub(super) fn collect(
     finished: async_channel::Sender<Panorama>,
 ) {
     for flight in &flights {
-        let Flight { pair, warp, output, colours, timestamp, complete } = flight;
-        // Perhaps only the wait failed. When the streams have run dry, the panorama is done too.
-        let done = insist(|| output.done.synchronize()).or_else(|_| shared.streams.drain());
-        match done {
-            Ok(()) => {
-                let latency = complete.elapsed();
-                shared.tally().panorama(latency);
-                let (buffer, format) = (output, shared.formats.output);
-                let panorama = Panorama { buffer, format, timestamp, latency, colours };
-                // There is room for as many as there are buffers.
-                if finished.try_send(panorama).is_err() {
-                    // The stitcher has failed meanwhile, and nobody reads any more.
-                    shared.tally().counters.panoramas -= 1;
-                    shared.count_unfinished(1);
-                }
-                drop((pair, warp));
-            }
-            Err(error) => {
-                std::mem::forget((pair, warp));
-                output.abandon();
-                shared.fail_with_pair(error.into());
-            }
+        if panics(|| land(shared, flight, &finished)) {
+            shared.fail(LiveError::Panicked);
         }
         shared.in_flight.fetch_sub(1, AcqRel);
         shared.outputs.nudge();
     }
+}
+
+/// Waits for one panorama and hands it on. Only dropping the frames may panic, after all was counted.
+fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Panorama>) {
+    // Perhaps only the wait failed. When the streams have run dry, the panorama is done too.
+    let done = insist(DeviceError::is_fatal, || flight.output.done.synchronize())
+        .or_else(|_| shared.streams.drain());
+    if let Err(error) = done {
+        flight.abandon();
+        return shared.fail_with_pair(error.into());
+    }
+    let Flight { pair, warp, output, colours, timestamp, complete } = flight;
+    let latency = complete.elapsed();
+    shared.tally().panorama(latency);
+    let (buffer, format) = (output, shared.formats.output);
+    let panorama = Panorama { buffer, format, timestamp, latency, colours };
+    // There is room for as many as there are buffers.
+    if finished.try_send(panorama).is_err() {
+        // The stitcher has failed meanwhile, and nobody reads any more.
+        shared.tally().counters.panoramas -= 1;
+        shared.count_unfinished(1);
+    }
+    drop((pair, warp));
 }

@@ -3,12 +3,13 @@
 //! Each message names the file, the field, the value and what is allowed. The bounds are far beyond
 //! real hardware; they catch a missing digit, a unit mixed up, or a matrix of another resolution.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
+use crate::homography::is_singular;
 use crate::intrinsics::IntrinsicsError;
 use crate::picture::MAX_SIDE;
-use crate::rig::{Panorama, ProjectionName, Rig, RigCamera};
+use crate::rig::{MAX_CAMERAS, Panorama, ProjectionName, Quality, Rig, RigCamera, View};
 use crate::text_file::TextError;
 
 /// Why a rig is refused.
@@ -37,8 +38,8 @@ pub enum RigError {
     /// The calibration was made at another picture size.
     #[error("{}: {field} is {}×{} but the calibration was made at {}×{}; calibrate at the size in use", file.display(), size[0], size[1], calibrated[0], calibrated[1])]
     SizeMismatch { file: PathBuf, field: String, size: [u32; 2], calibrated: [u32; 2] },
-    /// There are not two cameras.
-    #[error("{}: {value} cameras; exactly 2 [[camera]] tables are allowed, left then right", file.display())]
+    /// There are too few cameras, or too many.
+    #[error("{}: {value} cameras; 2 to {MAX_CAMERAS} [[camera]] tables are allowed", file.display())]
     CameraCount { file: PathBuf, value: usize },
     /// A camera's name is empty or used twice.
     #[error("{}: {field} is {value:?}; must be unique and not empty", file.display())]
@@ -76,9 +77,29 @@ pub enum RigError {
     /// There are more distortion coefficients than the lens model has.
     #[error("{}: {field} has {value} coefficients; the lens model has {most} (more are allowed if they are 0)", file.display())]
     DistortionCount { file: PathBuf, field: String, value: usize, most: usize },
+    /// Where the middle's ray lands is beyond any canvas.
+    #[error("{}: {field} is {value}; allowed are -{MAX_CANVAS_SIDE} to {MAX_CANVAS_SIDE}, in pixels", file.display())]
+    Centre { file: PathBuf, field: String, value: f64 },
+    /// A homography is no map between pictures.
+    #[error("{}: {field} is {reason}", file.display())]
+    Homography { file: PathBuf, field: String, reason: &'static str },
+    /// A quality figure is impossible.
+    #[error("{}: {field} is {value}; allowed are {allowed}", file.display())]
+    Quality { file: PathBuf, field: String, value: f64, allowed: &'static str },
+    /// The file could not be written.
+    #[error("{}: cannot be written: {source}", file.display())]
+    Unsaved { file: PathBuf, source: std::io::Error },
     /// A name or number has no TOML form.
     #[error("{}: cannot be written as TOML: {reason}", file.display())]
     Unwritable { file: PathBuf, reason: String },
+}
+
+/// Refuses what is not [two to many](MAX_CAMERAS) cameras.
+pub(super) fn check_count(value: usize, file: &Path) -> Result<(), RigError> {
+    if (2..=MAX_CAMERAS).contains(&value) {
+        return Ok(());
+    }
+    Err(RigError::CameraCount { file: file.to_owned(), value })
 }
 
 impl Rig {
@@ -86,9 +107,7 @@ impl Rig {
     pub(crate) fn check(&self) -> Result<(), RigError> {
         let file = || self.file.clone();
         self.check_panorama(&self.panorama)?;
-        if self.cameras.len() != 2 {
-            return Err(RigError::CameraCount { file: file(), value: self.cameras.len() });
-        }
+        check_count(self.cameras.len(), &self.file)?;
         for (i, camera) in self.cameras.iter().enumerate() {
             let name = &camera.name;
             if name.is_empty() || self.cameras[..i].iter().any(|c| c.name == *name) {
@@ -96,6 +115,29 @@ impl Rig {
                 return Err(RigError::CameraName { file: file(), field, value: name.clone() });
             }
             self.check_camera(camera)?;
+        }
+        self.quality.as_ref().map_or(Ok(()), |quality| self.check_quality(quality))
+    }
+
+    fn check_quality(&self, quality: &Quality) -> Result<(), RigError> {
+        let shares = [("overlap", quality.overlap), ("coverage", quality.coverage)];
+        let pixels = [("rms_px", quality.rms_px), ("seam_error_px", quality.seam_error_px)];
+        let wrong = |field: &str, value, allowed| {
+            let field = format!("calibration {field}");
+            Err(RigError::Quality { file: self.file.clone(), field, value, allowed })
+        };
+        for (field, value) in shares {
+            if !(0.0..=1.0).contains(&value) {
+                return wrong(field, value, "0 to 1");
+            }
+        }
+        for (field, value) in pixels {
+            if !(0.0..=1e6).contains(&value) {
+                return wrong(field, value, "0 to 1e6 pixels");
+            }
+        }
+        if quality.inliers > quality.matches {
+            return wrong("inliers", quality.inliers.into(), "at most as many as matches");
         }
         Ok(())
     }
@@ -136,6 +178,13 @@ impl Rig {
             let value = panorama.height;
             return Err(RigError::BeyondPoles { file: file(), field, value, degrees });
         }
+        for (side, value) in ["x", "y"].into_iter().zip(panorama.centre.unwrap_or_default()) {
+            let field = format!("panorama centre {side}");
+            self.finite(&field, value)?;
+            if value.abs() > f64::from(MAX_CANVAS_SIDE) {
+                return Err(RigError::Centre { file: file(), field, value });
+            }
+        }
         self.angle("panorama yaw", panorama.yaw)?;
         self.angle("panorama pitch", panorama.pitch)
     }
@@ -149,7 +198,24 @@ impl Rig {
                 return Err(RigError::PictureSize { file: file(), field, value: value.into() });
             }
         }
-        let m = camera.matrix;
+        let mount = match &camera.view {
+            View::Mount(mount) => mount,
+            View::Homography(matrix) => {
+                let wrong =
+                    if matrix.to_cols_array().iter().any(|n| !n.is_finite() || n.abs() > 1e100) {
+                        Some("not nine finite numbers of at most 1e100")
+                    } else if is_singular(matrix) {
+                        Some("singular: it flattens the picture to a line or a point")
+                    } else {
+                        None
+                    };
+                let field = field("homography");
+                return wrong.map_or(Ok(()), |reason| {
+                    Err(RigError::Homography { file: file(), field, reason })
+                });
+            }
+        };
+        let m = mount.matrix;
         for (name, value) in [("fx", m.fx), ("fy", m.fy)] {
             self.finite(&field(name), value)?;
             if !(1.0..=1e6).contains(&value) {
@@ -164,21 +230,21 @@ impl Rig {
                 return Err(RigError::PrincipalPoint { file: file(), field, value, least, most });
             }
         }
-        let most = camera.lens.coefficients();
-        for (i, &value) in camera.distortion.iter().enumerate() {
+        let most = mount.lens.coefficients();
+        for (i, &value) in mount.distortion.iter().enumerate() {
             let name = field(&format!("distortion[{i}]"));
             self.finite(&name, value)?;
             if i >= most && value != 0.0 {
-                let (field, value) = (field("distortion"), camera.distortion.len());
+                let (field, value) = (field("distortion"), mount.distortion.len());
                 return Err(RigError::DistortionCount { file: file(), field, value, most });
             }
             if value.abs() > 1e6 {
                 return Err(RigError::Distortion { file: file(), field: name, value });
             }
         }
-        self.angle(&field("yaw"), camera.yaw)?;
-        self.angle(&field("pitch"), camera.pitch)?;
-        self.angle(&field("roll"), camera.roll)
+        self.angle(&field("yaw"), mount.yaw)?;
+        self.angle(&field("pitch"), mount.pitch)?;
+        self.angle(&field("roll"), mount.roll)
     }
 
     fn finite(&self, field: &str, value: f64) -> Result<(), RigError> {

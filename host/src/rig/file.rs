@@ -1,26 +1,31 @@
-//! The TOML of a rig as it lies in the file, and what it refers to.
+//! The TOML of a rig as it lies in the file, read and written, and what it refers to.
 //!
 //! Whole numbers are read as `i64`, so that a negative or huge one gets the message of its field and
 //! not "invalid type". Ranges of the rest are checked once the rig is complete, in `error`.
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use glam::DMat3;
+use serde::{Deserialize, Serialize};
 
 use crate::geometry::MAX_CANVAS_SIDE;
 use crate::intrinsics::Intrinsics;
 use crate::picture::MAX_SIDE;
-use crate::rig::{LensName, Matrix, Panorama, ProjectionName, Rig, RigCamera, RigError};
+use crate::rig::error::check_count;
+use crate::rig::{
+    LensName, Matrix, Mount, Panorama, ProjectionName, Quality, Rig, RigCamera, RigError, View,
+};
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RigTable {
     panorama: PanoramaTable,
     #[serde(default)]
     camera: Vec<CameraTable>,
+    calibration: Option<Quality>,
 }
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PanoramaTable {
     projection: ProjectionName,
@@ -32,24 +37,62 @@ struct PanoramaTable {
     yaw: f64,
     #[serde(default)]
     pitch: f64,
+    centre: Option<[f64; 2]>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CameraTable {
     name: String,
     size: Option<Vec<i64>>,
-    lens: LensName,
+    lens: Option<LensName>,
     matrix: Option<Matrix>,
     opencv: Option<PathBuf>,
     opencv_camera: Option<u32>,
     distortion: Option<Vec<f64>>,
-    #[serde(default)]
-    yaw: f64,
-    #[serde(default)]
-    pitch: f64,
-    #[serde(default)]
-    roll: f64,
+    yaw: Option<f64>,
+    pitch: Option<f64>,
+    roll: Option<f64>,
+    homography: Option<Vec<f64>>,
+}
+
+/// A checked rig as TOML.
+pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
+    let p = &rig.panorama;
+    let panorama = PanoramaTable {
+        projection: p.projection,
+        width: p.width.into(),
+        height: p.height.into(),
+        fov: p.fov,
+        fov_vertical: p.fov_vertical,
+        yaw: p.yaw,
+        pitch: p.pitch,
+        centre: p.centre,
+    };
+    let camera = |camera: &RigCamera| {
+        let (name, size) = (camera.name.clone(), Some(camera.size.map(i64::from).to_vec()));
+        match &camera.view {
+            View::Mount(mount) => CameraTable {
+                name,
+                size,
+                lens: Some(mount.lens),
+                matrix: Some(mount.matrix),
+                distortion: Some(mount.distortion.clone()),
+                yaw: Some(mount.yaw),
+                pitch: Some(mount.pitch),
+                roll: Some(mount.roll),
+                ..CameraTable::default()
+            },
+            View::Homography(matrix) => {
+                let homography = Some(matrix.transpose().to_cols_array().to_vec());
+                CameraTable { name, size, homography, ..CameraTable::default() }
+            }
+        }
+    };
+    let camera = rig.cameras.iter().map(camera).collect();
+    let table = RigTable { panorama, camera, calibration: rig.quality.clone() };
+    toml::to_string(&table)
+        .map_err(|error| RigError::Unwritable { file: rig.file.clone(), reason: error.to_string() })
 }
 
 /// Parses a rig and reads the calibration files it names; numbers are not yet checked.
@@ -79,14 +122,14 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
         fov_vertical: p.fov_vertical,
         yaw: p.yaw,
         pitch: p.pitch,
+        centre: p.centre,
     };
-    if table.camera.len() != 2 {
-        return Err(RigError::CameraCount { file: file.to_owned(), value: table.camera.len() });
-    }
+    check_count(table.camera.len(), file)?;
     let calibrations = table.camera.iter().filter_map(|camera| calibration(camera, file)).collect();
     let cameras =
         table.camera.into_iter().map(|camera| complete(camera, file)).collect::<Result<_, _>>()?;
-    Ok(Rig { file: file.to_owned(), panorama, cameras, calibrations })
+    let quality = table.calibration;
+    Ok(Rig { file: file.to_owned(), panorama, cameras, quality, calibrations })
 }
 
 fn canvas_side(value: i64) -> Option<u32> {
@@ -123,6 +166,32 @@ fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
             }
             Some(size)
         }
+    };
+    if let Some(numbers) = &camera.homography {
+        let others = [
+            ("lens", camera.lens.is_some()),
+            ("matrix", camera.matrix.is_some()),
+            ("opencv", camera.opencv.is_some()),
+            ("opencv_camera", camera.opencv_camera.is_some()),
+            ("distortion", camera.distortion.is_some()),
+            ("yaw", camera.yaw.is_some()),
+            ("pitch", camera.pitch.is_some()),
+            ("roll", camera.roll.is_some()),
+        ];
+        if let Some((name, _)) = others.into_iter().find(|(_, given)| *given) {
+            return contradiction(name, "is given beside homography, which says it all; remove it");
+        }
+        let Ok(rows) = <[f64; 9]>::try_from(numbers.as_slice()) else {
+            return contradiction("homography", "is nine numbers, 3 rows of 3");
+        };
+        let Some(size) = stated else {
+            return contradiction("size", "is missing; give size = [width, height]");
+        };
+        let view = View::Homography(DMat3::from_cols_array(&rows).transpose());
+        return Ok(RigCamera { name: camera.name, size, view });
+    }
+    let Some(lens) = camera.lens else {
+        return contradiction("lens", "is missing; give \"pinhole\" or \"fisheye\"");
     };
     let (matrix, distortion, calibrated) = match (camera.matrix, calibration(&camera, rig)) {
         (Some(matrix), None) => {
@@ -168,14 +237,13 @@ fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
             return Err(RigError::SizeMissing { file: file(), field: field("size") });
         }
     };
-    Ok(RigCamera {
-        size,
-        lens: camera.lens,
+    let mount = Mount {
+        lens,
         matrix,
         distortion,
-        yaw: camera.yaw,
-        pitch: camera.pitch,
-        roll: camera.roll,
-        name: camera.name,
-    })
+        yaw: camera.yaw.unwrap_or_default(),
+        pitch: camera.pitch.unwrap_or_default(),
+        roll: camera.roll.unwrap_or_default(),
+    };
+    Ok(RigCamera { name: camera.name, size, view: View::Mount(mount) })
 }

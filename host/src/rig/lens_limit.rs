@@ -18,7 +18,7 @@ use shared_types::warp::Lens;
 /// The derivatives, with `s = r²`: `1 + 3k1·s + 5k2·s² + 7k3·s³` and
 /// `1 + 3k1·s + 5k2·s² + 7k3·s³ + 9k4·s⁴` (OpenCV, `calib3d`, camera models).
 #[must_use]
-pub(super) fn radial_limit(lens: Lens, distortion: &[f64; 5]) -> f64 {
+pub(crate) fn radial_limit(lens: Lens, distortion: &[f64; 5]) -> f64 {
     let k = distortion;
     if lens == Lens::FISHEYE {
         let rise = [1.0, 3.0 * k[0], 5.0 * k[1], 7.0 * k[2], 9.0 * k[3]];

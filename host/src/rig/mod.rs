@@ -20,8 +20,9 @@
 //! # fov_vertical = 50.0         # unless given
 //! # yaw = 0.0
 //! # pitch = 0.0
+//! # centre = [2849.5, 700.0]    # pixel of the middle's ray, where that is not the canvas's own
 //!
-//! [[camera]]                    # left, then right
+//! [[camera]]                    # two or more; of two, left then right
 //! name = "left"
 //! size = [3840, 2160]
 //! lens = "pinhole"              # or "fisheye"
@@ -35,7 +36,21 @@
 //! opencv = "calibration.yaml"   # K, D and perhaps the size; relative to this file
 //! # opencv_camera = 2           # of a stereo file that holds M1, D1, M2, D2
 //! yaw = 35.0
+//!
+//! # [calibration]               # how well it is known, where it was found from pictures
+//! # model = "rotation"          # or "homography"
+//! # matches = 800
+//! # inliers = 640
+//! # rms_px = 0.7
+//! # overlap = 0.3
+//! # coverage = 0.8
+//! # seam_error_px = 0.4
 //! ```
+//! Where only a homography is known (a flat scene seen from several places), a camera has `homography`
+//! instead of lens, matrix, distortion and angles: nine numbers row by row, which take a ray of the
+//! world to a pixel `(x/z, y/z)` of its picture. A camera without distortion is one too, `K·Rᵀ`. So the
+//! canvas means what it always does; a planar one of `fov = 90` has rays from −1 to 1 across.
+//!
 //! Unknown keys are errors. [`Rig::to_toml`] writes the same without `opencv`: one file that stands
 //! alone.
 
@@ -43,6 +58,7 @@ mod error;
 mod file;
 mod lens_limit;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use glam::{DMat3, DVec2, UVec2};
@@ -51,7 +67,10 @@ use shared_types::warp::{Camera, Canvas, Lens, Projection};
 
 use crate::geometry::Geometry;
 pub use error::RigError;
-use lens_limit::radial_limit;
+pub(crate) use lens_limit::radial_limit;
+
+/// Most cameras of a rig: more than a ring needs, and few enough that their pairs can be listed.
+pub const MAX_CAMERAS: usize = 64;
 
 /// How the panorama is laid out; see [`Projection`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,7 +147,7 @@ impl LensName {
 }
 
 /// The panorama that is wanted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Panorama {
     /// How it is laid out.
     pub projection: ProjectionName,
@@ -136,15 +155,18 @@ pub struct Panorama {
     pub width: u32,
     /// Height in pixels.
     pub height: u32,
-    /// Horizontal field of view over the full width, in degrees.
+    /// Horizontal field of view over the full width, in degrees, if the middle's ray lands in the
+    /// middle. Elsewhere too it gives the scale.
     pub fov: f64,
     /// Vertical field of view over the full height, in degrees; `None` for square pixels.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fov_vertical: Option<f64>,
     /// Where the middle looks, in degrees to the right.
     pub yaw: f64,
     /// Where the middle looks, in degrees up.
     pub pitch: f64,
+    /// The canvas pixel at which the middle's ray lands; `None` for the canvas's own middle. A cropped
+    /// panorama has it.
+    pub centre: Option<[f64; 2]>,
 }
 
 /// OpenCV's camera matrix K without skew, in pixels, pixel centres at integers.
@@ -162,12 +184,29 @@ pub struct Matrix {
 }
 
 /// One camera of a rig.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RigCamera {
     /// Its name in messages.
     pub name: String,
     /// Picture width and height in pixels.
     pub size: [u32; 2],
+    /// Where rays of the world land in its picture.
+    pub view: View,
+}
+
+/// Where rays of the world land in a camera's picture.
+#[derive(Clone, Debug, PartialEq)]
+pub enum View {
+    /// Through a lens.
+    Mount(Mount),
+    /// By a matrix that takes a ray of the world to `(x, y, z)`, which is the pixel `(x/z, y/z)` where
+    /// `z` is positive and unseen elsewhere.
+    Homography(DMat3),
+}
+
+/// A camera's lens and how it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mount {
     /// Lens model.
     pub lens: LensName,
     /// Camera matrix.
@@ -182,19 +221,49 @@ pub struct RigCamera {
     pub roll: f64,
 }
 
+/// What describes several pictures' geometry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelName {
+    /// A matrix from picture to picture: a flat scene, or cameras in one place.
+    Homography,
+    /// Cameras in one place that look in different directions.
+    Rotation,
+}
+
+/// How well a rig is known that was found from pictures. Of several pairs of cameras, that of the worst
+/// one counts; matches and inliers are sums.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quality {
+    /// What was fitted.
+    pub model: ModelName,
+    /// How many correspondences there were.
+    pub matches: u32,
+    /// How many of them agree.
+    pub inliers: u32,
+    /// Root mean square of the distance between where inliers are and should be, in pixels.
+    pub rms_px: f64,
+    /// Fraction of a picture that its neighbour sees.
+    pub overlap: f64,
+    /// Fraction of the overlap that has inliers.
+    pub coverage: f64,
+    /// Expected misalignment in the overlap, in pixels.
+    pub seam_error_px: f64,
+}
+
 /// A panorama and the cameras that fill it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rig {
     /// Where it came from; named in errors.
-    #[serde(skip)]
     pub file: PathBuf,
     /// The panorama.
     pub panorama: Panorama,
-    /// The cameras: left, right.
-    #[serde(rename = "camera")]
+    /// The cameras; of two, left and right.
     pub cameras: Vec<RigCamera>,
+    /// How well it is known, where it was found from pictures.
+    pub quality: Option<Quality>,
     /// Calibration files that K and D came from.
-    #[serde(skip)]
     pub calibrations: Vec<PathBuf>,
 }
 
@@ -222,12 +291,20 @@ impl Rig {
     /// The rig as TOML that [`parse`](Self::parse) reads back unchanged and that needs no other file.
     ///
     /// # Errors
-    /// [`RigError::Unwritable`] if a name or number has no TOML form.
+    /// What [`parse`](Self::parse) would refuse, or [`RigError::Unwritable`] if a name has no TOML form.
     pub fn to_toml(&self) -> Result<String, RigError> {
-        toml::to_string(self).map_err(|error| RigError::Unwritable {
-            file: self.file.clone(),
-            reason: error.to_string(),
-        })
+        self.check()?;
+        file::write(self)
+    }
+
+    /// Writes the rig to a file, which is replaced as a whole or not at all.
+    ///
+    /// # Errors
+    /// As [`to_toml`](Self::to_toml), and [`RigError::Unsaved`].
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), RigError> {
+        let (file, text) = (path.as_ref(), self.to_toml()?);
+        crate::replace_file::replace(file, |writer| writer.write_all(text.as_bytes()))
+            .map_err(|source| RigError::Unsaved { file: file.to_owned(), source })
     }
 
     /// The numbers that the warp kernel takes.
@@ -260,7 +337,10 @@ impl Panorama {
             }
             given => given,
         };
-        Self { width: size.x, height: size.y, fov_vertical, ..self.clone() }
+        let from = UVec2::new(self.width, self.height).as_dvec2();
+        let moved = |centre| (DVec2::from(centre) + 0.5) * size.as_dvec2() / from - 0.5;
+        let centre = self.centre.map(|centre| moved(centre).into());
+        Self { width: size.x, height: size.y, fov_vertical, centre, ..self.clone() }
     }
 
     /// Pixels per radian or per unit of tangent: the full width spans `fov`.
@@ -276,10 +356,10 @@ impl Panorama {
         DVec2::new(x, y)
     }
 
-    fn canvas(&self) -> Canvas {
+    pub(crate) fn canvas(&self) -> Canvas {
         let size = UVec2::new(self.width, self.height);
         Canvas {
-            centre: (size.as_dvec2() - 1.0) / 2.0,
+            centre: self.centre.map_or((size.as_dvec2() - 1.0) / 2.0, DVec2::from),
             scale: self.scale(),
             size,
             projection: self.projection.projection(),
@@ -290,23 +370,77 @@ impl Panorama {
 
 impl RigCamera {
     fn camera(&self, panorama_to_world: DMat3) -> Camera {
-        let mut distortion = [0.0; 5];
-        for (slot, k) in distortion.iter_mut().zip(&self.distortion) {
-            *slot = *k;
+        let size = UVec2::from(self.size);
+        match &self.view {
+            View::Mount(mount) => {
+                let to_world = rotation(mount.yaw, mount.pitch, mount.roll);
+                // The inverse of a rotation is its transpose.
+                lens_camera(
+                    to_world.transpose() * panorama_to_world,
+                    size,
+                    mount.lens,
+                    &mount.matrix,
+                    &mount.distortion,
+                )
+            }
+            View::Homography(matrix) => matrix_camera(*matrix * panorama_to_world, size),
         }
-        let Matrix { fx, fy, cx, cy } = self.matrix;
-        let to_world = rotation(self.yaw, self.pitch, self.roll);
-        Camera {
-            // The inverse of a rotation is its transpose.
-            from_ray: to_world.transpose() * panorama_to_world,
-            focal: DVec2::new(fx, fy),
-            centre: DVec2::new(cx, cy),
-            distortion,
-            limit: radial_limit(self.lens.lens(), &distortion),
-            size: UVec2::from(self.size),
-            lens: self.lens.lens(),
-            reserved: 0,
+    }
+
+    /// Its lens and how it stands, unless it is a homography.
+    #[must_use]
+    pub fn mount(&self) -> Option<&Mount> {
+        match &self.view {
+            View::Mount(mount) => Some(mount),
+            View::Homography(_) => None,
         }
+    }
+
+    /// As [`mount`](Self::mount), to be changed.
+    #[must_use]
+    pub fn mount_mut(&mut self) -> Option<&mut Mount> {
+        match &mut self.view {
+            View::Mount(mount) => Some(mount),
+            View::Homography(_) => None,
+        }
+    }
+}
+
+/// A camera with a lens, turned by `from_ray`.
+pub(crate) fn lens_camera(
+    from_ray: DMat3,
+    size: UVec2,
+    lens: LensName,
+    matrix: &Matrix,
+    coefficients: &[f64],
+) -> Camera {
+    let mut distortion = [0.0; 5];
+    for (slot, k) in distortion.iter_mut().zip(coefficients) {
+        *slot = *k;
+    }
+    Camera {
+        from_ray,
+        focal: DVec2::new(matrix.fx, matrix.fy),
+        centre: DVec2::new(matrix.cx, matrix.cy),
+        distortion,
+        limit: radial_limit(lens.lens(), &distortion),
+        size,
+        lens: lens.lens(),
+        reserved: 0,
+    }
+}
+
+/// A camera that is nothing but a matrix from a ray to a pixel.
+pub(crate) fn matrix_camera(from_ray: DMat3, size: UVec2) -> Camera {
+    Camera {
+        from_ray,
+        focal: DVec2::ONE,
+        centre: DVec2::ZERO,
+        distortion: [0.0; 5],
+        limit: f64::INFINITY,
+        size,
+        lens: Lens::PINHOLE,
+        reserved: 0,
     }
 }
 
@@ -314,7 +448,7 @@ impl RigCamera {
 ///
 /// With y down and z forward the textbook matrices turn the way the conventions ask: Ry takes
 /// forward to the right, Rx takes forward up, Rz takes right to down.
-fn rotation(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
+pub(crate) fn rotation(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
     DMat3::from_rotation_y(yaw.to_radians())
         * DMat3::from_rotation_x(pitch.to_radians())
         * DMat3::from_rotation_z(roll.to_radians())
@@ -351,7 +485,8 @@ mod tests {
         {
             let (width, height, fov_vertical) = (200, 100, None);
             let (fov, yaw, pitch) = (90.0, 5.0, -3.0);
-            let whole = Panorama { projection, width, height, fov, fov_vertical, yaw, pitch };
+            let whole =
+                Panorama { projection, width, height, fov, fov_vertical, yaw, pitch, centre: None };
             let half = whole.resized(UVec2::new(100, 50));
             assert_eq!(half.fov_vertical, None);
             assert!((half.scale() * 2.0 - whole.scale()).length() < 1e-12);
@@ -370,6 +505,7 @@ mod tests {
             fov_vertical,
             yaw: 0.0,
             pitch: 0.0,
+            centre: None,
         };
         let planar = panorama(ProjectionName::Planar, None).canvas();
         assert!((planar.scale - DVec2::splat(100.0)).length() < 1e-12);

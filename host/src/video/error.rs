@@ -292,7 +292,9 @@ impl VideoError {
             | Self::Extension { .. }
             | Self::NoReader { .. }
             | Self::TooSmall { .. } => true,
-            Self::Ffmpeg { work, .. } | Self::Hung { work, .. } => matches!(work, Work::Encoding | Work::Sound),
+            Self::Ffmpeg { work, .. } | Self::Hung { work, .. } => {
+                matches!(work, Work::Encoding | Work::Sound)
+            }
             _ => false,
         }
     }

@@ -49,14 +49,8 @@ struct Side {
 
 impl Pairs {
     pub(super) fn new(sources: [Source; 2], rate: Rate) -> Self {
-        let side = |source| Side {
-            source,
-            held: None,
-            read: 0,
-            unpaired: 0,
-            repeated: 0,
-            ended: false,
-        };
+        let side =
+            |source| Side { source, held: None, read: 0, unpaired: 0, repeated: 0, ended: false };
         Self { sides: sources.map(side), rate }
     }
 

@@ -14,6 +14,7 @@ use super::{Rate, Sink, Source, Stop, VideoError};
 use crate::colour::Colours;
 use crate::device::Device;
 use crate::live::{Camera, ColourOptions, LiveCounters, LiveOptions, Pace, Stitcher};
+use crate::seam::Blend;
 use crate::stitch::StitchOptions;
 use crate::warp::DeviceWarp;
 
@@ -24,6 +25,8 @@ pub struct VideoOptions {
     pub stitch: StitchOptions,
     /// Colour that follows the light.
     pub colour: ColourOptions,
+    /// How the overlap is shown.
+    pub blend: Blend,
     /// Panoramas a second, as the sink has them; the left video's frames if `None`.
     pub rate: Option<Rate>,
     /// At most so many panoramas.
@@ -97,6 +100,7 @@ pub fn stitch_video(
         size: Some(sink.format().size),
         stitch: options.stitch,
         colour: options.colour,
+        blend: options.blend,
         pace: Pace::Wait,
         ..LiveOptions::default()
     };

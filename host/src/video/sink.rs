@@ -39,7 +39,11 @@ pub struct Sink {
 enum Writer {
     Encoder(Box<Encoder>),
     /// A stream before its first frame; with a header, as Y4M.
-    Planned { path: PathBuf, header: Option<y4m::Header>, stop: Stop },
+    Planned {
+        path: PathBuf,
+        header: Option<y4m::Header>,
+        stop: Stop,
+    },
     Y4m(y4m::Writer<File>),
     Raw(File),
     Pictures(pictures::Writer),

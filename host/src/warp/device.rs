@@ -1,5 +1,7 @@
 //! A warp on a device: uploaded from a file's planes, or computed there from a geometry.
 
+use std::sync::Arc;
+
 use glam::UVec2;
 use kernels_gpu::warp::{WarpCamera, WarpFeather, WarpResize};
 use shared_types::warp::BLOCK;
@@ -14,10 +16,29 @@ use crate::geometry::Geometry;
 pub struct DeviceWarp {
     size: UVec2,
     sources: [UVec2; 2],
-    planes: [Image<f32>; 6],
+    /// Warps that differ in their weights alone share the others.
+    planes: [Arc<Image<f32>>; 6],
     /// Behind what fills the planes.
     ready: Event,
 }
+
+/// A kernel that takes a warp's six planes and its sources' sizes, with its other arguments.
+macro_rules! of_warp {
+    ($kernel:ident, $warp:expr $(, $argument:ident)*) => {
+        $kernel {
+            lut_left_x: $warp.plane($crate::warp::Plane::LeftX).view(),
+            lut_left_y: $warp.plane($crate::warp::Plane::LeftY).view(),
+            lut_right_x: $warp.plane($crate::warp::Plane::RightX).view(),
+            lut_right_y: $warp.plane($crate::warp::Plane::RightY).view(),
+            weight_left: $warp.plane($crate::warp::Plane::WeightLeft).view(),
+            weight_right: $warp.plane($crate::warp::Plane::WeightRight).view(),
+            left: $warp.sources()[0],
+            right: $warp.sources()[1],
+            $($argument),*
+        }
+    };
+}
+pub(crate) use of_warp;
 
 /// A geometry could not be made into a warp.
 #[derive(Debug, Error)]
@@ -122,10 +143,46 @@ impl DeviceWarp {
     ) -> Result<Self, DeviceError> {
         let ready = Event::for_order(stream.device())?;
         ready.record(stream)?;
-        Ok(Self { size, sources, planes, ready })
+        Ok(Self { size, sources, planes: planes.map(Arc::new), ready })
+    }
+
+    /// The same coordinates with a copy of the weights, in memory of their own. Does not wait.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub(crate) fn reweighted(&self, stream: &Stream) -> Result<Self, DeviceError> {
+        self.await_ready(stream)?;
+        let copy = |plane: Plane| {
+            let mut image = Image::new(stream.device(), self.size.x, self.size.y)?;
+            image.copy_from(stream, self.plane(plane))?;
+            Ok::<_, DeviceError>(Arc::new(image))
+        };
+        let mut planes = self.planes.clone();
+        for plane in [Plane::WeightLeft, Plane::WeightRight] {
+            planes[plane as usize] = copy(plane)?;
+        }
+        let ready = Event::for_order(stream.device())?;
+        ready.record(stream)?;
+        Ok(Self { size: self.size, sources: self.sources, planes, ready })
+    }
+
+    /// The weights to be written, left and right; `None` where another warp shares them.
+    pub(crate) fn weights_mut(&mut self) -> Option<[&mut Image<f32>; 2]> {
+        let [.., left, right] = &mut self.planes;
+        Some([Arc::get_mut(left)?, Arc::get_mut(right)?])
+    }
+
+    /// Says that what `stream` was told to do with the weights belongs to the warp.
+    #[track_caller]
+    pub(crate) fn written(&self, stream: &Stream) -> Result<(), DeviceError> {
+        self.ready.record(stream)
     }
 
     /// Makes `stream`, if it is not the one that the warp was made on, wait until it is there.
+    ///
+    /// All that takes a warp in this crate does so; only who launches kernels of his own on its
+    /// [`plane`](Self::plane)s must.
     ///
     /// # Errors
     /// What the device says.
@@ -140,8 +197,9 @@ impl DeviceWarp {
     /// [`RenderError`].
     #[track_caller]
     pub fn download(&self, stream: &Stream) -> Result<Warp, RenderError> {
+        self.await_ready(stream)?;
         let [a, b, c, d, e, f] = &self.planes;
-        let download = |plane: &Image<f32>| plane.download(stream);
+        let download = |plane: &Arc<Image<f32>>| plane.download(stream);
         let planes =
             [download(a)?, download(b)?, download(c)?, download(d)?, download(e)?, download(f)?];
         Ok(Warp::new(self.size, self.sources, planes)?)

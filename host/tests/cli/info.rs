@@ -66,7 +66,9 @@ fn a_full_disk_is_an_error() {
 fn help_and_version_go_to_stdout() {
     let folder = Folder::new();
     assert_eq!(folder.quiet("--version"), concat!("panoweave ", env!("CARGO_PKG_VERSION"), "\n"));
-    for line in ["stitch --help", "lut --help", "lut inspect --help", "info --help"] {
+    for line in
+        ["stitch --help", "lut --help", "lut inspect --help", "features --help", "info --help"]
+    {
         assert!(folder.quiet(line).contains("Example"), "{line}");
     }
     let help = folder.quiet("--help");

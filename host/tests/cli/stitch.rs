@@ -110,6 +110,87 @@ fn options_reach_the_kernel() {
 }
 
 #[test]
+fn a_seam_is_asked_for() {
+    let folder = Folder::new();
+    let stitch = |options: &str| {
+        folder.quiet(&format!("{BASE} --homography shift.txt -o out.png {options}"));
+        folder.picture("out.png").into_pixels()
+    };
+    let feathered = stitch("");
+    assert_eq!(stitch("--blend feather"), feathered);
+    let seamed = stitch("--blend seam");
+    assert_eq!(stitch("--blend seam --feather 16"), seamed);
+    // A pixel's width of it: in most of the overlap, one camera alone is shown.
+    let narrow = stitch("--blend seam --feather 1");
+    assert_ne!(narrow, seamed);
+    let (left, right) = (folder.picture("left.png"), folder.picture("right.png"));
+    let one = (2..30).flat_map(|y| (25..40).map(move |x| (x, y))).filter(|(x, y)| {
+        let (x, y) = (*x as usize, *y as usize);
+        let shown = narrow[y * 65 + x];
+        shown == left.pixels()[y * 40 + x] || shown == right.pixels()[(y - 2) * 40 + x - 25]
+    });
+    let one = one.count();
+    assert!(one > 28 * 15 * 2 / 3, "{one}");
+    // Where one camera is alone, nothing changes.
+    for (at, pixel) in feathered.iter().enumerate() {
+        let (x, y) = (at % 65, at / 65);
+        if !((25..40).contains(&x) && (2..30).contains(&y)) {
+            assert_eq!(seamed[at], *pixel, "{x}, {y}");
+        }
+    }
+}
+
+#[test]
+fn a_seam_where_there_is_none_is_a_warning() {
+    let folder = Folder::new();
+    folder.write("inside.txt", "0.5 0 10\n0 0.5 7\n0 0 1\n");
+    let line = format!("{BASE} --homography inside.txt -o out.png");
+    folder.quiet(&line);
+    let feathered = folder.read("out.png");
+    let done = folder.words(&format!("{line} --blend seam"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.stderr.contains("the right camera sees nothing that the other does not"),
+        "{done:?}"
+    );
+    assert_eq!(folder.read("out.png"), feathered);
+
+    let usage = |options: &str, says: &str| {
+        let done = folder.words(&format!("{line} {options}"));
+        assert_eq!(done.code, Some(2), "{options}: {done:?}");
+        assert!(done.stderr.contains(says), "{options}: {done:?}");
+    };
+    usage("--feather 9", "give --blend seam too");
+    usage("--blend seam --feather 0", "from 1 to 1000");
+    usage("--match-colour --gain-left 1.2", "cannot be used with");
+}
+
+#[test]
+fn colours_are_matched() {
+    let folder = Folder::new();
+    let bright = folder.picture("left.png");
+    let (width, height) = (bright.width(), bright.height());
+    // Both see the same, shifted; the right camera at two thirds of the level.
+    let at = |x: usize, y: usize| (60 + (x * 3 + y * 2) % 90) as u8;
+    let picture = |shift: [usize; 2], of: fn(u8) -> u8| {
+        let pixel = |i: usize| of(at(i % 40 + shift[0], i / 40 + shift[1]));
+        let pixels = (0..1200).map(pixel).map(|level| Rgba8::opaque(level, level, level));
+        panoweave::picture::Picture::from_pixels(width, height, pixels.collect()).unwrap()
+    };
+    picture([0, 0], |level| level).save(folder.path("left.png")).unwrap();
+    picture([25, 2], |level| level - level / 3).save(folder.path("right.png")).unwrap();
+    let step = |options: &str| {
+        folder.quiet(&format!("{BASE} --homography shift.txt -o out.png {options}"));
+        let found = folder.picture("out.png").into_pixels();
+        // Of what each camera alone shows, to what it saw, in logarithms.
+        let ratio = |x: usize, y: usize| f64::from(found[y * 65 + x].g) / f64::from(at(x, y));
+        ratio(50, 20) / ratio(10, 20)
+    };
+    assert!((step("") - 2.0 / 3.0).abs() < 0.02);
+    assert!((step("--match-colour") - 1.0).abs() < 0.03);
+}
+
+#[test]
 fn writes_jpeg_and_replaces_files() {
     let folder = Folder::new();
     folder.write("pano.JPG", "old");

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use glam::{UVec2, uvec2};
-use panoweave::colour::{Colours, Limits, Overlap, estimate};
+use panoweave::colour::{Colours, Overlap, estimate, matched_pictures};
 use panoweave::device::Image;
 use panoweave::homography::Homography;
 use panoweave::picture::Picture;
@@ -62,11 +62,9 @@ fn check(name: &str, found: Option<([PathBuf; 2], String)>, part: f64) {
             .each_ref()
             .map(|p| Image::from_slice(&stream, p.width(), p.height(), p.pixels()).unwrap());
         let sums = overlap.sums(&stream, &images[0], &images[1]).unwrap();
-        let limits = Limits {
-            min_weight: Limits::default().min_weight.min(0.25 * overlap.full_weight()),
-            ..Limits::default()
-        };
-        let colours = estimate(&sums, &limits).expect("enough light");
+        let colours = estimate(&sums, &overlap.limits()).expect("enough light");
+        let matched = matched_pictures(&stream, &pictures[0], &pictures[1], &warp).unwrap();
+        assert_eq!(matched, Some(colours), "{name}");
 
         let on_host = warp.download(&stream).unwrap();
         let at = |camera: usize, at: usize| {

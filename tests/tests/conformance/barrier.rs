@@ -1,6 +1,8 @@
 //! Barriers and shared memory.
 
-use conformance::barrier::{DynamicLengths, ReverseDynamic, ReverseStatic, Rotate, TwoArrays};
+use conformance::barrier::{
+    DynamicLengths, ReverseDynamic, ReverseStatic, ReverseTail, Rotate, TwoArrays,
+};
 use panoweave_tests::conformance::all_give;
 
 use crate::{download, launch, line, noise, upload, zeros};
@@ -34,6 +36,23 @@ fn dynamic_shared_memory_carries_values_across_a_barrier() {
             let kernel = ReverseDynamic { input: input.view(), out: out.view_mut() };
             let config = line(blocks, block).with_dynamic_shared(4 * block);
             launch(stream, config, &kernel);
+            download(stream, &out)
+        });
+    }
+}
+
+#[test]
+fn the_tail_of_an_array_is_the_same_memory() {
+    for (blocks, block) in [(1, 1), (3, 64), (5, 100), (2, 256)] {
+        let values = noise(blocks * block);
+        let mut expected = reversed(&values, block);
+        // Two elements more than the block needs.
+        expected.push(block + 2);
+        all_give(&expected, |stream| {
+            let input = upload(stream, &values);
+            let mut out = zeros(stream, blocks * block + 1);
+            let kernel = ReverseTail { input: input.view(), out: out.view_mut() };
+            launch(stream, line(blocks, block).with_dynamic_shared(4 * (block + 5)), &kernel);
             download(stream, &out)
         });
     }

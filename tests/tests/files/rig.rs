@@ -2,8 +2,10 @@
 
 use std::fs;
 
-use glam::{DVec2, DVec3};
-use panoweave::rig::{Rig, RigError};
+use glam::{DVec2, DVec3, UVec2};
+use panoweave::device::Device;
+use panoweave::rig::{ModelName, Rig, RigError};
+use panoweave::warp::{DeviceWarp, RenderError};
 use panoweave_tests::data;
 use proptest::prelude::*;
 use shared_types::warp::{Camera, Lens, Projection};
@@ -96,7 +98,7 @@ fn calibration_files_are_found_beside_the_rig() {
     fs::write(&path, &text).unwrap();
     let rig = Rig::open(&path).unwrap();
     assert_eq!(rig.cameras[0].size, [960, 640]);
-    let k = rig.cameras[1].distortion.clone();
+    let k = rig.cameras[1].mount().unwrap().distortion.clone();
     assert_eq!(k.len(), 4);
     let camera = rig.geometry().unwrap().cameras[0];
     let slope = |t: f64| {
@@ -174,9 +176,14 @@ fn every_impossible_number_has_its_error() {
     assert_variant!(error(matrix, &both), RigError::MatrixSource { found: "both", .. });
     let number = format!("{matrix}\nopencv_camera = 2");
     assert_variant!(error(matrix, &number), RigError::Contradiction { .. });
-    let third = RIG.split("[[camera]]").last().unwrap().replacen("right", "third", 1);
-    fs::write(&path, format!("{RIG}\n[[camera]]{third}")).unwrap();
-    assert_variant!(refusal(&path, |p| Rig::open(p)), RigError::CameraCount { value: 3, .. });
+    let one = RIG.rsplit_once("[[camera]]").unwrap().0;
+    fs::write(&path, one).unwrap();
+    assert_variant!(refusal(&path, |p| Rig::open(p)), RigError::CameraCount { value: 1, .. });
+    for bad in ["nan", "40000"] {
+        let centre = format!("fov = 150\ncentre = [2000.0, {bad}]");
+        let error = error("fov = 150", &centre);
+        assert_variant!(error, RigError::Centre { .. } | RigError::NotFinite { .. });
+    }
     let syntax = error("fov = 150", "fov = 150\nfvo = 3");
     assert_variant!(syntax, RigError::Syntax { line: 7, column: 1, .. });
     assert_variant!(error("\"pinhole\"", "\"pinhol\""), RigError::Syntax { line: 12, .. });
@@ -208,7 +215,7 @@ proptest! {
 }
 
 #[test]
-fn a_size_is_two_numbers_and_a_rig_two_cameras() {
+fn a_size_is_two_numbers_and_cameras_are_counted_first() {
     let three = RIG.replace("size = [1920, 1080]", "size = [1920, 1080, 7]");
     assert_variant!(Rig::parse(&three, "rig.toml").unwrap_err(), RigError::Contradiction { .. });
     // Counted before the calibration that each names is read: this one does not exist.
@@ -216,4 +223,81 @@ fn a_size_is_two_numbers_and_a_rig_two_cameras() {
     let many = format!("{RIG}{}", camera.repeat(98));
     let error = Rig::parse(&many, "rig.toml").unwrap_err();
     assert_variant!(error, RigError::CameraCount { value: 100, .. });
+}
+
+/// Three cameras, of which the last is a homography, with figures and a cropped canvas.
+const WHOLE: &str = r#"
+[[camera]]
+name = "third"
+size = [640, 480]
+homography = [320.0, 0.0, 319.5, 0.0, 320.0, 239.5, 0.1, 0.0, 1.0]
+
+[calibration]
+model = "homography"
+matches = 800
+inliers = 640
+rms_px = 0.7
+overlap = 0.3
+coverage = 0.8
+seam_error_px = 0.4
+"#;
+
+fn whole() -> String {
+    format!("{}{WHOLE}", RIG.replacen("yaw = 10.0", "yaw = 10.0\ncentre = [2000.0, 400.5]", 1))
+}
+
+#[test]
+fn three_cameras_a_homography_figures_and_a_crop_come_back_unchanged() {
+    let rig = Rig::parse(&whole(), "rig.toml").unwrap();
+    let quality = rig.quality.as_ref().unwrap();
+    assert_eq!((quality.model, quality.inliers), (ModelName::Homography, 640));
+    let text = rig.to_toml().unwrap();
+    assert_eq!(Rig::parse(&text, "rig.toml").unwrap(), rig);
+    let path = tempfile::tempdir().unwrap();
+    let path = path.path().join("saved.toml");
+    rig.save(&path).unwrap();
+    let saved = Rig::open(&path).unwrap();
+    assert_eq!((saved.cameras, saved.panorama), (rig.cameras.clone(), rig.panorama.clone()));
+    assert_variant!(rig.save(path.join("no/such/folder.toml")), Err(RigError::Unsaved { .. }));
+
+    let geometry = rig.geometry().unwrap();
+    assert_eq!(geometry.cameras.len(), 3);
+    assert_eq!(geometry.canvas.centre, DVec2::new(2000.0, 400.5));
+    // The middle looks 10° to the right: the ray there is (sin 10°, 0, cos 10°) of the world.
+    let (sin, cos) = 10f64.to_radians().sin_cos();
+    let z = 0.1 * sin + cos;
+    let expected = DVec2::new((320.0 * sin + 319.5 * cos) / z, 239.5 * cos / z);
+    assert!((seen(&geometry.cameras[2], DVec3::Z) - expected).length() < 1e-9);
+    // A canvas of half the size shows the same.
+    let half = rig.panorama.resized(UVec2::new(2850, 950));
+    assert_eq!(half.centre, Some([999.75, 200.0]));
+
+    let stream = Device::cpu().stream().unwrap();
+    let error = DeviceWarp::render(&stream, &geometry).unwrap_err();
+    assert_variant!(error, RenderError::Cameras(3));
+}
+
+#[test]
+fn what_a_homography_camera_and_figures_may_not_be() {
+    let error = |from: &str, to: &str| {
+        let text = whole();
+        assert!(text.contains(from), "{from}");
+        Rig::parse(&text.replacen(from, to, 1), "rig.toml").unwrap_err()
+    };
+    let numbers = "[320.0, 0.0, 319.5, 0.0, 320.0, 239.5, 0.1, 0.0, 1.0]";
+    for others in ["lens = \"pinhole\"", "yaw = 3.0", "distortion = [0.1]"] {
+        let both = format!("homography = {numbers}\n{others}");
+        let error = error(&format!("homography = {numbers}"), &both);
+        assert_variant!(error, RigError::Contradiction { .. });
+    }
+    assert_variant!(error(numbers, "[1.0, 0.0]"), RigError::Contradiction { .. });
+    let flat = "[1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 0.0, 0.0, 1.0]";
+    assert_variant!(error(numbers, flat), RigError::Homography { .. });
+    assert_variant!(error("239.5, 0.1", "239.5, nan"), RigError::Homography { .. });
+    assert_variant!(error("size = [640, 480]", ""), RigError::Contradiction { .. });
+    assert_variant!(error("lens = \"fisheye\"", ""), RigError::Contradiction { .. });
+    assert_variant!(error("overlap = 0.3", "overlap = 1.3"), RigError::Quality { .. });
+    assert_variant!(error("rms_px = 0.7", "rms_px = nan"), RigError::Quality { .. });
+    assert_variant!(error("inliers = 640", "inliers = 900"), RigError::Quality { .. });
+    assert_variant!(error("inliers = 640", "inliers = -1"), RigError::Syntax { .. });
 }

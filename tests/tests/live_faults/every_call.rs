@@ -63,6 +63,7 @@ impl Bench {
         let film = film(&stitcher, FRAMES);
         all_came(&film, &stitcher);
         assert!(film.counters.analyses > 100, "{:?}", film.counters);
+        assert_eq!(film.counters.seam_moves, 1, "{:?}", film.counters);
         let closed = fake.counts().calls;
         drop(stitcher);
         let [now, most] = fake.live();

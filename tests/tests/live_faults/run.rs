@@ -13,6 +13,7 @@ use panoweave::frame::{Frame, FrameFormat};
 use panoweave::live::{
     ColourOptions, ColourState, LiveCounters, LiveError, LiveOptions, Panorama, Stitcher, Submitted,
 };
+use panoweave::seam::{Blend, SeamOptions};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::live::{FRAME, waiting};
 
@@ -27,7 +28,8 @@ pub(crate) const FRAMES: u32 = 120;
 pub(crate) fn following() -> LiveOptions {
     let deadline = Duration::from_secs(60);
     let colour = ColourOptions { follow: true, every: 1, deadline, delay: 0 };
-    LiveOptions { slots: 2, colour, ..waiting() }
+    let blend = Blend::Seam(SeamOptions::default());
+    LiveOptions { slots: 2, colour, blend, ..waiting() }
 }
 
 /// All that a program does before its first frame.

@@ -204,8 +204,7 @@ impl Encoder {
                 .arg(url(&whole))
                 .stdin(Stdio::null())
                 .stdout(Stdio::null());
-            let child =
-                Child::start(FFMPEG, &mut command, &self.output, Work::Sound, &self.stop)?;
+            let child = Child::start(FFMPEG, &mut command, &self.output, Work::Sound, &self.stop)?;
             child.wait(None)?;
             self.complete(&child, &whole, least)
         };

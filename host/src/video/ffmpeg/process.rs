@@ -255,8 +255,7 @@ mod tests {
 
     #[test]
     fn last_words_do_not_steer_the_terminal() {
-        let child =
-            shell(r"printf 'a\0b\033[31mred\r\tc\303\244' >&2; exit 3", &Stop::default());
+        let child = shell(r"printf 'a\0b\033[31mred\r\tc\303\244' >&2; exit 3", &Stop::default());
         let error = child.wait(None).unwrap_err().to_string();
         insta::assert_snapshot!(error, @r"a.mp4: ffmpeg failed while encoding, exit status: 3; it said: a\u{0}b\u{1b}[31mred  cä");
     }

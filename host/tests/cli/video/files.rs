@@ -205,7 +205,9 @@ fn videos_that_change_midway() {
     for (size, pixels) in [("40x30", "yuv420p"), ("64x50", "yuv420p"), ("30x40", "yuv444p")] {
         ffmpeg.run(
             &folder,
-            &format!("-f lavfi -i mandelbrot=s={size}:r=30 -t 1 -c:v libx264 -pix_fmt {pixels} a.ts"),
+            &format!(
+                "-f lavfi -i mandelbrot=s={size}:r=30 -t 1 -c:v libx264 -pix_fmt {pixels} a.ts"
+            ),
         );
         joined.extend(folder.read("a.ts"));
     }
@@ -275,7 +277,8 @@ fn a_damaged_video_that_ends_early_is_said_to() {
     assert_eq!(done.code, Some(0), "{done:?}");
     let (read, json) = (done.json()["frames"]["left"].clone(), done.json());
     assert!(read.as_u64().unwrap() < 100, "{json}");
-    let said = format!("WARN half.mkv ended after {read} frames, though by its length it has about");
+    let said =
+        format!("WARN half.mkv ended after {read} frames, though by its length it has about");
     assert!(done.stderr.contains(&said), "{done:?}");
     let done = folder.words(&line("whole"));
     assert_eq!((&done.json()["frames"]["left"], &*done.stderr), (&120.into(), ""));

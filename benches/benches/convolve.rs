@@ -1,0 +1,168 @@
+//! Separable convolution of 3840×2160 f32 with 7, 15 and 31 taps along each axis: in one launch and in two, the
+//! floor under them, and the original design in CUDA C++ (`benches/cuda/convolve.cu`) where
+//! `PANOWEAVE_REFERENCE_PTX` names a folder with `convolve.ptx`. Then both gradients of a picture.
+//!
+//! The floor is a copy of the picture, which moves as much as one launch must. Tiles and how many results a
+//! thread makes are constants in `shared-types/src/convolve.rs`.
+
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use cuda_std::constant;
+use cuda_std::prelude::*;
+use glam::{UVec2, uvec2};
+use panoweave::convolve::{Between, Filter, GradientFilter, Taps};
+use panoweave::device::{Device, Image, LaunchConfig, Stream};
+use panoweave_benches::{SETS, bench, bench_copy, gpu, reference};
+
+const SIZE: UVec2 = uvec2(3840, 2160);
+
+/// Blocks of the original.
+const BLOCK: [u32; 2] = [32, 8];
+
+constant! {
+    /// The original's taps, those of the last filter that was set.
+    static original_taps: [f32; 64];
+}
+
+/// The signature of the CUDA C++ kernel, which the PTX has instead: the pass along rows.
+///
+/// # Safety
+/// Blocks are [`BLOCK`] and cover the picture, and shared memory holds their rows with the halo.
+#[kernel(launch_bounds(256))]
+#[expect(unused_variables, reason = "what it does with them is in the PTX")]
+unsafe fn original_rows(input: View<f32>, width: u32, out: ViewMut<f32>) {}
+
+/// As [`original_rows`], along columns.
+///
+/// # Safety
+/// As of [`original_rows`], with columns for rows.
+#[kernel(launch_bounds(256))]
+#[expect(unused_variables, reason = "what it does with them is in the PTX")]
+unsafe fn original_columns(input: View<f32>, width: u32, out: ViewMut<f32>) {}
+
+/// Launches both passes of the original.
+fn original(
+    stream: &Stream,
+    width: u32,
+    input: &Image<f32>,
+    between: &mut Image<f32>,
+    out: &mut Image<f32>,
+) {
+    let [columns, rows] = BLOCK;
+    let halo = width / 2 * 2;
+    let config = LaunchConfig::cover(SIZE.x, SIZE.y, BLOCK);
+    let along_rows = config.with_dynamic_shared(4 * rows * (columns + halo));
+    let along_columns = config.with_dynamic_shared(4 * columns * (rows + halo));
+    // SAFETY: as the kernels ask.
+    unsafe {
+        let kernel = OriginalRows { input: input.view(), width, out: between.view_mut() };
+        stream.launch_unchecked(&along_rows, &kernel).expect("the pass along rows");
+        let kernel = OriginalColumns { input: between.view(), width, out: out.view_mut() };
+        stream.launch_unchecked(&along_columns, &kernel).expect("the pass along columns");
+    }
+}
+
+/// Noise between 0 and 255.
+fn picture(stream: &Stream, seed: u32) -> Image<f32> {
+    let mut state = seed.wrapping_mul(2_654_435_761) | 1;
+    let mut noise = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        (state >> 8) as f32 * (255.0 / (1 << 24) as f32)
+    };
+    let pixels: Vec<_> = (0..SIZE.element_product()).map(|_| noise()).collect();
+    Image::from_slice(stream, SIZE.x, SIZE.y, &pixels).expect("a picture")
+}
+
+fn image(device: &Device) -> Image<f32> {
+    Image::new(device, SIZE.x, SIZE.y).expect("memory for a picture")
+}
+
+/// Checks that two pictures are the same but for rounding.
+fn check(found: &[f32], expected: &[f32]) {
+    let far = |(a, b): (&f32, &f32)| (a - b).abs() > 1e-2;
+    let wrong = found.iter().zip(expected).filter(|&pair| far(pair)).count();
+    assert!(wrong == 0, "{wrong} pixels of the original differ");
+}
+
+fn benches(criterion: &mut Criterion) {
+    let Some(device) = gpu("convolve") else { return };
+    let reference = reference("convolve").map(|device| device.stream().expect("a stream"));
+    let stream = device.stream().expect("a stream");
+    let inputs: Vec<_> = (0..SETS as u32).map(|set| picture(&stream, set)).collect();
+    let mut outputs: Vec<_> = (0..SETS).map(|_| image(&device)).collect();
+    let mut others: Vec<_> = (0..SETS).map(|_| image(&device)).collect();
+    let bytes = 2 * 4 * u64::from(SIZE.element_product());
+
+    for width in [7, 15, 31] {
+        // As wide as the taps allow.
+        let taps = Taps::gaussian(width as f32 / 6.2).expect("a Gaussian");
+        assert_eq!(taps.width(), width);
+        let filter = Filter::new(&stream, &taps, &taps).expect("a filter");
+
+        let mut group = criterion.benchmark_group(format!("convolve/{width}/{device}"));
+        group.throughput(Throughput::Bytes(bytes)).sample_size(20);
+        group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+        let floor = bench_copy(&mut group, "floor", &stream, bytes);
+        let fused = bench(&mut group, "one launch", &stream, |set| {
+            filter
+                .fused(&stream, inputs[set].view(), outputs[set].view_mut())
+                .expect("a convolution");
+        });
+        let two_pass = bench(&mut group, "two passes", &stream, |set| {
+            let (between, out) = (&mut others[set], outputs[set].view_mut());
+            filter.two_pass(&stream, inputs[set].view(), between, out).expect("a convolution");
+        });
+        if let (Some(fused), Some(two_pass), Some(floor)) = (fused, two_pass, floor) {
+            let times = fused / floor;
+            println!(
+                "{width} taps: {fused:.1} µs, {times:.2} times the floor; two passes {two_pass:.1} µs"
+            );
+        }
+        let Some(reference) = &reference else { continue };
+        let set = reference.device().set_constant::<original_taps>(taps.as_slice());
+        set.expect("the original's taps; compile it with -rdc=true");
+        let (input, between, out) = (&inputs[0], &mut others[0], &mut outputs[0]);
+        original(reference, width, input, between, out);
+        let original_result = out.download(reference).expect("the original's result");
+        filter.fused(&stream, input.view(), out.view_mut()).expect("a convolution");
+        check(&original_result, &out.download(&stream).expect("a result"));
+        let cpp = bench(&mut group, "c++", reference, |set| {
+            original(reference, width, &inputs[set], &mut others[set], &mut outputs[set]);
+        });
+        if let (Some(fused), Some(cpp)) = (fused, cpp) {
+            println!(
+                "{width} taps: the original design takes {cpp:.1} µs, {:.1} times",
+                cpp / fused
+            );
+        }
+        group.finish();
+    }
+
+    let gradients = GradientFilter::new(&stream, 1.0).expect("a filter");
+    let bytes = bytes / 2 * 3;
+    let mut group = criterion.benchmark_group(format!("gradients/{device}"));
+    group.throughput(Throughput::Bytes(bytes)).sample_size(20);
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+    let floor = bench_copy(&mut group, "floor", &stream, bytes);
+    let both = bench(&mut group, "one launch", &stream, |set| {
+        let (input, mut between) = (inputs[set].view(), Between::default());
+        let (x, y) = (outputs[set].view_mut(), others[set].view_mut());
+        gradients.convolve(&stream, input, &mut between, x, y).expect("gradients");
+    });
+    bench(&mut group, "two launches", &stream, |set| {
+        for (filter, out) in gradients.filters().into_iter().zip([&mut outputs, &mut others]) {
+            let out = out[set].view_mut();
+            filter.fused(&stream, inputs[set].view(), out).expect("a gradient");
+        }
+    });
+    if let (Some(both), Some(floor)) = (both, floor) {
+        println!("gradients: {both:.1} µs, {:.2} times the floor", both / floor);
+    }
+    group.finish();
+}
+
+criterion_group!(all, benches);
+criterion_main!(all);

@@ -1,0 +1,95 @@
+//! A seam through an overlap of 700×1900 in a panorama of 5700×1900 from two 3840×2160 pictures: the whole
+//! look at a pair of frames (differences, costs and path), and the weights of a frame while the seam fades,
+//! with the floor under each.
+//!
+//! The floor is a copy of half of the bytes that must move. The path has none: its rows follow from each other,
+//! and it is latency.
+
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use glam::{UVec2, uvec2};
+use panoweave::colour::Colours;
+use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, YuvEncoding};
+use panoweave::seam::{Seam, SeamOptions};
+use panoweave::warp::{DeviceWarp, Warp};
+use panoweave_benches::{SETS, bench, bench_copy, frame, gpu};
+
+const PANORAMA: UVec2 = uvec2(5700, 1900);
+const SOURCE: UVec2 = uvec2(3840, 2160);
+/// First column of the overlap, and the one after its last.
+const OVERLAP: [f32; 2] = [2500.0, 3200.0];
+
+/// A warp whose cameras meet in [`OVERLAP`], look between pixels, and fade from edge to edge.
+fn warp() -> Warp {
+    let plane = |at: fn(f32, f32) -> f32| {
+        let row = |y| (0..PANORAMA.x).map(move |x| at(x as f32, y as f32));
+        (0..PANORAMA.y).flat_map(row).collect::<Vec<_>>()
+    };
+    let planes = [
+        plane(|x, _| x - OVERLAP[1] + SOURCE.x as f32 - 0.75),
+        plane(|_, y| y + 130.25),
+        plane(|x, _| x - OVERLAP[0] + 0.25),
+        plane(|_, y| y + 130.25),
+        plane(|x, _| ((OVERLAP[1] - x) / (OVERLAP[1] - OVERLAP[0])).clamp(0.0, 1.0)),
+        plane(|x, _| ((x - OVERLAP[0] + 1.0) / (OVERLAP[1] - OVERLAP[0])).clamp(0.0, 1.0)),
+    ];
+    Warp::new(PANORAMA, [SOURCE; 2], planes).expect("a warp")
+}
+
+fn benches(criterion: &mut Criterion) {
+    let Some(device) = gpu("seam") else { return };
+    let stream = device.stream().expect("a stream");
+    let warp = DeviceWarp::upload(&stream, &warp()).expect("the warp");
+    let seam = || Seam::new(&stream, &warp, SeamOptions::default()).expect("a seam");
+    let (rgba, nv12) = (PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default()));
+    for (name, pixels) in [("rgba", rgba), ("nv12", nv12)] {
+        let format = FrameFormat { size: SOURCE, pixels };
+        let frames: Vec<[_; 2]> = (0..SETS as u32)
+            .map(|set| [0, 1].map(|i| frame(&stream, format, 2 * set + i)))
+            .collect();
+        let mut seam = seam();
+        let bytes = seam.bytes(pixels);
+        let mut group = criterion.benchmark_group(format!("seam/{name}/{device}"));
+        group.throughput(Throughput::Bytes(bytes)).sample_size(20);
+        group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+        let floor = bench_copy(&mut group, "floor", &stream, bytes);
+        let look = bench(&mut group, "look", &stream, |set| {
+            let [left, right] = frames[set].each_ref().map(DeviceFrame::view);
+            // SAFETY: all is done on this stream.
+            unsafe { seam.submit(&stream, &warp, left, right, Colours::IDENTITY) }.expect("a look");
+        });
+        if let (Some(look), Some(floor)) = (look, floor) {
+            let cells = seam.grid().cells();
+            println!("{name}: {look:.1} µs on {cells} cells, over {floor:.1} µs of floor");
+        }
+        group.finish();
+    }
+
+    let mut seam = seam();
+    let frames = [0, 1].map(|i| frame(&stream, FrameFormat { size: SOURCE, pixels: rgba }, i));
+    let [left, right] = frames.each_ref().map(DeviceFrame::view);
+    for _ in 0..2 {
+        seam.look(&stream, &warp, left, right, Colours::IDENTITY).expect("a look");
+        seam.accept();
+    }
+    let mut outs: Vec<_> =
+        (0..SETS).map(|_| Seam::copy(&stream, &warp).expect("a copy of the warp")).collect();
+    let size = seam.grid().max - seam.grid().min;
+    // Six planes in, two out.
+    let bytes = 32 * u64::from(size.x) * u64::from(size.y);
+    let mut group = criterion.benchmark_group(format!("seam_weights/{device}"));
+    group.throughput(Throughput::Bytes(bytes)).sample_size(20);
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+    let floor = bench_copy(&mut group, "floor", &stream, bytes);
+    let rust = bench(&mut group, "rust", &stream, |set| {
+        seam.weigh(&stream, &warp, 0.5, &mut outs[set]).expect("weights");
+    });
+    if let (Some(rust), Some(floor)) = (rust, floor) {
+        println!("weights: {rust:.1} µs, {:.2} times the floor", rust / floor);
+    }
+    group.finish();
+}
+
+criterion_group!(all, benches);
+criterion_main!(all);

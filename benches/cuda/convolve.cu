@@ -1,0 +1,58 @@
+// Separable convolution as the original system had it, in CUDA C++: the yardstick for the fused kernels.
+//
+// Two launches, a thread a pixel. Each block of 32 by 8 stages its pixels with the halo of the pass in
+// dynamic shared memory, whose size the host computes for each pass; the taps, at most 64 of them, lie in
+// constant memory and are walked in a loop. 0 where the window leaves the picture.
+//
+// nvcc -O3 -arch=sm_90 -rdc=true -ptx convolve.cu, then PANOWEAVE_REFERENCE_PTX=the folder it lies in.
+// Without -rdc=true newer compilers keep the taps to themselves, where the host cannot set them.
+
+#include <cstdint>
+
+__constant__ float original_taps[64];
+
+#define VIEW(T, n) T *__restrict__ n, uint32_t n##_width, uint32_t n##_height, uint32_t n##_pitch
+#define AT(T, n, x, y) (reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(n) + size_t(y) * n##_pitch) + (x))
+
+extern "C" __global__ void __launch_bounds__(256) original_rows(
+    VIEW(const float, in), uint32_t width, VIEW(float, out)) {
+    extern __shared__ float tile[];
+    int radius = int(width / 2), pitch = int(blockDim.x) + 2 * radius;
+    int x = int(blockIdx.x * blockDim.x + threadIdx.x), y = int(blockIdx.y * blockDim.y + threadIdx.y);
+    float* row = tile + threadIdx.y * pitch;
+    for (int i = int(threadIdx.x); i < pitch; i += int(blockDim.x)) {
+        int from = int(blockIdx.x * blockDim.x) - radius + i;
+        bool inside = from >= 0 && from < int(in_width) && y < int(in_height);
+        row[i] = inside ? __ldg(AT(const float, in, from, y)) : 0.0f;
+    }
+    __syncthreads();
+    if (x >= int(out_width) || y >= int(out_height)) return;
+    float sum = 0.0f;
+    if (x >= radius && x + radius < int(out_width)) {
+        for (int j = 0; j < int(width); j++) {
+            sum += row[int(threadIdx.x) + j] * original_taps[int(width) - 1 - j];
+        }
+    }
+    *AT(float, out, x, y) = sum;
+}
+
+extern "C" __global__ void __launch_bounds__(256) original_columns(
+    VIEW(const float, in), uint32_t width, VIEW(float, out)) {
+    extern __shared__ float tile[];
+    int radius = int(width / 2), rows = int(blockDim.y) + 2 * radius, pitch = int(blockDim.x);
+    int x = int(blockIdx.x * blockDim.x + threadIdx.x), y = int(blockIdx.y * blockDim.y + threadIdx.y);
+    for (int i = int(threadIdx.y); i < rows; i += int(blockDim.y)) {
+        int from = int(blockIdx.y * blockDim.y) - radius + i;
+        bool inside = from >= 0 && from < int(in_height) && x < int(in_width);
+        tile[i * pitch + threadIdx.x] = inside ? __ldg(AT(const float, in, x, from)) : 0.0f;
+    }
+    __syncthreads();
+    if (x >= int(out_width) || y >= int(out_height)) return;
+    float sum = 0.0f;
+    if (y >= radius && y + radius < int(out_height)) {
+        for (int j = 0; j < int(width); j++) {
+            sum += tile[(int(threadIdx.y) + j) * pitch + threadIdx.x] * original_taps[int(width) - 1 - j];
+        }
+    }
+    *AT(float, out, x, y) = sum;
+}

@@ -1,0 +1,216 @@
+//! Fitting a model of several pictures to what they have in common.
+//!
+//! A model is anything that says where a point of one picture lies in another, and that can be moved by
+//! a few numbers. The residual of a correspondence is Sampson's: noise is in both pictures, so the
+//! distance `e` in the left one is weighed by the inverse of `I + J·Jᵀ`, J being what the model makes of
+//! a small step in the right one (Hartley and Zisserman, 4.2.6). It is in pixels, treats both pictures
+//! alike and is χ² with two degrees of freedom.
+//!
+//! Levenberg and Marquardt's method, with derivatives by central differences; weights are fixed in
+//! each round and found anew for the next.
+
+use glam::{DMat2, DVec2};
+use levenberg_marquardt::{LeastSquaresProblem, LevenbergMarquardt};
+use nalgebra::{DMatrix, DVector, Dyn, VecStorage};
+
+/// A point seen in two pictures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sight {
+    /// Numbers of the left and the right picture.
+    pub(super) link: [usize; 2],
+    /// Pixel in the left one.
+    pub(super) left: DVec2,
+    /// Pixel in the right one.
+    pub(super) right: DVec2,
+}
+
+/// Where points of one picture lie in another.
+pub(super) trait Model: Clone {
+    /// How many numbers can be changed.
+    fn freedom(&self) -> usize;
+    /// The model after a step, all numbers of which are of the order of 1.
+    fn moved(&self, step: &[f64]) -> Self;
+    /// The pixel of picture `to` of a pixel of picture `from`, if it is there.
+    fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2>;
+    /// As [`map`](Self::map), and the derivative by the pixel.
+    fn local(&self, to: usize, from: usize, pixel: DVec2) -> Option<(DVec2, DMat2)> {
+        /// Pixels: far over rounding, far under what bends a picture.
+        const STEP: f64 = 1e-2;
+        let at = |offset| self.map(to, from, pixel + offset);
+        let along = |axis: DVec2| Some((at(axis * STEP)? - at(-axis * STEP)?) / (2.0 * STEP));
+        Some((at(DVec2::ZERO)?, DMat2::from_cols(along(DVec2::X)?, along(DVec2::Y)?)))
+    }
+}
+
+/// Sampson's squared residual in px²; infinite where the model does not see the point.
+pub(super) fn squared<M: Model>(model: &M, sight: &Sight) -> f64 {
+    let Some((at, jacobian)) = model.local(sight.link[0], sight.link[1], sight.right) else {
+        return f64::INFINITY;
+    };
+    let off = sight.left - at;
+    let variance = DMat2::IDENTITY + jacobian * jacobian.transpose();
+    // The variance has eigenvalues of at least 1: written out, since inverting would be slower.
+    let [a, b, _, d] = variance.to_cols_array();
+    (d * off.x * off.x - 2.0 * b * off.x * off.y + a * off.y * off.y) / (a * d - b * b)
+}
+
+/// What a round of fitting takes of a correspondence: the matrix that whitens its residual.
+struct Weighed<'s> {
+    sight: &'s Sight,
+    whiten: DMat2,
+}
+
+/// Whitens by Sampson's variance and by `weight` of the squared residual. Weights of 0 are left out.
+fn weigh<'s, M: Model>(
+    model: &M,
+    sights: impl IntoIterator<Item = &'s Sight>,
+    weight: impl Fn(f64) -> f64,
+) -> Vec<Weighed<'s>> {
+    let one = |sight: &'s Sight| {
+        let (_, jacobian) = model.local(sight.link[0], sight.link[1], sight.right)?;
+        let weight = weight(squared(model, sight));
+        let [a, b, _, d] = (DMat2::IDENTITY + jacobian * jacobian.transpose()).to_cols_array();
+        // The inverse of Cholesky's factor.
+        let l11 = a.sqrt();
+        let l21 = b / l11;
+        let l22 = (d - l21 * l21).sqrt();
+        let columns = [1.0 / l11, -l21 / (l11 * l22), 0.0, 1.0 / l22];
+        let whiten = DMat2::from_cols_array(&columns) * weight.sqrt();
+        (weight > 0.0 && whiten.is_finite()).then_some(Weighed { sight, whiten })
+    };
+    sights.into_iter().filter_map(one).collect()
+}
+
+/// Residual of a point that a step has moved out of sight: too large to be worth it.
+const LOST: f64 = 1e4;
+
+/// Half the step of a central difference.
+const HALF: f64 = 1e-6;
+
+struct Problem<'a, M> {
+    base: &'a M,
+    moved: M,
+    step: DVector<f64>,
+    weighed: &'a [Weighed<'a>],
+}
+
+fn off<M: Model>(model: &M, Weighed { sight, whiten }: &Weighed<'_>) -> DVec2 {
+    model
+        .map(sight.link[0], sight.link[1], sight.right)
+        .map_or(DVec2::splat(LOST), |at| *whiten * (at - sight.left))
+}
+
+/// Derivatives of the whitened residuals, two rows a correspondence.
+fn jacobian<M: Model>(base: &M, step: &[f64], weighed: &[Weighed<'_>]) -> DMatrix<f64> {
+    let mut matrix = DMatrix::zeros(2 * weighed.len(), step.len());
+    for (k, mut column) in matrix.column_iter_mut().enumerate() {
+        let aside = |by: f64| {
+            let mut step = step.to_vec();
+            step[k] += by;
+            base.moved(&step)
+        };
+        let (above, below) = (aside(HALF), aside(-HALF));
+        for (i, one) in weighed.iter().enumerate() {
+            let slope = (off(&above, one) - off(&below, one)) / (2.0 * HALF);
+            (column[2 * i], column[2 * i + 1]) = (slope.x, slope.y);
+        }
+    }
+    matrix
+}
+
+impl<M: Model> LeastSquaresProblem<f64, Dyn, Dyn> for Problem<'_, M> {
+    type ResidualStorage = VecStorage<f64, Dyn, nalgebra::U1>;
+    type JacobianStorage = VecStorage<f64, Dyn, Dyn>;
+    type ParameterStorage = VecStorage<f64, Dyn, nalgebra::U1>;
+
+    fn set_params(&mut self, step: &DVector<f64>) {
+        self.moved = self.base.moved(step.as_slice());
+        self.step.copy_from(step);
+    }
+
+    fn params(&self) -> DVector<f64> {
+        self.step.clone()
+    }
+
+    fn residuals(&self) -> Option<DVector<f64>> {
+        let both = self.weighed.iter().flat_map(|one| off(&self.moved, one).to_array());
+        let residuals = DVector::from_iterator(2 * self.weighed.len(), both);
+        residuals.iter().all(|r| r.is_finite()).then_some(residuals)
+    }
+
+    fn jacobian(&self) -> Option<DMatrix<f64>> {
+        let matrix = jacobian(self.base, self.step.as_slice(), self.weighed);
+        matrix.iter().all(|d| d.is_finite()).then_some(matrix)
+    }
+}
+
+/// The model nearest to the correspondences, from a start that is near.
+///
+/// In each of `rounds` the correspondences are weighed by `weight` of their squared residual in px².
+/// `None` if fewer correspondences than unknowns have a weight.
+pub(super) fn fit<M: Model>(
+    start: &M,
+    sights: &[&Sight],
+    weight: impl Fn(f64) -> f64,
+    rounds: usize,
+) -> Option<M> {
+    /// Multiplied by the number of unknowns: evaluations of a round. It takes some ten.
+    const PATIENCE: usize = 8;
+    let freedom = start.freedom();
+    let mut model = start.clone();
+    for _ in 0..rounds {
+        let weighed = weigh(&model, sights.iter().copied(), &weight);
+        if 2 * weighed.len() < freedom || freedom == 0 {
+            return None;
+        }
+        let step = DVector::zeros(freedom);
+        let problem = Problem { base: &model, moved: model.clone(), step, weighed: &weighed };
+        let solver = LevenbergMarquardt::new().with_tol(1e-9).with_patience(PATIENCE);
+        let (done, _) = solver.minimize(problem);
+        let moved = done.step.amax();
+        model = done.moved;
+        if moved < 1e-9 {
+            break;
+        }
+    }
+    Some(model)
+}
+
+/// Covariance of the model's step for noise of 1 px in each coordinate of both pictures, or `None` if
+/// the correspondences leave something open.
+pub(super) fn covariance<M: Model>(model: &M, sights: &[&Sight]) -> Option<DMatrix<f64>> {
+    let weighed = weigh(model, sights.iter().copied(), |_| 1.0);
+    let jacobian = jacobian(model, &vec![0.0; model.freedom()], &weighed);
+    let information = jacobian.transpose() * jacobian;
+    information.cholesky().map(|cholesky| cholesky.inverse())
+}
+
+/// Expected squared distance, in px², by which the model is off at a point, of a covariance from
+/// [`covariance`].
+pub(super) fn spread<M: Model>(
+    model: &M,
+    covariance: &DMatrix<f64>,
+    [to, from]: [usize; 2],
+    pixels: &[DVec2],
+) -> Vec<Option<f64>> {
+    let freedom = model.freedom();
+    let mut slopes = vec![Some(DMatrix::zeros(2, freedom)); pixels.len()];
+    for k in 0..freedom {
+        let aside = |by: f64| {
+            let mut step = vec![0.0; freedom];
+            step[k] = by;
+            model.moved(&step)
+        };
+        let (above, below) = (aside(HALF), aside(-HALF));
+        for (&pixel, slopes) in pixels.iter().zip(&mut slopes) {
+            let seen = above.map(to, from, pixel).zip(below.map(to, from, pixel));
+            *slopes = slopes.take().zip(seen).map(|(mut slopes, (a, b))| {
+                let slope = (a - b) / (2.0 * HALF);
+                (slopes[(0, k)], slopes[(1, k)]) = (slope.x, slope.y);
+                slopes
+            });
+        }
+    }
+    let trace = |slopes: DMatrix<f64>| (&slopes * covariance * slopes.transpose()).trace();
+    slopes.into_iter().map(|slopes| slopes.map(trace)).collect()
+}

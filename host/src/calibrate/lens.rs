@@ -1,0 +1,122 @@
+//! From a source pixel back to the ray that lands there: the inverse of the warp kernel's lenses.
+//!
+//! Both lens polynomials rise up to the camera's `limit`, so that the inverse is unique there; Newton's
+//! method finds it. A pixel that no ray up to the limit reaches has none.
+
+use glam::{DMat2, DVec2, DVec3};
+use shared_types::warp::{Camera, Lens};
+
+/// Newton's steps; six are enough for any lens whose picture is not folded.
+const STEPS: usize = 24;
+
+/// How near, in units of the focal length, a found ray must land to its pixel: 1e-6 px for any camera.
+const NEAR: f64 = 1e-10;
+
+/// The ray, in the camera's own frame and of length 1, that lands on a pixel.
+pub(super) fn unproject(camera: &Camera, pixel: DVec2) -> Option<DVec3> {
+    let at = (pixel - camera.centre) / camera.focal;
+    let ray = match camera.lens {
+        Lens::FISHEYE => fisheye(camera, at)?,
+        _ => pinhole(camera, at)?.extend(1.0),
+    };
+    ray.try_normalize()
+}
+
+/// The undistorted point of a distorted one, Brown–Conrady.
+fn pinhole(camera: &Camera, at: DVec2) -> Option<DVec2> {
+    let [k1, k2, p1, p2, k3] = camera.distortion;
+    if camera.distortion == [0.0; 5] {
+        return Some(at);
+    }
+    let limit = camera.limit * camera.limit;
+    let mut p = at;
+    for _ in 0..STEPS {
+        let (x, y, r2) = (p.x, p.y, p.length_squared());
+        let radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3));
+        let slope = k1 + r2 * (2.0 * k2 + r2 * 3.0 * k3);
+        let tangential = DVec2::new(
+            2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x),
+            p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y,
+        );
+        let off = at - (p * radial + tangential);
+        if off.length_squared() < NEAR * NEAR {
+            return Some(p).filter(|_| r2 <= limit);
+        }
+        let mixed = 2.0 * (x * y * slope + p1 * x + p2 * y);
+        let jacobian = DMat2::from_cols(
+            DVec2::new(radial + 2.0 * x * x * slope + 2.0 * p1 * y + 6.0 * p2 * x, mixed),
+            DVec2::new(mixed, radial + 2.0 * y * y * slope + 6.0 * p1 * y + 2.0 * p2 * x),
+        );
+        if jacobian.determinant().abs() < 1e-9 {
+            return None;
+        }
+        p += jacobian.inverse() * off;
+        // Beyond the limit the polynomial falls and Newton's method runs away.
+        if p.length_squared() > limit {
+            p *= camera.limit / p.length();
+        }
+    }
+    None
+}
+
+/// The ray of a point of an equidistant fisheye.
+fn fisheye(camera: &Camera, at: DVec2) -> Option<DVec3> {
+    let [k1, k2, k3, k4, _] = camera.distortion;
+    let distorted = at.length();
+    let value = |t: f64| {
+        let s = t * t;
+        t * (1.0 + s * (k1 + s * (k2 + s * (k3 + s * k4))))
+    };
+    if distorted > value(camera.limit) {
+        return None;
+    }
+    // It rises from 0 to the limit: halving always finds it, and 60 halvings exhaust f64.
+    let (mut low, mut high) = (0.0, camera.limit);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if value(middle) < distorted {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    let direction = at.try_normalize().unwrap_or(DVec2::X);
+    Some((direction * libm::sin(low)).extend(libm::cos(low)))
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::{DMat3, UVec2};
+    use kernels_gpu::warp::project;
+
+    use super::*;
+    use crate::rig::{LensName, Matrix, lens_camera};
+
+    #[test]
+    fn a_ray_lands_on_its_pixel() {
+        let matrix = Matrix { fx: 800.0, fy: 810.0, cx: 501.0, cy: 377.0 };
+        let lenses: [(LensName, &[f64]); 4] = [
+            (LensName::Pinhole, &[]),
+            (LensName::Pinhole, &[-0.2, 0.05, 0.001, -0.002, 0.01]),
+            (LensName::Pinhole, &[0.15]),
+            (LensName::Fisheye, &[-0.04, 0.02, -0.026, 0.008]),
+        ];
+        for (lens, k) in lenses {
+            let camera = lens_camera(DMat3::IDENTITY, UVec2::new(1000, 750), lens, &matrix, k);
+            for i in 0..200 {
+                let pixel = DVec2::new(f64::from(i % 20) * 52.0, f64::from(i / 20) * 83.0);
+                let ray = unproject(&camera, pixel).unwrap();
+                assert!((project(&camera, ray).unwrap() - pixel).length() < 1e-6, "{pixel}");
+            }
+        }
+        // Beyond the turn of this lens, at 2/3 of a focal length, there is nothing.
+        let camera = lens_camera(
+            DMat3::IDENTITY,
+            UVec2::splat(1000),
+            LensName::Pinhole,
+            &matrix,
+            &[-1.0 / 3.0],
+        );
+        assert_eq!(unproject(&camera, camera.centre + DVec2::new(600.0, 0.0)), None);
+    }
+}

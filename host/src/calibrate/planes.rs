@@ -1,0 +1,197 @@
+//! Pictures of one plane: a homography each.
+//!
+//! Every picture has a matrix to the plane of a reference picture, which stays fixed. Inside, a step
+//! changes eight of a matrix's nine numbers, in coordinates from −1 to 1 over the picture; the ninth, the
+//! largest, is fixed, since a homography has no scale.
+
+use std::sync::Arc;
+
+use glam::{DMat2, DMat3, DVec2, DVec3, UVec2};
+
+use super::fit::{Model, Sight};
+
+/// A matrix for each picture.
+#[derive(Clone, Debug)]
+pub(super) struct Planes {
+    to_reference: Vec<DMat3>,
+    from_reference: Vec<DMat3>,
+    reference: usize,
+    /// For each picture, pixels → −1 to 1 and back.
+    units: Arc<[[DMat3; 2]]>,
+}
+
+impl Planes {
+    /// Pictures of these sizes, of which `reference` is fixed.
+    pub(super) fn new(sizes: &[UVec2], reference: usize, to_reference: Vec<DMat3>) -> Self {
+        let unit = |size: &UVec2| {
+            let half = f64::from(size.max_element()) / 2.0;
+            let back = DMat3::from_cols(
+                DVec3::X * half,
+                DVec3::Y * half,
+                ((size.as_dvec2() - 1.0) / 2.0).extend(1.0),
+            );
+            [back.inverse(), back]
+        };
+        let units = sizes.iter().map(unit).collect();
+        Self::with(units, reference, to_reference)
+    }
+
+    fn with(units: Arc<[[DMat3; 2]]>, reference: usize, mut to_reference: Vec<DMat3>) -> Self {
+        for (matrix, [_, back]) in to_reference.iter_mut().zip(units.iter()) {
+            // Of a size of its own, so that nothing over- or underflows after many steps.
+            *matrix *= 1.0 / (*matrix * back.z_axis).length().max(f64::MIN_POSITIVE);
+        }
+        let from_reference = to_reference.iter().map(DMat3::inverse).collect();
+        Self { to_reference, from_reference, reference, units }
+    }
+
+    /// The same pictures with other matrices.
+    pub(super) fn replaced(&self, to_reference: Vec<DMat3>) -> Self {
+        Self::with(Arc::clone(&self.units), self.reference, to_reference)
+    }
+
+    /// From each picture to the reference.
+    pub(super) fn to_reference(&self) -> &[DMat3] {
+        &self.to_reference
+    }
+
+    fn between(&self, to: usize, from: usize) -> DMat3 {
+        if to == self.reference {
+            self.to_reference[from]
+        } else {
+            self.from_reference[to] * self.to_reference[from]
+        }
+    }
+}
+
+/// The pixel of a homogeneous point in front.
+pub(super) fn flat(point: DVec3) -> Option<DVec2> {
+    (point.z > 0.0).then(|| point.truncate() / point.z)
+}
+
+/// The largest of nine numbers.
+fn pivot(numbers: &[f64; 9]) -> usize {
+    (0..9).max_by(|&a, &b| numbers[a].abs().total_cmp(&numbers[b].abs())).unwrap_or(8)
+}
+
+impl Model for Planes {
+    fn freedom(&self) -> usize {
+        8 * (self.to_reference.len() - 1)
+    }
+
+    fn moved(&self, step: &[f64]) -> Self {
+        let mut steps = step.chunks_exact(8);
+        let mut matrices = self.to_reference.clone();
+        let [into, out] = self.units[self.reference];
+        for (i, matrix) in matrices.iter_mut().enumerate() {
+            if i == self.reference {
+                continue;
+            }
+            let [unit, back] = self.units[i];
+            let mut numbers = (into * *matrix * back).to_cols_array();
+            let fixed = pivot(&numbers);
+            let size = numbers[fixed].abs();
+            let free = (0..9).filter(|&n| n != fixed);
+            for (n, by) in free.zip(steps.next().unwrap_or_default()) {
+                numbers[n] += by * size;
+            }
+            *matrix = out * DMat3::from_cols_array(&numbers) * unit;
+        }
+        self.replaced(matrices)
+    }
+
+    fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2> {
+        flat(self.between(to, from) * pixel.extend(1.0))
+    }
+
+    fn local(&self, to: usize, from: usize, pixel: DVec2) -> Option<(DVec2, DMat2)> {
+        let matrix = self.between(to, from);
+        let point = matrix * pixel.extend(1.0);
+        let at = flat(point)?;
+        let along = |axis: DVec3| (axis.truncate() - at * axis.z) / point.z;
+        Some((at, DMat2::from_cols(along(matrix.x_axis), along(matrix.y_axis))))
+    }
+}
+
+/// The homography of four correspondences, right to left; `None` where three of them lie on a line, or
+/// where no picture seen from the front could give them.
+///
+/// Three points turn the same way in both pictures if the plane is seen from the same side and none
+/// of them lies behind a camera. Most samples with a wrong correspondence fail that, which costs less
+/// than to score them (oriented constraints: Chum, Werner, Matas, ICPR 2004).
+pub(super) fn of_four(sample: &[Sight]) -> Option<DMat3> {
+    let [a, b, c, d] = sample else { return None };
+    let points = |side: fn(&Sight) -> DVec2| [a, b, c, d].map(side);
+    let (left, right) = (points(|s| s.left), points(|s| s.right));
+    let [l, r] = [turns(&left)?, turns(&right)?];
+    if l.iter().zip(&r).any(|(l, r)| l * r <= 0.0) {
+        return None;
+    }
+    // The basis of each: the matrix that takes the unit vectors and (1, 1, 1) to the four points.
+    let basis = |p: &[DVec2; 4], [t0, t1, t2, _]: [f64; 4]| {
+        let [p0, p1, p2] = [p[0], p[1], p[2]].map(|p| p.extend(1.0));
+        DMat3::from_cols(p0 * t0, p1 * t1, p2 * t2)
+    };
+    let (to, from) = (basis(&left, l), basis(&right, r));
+    let matrix = to * from.inverse();
+    let size = matrix.determinant().abs();
+    if !matrix.is_finite() || size < 1e-12 {
+        return None;
+    }
+    let sign = (matrix * right[0].extend(1.0)).z;
+    Some(if sign < 0.0 { matrix * -1.0 } else { matrix })
+}
+
+/// Cramer's numerators of the fourth point in the basis of the first three, that is twice the signed area
+/// of the triangles that leave out one point each; `None` if one is too flat.
+fn turns(p: &[DVec2; 4]) -> Option<[f64; 4]> {
+    /// Least distance, in pixels, of a point to the line of two others, about.
+    const FLAT: f64 = 2.0;
+    let area = |a: DVec2, b: DVec2, c: DVec2| (b - a).perp_dot(c - a);
+    let whole = area(p[0], p[1], p[2]);
+    let turns = [area(p[3], p[1], p[2]), area(p[0], p[3], p[2]), area(p[0], p[1], p[3]), whole];
+    let spread = p.iter().fold(0.0_f64, |most, q| most.max((*q - p[0]).length()));
+    turns.iter().all(|t| t.abs() > FLAT * spread).then_some(turns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_points_give_their_homography() {
+        let truth = DMat3::from_cols_array(&[0.9, 0.1, 1e-4, -0.05, 1.1, -2e-4, 40.0, -15.0, 1.0]);
+        let sight = |x: f64, y: f64| {
+            let right = DVec2::new(x, y);
+            Sight { link: [0, 1], left: flat(truth * right.extend(1.0)).unwrap(), right }
+        };
+        let sample =
+            [sight(10.0, 20.0), sight(600.0, 35.0), sight(90.0, 400.0), sight(555.0, 470.0)];
+        let found = of_four(&sample).unwrap();
+        let found = found * (1.0 / found.z_axis.z);
+        assert!(found.abs_diff_eq(truth, 1e-8), "{found}");
+        // Mirrored, and three on a line.
+        let mirrored = sample.map(|s| Sight { left: DVec2::new(-s.left.x, s.left.y), ..s });
+        assert!(of_four(&mirrored).is_none());
+        let line = [sample[0], sight(20.0, 40.0), sight(200.0, 400.0), sample[3]];
+        assert!(of_four(&line).is_none());
+    }
+
+    #[test]
+    fn steps_are_of_one_scale_and_the_derivative_is_right() {
+        let sizes = [UVec2::new(4000, 3000), UVec2::new(2000, 1500)];
+        let second = DMat3::from_cols_array(&[1.9, 0.1, 1e-5, 0.0, 2.1, 2e-5, 900.0, -15.0, 1.0]);
+        let planes = Planes::new(&sizes, 0, vec![DMat3::IDENTITY, second]);
+        let pixel = DVec2::new(1500.0, 300.0);
+        let (at, jacobian) = planes.local(0, 1, pixel).unwrap();
+        let aside = planes.map(0, 1, pixel + DVec2::new(0.5, -0.25)).unwrap();
+        assert!((at + jacobian * DVec2::new(0.5, -0.25) - aside).length() < 1e-3);
+        assert!((planes.map(1, 0, at).unwrap() - pixel).length() < 1e-9);
+        for k in 0..8 {
+            let mut step = [0.0; 8];
+            step[k] = 1e-3;
+            let moved = planes.moved(&step).map(0, 1, pixel).unwrap();
+            assert!((0.01..20.0).contains(&(moved - at).length()), "{k}: {moved} {at}");
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! How good a model of two pictures is, and whether that is good enough.
+//!
+//! Everything is measured where both pictures see the same, since nothing else is blended.
+
+use glam::{DVec2, UVec2};
+use nalgebra::DMatrix;
+
+use super::Refusal;
+use super::fit::{Model, Sight, covariance, spread, squared};
+use super::loss::CHI2;
+use super::matches::MIN_INLIERS;
+use super::select::{LEAST_NOISE, some};
+
+/// Agreement that chance gives once in 10⁶ pairs of pictures is none (a-contrario: Moisan, Stival, IJCV
+/// 2004).
+const LOG10_CHANCE: f64 = -6.0;
+
+/// Of the correspondences within the overlap at least this share must agree, and eight more: Brown and
+/// Lowe's test (IJCV 2007), with a share that leaves room for matchers that keep nine wrong ones to a
+/// right one. Chance explains a hundredth of it.
+const LEAST_SHARE: f64 = 0.05;
+
+/// Least overlap by default, of the picture that sees more of the other. Below it, what agrees lies in a
+/// strip and the rest of the picture hangs on it like a flag.
+pub(super) const LEAST_OVERLAP: f64 = 0.03;
+
+/// Least part of the overlap that has inliers: a moving thing or a poster covers less.
+const LEAST_COVERAGE: f64 = 0.06;
+
+/// Largest expected misalignment as a share of the picture's larger side, and in pixels for small
+/// pictures. A seam can hide a few pixels, not a ghost.
+const MOST_SEAM_ERROR: (f64, f64) = (0.004, 3.0);
+
+/// Pictures that differ by less than this share of their larger side, or by less than this many pixels,
+/// are the same view.
+const SAME_VIEW: (f64, f64) = (0.002, 2.0);
+
+/// Largest ratio of areas where both see the same: a zoom of 6.
+const MOST_AREA_RATIO: f64 = 36.0;
+
+/// Correspondences that are off by less than this share of the larger side may be right ones that the model
+/// does not explain. By chance hardly any are: a circle of 0.1 % of the picture.
+const NEAR: f64 = 0.015;
+
+/// Columns and rows, along the larger side, of the cells in which inliers are counted.
+const CELLS: f64 = 12.0;
+
+/// Samples along a cell's side.
+const SAMPLES: u32 = 4;
+
+/// What is known of a pair of pictures.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Figures {
+    /// Which sights agree.
+    pub(super) inliers: Vec<usize>,
+    pub(super) rms_px: f64,
+    /// Fraction of the left picture that the right one sees, and the other way round.
+    pub(super) overlap: [f64; 2],
+    pub(super) coverage: f64,
+    pub(super) seam_error_px: f64,
+}
+
+/// What a pair's pictures have in common.
+struct Overlap {
+    /// Places in the left picture and where the right one has them.
+    seen: Vec<[DVec2; 2]>,
+    shares: [f64; 2],
+}
+
+/// Evenly spread places of a picture, a cell's side and the number of cells in a row.
+fn places(size: UVec2) -> (impl Iterator<Item = DVec2>, f64) {
+    let cell = f64::from(size.max_element()) / CELLS;
+    let step = cell / f64::from(SAMPLES);
+    let many = (size.as_dvec2() / step).ceil().max(DVec2::ONE).as_uvec2();
+    let step = size.as_dvec2() / many.as_dvec2();
+    let place =
+        move |i: u32| (DVec2::new(f64::from(i % many.x), f64::from(i / many.x)) + 0.5) * step - 0.5;
+    ((0..many.x * many.y).map(place), cell)
+}
+
+/// Whether a pixel lies in a picture, half a pixel beyond its outermost centres.
+pub(super) fn inside(at: DVec2, size: UVec2) -> bool {
+    at.cmpge(DVec2::splat(-0.5)).all() && at.cmple(size.as_dvec2() - 0.5).all()
+}
+
+fn overlap<M: Model>(model: &M, [left, right]: [usize; 2], sizes: [UVec2; 2]) -> Overlap {
+    let mut all = 0.0;
+    let mut seen = Vec::new();
+    for place in places(sizes[0]).0 {
+        all += 1.0;
+        if let Some(at) = model.map(right, left, place).filter(|at| inside(*at, sizes[1])) {
+            seen.push([place, at]);
+        }
+    }
+    let other: Vec<bool> = places(sizes[1])
+        .0
+        .map(|place| model.map(left, right, place).is_some_and(|at| inside(at, sizes[0])))
+        .collect();
+    let share = other.iter().filter(|seen| **seen).count() as f64 / other.len() as f64;
+    Overlap { shares: [seen.len() as f64 / all, share], seen }
+}
+
+/// log₁₀ of the number of models that would have so many inliers if correspondences were random.
+///
+/// Of `n`, `k` lie within `radius` (Sampson) of a model that 4 of them determine.
+fn log10_chance(n: usize, k: usize, radius: f64, size: UVec2) -> f64 {
+    let choose = |n: f64, k: f64| {
+        let ln = libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
+        ln / std::f64::consts::LN_10
+    };
+    // Noise of both pictures makes the circle in the left one √2 larger.
+    let area = 2.0 * std::f64::consts::PI * radius * radius;
+    let share = (area / size.as_dvec2().element_product()).min(1.0);
+    let (n, k) = (n as f64, k as f64);
+    if k <= 4.0 {
+        return f64::INFINITY;
+    }
+    libm::log10(n - 4.0) + choose(n, k) + choose(k, 4.0) + (k - 4.0) * libm::log10(share)
+}
+
+/// The sights that agree with a model of this noise.
+fn agreeing<M: Model>(model: &M, sights: &[Sight], noise: f64) -> (Vec<usize>, f64) {
+    let cut = CHI2 * noise.max(LEAST_NOISE).powi(2);
+    let agrees = |&i: &usize| squared(model, &sights[i]) < cut;
+    ((0..sights.len()).filter(agrees).collect(), cut.sqrt())
+}
+
+/// Whether more agree than chance explains; the number of those that agree.
+pub(super) fn check_chance<M: Model>(
+    model: &M,
+    sights: &[Sight],
+    noise: f64,
+    sizes: [UVec2; 2],
+) -> Result<usize, Refusal> {
+    let (inliers, radius) = agreeing(model, sights, noise);
+    let within = |s: &&Sight| {
+        model.map(s.link[0], s.link[1], s.right).is_some_and(|at| inside(at, sizes[0]))
+            && model.map(s.link[1], s.link[0], s.left).is_some_and(|at| inside(at, sizes[1]))
+    };
+    let in_overlap = sights.iter().filter(within).count();
+    let rare = log10_chance(sights.len(), inliers.len(), radius, sizes[0]) < LOG10_CHANCE;
+    let many = inliers.len() as f64 > 8.0 + LEAST_SHARE * in_overlap as f64;
+    if rare && many && inliers.len() >= MIN_INLIERS {
+        return Ok(inliers.len());
+    }
+    Err(Refusal::Chance { matches: sights.len(), inliers: inliers.len() })
+}
+
+/// The figures of a model whose sights are all of one link, or why it is not good enough.
+///
+/// `fit` is the model's [`covariance`] where more than these sights determined it.
+pub(super) fn judge<M: Model>(
+    model: &M,
+    sights: &[Sight],
+    noise: f64,
+    sizes: [UVec2; 2],
+    least_overlap: f64,
+    fit: Option<&DMatrix<f64>>,
+) -> Result<Figures, Refusal> {
+    check_chance(model, sights, noise, sizes)?;
+    let Some(link) = sights.first().map(|sight| sight.link) else {
+        return Err(Refusal::TooFew { found: 0 });
+    };
+    let (inliers, _) = agreeing(model, sights, noise);
+    let agree: Vec<&Sight> = inliers.iter().map(|&i| &sights[i]).collect();
+    let overlap = overlap(model, link, sizes);
+    let side = f64::from(sizes[0].max_element());
+
+    let shares = overlap.shares;
+    let largest = shares[0].max(shares[1]);
+    if overlap.seen.is_empty() || largest < least_overlap {
+        return Err(Refusal::Overlap { overlap: largest, least: least_overlap });
+    }
+    // Where one picture is a smaller copy of the other.
+    let scale = sizes[1].as_dvec2() / sizes[0].as_dvec2();
+    let shift = |[l, r]: &[DVec2; 2]| ((*r + 0.5) / scale - 0.5 - *l).length();
+    let shift_px = overlap.seen.iter().map(shift).fold(0.0, f64::max);
+    if shares[0].min(shares[1]) > 0.95 && shift_px < SAME_VIEW.1.max(SAME_VIEW.0 * side) {
+        return Err(Refusal::SameView { shift_px });
+    }
+    for [_, right] in &overlap.seen {
+        let ratio = model.local(link[0], link[1], *right).map_or(0.0, |(_, j)| j.determinant());
+        if !(1.0 / MOST_AREA_RATIO..MOST_AREA_RATIO).contains(&ratio) {
+            return Err(Refusal::Implausible { ratio });
+        }
+    }
+
+    let off = |sight: &Sight| Some(model.map(link[0], link[1], sight.right)? - sight.left);
+    let square = |sight: &&Sight| off(sight).map(DVec2::length_squared);
+    let squares: f64 = agree.iter().filter_map(square).sum();
+    let rms_px = (squares / agree.len().max(1) as f64).sqrt();
+    let cells_of = |sights: &[&Sight]| cells(&overlap, sights, sizes[0], off);
+    let cells = cells_of(&agree);
+    let seen = cells.iter().map(|cell| cell.places).max().unwrap_or(0);
+    // A cell that the overlap only grazes is not expected to have any.
+    let whole: Vec<&Cell> = cells.iter().filter(|cell| 2 * cell.places >= seen).collect();
+    let covered = whole.iter().filter(|cell| cell.sights > 0).count();
+    let coverage = covered as f64 / whole.len().max(1) as f64;
+    if coverage < LEAST_COVERAGE {
+        let inliers = agree.len();
+        return Err(Refusal::Clumped { inliers, coverage, least: LEAST_COVERAGE });
+    }
+
+    let open = open_variance(model, link, &agree, &overlap, fit);
+    // Whatever nearly agrees counts here: where it is off together, the model is wrong there.
+    let near = |sight: &&Sight| off(sight).is_some_and(|off| off.length() < NEAR * side);
+    let near: Vec<&Sight> = sights.iter().filter(near).collect();
+    let seam_error_px = (noise * noise * open + common_square(&cells_of(&near))).sqrt();
+    let most_px = MOST_SEAM_ERROR.1.max(MOST_SEAM_ERROR.0 * side);
+    // Written so that a NaN is refused.
+    let good = seam_error_px <= most_px;
+    if !good {
+        return Err(Refusal::Loose { seam_error_px, most_px });
+    }
+    Ok(Figures { inliers, rms_px, overlap: shares, coverage, seam_error_px })
+}
+
+/// A cell of the left picture.
+#[derive(Clone, Copy, Default)]
+struct Cell {
+    places: u32,
+    sights: u32,
+    /// Sum of the residuals and of their squares.
+    off: DVec2,
+    squares: f64,
+}
+
+fn cells(
+    overlap: &Overlap,
+    sights: &[&Sight],
+    size: UVec2,
+    off: impl Fn(&Sight) -> Option<DVec2>,
+) -> Vec<Cell> {
+    let (_, side) = places(size);
+    let row = (f64::from(size.x) / side).ceil().max(1.0) as usize;
+    let rows = (f64::from(size.y) / side).ceil().max(1.0) as usize;
+    let mut cells = vec![Cell::default(); row * rows];
+    let index = |at: DVec2| {
+        let at = ((at + 0.5) / side).max(DVec2::ZERO);
+        (at.y as usize).min(rows - 1) * row + (at.x as usize).min(row - 1)
+    };
+    for [left, _] in &overlap.seen {
+        cells[index(*left)].places += 1;
+    }
+    for sight in sights {
+        if let Some(off) = off(sight) {
+            let cell = &mut cells[index(sight.left)];
+            cell.sights += 1;
+            cell.off += off;
+            cell.squares += off.length_squared();
+        }
+    }
+    cells
+}
+
+/// Expected square, per px² of noise, by which the fit leaves a place of the overlap open.
+fn open_variance<M: Model>(
+    model: &M,
+    link: [usize; 2],
+    agree: &[&Sight],
+    overlap: &Overlap,
+    fit: Option<&DMatrix<f64>>,
+) -> f64 {
+    /// Correspondences and places that it is computed from.
+    const MANY: usize = 400;
+    let few: Vec<&Sight> = some(agree, MANY).into_iter().copied().collect();
+    let own = || Some(covariance(model, &few)? * (few.len() as f64 / agree.len().max(1) as f64));
+    let Some(covariance) = fit.cloned().or_else(own) else { return f64::INFINITY };
+    let places: Vec<DVec2> = some(&overlap.seen, MANY).iter().map(|[_, right]| *right).collect();
+    let spread: Vec<f64> =
+        spread(model, &covariance, link, &places).into_iter().flatten().collect();
+    spread.iter().sum::<f64>() / spread.len().max(1) as f64
+}
+
+/// Mean square in px² of what neighbours are off together, which noise does not explain: parallax, lenses.
+fn common_square(cells: &[Cell]) -> f64 {
+    let (mut common, mut weight) = (0.0, 0.0);
+    for cell in cells.iter().filter(|cell| cell.sights >= 3) {
+        let n = f64::from(cell.sights);
+        let mean = cell.off / n;
+        let variance = (cell.squares / n - mean.length_squared()).max(0.0) / (n - 1.0);
+        common += n * (mean.length_squared() - variance);
+        weight += n;
+    }
+    if weight > 0.0 { (common / weight).max(0.0) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chance_is_rare_where_many_agree() {
+        let size = UVec2::new(1000, 700);
+        // A third of 300 within 3 px is no chance; 8 of 300 within 9 px is.
+        assert!(log10_chance(300, 100, 3.0, size) < -200.0);
+        assert!(log10_chance(300, 8, 9.0, size) > 0.0);
+        // n = k = 5: 1·1·5·p, with p = 2π·1/10⁴.
+        let five = libm::log10(5.0 * 2.0 * std::f64::consts::PI * 1e-4);
+        assert!((log10_chance(5, 5, 1.0, UVec2::splat(100)) - five).abs() < 1e-9);
+        assert_eq!(log10_chance(5, 4, 1.0, size), f64::INFINITY);
+    }
+
+    #[test]
+    fn places_are_spread_over_the_whole_picture() {
+        let size = UVec2::new(640, 480);
+        let all: Vec<DVec2> = places(size).0.collect();
+        assert_eq!(all.len(), 48 * 36);
+        let mean = all.iter().sum::<DVec2>() / all.len() as f64;
+        assert!((mean - DVec2::new(319.5, 239.5)).length() < 1e-9);
+        assert!(all.iter().all(|at| inside(*at, size)));
+    }
+}

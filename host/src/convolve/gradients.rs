@@ -1,0 +1,71 @@
+//! The gradients of a smoothed picture.
+
+use cuda_std::{DeviceView, DeviceViewMut};
+use kernels_gpu::convolve::ConvolveGradients7;
+use shared_types::convolve::{ConstantTaps, TILE, fused_elements};
+
+use super::{Between, ConvolveError, Filter, Taps, check_size, config};
+use crate::device::Stream;
+
+/// Derivatives along both axes of a picture smoothed by a Gaussian: each is a Gaussian's derivative along its own
+/// axis and the Gaussian along the other.
+#[derive(Debug)]
+pub struct GradientFilter {
+    along_x: Filter,
+    along_y: Filter,
+    /// The Gaussian and its derivative, where one kernel makes both gradients.
+    both: Option<Box<[ConstantTaps; 2]>>,
+}
+
+impl GradientFilter {
+    /// Gradients after smoothing with a Gaussian of standard deviation `sigma`, in pixels.
+    ///
+    /// # Errors
+    /// [`ConvolveError::Sigma`] or [`ConvolveError::Device`].
+    #[track_caller]
+    pub fn new(stream: &Stream, sigma: f32) -> Result<Self, ConvolveError> {
+        let (smooth, derive) = (Taps::gaussian(sigma)?, Taps::gaussian_derivative(sigma)?);
+        let both = match (smooth.constant(), derive.constant()) {
+            (Some(smooth), Some(derive)) if [smooth.width, derive.width] == [7; 2] => {
+                Some([smooth, derive].into())
+            }
+            _ => None,
+        };
+        let along_x = Filter::new(stream, &derive, &smooth)?;
+        let along_y = Filter::new(stream, &smooth, &derive)?;
+        Ok(Self { along_x, along_y, both })
+    }
+
+    /// The filter along rows and the one along columns; each gives one gradient, to the bit as
+    /// [`convolve`](Self::convolve) does.
+    #[must_use]
+    pub fn filters(&self) -> [&Filter; 2] {
+        [&self.along_x, &self.along_y]
+    }
+
+    /// Submits both gradients and does not wait: one launch where both filters have 7 taps, as for a sigma of
+    /// 1, otherwise one each, or two for filters over 63 wide.
+    ///
+    /// # Errors
+    /// [`ConvolveError::Size`] or [`ConvolveError::Device`].
+    #[track_caller]
+    pub fn convolve(
+        &self,
+        stream: &Stream,
+        input: DeviceView<'_, f32>,
+        between: &mut Between,
+        along_x: DeviceViewMut<'_, f32>,
+        along_y: DeviceViewMut<'_, f32>,
+    ) -> Result<(), ConvolveError> {
+        let Some(both) = &self.both else {
+            self.along_x.convolve(stream, input, between, along_x)?;
+            return self.along_y.convolve(stream, input, between, along_y);
+        };
+        check_size("gradient along x", along_x.size(), input.size())?;
+        check_size("gradient along y", along_y.size(), input.size())?;
+        let [smooth, derive] = **both;
+        let config = config(input.size(), [TILE; 2], fused_elements(7, 7));
+        let kernel = ConvolveGradients7 { input, smooth, derive, along_x, along_y };
+        stream.launch(&config, &kernel).map_err(ConvolveError::from)
+    }
+}

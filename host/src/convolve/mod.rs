@@ -1,0 +1,275 @@
+//! Separable convolution of f32 pictures: filters, and the launches that apply them.
+//!
+//! A [`Filter`] has [`Taps`] along rows and along columns. Up to 63 taps each are an argument of every launch,
+//! which CUDA keeps in constant memory: launches on several streams do not meet, and nothing has to be
+//! uploaded before them. Wider ones lie in a buffer that is allocated only for them. Where both are
+//! narrow, one launch does both passes.
+//!
+//! Results are 0 where a window leaves the picture, and the same to the bit in one launch or two, on CPU
+//! and GPU. Here is no other border, and no filter that is not separable.
+
+mod gradients;
+mod taps;
+
+use cuda_std::{DeviceView, DeviceViewMut};
+use kernels_gpu::convolve as kernels;
+use shared_types::convolve::{
+    BLOCK, ConstantTaps, MAX_LINES, MAX_WIDTH, TILE, column_pass_elements, fused_elements,
+    row_pass_elements,
+};
+use thiserror::Error;
+
+use crate::device::{Buffer, Device, DeviceError, Image, LaunchConfig, Stream};
+
+pub use gradients::GradientFilter;
+pub use taps::Taps;
+
+/// Bytes of shared memory that a block of one of two passes takes at most: every GPU since 2020 has them.
+const SHARED: u32 = 96 << 10;
+
+/// Taps, sizes and memory do not go together, or the device failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConvolveError {
+    /// A filter without a middle, or too wide.
+    #[error("making a filter: {width} taps given; it has an odd number of them, up to {MAX_WIDTH}")]
+    Width {
+        /// How many there are.
+        width: usize,
+    },
+    /// A tap that is infinite or not a number.
+    #[error("making a filter: tap {index} is {tap}; taps are finite")]
+    NotFinite {
+        /// Which.
+        index: usize,
+        /// Its value.
+        tap: f32,
+    },
+    /// A Gaussian too narrow or too wide.
+    #[error("making a Gaussian: sigma is {sigma}; it is a number from 0.1 to 1000")]
+    Sigma {
+        /// The standard deviation in pixels.
+        sigma: f32,
+    },
+    /// Input and output, or the picture between two passes, differ in size.
+    #[error(
+        "convolving: the {what} is {}×{} pixels but the input {}×{}", found.0, found.1, expected.0, expected.1
+    )]
+    Size {
+        /// Which.
+        what: &'static str,
+        /// Its columns and rows.
+        found: (u32, u32),
+        /// The input's.
+        expected: (u32, u32),
+    },
+    /// A filter that one launch cannot apply.
+    #[error("convolving: {width} taps are too many for one launch; use `Filter::two_pass`")]
+    TooWideToFuse {
+        /// Taps along the axis that has more.
+        width: u32,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// Where the taps of one axis are when a kernel asks for them.
+#[derive(Debug)]
+enum Axis {
+    Constant(Box<ConstantTaps>),
+    Global(Buffer<f32>),
+}
+
+impl Axis {
+    #[track_caller]
+    fn new(stream: &Stream, taps: &Taps) -> Result<Self, DeviceError> {
+        match taps.constant() {
+            Some(taps) => Ok(Self::Constant(taps.into())),
+            None => Buffer::from_slice(stream, &taps.reversed()).map(Self::Global),
+        }
+    }
+
+    fn width(&self) -> u32 {
+        match self {
+            Self::Constant(taps) => taps.width,
+            Self::Global(taps) => taps.len(),
+        }
+    }
+}
+
+/// A separable filter on a device.
+#[derive(Debug)]
+pub struct Filter {
+    horizontal: Axis,
+    vertical: Axis,
+}
+
+/// The picture between two passes, allocated when a filter first needs it. For one stream at a time.
+#[derive(Debug, Default)]
+pub struct Between(Option<Image<f32>>);
+
+impl Between {
+    /// The picture, of this size; its content is undefined.
+    #[track_caller]
+    fn of_size(
+        &mut self,
+        device: &Device,
+        (width, height): (u32, u32),
+    ) -> Result<&mut Image<f32>, DeviceError> {
+        let fits = |image: &Image<f32>| {
+            (image.width(), image.height()) == (width, height)
+                && image.device().place() == device.place()
+        };
+        let image = match self.0.take().filter(fits) {
+            Some(image) => image,
+            None => Image::new(device, width, height)?,
+        };
+        Ok(self.0.insert(image))
+    }
+}
+
+impl Filter {
+    /// A filter of `horizontal` taps along rows and `vertical` ones along columns. Waits for the upload of
+    /// taps that are too many for constant memory.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn new(stream: &Stream, horizontal: &Taps, vertical: &Taps) -> Result<Self, DeviceError> {
+        Ok(Self {
+            horizontal: Axis::new(stream, horizontal)?,
+            vertical: Axis::new(stream, vertical)?,
+        })
+    }
+
+    /// Taps along rows and along columns.
+    #[must_use]
+    pub fn widths(&self) -> [u32; 2] {
+        [self.horizontal.width(), self.vertical.width()]
+    }
+
+    /// Whether one launch can apply it.
+    #[must_use]
+    pub fn is_fused(&self) -> bool {
+        matches!((&self.horizontal, &self.vertical), (Axis::Constant(_), Axis::Constant(_)))
+    }
+
+    /// Submits the convolution, in one launch if it can be, and does not wait. `between` gets memory only if
+    /// it cannot.
+    ///
+    /// # Errors
+    /// [`ConvolveError::Size`] or [`ConvolveError::Device`].
+    #[track_caller]
+    pub fn convolve(
+        &self,
+        stream: &Stream,
+        input: DeviceView<'_, f32>,
+        between: &mut Between,
+        out: DeviceViewMut<'_, f32>,
+    ) -> Result<(), ConvolveError> {
+        if self.is_fused() {
+            return self.fused(stream, input, out);
+        }
+        let between = between.of_size(stream.device(), input.size())?;
+        self.two_pass(stream, input, between, out)
+    }
+
+    /// Submits the convolution as one launch.
+    ///
+    /// # Errors
+    /// [`ConvolveError::TooWideToFuse`], [`ConvolveError::Size`] or [`ConvolveError::Device`].
+    #[track_caller]
+    pub fn fused(
+        &self,
+        stream: &Stream,
+        input: DeviceView<'_, f32>,
+        out: DeviceViewMut<'_, f32>,
+    ) -> Result<(), ConvolveError> {
+        let (Axis::Constant(horizontal), Axis::Constant(vertical)) =
+            (&self.horizontal, &self.vertical)
+        else {
+            let width = self.horizontal.width().max(self.vertical.width());
+            return Err(ConvolveError::TooWideToFuse { width });
+        };
+        check_size("output", out.size(), input.size())?;
+        let (horizontal, vertical) = (**horizontal, **vertical);
+        let elements = fused_elements(horizontal.width, vertical.width);
+        let config = config(input.size(), [TILE; 2], elements);
+        macro_rules! launch {
+            ($kernel:ident) => {
+                stream.launch(&config, &kernels::$kernel { input, horizontal, vertical, out })
+            };
+        }
+        // Widths that are known when compiling save a branch at each tap.
+        match [horizontal.width, vertical.width] {
+            [5, 5] => launch!(ConvolveFused5),
+            [7, 7] => launch!(ConvolveFused7),
+            [15, 15] => launch!(ConvolveFused15),
+            [31, 31] => launch!(ConvolveFused31),
+            _ => launch!(ConvolveFused),
+        }
+        .map_err(ConvolveError::from)
+    }
+
+    /// Submits the convolution as two launches, through `between`.
+    ///
+    /// # Errors
+    /// [`ConvolveError::Size`] or [`ConvolveError::Device`].
+    #[track_caller]
+    pub fn two_pass(
+        &self,
+        stream: &Stream,
+        input: DeviceView<'_, f32>,
+        between: &mut Image<f32>,
+        out: DeviceViewMut<'_, f32>,
+    ) -> Result<(), ConvolveError> {
+        let size = input.size();
+        check_size("output", out.size(), size)?;
+        check_size("picture between two passes", (between.width(), between.height()), size)?;
+        macro_rules! pass {
+            ($axis:ident: $kernel:ident or $wide:ident, $elements:ident, $tile:expr, $input:expr, $out:expr) => {{
+                let width = self.$axis.width();
+                let lines = lines(|lines| $elements(width, lines));
+                let config = config(size, $tile(lines), $elements(width, lines));
+                let (input, out) = ($input, $out);
+                match &self.$axis {
+                    Axis::Constant(taps) => stream
+                        .launch(&config, &kernels::$kernel { input, taps: **taps, lines, out }),
+                    Axis::Global(taps) => {
+                        let taps = taps.view();
+                        stream.launch(&config, &kernels::$wide { input, taps, lines, out })
+                    }
+                }
+            }};
+        }
+        pass!(horizontal: ConvolveRows or ConvolveRowsWide, row_pass_elements,
+            |lines| [TILE, lines], input, between.view_mut())?;
+        pass!(vertical: ConvolveColumns or ConvolveColumnsWide, column_pass_elements,
+            |lines| [lines, TILE], between.view(), out)?;
+        Ok(())
+    }
+}
+
+/// The most rows or columns side by side that a block has shared memory for.
+fn lines(elements: impl Fn(u32) -> u32) -> u32 {
+    (1..=MAX_LINES).rev().find(|&lines| elements(lines) * 4 <= SHARED).unwrap_or(1)
+}
+
+/// Blocks that make `tile` pixels each, and so many elements of shared memory.
+fn config((width, height): (u32, u32), tile: [u32; 2], elements: u32) -> LaunchConfig {
+    let [columns, rows] = tile;
+    LaunchConfig {
+        grid: [width.div_ceil(columns), height.div_ceil(rows), 1],
+        block: [BLOCK[0], BLOCK[1], 1],
+        dynamic_shared: elements * 4,
+    }
+}
+
+fn check_size(
+    what: &'static str,
+    found: (u32, u32),
+    expected: (u32, u32),
+) -> Result<(), ConvolveError> {
+    if found == expected { Ok(()) } else { Err(ConvolveError::Size { what, found, expected }) }
+}

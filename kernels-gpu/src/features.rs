@@ -1,0 +1,155 @@
+//! Features to track: where the picture changes along both axes.
+//!
+//! [`luma_rgba8`] makes a picture one number a pixel; smoothing and gradients are those of
+//! [`convolve`](crate::convolve). [`min_eigenvalue`] sums up the gradients' products over a window around each
+//! pixel and takes the smaller eigenvalue of the matrix that they make (Shi and Tomasi 1994).
+//!
+//! The sums are made along rows from the left, then over the rows from the top, each thread several side by
+//! side. They are not moved by adding what enters and subtracting what leaves, whose rounding errors grow
+//! from pixel to pixel: the order of additions is the same everywhere, so that CPU and GPU
+//! agree to the bit.
+
+use cuda_std::prelude::*;
+use shared_types::Rgba8;
+use shared_types::colour::LUMA;
+use shared_types::convolve::{pitch, with_halo};
+use shared_types::features::{
+    BLOCK, BLOCK_THREADS, COLUMNS, MAX_WINDOW, ROWS, RUN, eigenvalue_elements,
+};
+
+use crate::tile::{Tile, each_result, fits, slide, store_down};
+
+const _: () = assert!(RUN <= 16 && ROWS.is_multiple_of(RUN) && COLUMNS.is_multiple_of(RUN));
+
+/// Luma of each pixel, levels 0 to 255, by BT.709 of R'G'B' as it is; exactly the level where all three
+/// are equal.
+#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+pub fn luma_rgba8(picture: View<Rgba8>, out: ViewMut<f32>) {
+    let at = thread::index_2d();
+    if picture.contains(at.x, at.y) && out.contains(at.x, at.y) {
+        // SAFETY: inside of both; each pixel has one thread.
+        unsafe {
+            let Rgba8 { r, g, b, .. } = picture.load(at.x, at.y);
+            let [r, g, b] = [r, g, b].map(f32::from);
+            out.store(at.x, at.y, LUMA.x.mul_add(r - g, LUMA.z.mul_add(b - g, g)));
+        }
+    }
+}
+
+/// Of the matrix `(xx xy; xy yy)`.
+#[inline(always)]
+fn smaller_eigenvalue(xx: f32, xy: f32, yy: f32) -> f32 {
+    let (difference, twice) = (xx - yy, 2.0 * xy);
+    let root = difference.mul_add(difference, twice * twice).sqrt();
+    0.5 * (xx + yy - root)
+}
+
+/// The smaller eigenvalue of the gradients' products, summed up over `window`×`window` pixels around each;
+/// 0 where the window leaves the picture.
+#[inline(always)]
+fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut<f32>) {
+    let (width, height) = (out.width(), out.height());
+    let same = |view: View<f32>| view.width() == width && view.height() == height;
+    let block = [thread::block_dim_x(), thread::block_dim_y()] == BLOCK;
+    let memory = shared::dynamic_shared_mem::<f32>();
+    let room = memory.len() >= eigenvalue_elements(window);
+    // Blocks beyond would come round to pixels of others.
+    let inside = thread::block_idx_x() < width.div_ceil(COLUMNS)
+        && thread::block_idx_y() < height.div_ceil(ROWS);
+    if !(block && room && inside && same(along_x) && same(along_y)) {
+        return;
+    }
+    let (columns, rows) = (with_halo(COLUMNS, window), with_halo(ROWS, window));
+    let staged = |i: u32| Tile::new(memory, i * rows * pitch(columns), pitch(columns));
+    let summed = |i: u32| {
+        Tile::new(memory, rows * (2 * pitch(columns) + i * pitch(COLUMNS)), pitch(COLUMNS))
+    };
+    let (x0, y0) = (thread::block_idx_x() * COLUMNS, thread::block_idx_y() * ROWS);
+    let origin = (x0.wrapping_sub(window / 2), y0.wrapping_sub(window / 2));
+    // SAFETY: all threads are still here; the tiles have room, as just checked, and do not overlap.
+    unsafe {
+        staged(0).stage(along_x, origin, columns, rows);
+        staged(1).stage(along_y, origin, columns, rows);
+        thread::sync_threads();
+    }
+    let mut item = thread::rank();
+    while item < rows * (COLUMNS / RUN) {
+        let (first, row) = (item / rows * RUN, item % rows);
+        // SAFETY: the tiles have the halo; each element has one thread.
+        unsafe {
+            let (x, y) = (staged(0).from(first, row), staged(1).from(first, row));
+            // One product after the other: the sums of all three would not fit into registers.
+            let xx = slide(window, |i| x.load(i), 0.0, |sum: f32, x, _| x.mul_add(x, sum));
+            store_run(summed(0).from(first, row), xx);
+            let xy = slide(
+                window,
+                |i| (x.load(i), y.load(i)),
+                0.0,
+                |sum: f32, (x, y): (f32, f32), _| x.mul_add(y, sum),
+            );
+            store_run(summed(1).from(first, row), xy);
+            let yy = slide(window, |i| y.load(i), 0.0, |sum: f32, y, _| y.mul_add(y, sum));
+            store_run(summed(2).from(first, row), yy);
+        }
+        item += BLOCK_THREADS;
+    }
+    thread::sync_threads();
+    let mut item = thread::rank();
+    while item < COLUMNS * (ROWS / RUN) {
+        let (x, first) = (item % COLUMNS, item / COLUMNS * RUN);
+        // SAFETY: the tiles have the halo.
+        let [xx, xy, yy] = unsafe {
+            [
+                sum_down(summed(0).from(x, first), window),
+                sum_down(summed(1).from(x, first), window),
+                sum_down(summed(2).from(x, first), window),
+            ]
+        };
+        let (x, y) = (x0 + x, y0 + first);
+        let mut values = [0.0; RUN as usize];
+        each_result!(RUN as usize, |i| {
+            if fits(x, window, width) && fits(y + i as u32, window, height) {
+                values[i] = smaller_eigenvalue(xx[i], xy[i], yy[i]);
+            }
+        });
+        // SAFETY: each pixel has one thread.
+        unsafe { store_down(out, (x, y), values) };
+        item += BLOCK_THREADS;
+    }
+}
+
+/// Sums over `window` rows each, which begin at the first rows of `from`.
+///
+/// # Safety
+/// So many rows are there, and no thread writes them without a barrier between.
+#[inline(always)]
+unsafe fn sum_down(from: Shared<f32>, window: u32) -> [f32; RUN as usize] {
+    // SAFETY: as the caller vouches.
+    let row = |i| unsafe { from.load(i * pitch(COLUMNS)) };
+    slide(window, row, 0.0, |sum: f32, row: f32, _| sum + row)
+}
+
+/// Stores a thread's results side by side.
+///
+/// # Safety
+/// `to` has so many elements, which no other thread touches without a barrier between.
+#[inline(always)]
+unsafe fn store_run(to: Shared<f32>, results: [f32; RUN as usize]) {
+    // SAFETY: as the caller vouches.
+    each_result!(RUN as usize, |i| unsafe { to.store(i as u32, results[i]) });
+}
+
+/// The smaller eigenvalue over windows of any odd width up to [`MAX_WINDOW`]; 0 where the window leaves the
+/// picture.
+///
+/// Nothing is written if sizes differ, shared memory is too small, or blocks are not [`BLOCK`].
+#[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2))]
+pub fn min_eigenvalue(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut<f32>) {
+    eigenvalues(along_x, along_y, window.min(MAX_WINDOW), out);
+}
+
+/// As [`min_eigenvalue`] over windows of 7 by 7 pixels.
+#[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2))]
+pub fn min_eigenvalue_7(along_x: View<f32>, along_y: View<f32>, out: ViewMut<f32>) {
+    eigenvalues(along_x, along_y, 7, out);
+}

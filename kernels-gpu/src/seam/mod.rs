@@ -1,0 +1,322 @@
+//! Seam: where in the overlap one camera ends and the other begins, so that nothing is shown twice.
+//!
+//! Works on a grid of cells over the overlap's box. Once a warp, [`seam_cells`] says who sees each cell,
+//! and [`seam_sides`] what it costs to have a camera end at its picture's edge. For each pair of
+//! frames that is looked at, [`seam_difference_rgba8`] or [`seam_difference_nv12`] compares the cameras,
+//! corrected as the stitch corrects them, [`seam_cost`] makes costs of that, and [`seam_path`] finds
+//! the cheapest path. [`seam_weights`] turns paths into weights that any stitch takes.
+//!
+//! The cost of a path is that of a labelling: each cell that both see shows the near camera before
+//! the path and the far one after it. Two such cells side by side, or above each other, with different
+//! labels cost what both cells cost together; a cell beside one that only the other camera sees costs
+//! a breach. So a path may be anything from straight to nearly along the row, and the overlap may have any
+//! outline.
+//!
+//! Not here: whether a better path is worth moving to. Costs are whole numbers, so a search is the same on
+//! every run and on CPU and GPU; the costs themselves may differ by one between those, as powers do.
+
+use cuda_std::prelude::*;
+use glam::{UVec2, Vec2, Vec3, Vec4, uvec2, vec2};
+use shared_types::Rgba8;
+use shared_types::nv12::Nv12;
+use shared_types::seam::{
+    ASIDE, BASE, BLOCK_THREADS, BREACH, FREEDOM, LARGEST, MARGIN, MOST, NOISE, PER_LEVEL, SeamGrid,
+    SeamLook, Sees,
+};
+use shared_types::stitch::MIN_WEIGHT;
+
+mod path;
+mod weights;
+
+pub use path::*;
+pub use weights::*;
+
+use crate::colour::Camera;
+use crate::grade::{Fast, Grade};
+use crate::picture::Picture;
+use crate::warp::edge_distance;
+
+/// Both cameras' planes.
+struct Cameras {
+    left: Camera,
+    right: Camera,
+}
+
+/// What is seen at a panorama pixel, as the stitch counts it.
+enum Seen {
+    Nobody,
+    Left,
+    Right,
+    /// Where in their pictures both see it, and each one's weight.
+    Both([(Vec2, f32); 2]),
+}
+
+impl Cameras {
+    #[inline(always)]
+    fn seen(&self, at: UVec2) -> Seen {
+        let left = self.left.source(at.x, at.y, MIN_WEIGHT);
+        let right = self.right.source(at.x, at.y, MIN_WEIGHT);
+        match (left, right) {
+            (None, None) => Seen::Nobody,
+            (Some(_), None) => Seen::Left,
+            (None, Some(_)) => Seen::Right,
+            (Some(left), Some(right)) => Seen::Both([left, right]),
+        }
+    }
+
+    /// How much of each camera there is at a pixel: the smaller of its weight's part in the sum of both,
+    /// and its distance's from its picture's edge. 0 at the edge, half in the middle of the overlap.
+    #[inline(always)]
+    fn shares(&self, [left, right]: [(Vec2, f32); 2]) -> Vec2 {
+        let distance = vec2(
+            edge_distance(self.left.size, left.0.to_array()),
+            edge_distance(self.right.size, right.0.to_array()),
+        );
+        let weight = vec2(left.1, right.1);
+        (distance / distance.element_sum()).min(weight / weight.element_sum())
+    }
+}
+
+/// First pixel of a cell, and the pixel after its last.
+#[inline(always)]
+fn pixels(grid: &SeamGrid, cell: UVec2) -> (UVec2, UVec2) {
+    let cell = if grid.transposed != 0 { uvec2(cell.y, cell.x) } else { cell };
+    let min = grid.min + cell * grid.cell;
+    (min, (min + grid.cell).min(grid.max))
+}
+
+/// Writes for each cell who sees it ([`Sees`]), and what it costs more away from the overlap's middle, up to
+/// [`ASIDE`], and near a picture's edge, up to [`MARGIN`] more.
+///
+/// `left` and `right` are the sizes of the pictures. `out` has the grid's cells, across by along.
+#[kernel(launch_bounds(BLOCK_THREADS, 2))]
+pub fn seam_cells(
+    lut_left_x: View<f32>,
+    lut_left_y: View<f32>,
+    lut_right_x: View<f32>,
+    lut_right_y: View<f32>,
+    weight_left: View<f32>,
+    weight_right: View<f32>,
+    left: UVec2,
+    right: UVec2,
+    grid: SeamGrid,
+    out: ViewMut<u32>,
+) {
+    let left = Camera { x: lut_left_x, y: lut_left_y, weight: weight_left, size: left };
+    let right = Camera { x: lut_right_x, y: lut_right_y, weight: weight_right, size: right };
+    let cameras = Cameras { left, right };
+    let cell = thread::index_2d();
+    if !out.contains(cell.x, cell.y) {
+        return;
+    }
+    let (left_bit, right_bit) =
+        if grid.swapped != 0 { (Sees::FAR, Sees::NEAR) } else { (Sees::NEAR, Sees::FAR) };
+    let (min, max) = pixels(&grid, cell);
+    let (mut sees, mut share) = (0, 0.5_f32);
+    let mut y = min.y;
+    while y < max.y {
+        let mut x = min.x;
+        while x < max.x {
+            match cameras.seen(uvec2(x, y)) {
+                Seen::Nobody => {}
+                Seen::Left => sees |= left_bit,
+                Seen::Right => sees |= right_bit,
+                Seen::Both(sources) => {
+                    sees |= Sees::BOTH;
+                    share = share.min(cameras.shares(sources).min_element());
+                }
+            }
+            x += 1;
+        }
+        y += 1;
+    }
+    let bound = 1.0 - (FREEDOM * share).min(1.0);
+    let aside = 1.0 - 2.0 * share;
+    let margin = (bound * MARGIN as f32 + aside * ASIDE as f32) as u32;
+    // SAFETY: inside, as just checked; each cell has one thread.
+    unsafe { out.store(cell.x, cell.y, sees | margin << Sees::COST) };
+}
+
+/// Writes for each place at which a path may cross a row of cells what breaches cost there: one thread
+/// a row.
+///
+/// A cell that both see counts a breach for itself and for each of its four neighbours that only the
+/// other camera sees. `out` has a column more than `cells`.
+#[kernel(launch_bounds(BLOCK_THREADS), dims(1))]
+pub fn seam_sides(cells: View<u32>, out: ViewMut<u32>) {
+    let y = thread::index_1d();
+    let (across, along) = (cells.width(), cells.height());
+    if y >= along || out.width() != across + 1 || out.height() != along {
+        return;
+    }
+    let cell = |x: u32, y: u32| {
+        // SAFETY: inside, as just checked. Beyond the box nobody is alone.
+        if cells.contains(x, y) { unsafe { cells.load(x, y) } } else { 0 }
+    };
+    // The cells beside `(x, y)`, itself included, that only the camera of `bit` sees.
+    let alone = |x: u32, y: u32, bit: u32| {
+        let here = cell(x, y);
+        if here & Sees::BOTH == 0 {
+            return 0;
+        }
+        let other = |x: u32, y: u32| {
+            let there = cell(x, y);
+            u32::from(there & Sees::BOTH == 0 && there & bit != 0)
+        };
+        let (left, above) = (x.wrapping_sub(1), y.wrapping_sub(1));
+        u32::from(here & bit != 0)
+            + other(left, y)
+            + other(x + 1, y)
+            + other(x, above)
+            + other(x, y + 1)
+    };
+    let mut breaches = 0;
+    let mut x = 0;
+    while x < across {
+        breaches += alone(x, y, Sees::NEAR);
+        x += 1;
+    }
+    let mut x = 0;
+    loop {
+        // SAFETY: `x` is at most `across`, and `out` has a column more; the row is this thread's.
+        unsafe { out.store(x, y, (BREACH * breaches).min(MOST)) };
+        if x == across {
+            return;
+        }
+        // From now on the cell shows the near camera.
+        breaches += alone(x, y, Sees::FAR);
+        breaches -= alone(x, y, Sees::NEAR);
+        x += 1;
+    }
+}
+
+/// Defines the comparison for one format.
+macro_rules! seam_difference {
+    ($(#[$doc:meta])* $name:ident, $picture:ty) => {
+        $(#[$doc])*
+        ///
+        /// In levels 0 to 255, corrected by gains and fast gammas, the mean of the cell's pixels that
+        /// both see; zero where there is none, and in the fourth number. Nothing is written where an NV12
+        /// picture's chroma is not half of its luma in size. `out` has the grid's cells.
+        #[kernel(launch_bounds(BLOCK_THREADS, 2))]
+        pub fn $name(
+            left: $picture,
+            right: $picture,
+            lut_left_x: View<f32>,
+            lut_left_y: View<f32>,
+            lut_right_x: View<f32>,
+            lut_right_y: View<f32>,
+            weight_left: View<f32>,
+            weight_right: View<f32>,
+            grid: SeamGrid,
+            look: SeamLook,
+            out: ViewMut<Vec4>,
+        ) {
+            let size = |picture: &$picture| uvec2(Picture::width(picture), Picture::height(picture));
+            let (lx, ly, rx, ry) = (lut_left_x, lut_left_y, lut_right_x, lut_right_y);
+            let cameras = Cameras {
+                left: Camera { x: lx, y: ly, weight: weight_left, size: size(&left) },
+                right: Camera { x: rx, y: ry, weight: weight_right, size: size(&right) },
+            };
+            if left.is_whole() && right.is_whole() {
+                difference(left, right, &cameras, &grid, &look, out);
+            }
+        }
+    };
+}
+
+seam_difference! {
+    /// Left less right camera in each cell, of two RGBA pictures.
+    seam_difference_rgba8, View<Rgba8>
+}
+seam_difference! {
+    /// Left less right camera in each cell, of two NV12 pictures.
+    seam_difference_nv12, Nv12
+}
+
+#[inline(always)]
+fn difference<P: Picture>(
+    left: P,
+    right: P,
+    cameras: &Cameras,
+    grid: &SeamGrid,
+    look: &SeamLook,
+    out: ViewMut<Vec4>,
+) {
+    let cell = thread::index_2d();
+    if !out.contains(cell.x, cell.y) {
+        return;
+    }
+    let (min, max) = pixels(grid, cell);
+    let (mut sum, mut count) = (Vec3::ZERO, 0.0_f32);
+    let mut y = min.y;
+    while y < max.y {
+        let mut x = min.x;
+        while x < max.x {
+            if let Seen::Both([(l, _), (r, _)]) = cameras.seen(uvec2(x, y)) {
+                // SAFETY: the pictures are whole, as the kernel has checked, and both places are inside.
+                let (l, r) = unsafe {
+                    (left.sample(l.x, l.y, &look.decode), right.sample(r.x, r.y, &look.decode))
+                };
+                sum += Fast(look.left).apply(l) - Fast(look.right).apply(r);
+                count += 1.0;
+            }
+            x += 1;
+        }
+        y += 1;
+    }
+    let mean = sum * (255.0 / count.max(1.0));
+    // SAFETY: inside, as just checked; each cell has one thread.
+    unsafe { out.store(cell.x, cell.y, mean.extend(0.0)) };
+}
+
+/// Writes what each cell costs: 0 where not both cameras see it, otherwise [`BASE`], what it costs near a
+/// picture's edge, and [`PER_LEVEL`] times the difference over [`NOISE`].
+///
+/// The difference is that of the colours, and half of that of their slopes to the right and down, so that
+/// an outline costs where one camera has it and not the other; each the mean of the channels. It is
+/// smoothed over 3×3 cells with weights 1 2 1, and over as many that are `reach` cells apart, so that a
+/// path keeps half a feather away from what differs. All images have one size.
+#[kernel(launch_bounds(BLOCK_THREADS, 2))]
+pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: ViewMut<u32>) {
+    let at = thread::index_2d();
+    let same = cells.width() == difference.width() && cells.height() == difference.height();
+    if !(out.contains(at.x, at.y) && cells.contains(at.x, at.y) && same) {
+        return;
+    }
+    let load = |x: u32, y: u32| {
+        if !cells.contains(x, y) {
+            return None;
+        }
+        // SAFETY: inside, as just checked; both have the same size.
+        let (sees, levels) = unsafe { (cells.load(x, y), difference.load(x, y)) };
+        (sees & Sees::BOTH != 0).then(|| levels.truncate())
+    };
+    let strength = |levels: Vec3| levels.abs().element_sum() * (1.0 / 3.0);
+    let single = |x: u32, y: u32| {
+        let here = load(x, y)?;
+        let slope = |next: Option<Vec3>| next.map_or(0.0, |next| strength(next - here));
+        Some(strength(here) + 0.5 * (slope(load(x + 1, y)) + slope(load(x, y + 1))))
+    };
+    // SAFETY: inside, as just checked.
+    let here = unsafe { cells.load(at.x, at.y) };
+    let mut cost = 0;
+    if here & Sees::BOTH != 0 {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for i in 0..18 {
+            let (dx, dy, apart) = (i % 3, i / 3 % 3, if i < 9 { 1 } else { reach });
+            let weight = (if dx == 1 { 2.0 } else { 1.0 }) * (if dy == 1 { 2.0 } else { 1.0 });
+            // One less than nothing is in no grid.
+            let x = (at.x + dx * apart).wrapping_sub(apart);
+            let y = (at.y + dy * apart).wrapping_sub(apart);
+            if let Some(levels) = single(x, y) {
+                sum += weight * levels;
+                weights += weight;
+            }
+        }
+        let levels = (sum / weights - NOISE).clamp(0.0, LARGEST);
+        cost = BASE + (here >> Sees::COST) + (levels * PER_LEVEL as f32).round_ties_even() as u32;
+    }
+    // SAFETY: inside, as just checked; each cell has one thread.
+    unsafe { out.store(at.x, at.y, cost) };
+}

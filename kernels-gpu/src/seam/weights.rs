@@ -1,0 +1,105 @@
+//! From paths to weights.
+
+use cuda_std::prelude::*;
+use glam::{UVec2, Vec2};
+use shared_types::seam::{BLOCK_THREADS, FREEDOM, SeamBlend, SeamGrid};
+
+use super::{Cameras, Seen};
+use crate::colour::Camera;
+
+/// Writes the weights of the box's pixels, which sum to 1 where anybody sees the pixel.
+///
+/// Where one camera sees it, that one counts. Where both do, the near one counts
+///
+/// ```text
+/// w = mean over rows of clamp(½ + (path − place) / feather, 0, 1)
+/// ```
+///
+/// over rows within half a feather, the nearest counting most, so that the fade has about the same width in
+/// whatever direction the path goes. Near the edge of its picture a camera counts no more than it is
+/// free of it ([`FREEDOM`]), and the other no less than the rest, so that weights fall to 0 at the edge
+/// without a step: with freedoms f, g of near and far camera, w is clamped to [1 − g, f], or is f / (f + g)
+/// where those sum to less than 1.
+///
+/// `from` and `to` are paths, of which the first counts 1 − `part`; without a former path the warp's
+/// weights do. `left` and `right` are the sizes of the pictures; `out_left` and `out_right` have the
+/// panorama's size.
+#[kernel(launch_bounds(BLOCK_THREADS, 2))]
+pub fn seam_weights(
+    lut_left_x: View<f32>,
+    lut_left_y: View<f32>,
+    lut_right_x: View<f32>,
+    lut_right_y: View<f32>,
+    weight_left: View<f32>,
+    weight_right: View<f32>,
+    left: UVec2,
+    right: UVec2,
+    grid: SeamGrid,
+    from: Slice<u32>,
+    to: Slice<u32>,
+    blend: SeamBlend,
+    out_left: ViewMut<f32>,
+    out_right: ViewMut<f32>,
+) {
+    let left = Camera { x: lut_left_x, y: lut_left_y, weight: weight_left, size: left };
+    let right = Camera { x: lut_right_x, y: lut_right_y, weight: weight_right, size: right };
+    let cameras = Cameras { left, right };
+    let at = thread::index_2d() + grid.min;
+    let inside = out_left.contains(at.x, at.y) && out_right.contains(at.x, at.y);
+    if !(inside && at.x < grid.max.x && at.y < grid.max.y) {
+        return;
+    }
+    let [left, right] = match cameras.seen(at) {
+        Seen::Nobody => [0.0, 0.0],
+        Seen::Left => [1.0, 0.0],
+        Seen::Right => [0.0, 1.0],
+        Seen::Both(sources) => {
+            let free = (cameras.shares(sources) * FREEDOM).min(Vec2::ONE).to_array();
+            let [(_, l), (_, r)] = sources;
+            let share = |path| left_share(path, &grid, at, blend.feather, free);
+            let former = if blend.from_path != 0 { share(from) } else { l / (l + r) };
+            let left = blend.part.mul_add(share(to) - former, former);
+            [left, 1.0 - left]
+        }
+    };
+    // SAFETY: inside, as just checked; each pixel has one thread.
+    unsafe {
+        out_left.store(at.x, at.y, left);
+        out_right.store(at.x, at.y, right);
+    }
+}
+
+/// How much the left camera counts at a pixel that both see, by a path; see [`seam_weights`].
+#[inline(always)]
+fn left_share(
+    path: Slice<u32>,
+    grid: &SeamGrid,
+    at: UVec2,
+    feather: f32,
+    [left, right]: [f32; 2],
+) -> f32 {
+    /// Rows on either side of the pixel's that are looked at.
+    const TAPS: i32 = 4;
+    let scale = 1.0 / grid.cell as f32;
+    let place = ((at - grid.min).as_vec2() + 0.5) * scale;
+    let (across, along) =
+        if grid.transposed != 0 { (place.y, place.x) } else { (place.x, place.y) };
+    let feather = feather * scale;
+    let mut near = 0.0;
+    for tap in -TAPS..=TAPS {
+        // In rows of cells, whose middles are at integers.
+        let row = (tap as f32).mul_add(feather / (2 * TAPS) as f32, along - 0.5);
+        let row = row.clamp(0.0, (path.len() - 1) as f32);
+        let first = row.floor();
+        // SAFETY: clamped to the path, and a path has a row.
+        let (a, b) = unsafe {
+            let first = first.to_int_unchecked::<u32>();
+            (path.load(first), path.load((first + 1).min(path.len() - 1)))
+        };
+        let path = (b as f32 - a as f32).mul_add(row - first, a as f32);
+        let weight = (TAPS + 1 - tap.abs()) as f32 / ((TAPS + 1) * (TAPS + 1)) as f32;
+        near += weight * ((path - across) / feather + 0.5).clamp(0.0, 1.0);
+    }
+    let share = if grid.swapped != 0 { 1.0 - near } else { near };
+    if left + right < 1.0 { left / (left + right) } else { share.max(1.0 - right).min(left) }
+}

@@ -1,0 +1,167 @@
+//! Made-up cameras with known answers: formulas of their own, and nothing of the project's geometry.
+
+use glam::{DMat3, DVec2, DVec3, UVec2};
+use panoweave::calibrate::Correspondence;
+
+use crate::random::Random;
+
+/// A pinhole camera with one radial coefficient, the principal point in the picture's middle.
+#[derive(Clone, Copy, Debug)]
+pub struct Pinhole {
+    /// Width and height in pixels.
+    pub size: UVec2,
+    /// In pixels.
+    pub focal: f64,
+    /// As OpenCV has it.
+    pub k1: f64,
+    /// From the camera's frame to the world's.
+    pub to_world: DMat3,
+}
+
+impl Pinhole {
+    fn centre(&self) -> DVec2 {
+        (self.size.as_dvec2() - 1.0) / 2.0
+    }
+
+    /// The ray of a pixel in the world, if there is one: `r_d = r(1 + k1·r²)` solved by halving.
+    #[must_use]
+    pub fn ray(&self, pixel: DVec2) -> Option<DVec3> {
+        let at = (pixel - self.centre()) / self.focal;
+        let distorted = at.length();
+        // Where the polynomial turns, if it does.
+        let mut high = if self.k1 < 0.0 { (-1.0 / (3.0 * self.k1)).sqrt() } else { 10.0 };
+        let value = |r: f64| r * (1.0 + self.k1 * r * r);
+        if value(high) < distorted {
+            return None;
+        }
+        let mut low = 0.0;
+        for _ in 0..80 {
+            let middle = (low + high) / 2.0;
+            if value(middle) < distorted { low = middle } else { high = middle }
+        }
+        let scale = if distorted > 0.0 { low / distorted } else { 1.0 };
+        Some(self.to_world * (at * scale).extend(1.0))
+    }
+
+    /// The pixel of a ray in the world.
+    #[must_use]
+    pub fn pixel(&self, ray: DVec3) -> Option<DVec2> {
+        let p = self.to_world.transpose() * ray;
+        if p.z <= 1e-9 {
+            return None;
+        }
+        let at = p.truncate() / p.z;
+        let r2 = at.length_squared();
+        if self.k1 < 0.0 && r2 > -1.0 / (3.0 * self.k1) {
+            return None;
+        }
+        Some(at * (1.0 + self.k1 * r2) * self.focal + self.centre())
+    }
+}
+
+/// Whether a pixel lies within the outermost centres of a picture.
+#[must_use]
+pub fn inside(pixel: DVec2, size: UVec2) -> bool {
+    pixel.cmpge(DVec2::ZERO).all() && pixel.cmple(size.as_dvec2() - 1.0).all()
+}
+
+/// `Ry(yaw) · Rx(pitch) · Rz(roll)` in degrees, written out: to the right, up, clockwise.
+#[must_use]
+pub fn turn(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
+    let [(sy, cy), (sp, cp), (sr, cr)] =
+        [yaw, pitch, roll].map(|degrees| degrees.to_radians().sin_cos());
+    let y = DMat3::from_cols_array(&[cy, 0.0, -sy, 0.0, 1.0, 0.0, sy, 0.0, cy]);
+    let x = DMat3::from_cols_array(&[1.0, 0.0, 0.0, 0.0, cp, sp, 0.0, -sp, cp]);
+    let z = DMat3::from_cols_array(&[cr, sr, 0.0, -sr, cr, 0.0, 0.0, 0.0, 1.0]);
+    y * x * z
+}
+
+/// Where the left picture has what the right one has at a pixel.
+pub type Map<'m> = &'m dyn Fn(DVec2) -> Option<DVec2>;
+
+/// The map of two cameras in one place.
+pub fn between(left: Pinhole, right: Pinhole) -> impl Fn(DVec2) -> Option<DVec2> {
+    move |pixel| left.pixel(right.ray(pixel)?)
+}
+
+/// The map of a homography, right to left.
+pub fn flat(matrix: DMat3) -> impl Fn(DVec2) -> Option<DVec2> {
+    move |pixel: DVec2| {
+        let p = matrix * pixel.extend(1.0);
+        (p.z > 0.0).then(|| p.truncate() / p.z)
+    }
+}
+
+/// What a matcher finds.
+#[derive(Clone, Copy, Debug)]
+pub struct Matcher {
+    /// How many correspondences.
+    pub many: usize,
+    /// Share of the correspondences that are wrong.
+    pub wrong: f64,
+    /// Standard deviation in each coordinate, in pixels.
+    pub noise: f64,
+    /// Where random numbers begin.
+    pub seed: u64,
+}
+
+/// From 0 up to 1.
+pub fn unit(random: &mut Random) -> f64 {
+    (random.bits() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// Normal, by Box and Muller.
+fn normal(random: &mut Random) -> DVec2 {
+    let (sin, cos) = (std::f64::consts::TAU * unit(random)).sin_cos();
+    (-2.0 * (1.0 - unit(random)).ln()).sqrt() * DVec2::new(cos, sin)
+}
+
+fn anywhere(random: &mut Random, size: UVec2) -> DVec2 {
+    DVec2::new(unit(random), unit(random)) * (size.as_dvec2() - 1.0)
+}
+
+impl Matcher {
+    /// Correspondences between pictures of these sizes (left, right). Scores of right ones are higher, but
+    /// not always.
+    ///
+    /// # Panics
+    /// If the pictures hardly overlap.
+    #[must_use]
+    pub fn find(&self, sizes: [UVec2; 2], map: Map<'_>) -> Vec<Correspondence> {
+        let mut random = Random::new(self.seed);
+        let mut found = Vec::new();
+        while found.len() < self.many {
+            if unit(&mut random) < self.wrong {
+                let [left, right] = sizes.map(|size| anywhere(&mut random, size));
+                found.push(Correspondence { left, right, score: unit(&mut random) });
+                continue;
+            }
+            let one = (0..10_000).find_map(|_| {
+                let right = anywhere(&mut random, sizes[1]);
+                let left = map(right).filter(|left| inside(*left, sizes[0]))?;
+                let left = left + normal(&mut random) * self.noise;
+                let right = right + normal(&mut random) * self.noise;
+                (inside(left, sizes[0]) && inside(right, sizes[1])).then_some((left, right))
+            });
+            let (left, right) = one.expect("the pictures hardly overlap");
+            found.push(Correspondence { left, right, score: 0.3 + unit(&mut random) });
+        }
+        found
+    }
+}
+
+/// Mean distance of two maps over a grid of the right picture, where the true one hits the left picture, and
+/// how many places that are.
+#[must_use]
+pub fn grid_distance(sizes: [UVec2; 2], truth: Map<'_>, found: Map<'_>) -> (f64, usize) {
+    let (mut sum, mut many) = (0.0, 0);
+    for i in 0..40 * 40 {
+        let share = DVec2::new(f64::from(i % 40), f64::from(i / 40)) / 39.0;
+        let right = share * (sizes[1].as_dvec2() - 1.0);
+        let Some(left) = truth(right).filter(|left| inside(*left, sizes[0])) else { continue };
+        let at = found(right).unwrap_or(DVec2::splat(1e6));
+        sum += (at - left).length();
+        many += 1;
+    }
+    (sum / many.max(1) as f64, many)
+}

@@ -1,0 +1,126 @@
+//! Outside truth: homographies that others found, with made-up correspondences on them and with the
+//! correspondences of a real matcher.
+
+use std::fs;
+
+use glam::{DMat3, DVec2, UVec2};
+use image::image_dimensions;
+use panoweave::calibrate::{Calibration, Correspondence, Options, Picture, Refusal, pair};
+use panoweave_tests::data;
+
+use panoweave_tests::made_up::{Matcher, flat, grid_distance};
+
+/// Nine numbers row by row.
+fn matrix(text: &str) -> DMat3 {
+    let numbers: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    DMat3::from_cols_array(&numbers.try_into().unwrap()).transpose()
+}
+
+fn picture(path: &std::path::Path) -> Picture {
+    let (width, height) = image_dimensions(path).unwrap();
+    Picture::new(path.file_stem().unwrap().to_string_lossy(), UVec2::new(width, height))
+}
+
+fn distance(found: &Calibration, truth: DMat3) -> f64 {
+    let sizes = [found.pictures[0].size, found.pictures[1].size];
+    grid_distance(sizes, &flat(truth), &|p| found.views.map(0, 1, p)).0
+}
+
+/// Half of the correspondences wrong, noise of 1 px: as near to the homography as the noise allows,
+/// whatever the scene.
+#[test]
+fn homographies_of_real_pairs_are_found_again() {
+    let Some(list) = data("stitch_ref/pairs.csv") else { return };
+    let mut many = 0;
+    for line in fs::read_to_string(list).unwrap().lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let path = |name: &str| data(format!("scenes/{}/{name}", fields[0]));
+        let (Some(a), Some(b)) = (path(fields[1]), path(fields[2])) else { return };
+        let (left, right) = (picture(&a), picture(&b));
+        let truth = matrix(fields.last().unwrap());
+        let matcher = Matcher { many: 400, wrong: 0.5, noise: 1.0, seed: 11 };
+        let found = matcher.find([left.size, right.size], &flat(truth));
+        let found = pair(&found, [&left, &right], &Options::default())
+            .unwrap_or_else(|refusal| panic!("{line}: {refusal}"));
+        let off = distance(&found, truth);
+        // What the left picture magnifies, noise in the right one does too.
+        let scale = truth.determinant().abs().cbrt().max(1.0);
+        assert!(off < 0.9 * scale, "{line}: off by {off} px");
+        let share: f64 = fields[5].parse().unwrap();
+        assert!((found.overlap[0] - share).abs() < 0.05, "{line}: overlap {:?}", found.overlap);
+        many += 1;
+    }
+    assert_eq!(many, 13);
+}
+
+/// The matches of the MAGSAC data set, of which 6 to 60 % are right, against its annotated models.
+#[test]
+fn matches_of_a_real_matcher_give_the_annotated_homography() {
+    for (name, allowed) in [("Brussels", 4.0), ("WhiteBoard", 4.0), ("adam", 3.0)] {
+        let at = |file: String| data(format!("homography/magsac/{name}/{file}"));
+        let extension = if name == "adam" { "png" } else { "jpg" };
+        let files = (
+            at(format!("{name}A.{extension}")),
+            at(format!("{name}B.{extension}")),
+            at(format!("{name}_model.txt")),
+            at(format!("{name}_pts.txt")),
+        );
+        let (Some(a), Some(b), Some(model), Some(points)) = files else { return };
+        let truth = matrix(&fs::read_to_string(model).unwrap());
+        let points = fs::read_to_string(points).unwrap();
+        let one = |line: &str| {
+            let n: Vec<f64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+            let (left, right) = (DVec2::new(n[0], n[1]), DVec2::new(n[3], n[4]));
+            // They come without a score: in no order.
+            Correspondence { left, right, score: 0.0 }
+        };
+        let points: Vec<_> = points.lines().map(one).collect();
+        let (left, right) = (picture(&a), picture(&b));
+        match pair(&points, [&left, &right], &Options::default()) {
+            Ok(found) => {
+                let off = distance(&found, truth);
+                println!(
+                    "{name}: off by {off:.2} px, {} of {} agree, rms {:.2}, seam {:.2}",
+                    found.inliers.len(),
+                    found.matches,
+                    found.rms_px,
+                    found.seam_error_px
+                );
+                assert!(off < allowed, "{name}: off by {off} px");
+            }
+            Err(refusal) => panic!("{name}: {refusal}"),
+        }
+    }
+}
+
+#[test]
+fn a_pair_that_shows_the_same_view_is_refused() {
+    let (Some(model), Some(a)) =
+        (data("homography/magsac/city/city_model.txt"), data("homography/magsac/city/cityA.png"))
+    else {
+        return;
+    };
+    let truth = matrix(&fs::read_to_string(model).unwrap());
+    let left = picture(&a);
+    let matcher = Matcher { many: 300, wrong: 0.4, noise: 0.5, seed: 2 };
+    let found = matcher.find([left.size; 2], &flat(truth));
+    let refusal = pair(&found, [&left, &left], &Options::default()).unwrap_err();
+    assert!(matches!(refusal, Refusal::SameView { .. }), "{refusal}");
+}
+
+/// A wall with graffiti seen from two places is a plane.
+#[test]
+fn a_flat_scene_is_a_homography() {
+    let (Some(h), Some(a)) = (data("homography/graf/H1to3p"), data("homography/graf/img1.png"))
+    else {
+        return;
+    };
+    let truth = matrix(&fs::read_to_string(h).unwrap()).inverse();
+    let left = picture(&a);
+    let matcher = Matcher { many: 600, wrong: 0.6, noise: 0.7, seed: 5 };
+    let found = matcher.find([left.size; 2], &flat(truth));
+    let found = pair(&found, [&left, &left], &Options::default()).unwrap();
+    assert_eq!(found.views.name(), panoweave::rig::ModelName::Homography);
+    let off = distance(&found, truth);
+    assert!(off < 0.5, "off by {off} px");
+}

@@ -1,0 +1,167 @@
+//! More than two pictures.
+
+use glam::{DMat3, UVec2};
+use panoweave::calibrate::{Bundle, Options, Pair, Picture, Refusal, RigOptions, Views, bundle};
+use panoweave::rig::{ModelName, ProjectionName, Rig};
+use proptest::prelude::*;
+
+use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, turn};
+
+const SIZE: UVec2 = UVec2::new(1200, 900);
+
+/// Cameras in a ring, `step` degrees apart, each a little off.
+fn ring(many: usize, step: f64, focal: f64, k1: f64) -> Vec<Pinhole> {
+    let camera = |i: usize| {
+        let off = |n: usize| ((i * 7 + n * 5) % 11) as f64 / 5.0 - 1.0;
+        let to_world = turn(i as f64 * step + off(0), off(1), off(2));
+        Pinhole { size: SIZE, focal, k1, to_world }
+    };
+    (0..many).map(camera).collect()
+}
+
+fn pictures(many: usize) -> Vec<Picture> {
+    (0..many).map(|i| Picture::new(format!("camera {i}"), SIZE)).collect()
+}
+
+/// All pairs; those that do not overlap have nothing but wrong correspondences.
+fn pairs(cameras: &[Pinhole], matcher: Matcher) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for left in 0..cameras.len() {
+        for right in left + 1..cameras.len() {
+            let truth = between(cameras[left], cameras[right]);
+            let (_, seen) = grid_distance([SIZE; 2], &truth, &truth);
+            let wrong = if seen > 200 { matcher.wrong } else { 1.0 };
+            let seed = matcher.seed + (left * 31 + right) as u64;
+            let matcher = Matcher { wrong, seed, ..matcher };
+            let correspondences = matcher.find([SIZE; 2], &truth);
+            pairs.push(Pair { left, right, correspondences });
+        }
+    }
+    pairs
+}
+
+/// The largest mean distance of a pair that overlaps.
+fn worst(found: &Bundle, cameras: &[Pinhole]) -> f64 {
+    let off = |left: usize, right: usize| {
+        let truth = between(cameras[left], cameras[right]);
+        let map = |p| found.views.map(left, right, p);
+        let (off, seen) = grid_distance([SIZE; 2], &truth, &map);
+        if seen > 200 { off } else { 0.0 }
+    };
+    let pairs = (0..cameras.len()).flat_map(|l| (l + 1..cameras.len()).map(move |r| (l, r)));
+    pairs.map(|(l, r)| off(l, r)).fold(0.0, f64::max)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_part_of_a_ring_is_found(
+        many in 3_usize..6,
+        step in 18.0..32.0,
+        focal in 900.0..1500.0,
+        k1 in prop_oneof![Just(0.0), -0.1..0.05],
+        wrong in 0.0..0.6,
+        noise in 0.2..1.2,
+        seed in 0_u64..1 << 40,
+    ) {
+        let cameras = ring(many, step, focal, k1);
+        let pairs = pairs(&cameras, Matcher { many: 300, wrong, noise, seed });
+        let found = bundle(&pictures(many), &pairs, &Options::default());
+        let found = found.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
+        prop_assert_eq!(found.views.name(), ModelName::Rotation);
+        let off = worst(&found, &cameras);
+        prop_assert!(off < 0.3 + 1.0 * noise, "off by {} px", off);
+        let again = bundle(&pictures(many), &pairs, &Options::default()).unwrap();
+        prop_assert_eq!(&again, &found);
+
+        let rig = found.rig(&RigOptions::default()).unwrap();
+        prop_assert_eq!(rig.cameras.len(), many);
+        let same = Rig::parse(&rig.to_toml().unwrap(), &rig.file).unwrap();
+        prop_assert_eq!(&same, &rig);
+        let whole = (many - 1) as f64 * step;
+        prop_assert!(rig.panorama.fov > whole && rig.panorama.fov < whole + 90.0);
+    }
+}
+
+#[test]
+fn the_focal_length_is_that_of_the_ring() {
+    let cameras = ring(6, 25.0, 1200.0, 0.0);
+    let found = bundle(
+        &pictures(6),
+        &pairs(&cameras, Matcher { many: 300, wrong: 0.4, noise: 0.7, seed: 3 }),
+        &Options::default(),
+    )
+    .unwrap();
+    let Views::Cameras(views) = &found.views else { panic!() };
+    for view in views {
+        assert!((view.focal.x / 1200.0 - 1.0).abs() < 0.01, "{}", view.focal);
+    }
+    let rig = found.rig(&RigOptions::default()).unwrap();
+    assert_eq!(rig.panorama.projection, ProjectionName::Cylindrical);
+    // The cameras are level to a degree, and the ring's middle is ahead.
+    let mounts: Vec<_> = rig.cameras.iter().map(|camera| camera.mount().unwrap()).collect();
+    for mount in &mounts {
+        assert!(mount.pitch.abs() < 3.0 && mount.roll.abs() < 3.0, "{mount:?}");
+    }
+    assert!((mounts[0].yaw + mounts[5].yaw).abs() < 5.0);
+    assert!((mounts[5].yaw - mounts[0].yaw - 125.0).abs() < 3.0);
+}
+
+#[test]
+fn a_wall_in_five_photographs_is_chained() {
+    // Five pictures of one plane, each from another place; matrices to the plane of the first.
+    let plane = |i: usize| {
+        let t = i as f64;
+        let bent = if i.is_multiple_of(2) { 1.0 } else { -1.0 };
+        DMat3::from_cols_array(&[
+            1.0 + 0.02 * bent,
+            0.03 * bent,
+            6e-5 * bent,
+            -0.04,
+            0.97,
+            4e-5,
+            420.0 * t,
+            15.0 * bent,
+            1.0,
+        ])
+    };
+    let plane = |i: usize| if i == 0 { DMat3::IDENTITY } else { plane(i) };
+    let mut pairs = Vec::new();
+    for right in 1..5 {
+        let truth = plane(right - 1).inverse() * plane(right);
+        let matcher = Matcher { many: 250, wrong: 0.5, noise: 0.8, seed: right as u64 };
+        let correspondences = matcher.find([SIZE; 2], &flat(truth));
+        pairs.push(Pair { left: right - 1, right, correspondences });
+    }
+    let found = bundle(&pictures(5), &pairs, &Options::default()).unwrap();
+    assert_eq!(found.views.name(), ModelName::Homography);
+    for right in 1..5 {
+        let truth = plane(right - 1).inverse() * plane(right);
+        let map = |p| found.views.map(right - 1, right, p);
+        let (off, _) = grid_distance([SIZE; 2], &flat(truth), &map);
+        assert!(off < 1.0, "{right}: off by {off} px");
+    }
+    let rig = found.rig(&RigOptions { crop: true, ..RigOptions::default() }).unwrap();
+    let same = Rig::parse(&rig.to_toml().unwrap(), &rig.file).unwrap();
+    assert_eq!(same, rig);
+    assert!(rig.panorama.width > 2000 && rig.panorama.height > 500, "{:?}", rig.panorama);
+}
+
+#[test]
+fn pictures_that_nothing_connects_are_named() {
+    let mut cameras = ring(4, 25.0, 1200.0, 0.0);
+    cameras[2].to_world = turn(180.0, 0.0, 0.0);
+    let pairs = pairs(&cameras, Matcher { many: 250, wrong: 0.3, noise: 0.7, seed: 8 });
+    let Err(Refusal::Disconnected { names }) = bundle(&pictures(4), &pairs, &Options::default())
+    else {
+        panic!("accepted, or refused for another reason");
+    };
+    // With camera 2 gone, 3 is 50° from 1 and 75° from 0.
+    assert!(names.contains(&"camera 2".to_owned()), "{names:?}");
+    let link = Pair { left: 1, right: 1, correspondences: Vec::new() };
+    let refusal = bundle(&pictures(4), &[link], &Options::default()).unwrap_err();
+    assert!(matches!(refusal, Refusal::Link { left: 1, right: 1, pictures: 4 }), "{refusal}");
+    let refusal = bundle(&pictures(1), &[], &Options::default()).unwrap_err();
+    assert!(matches!(refusal, Refusal::Pictures { found: 1 }), "{refusal}");
+}

@@ -1,0 +1,427 @@
+//! Separable convolution against its formula in f64, one launch against two and the GPU against the CPU to the
+//! bit; Gaussians against numbers of the KLT library.
+
+use cuda_std::launch::Place;
+use glam::{UVec2, uvec2};
+use panoweave::convolve::{Between, ConvolveError, Filter, GradientFilter, Taps};
+use panoweave::device::{Device, Image, LaunchConfig, Stream};
+use panoweave_tests::random::Random;
+use panoweave_tests::raster::{padded, upload_plane};
+use panoweave_tests::{data, panoweave_devices};
+use proptest::prelude::*;
+use shared_types::convolve::{CONSTANT_TAPS, ConstantTaps, MAX_WIDTH, TILE, fused_elements};
+
+/// A picture and a filter.
+struct Case {
+    size: UVec2,
+    picture: Vec<f32>,
+    taps: [Taps; 2],
+    /// Bytes behind each row of input, picture between, and output.
+    padding: [u64; 3],
+}
+
+fn random_taps(random: &mut Random, width: usize) -> Taps {
+    Taps::new((0..width).map(|_| random.between(-1.0, 1.0)).collect::<Vec<_>>()).unwrap()
+}
+
+impl Case {
+    fn new(random: &mut Random, size: UVec2, widths: [usize; 2]) -> Self {
+        let area = size.element_product();
+        Self {
+            size,
+            picture: (0..area).map(|_| random.between(-100.0, 300.0)).collect(),
+            taps: widths.map(|width| random_taps(random, width)),
+            padding: [0; 3].map(|_| 4 * random.below(20) as u64),
+        }
+    }
+
+    /// One pass by the formula: what is made, and the same of magnitudes, which bounds the rounding errors.
+    /// `stride` leads along the pass, whose line has `extent` elements.
+    fn exact_pass(
+        [values, sizes]: [&[f64]; 2],
+        taps: &[f32],
+        place: impl Fn(usize) -> usize,
+        stride: usize,
+        extent: usize,
+    ) -> [Vec<f64>; 2] {
+        let (k, r) = (taps.len(), taps.len() / 2);
+        let sums = |at: usize| {
+            let i = place(at);
+            if i < r || i + r >= extent {
+                return [0.0; 2];
+            }
+            (0..k).fold([0.0; 2], |[value, size], j| {
+                let from = at + j * stride - r * stride;
+                let tap = f64::from(taps[k - 1 - j]);
+                [value + values[from] * tap, size + sizes[from] * tap.abs()]
+            })
+        };
+        let (values, sizes) =
+            (0..values.len()).map(sums).map(|[value, size]| (value, size)).unzip();
+        [values, sizes]
+    }
+
+    /// The result in f64, and how far from it one in f32 may be.
+    fn exact(&self) -> (Vec<f64>, Vec<f64>) {
+        let [width, height] = self.size.to_array().map(|side| side as usize);
+        let picture: Vec<_> = self.picture.iter().copied().map(f64::from).collect();
+        let sizes: Vec<_> = picture.iter().map(|value| value.abs()).collect();
+        let [horizontal, vertical] = self.taps.each_ref().map(Taps::as_slice);
+        let rows = Self::exact_pass([&picture, &sizes], horizontal, |at| at % width, 1, width);
+        let [values, sizes] =
+            Self::exact_pass([&rows[0], &rows[1]], vertical, |at| at / width, width, height);
+        // A rounding of half a unit at each tap.
+        let roundings = (horizontal.len() + vertical.len() + 2) as f64 * 2.0_f64.powi(-24);
+        (values, sizes.iter().map(|size| size * roundings).collect())
+    }
+
+    fn upload(&self, stream: &Stream) -> (Filter, Image<f32>) {
+        let filter = Filter::new(stream, &self.taps[0], &self.taps[1]).unwrap();
+        (filter, upload_plane(stream, self.size, &self.picture, self.padding[0]))
+    }
+
+    /// An image whose every element is a NaN: what is not written shows.
+    fn nowhere(&self, stream: &Stream, padding: u64) -> Image<f32> {
+        let nothing = vec![f32::NAN; self.picture.len()];
+        upload_plane(stream, self.size, &nothing, padding)
+    }
+
+    fn two_pass(&self, stream: &Stream) -> Vec<f32> {
+        let (filter, input) = self.upload(stream);
+        let mut between = self.nowhere(stream, self.padding[1]);
+        let mut out = self.nowhere(stream, self.padding[2]);
+        filter.two_pass(stream, input.view(), &mut between, out.view_mut()).unwrap();
+        out.download(stream).unwrap()
+    }
+
+    fn fused(&self, stream: &Stream) -> Result<Vec<f32>, ConvolveError> {
+        let (filter, input) = self.upload(stream);
+        let mut out = self.nowhere(stream, self.padding[2]);
+        filter.fused(stream, input.view(), out.view_mut())?;
+        Ok(out.download(stream).unwrap())
+    }
+
+    /// Runs every way on every device, checks each against the formula and all against each other.
+    fn check(&self) {
+        let (exact, allowed) = self.exact();
+        let widths = self.taps.each_ref().map(Taps::width);
+        let mut first: Option<Vec<f32>> = None;
+        for device in panoweave_devices() {
+            let stream = device.stream().unwrap();
+            let mut results = vec![("two passes", self.two_pass(&stream))];
+            match self.fused(&stream) {
+                Ok(result) => results.push(("one launch", result)),
+                Err(ConvolveError::TooWideToFuse { width }) => {
+                    assert!(width > CONSTANT_TAPS && widths.contains(&width), "{width} {widths:?}");
+                }
+                Err(error) => panic!("{error}"),
+            }
+            for (way, result) in results {
+                for (at, &value) in result.iter().enumerate() {
+                    let (x, y) = (at as u32 % self.size.x, at as u32 / self.size.x);
+                    let far = (f64::from(value) - exact[at]).abs();
+                    assert!(
+                        far <= allowed[at],
+                        "{way} on {device}: {value}, not {} at ({x}, {y}) of {} with {widths:?} taps",
+                        exact[at],
+                        self.size
+                    );
+                }
+                let bits = |of: &[f32]| of.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+                let first = first.get_or_insert_with(|| result.clone());
+                assert!(
+                    bits(first) == bits(&result),
+                    "{way} on {device}: {} {widths:?}",
+                    self.size
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn random_sizes_and_widths_are_the_formula() {
+    let mut random = Random::new(1);
+    for _ in 0..60 {
+        let size = uvec2(1 + random.below(150) as u32, 1 + random.below(150) as u32);
+        let widths = [0; 2].map(|_| 2 * random.below(20) + 1);
+        Case::new(&mut random, size, widths).check();
+    }
+}
+
+#[test]
+fn every_width_around_the_edge_of_constant_memory() {
+    let mut random = Random::new(2);
+    for widths in [[1, 1], [5, 5], [7, 7], [15, 15], [31, 31], [63, 63], [65, 65], [67, 3], [3, 67]]
+    {
+        Case::new(&mut random, uvec2(140, 135), widths).check();
+        // Exactly tiles, and one pixel more.
+        Case::new(&mut random, uvec2(2 * TILE, TILE + 1), widths).check();
+    }
+}
+
+#[test]
+fn a_window_larger_than_the_picture_gives_zeros() {
+    let mut random = Random::new(3);
+    for widths in [[7, 7], [31, 31], [63, 63], [65, 65], [301, 1], [1, 301], [301, 301]] {
+        for size in [uvec2(1, 1), uvec2(1, 90), uvec2(90, 1), uvec2(6, 6), uvec2(30, 64)] {
+            Case::new(&mut random, size, widths).check();
+        }
+    }
+}
+
+#[test]
+fn the_widest_filter_of_all() {
+    let mut random = Random::new(4);
+    Case::new(&mut random, uvec2(5, 3), [MAX_WIDTH as usize, MAX_WIDTH as usize]).check();
+    // Shared memory for a few rows, and a few columns, only.
+    Case::new(&mut random, uvec2(1500, 9), [1201, 3]).check();
+    Case::new(&mut random, uvec2(9, 1500), [3, 1201]).check();
+}
+
+#[test]
+fn what_is_not_finite_spreads_as_far_as_the_window() {
+    let mut random = Random::new(5);
+    let mut case = Case::new(&mut random, uvec2(50, 40), [7, 5]);
+    case.picture[20 * 50 + 25] = f32::INFINITY;
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let (two, one) = (case.two_pass(&stream), case.fused(&stream).unwrap());
+        for at in 0..two.len() {
+            let (x, y) = (at % 50, at / 50);
+            let seen = x.abs_diff(25) <= 3 && y.abs_diff(20) <= 2;
+            assert_eq!(two[at].is_finite(), !seen, "({x}, {y}) on {device}");
+            assert_eq!(one[at].is_finite(), !seen, "({x}, {y}) on {device}");
+        }
+    }
+}
+
+#[test]
+fn an_impulse_shows_the_taps_in_their_order() {
+    let mut random = Random::new(6);
+    let mut case = Case::new(&mut random, uvec2(9, 9), [3, 3]);
+    case.taps = [[1.0, 2.0, 4.0], [16.0, 8.0, 32.0]].map(|taps| Taps::new(taps).unwrap());
+    case.picture.fill(0.0);
+    case.picture[4 * 9 + 4] = 1.0;
+    let stream = Device::cpu().stream().unwrap();
+    let out = case.fused(&stream).unwrap();
+    // A convolution: the impulse becomes the taps themselves.
+    let around = |dx: usize, dy: usize| out[(3 + dy) * 9 + 3 + dx];
+    for (dy, vertical) in [16.0, 8.0, 32.0].into_iter().enumerate() {
+        for (dx, horizontal) in [1.0, 2.0, 4.0].into_iter().enumerate() {
+            assert_eq!(around(dx, dy), horizontal * vertical);
+        }
+    }
+}
+
+#[test]
+fn filters_of_several_streams_do_not_meet() {
+    let mut random = Random::new(7);
+    let size = uvec2(300, 200);
+    for device in panoweave_devices() {
+        let streams = [0; 4].map(|_| device.stream().unwrap());
+        let cases = [0; 4].map(|_| Case::new(&mut random, size, [31, 31]));
+        let alone: Vec<_> = cases.iter().map(|case| case.fused(&streams[0]).unwrap()).collect();
+        let mut work: Vec<_> = cases
+            .iter()
+            .zip(&streams)
+            .map(|(case, stream)| (case.upload(stream), padded(&device, size, 0)))
+            .collect();
+        for _ in 0..5 {
+            for (((filter, input), out), stream) in work.iter_mut().zip(&streams) {
+                filter.fused(stream, input.view(), out.view_mut()).unwrap();
+            }
+        }
+        for (((_, out), stream), alone) in work.iter().zip(&streams).zip(&alone) {
+            assert!(out.download(stream).unwrap() == *alone, "on {device}");
+        }
+    }
+}
+
+#[test]
+fn both_gradients_at_once_are_those_of_two_filters() {
+    let mut random = Random::new(8);
+    for sigma in [0.3, 0.7, 1.0, 1.1, 2.5, 12.0, 25.0] {
+        for size in [uvec2(200, 130), uvec2(5, 70), uvec2(64, 64)] {
+            let case = Case::new(&mut random, size, [1, 1]);
+            let mut first: Option<[Vec<f32>; 2]> = None;
+            for device in panoweave_devices() {
+                let stream = device.stream().unwrap();
+                let (_, input) = case.upload(&stream);
+                let both = GradientFilter::new(&stream, sigma).unwrap();
+                let [mut x, mut y] = [0; 2].map(|_| case.nowhere(&stream, 0));
+                let mut between = Between::default();
+                let (to_x, to_y) = (x.view_mut(), y.view_mut());
+                both.convolve(&stream, input.view(), &mut between, to_x, to_y).unwrap();
+                let both_at_once = [&x, &y].map(|image| image.download(&stream).unwrap());
+                let alone = both.filters().map(|filter| {
+                    let (mut between, mut out) =
+                        (case.nowhere(&stream, 4), case.nowhere(&stream, 8));
+                    let input = input.view();
+                    filter.two_pass(&stream, input, &mut between, out.view_mut()).unwrap();
+                    out.download(&stream).unwrap()
+                });
+                assert!(both_at_once == alone, "sigma {sigma}, {size} on {device}");
+                assert!(*first.get_or_insert(alone) == both_at_once, "{sigma}, {size} on {device}");
+            }
+        }
+    }
+}
+
+#[test]
+fn launches_that_do_not_fit_write_nothing() {
+    use kernels_gpu::convolve::{ConvolveFused, ConvolveRows};
+    let stream = Device::cpu().stream().unwrap();
+    let input = Image::from_slice(&stream, 40, 40, &[1.0_f32; 1600]).unwrap();
+    let mut out = Image::<f32>::new(stream.device(), 40, 40).unwrap();
+    let mut smaller = Image::<f32>::new(stream.device(), 39, 40).unwrap();
+    let taps = ConstantTaps { taps: [1.0; CONSTANT_TAPS as usize], width: 3 };
+    let plain =
+        LaunchConfig { grid: [1; 3], block: [32, 8, 1], dynamic_shared: 4 * fused_elements(3, 3) };
+    let configs = [
+        plain.with_dynamic_shared(plain.dynamic_shared - 4),
+        LaunchConfig { block: [256, 1, 1], ..plain },
+        LaunchConfig { block: [32, 4, 1], ..plain },
+    ];
+    macro_rules! fused {
+        ($out:ident) => {
+            ConvolveFused {
+                input: input.view(),
+                horizontal: taps,
+                vertical: taps,
+                out: $out.view_mut(),
+            }
+        };
+    }
+    for config in &configs {
+        stream.launch(config, &fused!(out)).unwrap();
+        assert!(out.download(&stream).unwrap().iter().all(|&value| value == 0.0), "{config:?}");
+    }
+    stream.launch(&plain, &fused!(smaller)).unwrap();
+    assert!(smaller.download(&stream).unwrap().iter().all(|&value| value == 0.0));
+    for lines in [0, 65, u32::MAX] {
+        let kernel = ConvolveRows { input: input.view(), taps, lines, out: out.view_mut() };
+        stream.launch(&plain, &kernel).unwrap();
+        assert!(out.download(&stream).unwrap().iter().all(|&value| value == 0.0), "{lines} lines");
+    }
+    // And the launch that does fit writes.
+    stream.launch(&plain, &fused!(out)).unwrap();
+    assert_eq!(out.download(&stream).unwrap()[20 * 40 + 20], 9.0);
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    let refused = |taps: &[f32]| Taps::new(taps).unwrap_err().to_string();
+    assert!(refused(&[]).contains("0 taps"));
+    assert!(refused(&[1.0; 2]).contains("2 taps"));
+    assert!(refused(&vec![0.0; MAX_WIDTH as usize + 2]).contains("16385 taps"));
+    assert!(refused(&[1.0, f32::NAN, 0.0]).contains("tap 1 is NaN"));
+    for sigma in [0.0, -1.0, 0.09, 1001.0, f32::NAN, f32::INFINITY] {
+        assert!(matches!(Taps::gaussian(sigma), Err(ConvolveError::Sigma { .. })));
+        assert!(matches!(Taps::gaussian_derivative(sigma), Err(ConvolveError::Sigma { .. })));
+    }
+    let stream = Device::cpu().stream().unwrap();
+    assert_eq!(stream.device().place(), Place::Cpu);
+    let taps = Taps::gaussian(1.0).unwrap();
+    let filter = Filter::new(&stream, &taps, &taps).unwrap();
+    let image = |width| Image::<f32>::new(stream.device(), width, 20).unwrap();
+    let (input, mut out, mut between) = (image(20), image(21), image(20));
+    let error = filter.fused(&stream, input.view(), out.view_mut()).unwrap_err();
+    assert_eq!(error.to_string(), "convolving: the output is 21×20 pixels but the input 20×20");
+    let error = filter.two_pass(&stream, out.view(), &mut between, image(21).view_mut());
+    assert!(error.unwrap_err().to_string().contains("picture between two passes is 20×20"));
+}
+
+#[test]
+fn gaussians_are_those_of_the_library() {
+    let Some(file) = data("klt/golden/img0_kernels.txt") else { return };
+    let text = std::fs::read_to_string(file).unwrap();
+    let numbers = |line: &str| -> Vec<f32> {
+        let (_, list) = line.split_once(" : ").unwrap();
+        list.split_whitespace().map(|word| word.parse().unwrap()).collect()
+    };
+    let (mut sigma, mut checked) = (0.0, 0);
+    for line in text.lines() {
+        if let Some((_, value)) = line.split_once(" sigma=") {
+            // The smoothing's is printed to nine digits.
+            sigma =
+                value.parse().unwrap_or_else(|_| line.rsplit('=').next().unwrap().parse().unwrap());
+        } else if let Some((_, value)) = line.split_once("sigma=") {
+            sigma = value.parse().unwrap();
+        } else if line.starts_with("gaussderiv") {
+            assert_eq!(Taps::gaussian_derivative(sigma).unwrap().as_slice(), numbers(line));
+            checked += 1;
+        } else if line.starts_with("gauss") {
+            assert_eq!(Taps::gaussian(sigma).unwrap().as_slice(), numbers(line));
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, 4);
+}
+
+#[test]
+fn gaussians_end_where_the_tail_falls_under_one_percent() {
+    for sigma in [0.1_f32, 0.3, 0.5, 0.7, 1.0, 1.7, 3.0, 3.6, 10.0, 33.3, 200.0, 1000.0] {
+        let s = f64::from(sigma);
+        let gauss = |i: i64| (-(i as f64).powi(2) / (2.0 * s * s)).exp();
+        let taps = Taps::gaussian(sigma).unwrap();
+        let radius = i64::from(taps.width() / 2);
+        assert!(gauss(radius) > 0.00999 && gauss(radius + 1) < 0.01001, "{sigma}: {radius}");
+        let sum: f64 = taps.as_slice().iter().copied().map(f64::from).sum();
+        assert!((sum - 1.0).abs() < 1e-5, "{sigma}: {sum}");
+
+        let taps = Taps::gaussian_derivative(sigma).unwrap();
+        let radius = i64::from(taps.width() / 2);
+        let share = |i: i64| i as f64 * gauss(i) / (s * (-0.5_f64).exp());
+        assert!(radius == 1 || share(radius) > 0.00999, "{sigma}: {radius}");
+        assert!(share(radius + 1) < 0.01001, "{sigma}: {radius}");
+        // On a ramp: out = Σ in[i − r + j]·taps[k − 1 − j], in[i] = i.
+        let slope: f64 = taps
+            .as_slice()
+            .iter()
+            .rev()
+            .zip(-radius..)
+            .map(|(&t, i)| f64::from(t) * i as f64)
+            .sum();
+        assert!((slope - 1.0).abs() < 1e-5, "{sigma}: {slope}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Moving the picture moves the result, wherever the edges of blocks are.
+    #[test]
+    fn a_moved_picture_gives_a_moved_result(seed: u64, dx in 0_u32..70, dy in 0_u32..70, r in 0_usize..8) {
+        let mut random = Random::new(seed);
+        let case = Case::new(&mut random, uvec2(60, 50), [2 * r + 1, 5]);
+        let size = case.size + uvec2(dx, dy);
+        let mut picture = vec![0.0; size.element_product() as usize];
+        for y in 0..50 {
+            for x in 0..60 {
+                picture[((y + dy) * size.x + x + dx) as usize] = case.picture[(y * 60 + x) as usize];
+            }
+        }
+        let moved = Case { size, picture, taps: case.taps.clone(), padding: [0; 3] };
+        let stream = Device::cpu().stream().unwrap();
+        let (here, there) = (case.fused(&stream).unwrap(), moved.fused(&stream).unwrap());
+        for y in 2..48_usize {
+            for x in r..60 - r {
+                let there = there[(y + dy as usize) * size.x as usize + x + dx as usize];
+                prop_assert_eq!(here[y * 60 + x].to_bits(), there.to_bits());
+            }
+        }
+    }
+
+    /// A power of two changes no rounding.
+    #[test]
+    fn a_picture_twice_as_bright_gives_twice_the_result(seed: u64, r in 0_usize..31) {
+        let mut random = Random::new(seed);
+        let mut case = Case::new(&mut random, uvec2(70, 66), [2 * r + 1, 2 * (r / 2) + 1]);
+        let stream = Device::cpu().stream().unwrap();
+        let once = case.fused(&stream).unwrap();
+        case.picture.iter_mut().for_each(|value| *value *= 2.0);
+        let twice = case.fused(&stream).unwrap();
+        prop_assert!(once.iter().zip(&twice).all(|(a, b)| 2.0 * a == *b));
+    }
+}

@@ -1,0 +1,344 @@
+//! What goes into a live stitcher: how much at once, what is refused, who waits for whom, and what comes of
+//! a panic in what a frame brought along.
+
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cuda_std::DeviceView;
+use cuda_std::launch::Place;
+use glam::UVec2;
+use panoweave::device::{Device, Image};
+use panoweave::frame::{DeviceNv12, FrameView, PixelFormat, YuvEncoding};
+use panoweave::live::{
+    Camera, ColourOptions, Dropped, ExternalFrame, LiveError, LiveOptions, Stitcher, Submitted,
+};
+use panoweave_tests::live::{FRAME, SOURCE, STILL, frame, stamp, stitcher, waiting};
+use panoweave_tests::panoweave_devices;
+use shared_types::{Chroma, Rgba8};
+
+/// A picture that all external frames of a test show.
+#[derive(Clone)]
+struct Lent(Arc<Image<Rgba8>>);
+
+impl Lent {
+    fn new(device: &Device) -> Self {
+        let pixels = vec![Rgba8::opaque(33, 33, 33); SOURCE.element_product() as usize];
+        let stream = device.stream().unwrap();
+        Self(Arc::new(Image::from_slice(&stream, SOURCE.x, SOURCE.y, &pixels).unwrap()))
+    }
+
+    /// Drops `keep` with the frame.
+    fn frame(&self, keep: impl Send + 'static) -> ExternalFrame {
+        let Self(image) = self;
+        // SAFETY: the image lives as long as what is kept, and nothing writes to it.
+        unsafe {
+            let (place, data) = (image.device().place(), image.as_ptr());
+            let view = DeviceView::new(place, data, SOURCE.x, SOURCE.y, image.pitch());
+            ExternalFrame::new(FrameView::Rgba8(view), (keep, Arc::clone(image)))
+        }
+    }
+}
+
+/// Waits until `is_so`.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let late = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < late, "never {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Waits for a lock when a thread of the stitcher's drops it.
+struct Hold(Arc<Mutex<()>>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let thread = thread::current();
+        if thread.name().is_some_and(|name| name.starts_with("panoweave")) {
+            let _waited = self.0.lock();
+        }
+    }
+}
+
+#[test]
+fn frames_on_the_device_are_dropped_when_too_many_are_under_way() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, LiveOptions { colour: STILL, ..LiveOptions::default() });
+        let lent = Lent::new(&device);
+        let gate = Arc::new(Mutex::new(()));
+        // Nothing is given back, so that the device seems slow.
+        let closed: MutexGuard<'_, ()> = gate.lock().unwrap();
+        let mut taken = 0;
+        for i in 0..100 {
+            let [left, right] = [0, 1].map(|_| lent.frame(Hold(Arc::clone(&gate))));
+            match stitcher.submit_external(left, right, FRAME * i).unwrap() {
+                Submitted::Pair => taken += 1,
+                submitted => assert_eq!(submitted, Submitted::Dropped),
+            }
+            if i == 50 {
+                // Pairs of frames in host memory go the same way.
+                let bytes = stamp(1);
+                let submitted = stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
+                assert_eq!(submitted, Submitted::Dropped);
+            }
+        }
+        let counters = stitcher.counters();
+        // One for each of 4 slots, and one more.
+        assert_eq!((taken, counters.dropped.busy), (5, 96), "{counters:?}");
+        assert_eq!((counters.pairs, counters.frames_in), (101, 202));
+        drop(closed);
+        until("finished", || stitcher.counters().panoramas == 5);
+        let again = stitcher.submit_external(lent.frame(()), lent.frame(()), FRAME * 200).unwrap();
+        assert_eq!(again, Submitted::Pair);
+    }
+}
+
+#[test]
+fn frames_on_the_device_wait_for_the_reader_where_pace_is_to_wait() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, waiting());
+        let lent = Lent::new(&device);
+        let taken = AtomicU32::new(0);
+        let mut panoramas = stitcher.panoramas();
+        thread::scope(|scope| {
+            let camera = scope.spawn(|| {
+                for i in 0.. {
+                    match stitcher.submit_external(lent.frame(()), lent.frame(()), FRAME * i) {
+                        Ok(submitted) => assert_eq!(submitted, Submitted::Pair),
+                        Err(error) => return error,
+                    }
+                    taken.fetch_add(1, SeqCst);
+                }
+                unreachable!("for ever")
+            });
+            // 4 panoramas, and 5 pairs that wait for room.
+            until("taken", || taken.load(SeqCst) >= 9);
+            thread::sleep(Duration::from_millis(100));
+            assert_eq!(taken.load(SeqCst), 9);
+            assert!(stitcher.counters().slot_waits >= 2);
+            assert_eq!(panoramas.next().unwrap().timestamp(), Duration::ZERO);
+            until("taken", || taken.load(SeqCst) == 10);
+            stitcher.close();
+            assert!(matches!(camera.join().unwrap(), LiveError::Closed));
+            assert_eq!(panoramas.count(), 9);
+        });
+        assert_eq!(stitcher.counters().dropped, Dropped::default());
+    }
+}
+
+#[test]
+fn the_longest_times_are_options_like_others() {
+    for device in panoweave_devices() {
+        let colour = ColourOptions { follow: true, every: 1, deadline: Duration::MAX, delay: 0 };
+        let options = LiveOptions { colour, tolerance: Duration::MAX, ..waiting() };
+        let stitcher = stitcher(&device, options);
+        let mut panoramas = stitcher.panoramas();
+        let bytes = stamp(60);
+        for i in 0..10 {
+            stitcher.push(Camera::Left, frame(&bytes), FRAME * i).unwrap();
+            let pushed = stitcher.push(Camera::Right, frame(&bytes), FRAME * i).unwrap();
+            assert_eq!(pushed, Submitted::Pair);
+            assert_eq!(panoramas.next().unwrap().timestamp(), FRAME * i);
+        }
+        stitcher.health().unwrap();
+        assert!(stitcher.counters().analyses > 0);
+    }
+}
+
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a test's own panic");
+    }
+}
+
+#[test]
+fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
+    for device in panoweave_devices() {
+        for follow in [false, true] {
+            let colour = ColourOptions { follow, every: 1, ..STILL };
+            let stitcher = stitcher(&device, LiveOptions { colour, ..waiting() });
+            let lent = Lent::new(&device);
+            let mut panoramas = stitcher.panoramas();
+            // Both of a pair.
+            stitcher.submit_external(lent.frame(Bomb), lent.frame(Bomb), FRAME).unwrap();
+            panoramas.next();
+            let bytes = stamp(60);
+            // An analysis holds on to what it reads until a later pair comes.
+            let submit = || stitcher.submit(frame(&bytes), frame(&bytes), FRAME * 2);
+            until("refused", || {
+                let refused = submit().is_err();
+                panoramas.next();
+                refused
+            });
+            let text = stitcher.health().unwrap_err().to_string();
+            assert!(text.contains("panicked"), "{device}: {text}");
+            assert!(panoramas.next().is_none());
+            assert!(stitcher.submit(frame(&bytes), frame(&bytes), FRAME).is_err());
+            until("accounted for", || {
+                let counters = stitcher.counters();
+                counters.pairs == counters.panoramas + counters.dropped.pairs()
+            });
+        }
+    }
+}
+
+#[test]
+fn a_camera_that_is_ahead_waits_where_nothing_is_to_be_dropped() {
+    for device in panoweave_devices() {
+        // The right camera begins later, by the clock on the wall and by that of the frames.
+        for ahead in [0_u32, 10] {
+            let stitcher = stitcher(&device, waiting());
+            let bytes = stamp(9);
+            let push = |camera, frames: std::ops::Range<u32>| {
+                for i in frames {
+                    stitcher.push(camera, frame(&bytes), FRAME * i).unwrap();
+                }
+            };
+            thread::scope(|scope| {
+                let left = scope.spawn(|| push(Camera::Left, 0..40));
+                let reader = scope.spawn(|| stitcher.panoramas().count());
+                thread::sleep(Duration::from_millis(50));
+                push(Camera::Right, ahead..40);
+                left.join().unwrap();
+                stitcher.close();
+                assert_eq!(reader.join().unwrap() as u32, 40 - ahead);
+            });
+            let alone = Dropped { left_alone: ahead.into(), ..Dropped::default() };
+            assert_eq!(stitcher.counters().dropped, alone, "{device}");
+        }
+    }
+}
+
+#[test]
+fn a_camera_that_begins_in_the_past_keeps_nobody_waiting() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, waiting());
+        let bytes = stamp(9);
+        let push = |camera, frames: std::ops::Range<u32>| {
+            for i in frames {
+                stitcher.push(camera, frame(&bytes), FRAME * i).unwrap();
+            }
+        };
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| stitcher.panoramas().count());
+            push(Camera::Left, 20..23);
+            let left = scope.spawn(|| push(Camera::Left, 23..40));
+            push(Camera::Right, 0..40);
+            left.join().unwrap();
+            stitcher.close();
+            assert_eq!(reader.join().unwrap(), 20);
+        });
+        let alone = Dropped { right_alone: 20, ..Dropped::default() };
+        assert_eq!(stitcher.counters().dropped, alone, "{device}");
+    }
+}
+
+#[test]
+fn closing_ends_a_push_that_waits_for_a_partner() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, waiting());
+        let bytes = stamp(9);
+        thread::scope(|scope| {
+            let left = scope.spawn(|| {
+                let push = |i| stitcher.push(Camera::Left, frame(&bytes), FRAME * i);
+                (0..1000).find_map(|i| push(i).err())
+            });
+            until("waiting", || stitcher.counters().frames_in == 3);
+            thread::sleep(Duration::from_millis(50));
+            stitcher.close();
+            assert!(matches!(left.join().unwrap(), Some(LiveError::Closed)));
+        });
+        // The one that waited was not taken.
+        let counters = stitcher.counters();
+        assert_eq!((counters.frames_in, counters.dropped.left_alone), (3, 3));
+    }
+}
+
+#[test]
+fn frames_on_the_device_that_cannot_be_read_are_refused() {
+    let device = Device::cpu();
+    let encoding = YuvEncoding::default();
+    let nv12 = PixelFormat::Nv12(encoding);
+    let stitcher = stitcher(&device, LiveOptions { input: nv12, ..waiting() });
+    let luma = Image::<u8>::new(&device, SOURCE.x, SOURCE.y).unwrap();
+    let chroma = Image::<Chroma>::new(&device, SOURCE.x, SOURCE.y).unwrap();
+    let view = |place, size: UVec2| {
+        // SAFETY: the images live longer than the stitcher reads them, which is never.
+        let view = unsafe {
+            let y = DeviceView::new(place, luma.as_ptr(), SOURCE.x, SOURCE.y, luma.pitch());
+            let uv = DeviceView::new(place, chroma.as_ptr(), size.x, size.y, chroma.pitch());
+            DeviceNv12 { y, uv }
+        };
+        // SAFETY: as above.
+        unsafe { ExternalFrame::new(FrameView::Nv12(view, encoding), ()) }
+    };
+    let half = SOURCE.map(|side| side.div_ceil(2));
+    let good = || view(Place::Cpu, half);
+    for (bad, word) in
+        [(view(Place::Cpu, SOURCE), "chroma"), (view(Place::Cuda(63), half), "cuda:63")]
+    {
+        let error = stitcher.submit_external(good(), bad, FRAME).unwrap_err().to_string();
+        assert!(error.contains(word) && error.contains("Right"), "{error}");
+    }
+    assert_eq!(stitcher.counters(), Default::default());
+    assert_eq!(stitcher.submit_external(good(), good(), FRAME).unwrap(), Submitted::Pair);
+    assert!(stitcher.panoramas().next().is_some());
+}
+
+#[test]
+fn buffers_of_another_camera_or_stitcher_are_refused() {
+    let device = Device::cpu();
+    let (stitcher, other) = (stitcher(&device, waiting()), self::stitcher(&device, waiting()));
+    let buffer = |of: &Stitcher, camera| of.buffer(camera).unwrap().unwrap();
+    let wrong = |error: LiveError| {
+        let text = error.to_string();
+        assert!(text.contains("buffer"), "{text}");
+    };
+    use Camera::{Left, Right};
+    wrong(stitcher.push_filled(Left, buffer(&stitcher, Right), FRAME).unwrap_err());
+    wrong(stitcher.push_filled(Left, buffer(&other, Left), FRAME).unwrap_err());
+    let (a, b) = (buffer(&stitcher, Right), buffer(&stitcher, Left));
+    wrong(stitcher.submit_filled(a, b, FRAME).unwrap_err());
+    let (a, b) = (buffer(&stitcher, Left), buffer(&other, Right));
+    wrong(stitcher.submit_filled(a, b, FRAME).unwrap_err());
+    for stitcher in [stitcher, other] {
+        assert_eq!(stitcher.counters(), Default::default());
+        // They went back to where they came from.
+        let all: Vec<_> = (0..5).map(|_| buffer(&stitcher, Left)).collect();
+        drop(all);
+    }
+}
+
+#[test]
+fn a_frame_that_comes_while_the_stitcher_is_closed_is_counted() {
+    let device = Device::cpu();
+    for _ in 0..50 {
+        let stitcher = stitcher(&device, LiveOptions { colour: STILL, ..LiveOptions::default() });
+        let bytes = stamp(9);
+        let pushed = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for camera in Camera::ALL {
+                let (stitcher, bytes, pushed) = (&stitcher, &bytes, &pushed);
+                scope.spawn(move || {
+                    for i in 0.. {
+                        if stitcher.push(camera, frame(bytes), FRAME * i).is_err() {
+                            return;
+                        }
+                        pushed.fetch_add(1, SeqCst);
+                    }
+                });
+            }
+            thread::sleep(Duration::from_millis(2));
+            stitcher.close();
+        });
+        let counters = stitcher.counters();
+        let Dropped { left_alone, right_alone, .. } = counters.dropped;
+        assert_eq!(counters.frames_in, u64::from(pushed.load(SeqCst)));
+        assert_eq!(counters.frames_in, 2 * counters.pairs + left_alone + right_alone);
+    }
+}

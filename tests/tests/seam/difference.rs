@@ -1,0 +1,205 @@
+//! What cells cost against the formulas in f64, in RGBA and NV12.
+
+use glam::{Vec3, Vec4, uvec2};
+use kernels_gpu::seam::{SeamCost, SeamDifferenceNv12, SeamDifferenceRgba8};
+use panoweave::device::{Image, LaunchConfig, Stream};
+use panoweave::frame::{FrameView, PixelFormat, YuvEncoding};
+use panoweave_tests::oracle;
+use panoweave_tests::panoweave_devices;
+use panoweave_tests::random::Random;
+use panoweave_tests::raster::{Raster, upload_plane};
+use shared_types::seam::{BASE, BLOCK, LARGEST, NOISE, PER_LEVEL, SeamGrid, SeamLook, Sees};
+use shared_types::stitch::{Colour, StitchParams};
+
+/// Both pictures, six planes over a panorama of this size, and a grid on it.
+const PANORAMA: [usize; 2] = [57, 41];
+
+fn look() -> SeamLook {
+    SeamLook {
+        left: Colour { gain: Vec3::new(1.2, 0.9, 1.0), gamma: 0.9 },
+        right: Colour { gain: Vec3::new(0.8, 1.1, 1.3), gamma: 1.1 },
+        decode: YuvEncoding::default().to_rgb(),
+    }
+}
+
+fn differences(
+    stream: &Stream,
+    sources: &[Raster; 2],
+    planes: &[Vec<f32>; 6],
+    grid: SeamGrid,
+) -> Vec<Vec4> {
+    let size = uvec2(PANORAMA[0] as u32, PANORAMA[1] as u32);
+    let planes: [Image<f32>; 6] =
+        std::array::from_fn(|i| upload_plane(stream, size, &planes[i], 8 * i as u64));
+    let frames = sources.each_ref().map(|source| source.upload(stream, 16));
+    let cells = grid.cells();
+    let mut out = Image::<Vec4>::new(stream.device(), cells.x, cells.y).unwrap();
+    let look = look();
+    macro_rules! launch {
+        ($kernel:ident, $left:ident, $right:ident) => {
+            stream.launch(
+                &LaunchConfig::cover(cells.x, cells.y, BLOCK),
+                &$kernel {
+                    left: $left,
+                    right: $right,
+                    lut_left_x: planes[0].view(),
+                    lut_left_y: planes[1].view(),
+                    lut_right_x: planes[2].view(),
+                    lut_right_y: planes[3].view(),
+                    weight_left: planes[4].view(),
+                    weight_right: planes[5].view(),
+                    grid,
+                    look,
+                    out: out.view_mut(),
+                },
+            )
+        };
+    }
+    match (frames[0].view(), frames[1].view()) {
+        (FrameView::Rgba8(l), FrameView::Rgba8(r)) => launch!(SeamDifferenceRgba8, l, r),
+        (FrameView::Nv12(l, _), FrameView::Nv12(r, _)) => launch!(SeamDifferenceNv12, l, r),
+        _ => unreachable!("both are of one format"),
+    }
+    .unwrap();
+    out.download(stream).unwrap()
+}
+
+/// The difference of what a stitch of either camera alone shows, by the specification.
+fn exact(sources: &[Raster; 2], planes: &[Vec<f32>; 6], grid: SeamGrid) -> Vec<[f64; 3]> {
+    let look = look();
+    let params = StitchParams { left: look.left, right: look.right, ..StitchParams::default() };
+    let one = |camera: usize| {
+        let mut planes = planes.clone();
+        planes[5 - camera].fill(0.0);
+        let size = uvec2(PANORAMA[0] as u32, PANORAMA[1] as u32);
+        oracle::stitch(size, [&sources[0], &sources[1]], &planes, &params, oracle::grade)
+    };
+    let (left, right) = (one(0), one(1));
+    let cells = grid.cells();
+    let mut means = Vec::new();
+    for b in 0..cells.y {
+        for a in 0..cells.x {
+            let (cx, cy) = if grid.transposed != 0 { (b, a) } else { (a, b) };
+            let (mut sum, mut count) = ([0.0; 3], 0.0_f64);
+            for y in (grid.min.y + cy * grid.cell..grid.max.y).take(grid.cell as usize) {
+                for x in (grid.min.x + cx * grid.cell..grid.max.x).take(grid.cell as usize) {
+                    let at = y as usize * PANORAMA[0] + x as usize;
+                    if let (Some(l), Some(r)) = (left[at], right[at]) {
+                        (0..3).for_each(|c| sum[c] += l[c] - r[c]);
+                        count += 1.0;
+                    }
+                }
+            }
+            means.push(sum.map(|sum| sum / count.max(1.0)));
+        }
+    }
+    means
+}
+
+#[test]
+fn differences_are_those_of_what_the_stitch_shows() {
+    let mut random = Random::new(5);
+    for case in 0..12 {
+        let r = &mut random;
+        let format = r.pick(&[PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default())]);
+        let sources = [uvec2(31, 22), uvec2(40, 17)].map(|size| Raster::noise(r, size, format));
+        let area = PANORAMA[0] * PANORAMA[1];
+        let planes: [Vec<f32>; 6] = std::array::from_fn(|plane| {
+            let value = |_| match plane {
+                4.. => r.pick(&[0.0, 0.0005, 0.2, 0.7, 1.0]),
+                _ => r.between(-3.0, 40.0),
+            };
+            (0..area).map(value).collect()
+        });
+        let min = uvec2(r.below(9) as u32, r.below(9) as u32);
+        let max = uvec2(57 - r.below(9) as u32, 41 - r.below(9) as u32);
+        let grid = SeamGrid {
+            min,
+            max,
+            cell: 1 << r.below(4),
+            transposed: r.below(2) as u32,
+            swapped: 0,
+            reserved: 0,
+        };
+        let exact = exact(&sources, &planes, grid);
+        for device in panoweave_devices() {
+            let found = differences(&device.stream().unwrap(), &sources, &planes, grid);
+            for (found, exact) in found.iter().zip(&exact) {
+                for (c, exact) in exact.iter().enumerate() {
+                    let off = (f64::from(found[c]) - exact).abs();
+                    assert!(off < 0.02, "case {case} on {device}: {found} is not {exact:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn costs_are_smoothed_differences_and_slopes() {
+    let mut random = Random::new(6);
+    for _ in 0..20 {
+        let (across, along) = (1 + random.below(40), 1 + random.below(30));
+        let reach = 1 + random.below(9) as u32;
+        let area = across * along;
+        let cells: Vec<u32> = (0..area)
+            .map(|_| {
+                random.pick(&[Sees::BOTH, Sees::BOTH, Sees::BOTH | 77 << Sees::COST, Sees::NEAR, 0])
+            })
+            .collect();
+        let mut level = || random.pick(&[0.0, 1.0, 30.0, 900.0]) * random.between(-1.0, 1.0);
+        let levels: Vec<Vec4> =
+            (0..area).map(|_| Vec4::new(level(), level(), level(), 0.0)).collect();
+
+        let at = |x: usize, y: usize| {
+            let inside = x < across && y < along && cells[y * across + x] & Sees::BOTH != 0;
+            inside.then(|| levels[y * across + x].truncate().to_array().map(f64::from))
+        };
+        let mean = |a: [f64; 3]| a.iter().map(|a| a.abs()).sum::<f64>() / 3.0;
+        let single = |x: usize, y: usize| {
+            let here = at(x, y)?;
+            let slope = |next: Option<[f64; 3]>| {
+                next.map_or(0.0, |next| mean(std::array::from_fn(|c| next[c] - here[c])))
+            };
+            Some(mean(here) + (slope(at(x + 1, y)) + slope(at(x, y + 1))) / 2.0)
+        };
+        let mut exact = Vec::new();
+        for y in 0..along {
+            for x in 0..across {
+                let (mut sum, mut weights) = (0.0, 0.0);
+                for apart in [1, reach as isize] {
+                    for (dy, v) in [(-apart, 1.0), (0, 2.0), (apart, 1.0)] {
+                        for (dx, u) in [(-apart, 1.0), (0, 2.0), (apart, 1.0)] {
+                            let place = (x.checked_add_signed(dx), y.checked_add_signed(dy));
+                            let (Some(x), Some(y)) = place else { continue };
+                            if let Some(levels) = single(x, y) {
+                                sum += u * v * levels;
+                                weights += u * v;
+                            }
+                        }
+                    }
+                }
+                let levels = (sum / weights - f64::from(NOISE)).clamp(0.0, f64::from(LARGEST));
+                let cell = cells[y * across + x];
+                let free = f64::from(BASE + (cell >> Sees::COST)) + levels * f64::from(PER_LEVEL);
+                exact.push(if cell & Sees::BOTH == 0 { 0.0 } else { free });
+            }
+        }
+        for device in panoweave_devices() {
+            let stream = device.stream().unwrap();
+            let size = [across as u32, along as u32];
+            let cells = Image::from_slice(&stream, size[0], size[1], &cells).unwrap();
+            let levels = Image::from_slice(&stream, size[0], size[1], &levels).unwrap();
+            let mut out = Image::<u32>::new(&device, size[0], size[1]).unwrap();
+            let config = LaunchConfig::cover(size[0], size[1], BLOCK);
+            let (difference, to) = (levels.view(), out.view_mut());
+            let cells = cells.view();
+            stream.launch(&config, &SeamCost { cells, difference, reach, out: to }).unwrap();
+            for (found, exact) in out.download(&stream).unwrap().into_iter().zip(&exact) {
+                assert!(
+                    (f64::from(found) - exact).abs() < 0.51,
+                    "{found} is not {exact} on {device}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The seam in live video: it comes by a fade without a jump, and stays.
+
+use panoweave::colour::Colours;
+use panoweave::device::Device;
+use panoweave::frame::{DeviceFrame, Frame, FrameFormat};
+use panoweave::live::{LiveOptions, Stitcher};
+use panoweave::seam::{Blend, FADE, SeamOptions, seamed};
+use panoweave::stitch::{StitchOptions, stitch};
+use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, waiting};
+use panoweave_tests::panoweave_devices;
+
+/// Frames of both cameras, which see a line at different places, tight.
+fn frames() -> [Vec<u8>; 2] {
+    let seen = |place: u32, shift: u32| {
+        let pixel = move |at: u32| {
+            let (x, y) = (at % SOURCE.x + shift, at / SOURCE.x);
+            let line = (place..place + 6).contains(&x);
+            let level = if line { 250 } else { (60 + x + y) as u8 };
+            [level, level, level, 255]
+        };
+        (0..SOURCE.element_product()).flat_map(pixel).collect()
+    };
+    [seen(52, 0), seen(46, 36)]
+}
+
+/// What a stitch with a seam of these frames shows, and with the warp's weights.
+fn expected(device: &Device, options: SeamOptions) -> [Vec<u8>; 2] {
+    let stream = device.stream().unwrap();
+    let format = FrameFormat::rgba8(SOURCE.x, SOURCE.y);
+    let frames = frames().map(|bytes| {
+        let mut image = DeviceFrame::new(device, format).unwrap();
+        image.upload(&stream, &Frame::tight(format, &bytes).unwrap()).unwrap();
+        image
+    });
+    let warp = device_warp(device, 0.0);
+    let [l, r] = &frames;
+    let with = seamed(&stream, &warp, l, r, Colours::IDENTITY, options).unwrap();
+    [&warp, &with].map(|warp| {
+        let format = FrameFormat::rgba8(warp.size().x, warp.size().y);
+        let mut out = DeviceFrame::new(device, format).unwrap();
+        stitch(&stream, l, r, warp, &StitchOptions::default(), &mut out).unwrap();
+        let mut bytes = vec![0; format.bytes()];
+        out.download(&stream, &mut bytes).unwrap();
+        bytes
+    })
+}
+
+/// Panoramas of so many equal pairs.
+fn panoramas(stitcher: &Stitcher, first: u32, count: u32) -> Vec<Vec<u8>> {
+    let [left, right] = frames();
+    let mut panoramas = stitcher.panoramas();
+    (first..first + count)
+        .map(|i| {
+            stitcher.submit(frame(&left), frame(&right), FRAME * i).unwrap();
+            panoramas.next().unwrap().bytes().to_vec()
+        })
+        .collect()
+}
+
+#[test]
+fn a_seam_comes_without_a_jump_and_stays() {
+    for device in panoweave_devices() {
+        let seam = SeamOptions { feather: 6.0 };
+        let [feathered, seamed] = expected(&device, seam);
+        assert_ne!(feathered, seamed);
+        let options = LiveOptions { blend: Blend::Seam(seam), ..waiting() };
+        let stitcher = Stitcher::new(&device, device_warp(&device, 0.0), options).unwrap();
+        for swap in 0..2 {
+            let shown = panoramas(&stitcher, swap * 100, 3 * FADE + 20);
+            assert_eq!(shown[0], feathered, "on {device}");
+            assert_eq!(*shown.last().unwrap(), seamed, "on {device}");
+            let most = 255 / FADE as u8 + 2;
+            for (i, pair) in shown.windows(2).enumerate() {
+                let jump = pair[0].iter().zip(&pair[1]).map(|(a, b)| a.abs_diff(*b)).max();
+                assert!(jump.unwrap() <= most, "{jump:?} levels at once in frame {i} on {device}");
+            }
+            let counters = stitcher.counters();
+            assert_eq!(counters.seam_moves, u64::from(swap + 1), "{counters:?} on {device}");
+            assert_eq!(counters.strikes, 0, "{counters:?} on {device}");
+            // Another warp begins anew.
+            stitcher.swap_warp(device_warp(&device, 0.0)).unwrap();
+        }
+    }
+}
+
+/// A warp without a seam is stitched by its weights.
+#[test]
+fn without_an_overlap_there_is_no_seam() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let mut planes = panoweave_tests::live::warp(0.0).planes().clone();
+        planes[5].fill(0.0);
+        let (size, sources) = (panoweave_tests::live::CANVAS, [SOURCE; 2]);
+        let warp = panoweave::warp::Warp::new(size, sources, planes).unwrap();
+        let warp = panoweave::warp::DeviceWarp::upload(&stream, &warp).unwrap();
+        let options = LiveOptions { blend: Blend::Seam(SeamOptions::default()), ..waiting() };
+        let stitcher = Stitcher::new(&device, warp, options).unwrap();
+        let shown = panoramas(&stitcher, 0, 20);
+        assert!(shown.iter().all(|panorama| *panorama == shown[0]), "on {device}");
+        assert_eq!(stitcher.counters().seam_moves, 0);
+
+        let wrong = Blend::Seam(SeamOptions { feather: 0.0 });
+        let refused = Stitcher::new(
+            &device,
+            device_warp(&device, 0.0),
+            LiveOptions { blend: wrong, ..waiting() },
+        );
+        assert!(refused.unwrap_err().to_string().contains("a feather of 0 pixels"));
+    }
+}
