@@ -1,11 +1,13 @@
 //! `POST /stitch`: a form with the parts `left` and `right`, PNG or JPEG, and `homography` if it is not
 //! the service's; the answer is a PNG.
 //!
+//! A request has its place among those at work only when all of it is there, so who sends slowly keeps
+//! nobody else out. What was sent until then counts by bytes, and all requests together have so many.
+//!
 //! Refusals are in `refusal`.
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::multipart::MultipartRejection;
 use axum::extract::{Multipart, State};
 use axum::http::header;
@@ -18,7 +20,7 @@ use panoweave::rig::Rig;
 use panoweave::stitch::{StitchOptions, stitch_pictures};
 use panoweave::warp::DeviceWarp;
 use panoweave_examples::geometry;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
 use crate::refusal::Refusal;
@@ -29,14 +31,19 @@ pub(crate) const MAX_BODY: usize = 64 << 20;
 /// Most pixels of a panorama.
 pub(crate) const MAX_PIXELS: u64 = 1 << 25;
 
-/// Requests at once. One may take a gigabyte.
+/// Requests at work at once. One may take a gigabyte.
 const AT_ONCE: usize = 4;
+
+/// Most bytes of all requests together, at work or still being sent.
+const MAX_BODIES: usize = AT_ONCE * MAX_BODY;
 
 /// Stitches single pictures.
 pub(crate) struct Still {
     device: Device,
     usual: Usual,
     room: Arc<Semaphore>,
+    /// Bytes that may still be read.
+    bodies: Arc<Semaphore>,
 }
 
 /// How pictures are stitched that come without a homography.
@@ -48,9 +55,11 @@ enum Usual {
 /// What a request holds.
 #[derive(Default)]
 struct Form {
-    left: Option<Bytes>,
-    right: Option<Bytes>,
-    homography: Option<Bytes>,
+    left: Option<Vec<u8>>,
+    right: Option<Vec<u8>>,
+    homography: Option<Vec<u8>>,
+    /// Its share of [`MAX_BODIES`].
+    share: Option<OwnedSemaphorePermit>,
 }
 
 impl Still {
@@ -68,12 +77,13 @@ impl Still {
                 Usual::Rig(Box::new(DeviceWarp::render(&stream, &rig.ok_or("no rig")?)?))
             }
         };
-        Ok(Self { device: device.clone(), usual, room: Arc::new(Semaphore::new(AT_ONCE)) })
+        let (room, bodies) = (Semaphore::new(AT_ONCE), Semaphore::new(MAX_BODIES));
+        Ok(Self { device: device.clone(), usual, room: Arc::new(room), bodies: Arc::new(bodies) })
     }
 
     /// Decodes, stitches and encodes. Blocks for as long as that takes.
     fn stitch(&self, form: &Form) -> Result<Vec<u8>, Refusal> {
-        let picture = |name, content: &Option<Bytes>| {
+        let picture = |name, content: &Option<Vec<u8>>| {
             let content = content.as_ref().ok_or(Refusal::Missing(name))?;
             Ok::<_, Refusal>(Picture::decode(content, name)?)
         };
@@ -104,9 +114,9 @@ impl Still {
 }
 
 /// Reads the parts, each at most once and in any order.
-async fn read(mut parts: Multipart) -> Result<Form, Refusal> {
+async fn read(mut parts: Multipart, bodies: &Arc<Semaphore>) -> Result<Form, Refusal> {
     let mut form = Form::default();
-    while let Some(part) = parts.next_field().await? {
+    while let Some(mut part) = parts.next_field().await? {
         let name = part.name().unwrap_or_default().to_owned();
         let place = match name.as_str() {
             "left" => &mut form.left,
@@ -114,8 +124,19 @@ async fn read(mut parts: Multipart) -> Result<Form, Refusal> {
             "homography" => &mut form.homography,
             _ => return Err(Refusal::Unknown(name)),
         };
-        if place.replace(part.bytes().await?).is_some() {
+        if place.is_some() {
             return Err(Refusal::Twice(name));
+        }
+        let content = place.insert(Vec::new());
+        while let Some(chunk) = part.chunk().await? {
+            let bytes = u32::try_from(chunk.len()).map_err(|_| Refusal::Busy)?;
+            let share = Arc::clone(bodies).try_acquire_many_owned(bytes);
+            let share = share.map_err(|_| Refusal::Busy)?;
+            match &mut form.share {
+                Some(whole) => whole.merge(share),
+                whole => *whole = Some(share),
+            }
+            content.extend_from_slice(&chunk);
         }
     }
     Ok(form)
@@ -126,8 +147,8 @@ pub(crate) async fn stitch(
     State(still): State<Arc<Still>>,
     parts: Result<Multipart, MultipartRejection>,
 ) -> Result<impl IntoResponse, Refusal> {
+    let form = read(parts?, &still.bodies).await?;
     let room = Arc::clone(&still.room).try_acquire_owned().map_err(|_| Refusal::Busy)?;
-    let form = read(parts?).await?;
     // A client that hangs up stops nothing here, so the room is kept until it is done.
     let work = spawn_blocking(move || (still.stitch(&form), room).0);
     let png = work.await.map_err(|_| Refusal::Broken)??;

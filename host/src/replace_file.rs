@@ -2,35 +2,111 @@
 //!
 //! The content goes to a temporary file in the same directory, is flushed to the disk and then
 //! renamed over the target. On failure the temporary file is removed and the target is untouched.
-//! Only a regular file is replaced: renaming over `/dev/null` would take it from everybody.
+//! Only a regular file is replaced: renaming over `/dev/null` would take it from everybody. A symbolic
+//! link stays one, and a file keeps its permissions; its owner may change.
 
-use std::fs::File;
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// Most links to links that are followed, as in the kernel.
+const MAX_LINKS: usize = 40;
 
 /// Replaces `path` by what `write` writes.
 pub(crate) fn replace<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&mut File>) -> Result<(), E>,
 ) -> Result<(), E> {
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file").into());
-    }
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".panoweave-").suffix(".tmp");
-    // Temporary files are private by default; the result is an ordinary file under the user's umask.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut temporary = builder.tempfile_in(directory)?;
+    let (mut temporary, target) = temporary_beside(path)?;
     let mut writer = BufWriter::with_capacity(1 << 18, temporary.as_file_mut());
     write(&mut writer)?;
     writer.flush()?;
     drop(writer);
     temporary.as_file().sync_all()?;
-    temporary.persist(path).map_err(|error| error.error)?;
+    temporary.persist(target).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// A temporary file in the folder of what `path` names in the end, and that name: to be renamed to it.
+///
+/// # Errors
+/// The target is no regular file, or the folder cannot be written.
+pub(crate) fn temporary_beside(path: &Path) -> io::Result<(NamedTempFile, PathBuf)> {
+    let target = followed(path)?;
+    let old = fs::metadata(&target).ok();
+    if old.as_ref().is_some_and(|found| !found.is_file()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    // Temporary files are private by default; a new file is an ordinary one under the user's umask.
+    let kept = old.map(|found| Permissions::from_mode(found.permissions().mode() & 0o777));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".panoweave-").suffix(".tmp");
+    builder.permissions(kept.clone().unwrap_or(Permissions::from_mode(0o666)));
+    let temporary = builder.tempfile_in(folder_of(&target))?;
+    if let Some(kept) = kept {
+        temporary.as_file().set_permissions(kept)?;
+    }
+    Ok((temporary, target))
+}
+
+/// The folder that a file lies in.
+pub(crate) fn folder_of(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// What `path` names when symbolic links are followed; it need not exist.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        match fs::read_link(&path) {
+            Ok(to) => path = folder_of(&path).join(to),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "too many symbolic links"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(path: &Path, content: &str) -> io::Result<()> {
+        replace(path, |writer| writer.write_all(content.as_bytes()))
+    }
+
+    #[test]
+    fn links_stay_and_permissions_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("d")).unwrap();
+        fs::write(at("d/file"), "old").unwrap();
+        fs::set_permissions(at("d/file"), Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink("d/file", at("link")).unwrap();
+        std::os::unix::fs::symlink("link", at("second")).unwrap();
+        std::os::unix::fs::symlink("d/new", at("dangling")).unwrap();
+        write(&at("second"), "content").unwrap();
+        write(&at("dangling"), "new").unwrap();
+        for link in ["link", "second", "dangling"] {
+            assert!(fs::symlink_metadata(at(link)).unwrap().is_symlink(), "{link}");
+        }
+        assert_eq!(fs::read(at("d/file")).unwrap(), b"content");
+        assert_eq!(fs::read(at("d/new")).unwrap(), b"new");
+        assert_eq!(fs::metadata(at("d/file")).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn links_in_a_circle_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink("a", at("b")).unwrap();
+        std::os::unix::fs::symlink("b", at("a")).unwrap();
+        let error = write(&at("a"), "content").unwrap_err();
+        assert_eq!(error.to_string(), "too many symbolic links");
+    }
 }

@@ -64,6 +64,16 @@ impl Service {
         (status, kind, reader)
     }
 
+    /// Sends the head of a form of so many bytes, and as many as are given of it.
+    pub(crate) fn begin(&self, length: usize, sent: &[u8]) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        write!(stream, "POST /stitch HTTP/1.0\r\nContent-Length: {length}\r\n").unwrap();
+        stream.write_all(b"Content-Type: multipart/form-data; boundary=X\r\n\r\n").unwrap();
+        // It may refuse before it has read all.
+        drop(stream.write_all(sent));
+        stream
+    }
+
     pub(crate) fn get(&self, path: &str) -> Answer {
         let (status, kind, mut reader) = self.open(&format!("GET {path}"), b"");
         let mut body = Vec::new();

@@ -101,6 +101,32 @@ fn hostile_requests_are_refused_and_the_service_goes_on() {
     assert_eq!(service.post(&[("left", &left), ("right", &right)]).status, 200);
 }
 
+/// Who sends slowly keeps nobody out, and all together get only so much memory.
+#[test]
+fn slow_requests_take_no_place_but_memory() {
+    let service = Service::start();
+    let pair = pictures();
+    let [left, right] = [png(&pair[0]), png(&pair[1])];
+    let good = || service.post(&[("left", &left), ("right", &right)]);
+    let head = b"--X\r\nContent-Disposition: form-data; name=\"left\"\r\n\r\nabc";
+    let slow: Vec<_> = (0..20).map(|_| service.begin(1 << 20, head)).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(good().status, 200);
+    // Six requests of 50 MB that do not end are more than there is memory for.
+    let much = [head.as_slice(), &vec![0; 50 << 20]].concat();
+    let mut large: Vec<_> = (0..6).map(|_| service.begin(60 << 20, &much)).collect();
+    let refused = |stream: &mut TcpStream| {
+        let mut answer = String::new();
+        stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        drop(stream.read_to_string(&mut answer));
+        answer.contains(" 503 ")
+    };
+    assert!(large.iter_mut().map(refused).filter(|refused| *refused).count() > 0);
+    drop((slow, large));
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(good().status, 200);
+}
+
 /// The checksum of a PNG chunk.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, &byte| {

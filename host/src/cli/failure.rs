@@ -55,6 +55,8 @@ pub(crate) enum Failure {
     },
     #[error("{}: stopped at once, and not finished", file.display())]
     Interrupted { file: PathBuf },
+    #[error("{}: stopped before the first frame, and not written", file.display())]
+    NotBegun { file: PathBuf },
     #[error("signals cannot be listened for: {0}")]
     Signals(io::Error),
     #[error("the result cannot be printed: {0}")]
@@ -157,9 +159,13 @@ impl Failure {
             | Self::Features(_)
             | Self::Matching(_)
             | Self::Refused(_) => Kind::Input,
+            // Another try may find room.
+            Self::Video(VideoError::Thread(_) | VideoError::Live(LiveError::Thread(_))) => {
+                Kind::Device
+            }
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) => Kind::Input,
-            Self::Interrupted { .. } => Kind::Interrupted,
+            Self::Interrupted { .. } | Self::NotBegun { .. } => Kind::Interrupted,
             Self::Signals(_) => Kind::Device,
             Self::NoDevice(_) => Kind::NoDevice,
             Self::Device(error) if error.is_fatal() => Kind::DeviceLost,
@@ -229,6 +235,22 @@ impl From<VideoError> for Failure {
             VideoError::Live(LiveError::Device(error)) => error.into(),
             VideoError::Picture(error) => Self::Picture(error),
             other => Self::Video(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_cannot_start_is_no_fault_of_the_input() {
+        let error = || io::Error::from(io::ErrorKind::WouldBlock);
+        let live = LiveError::Thread(Arc::new(error()));
+        for error in [VideoError::Thread(error()), VideoError::Live(live)] {
+            assert_eq!(Failure::from(error).kind().exit_code(), 1);
         }
     }
 }

@@ -1,19 +1,24 @@
-//! Ctrl-C and SIGTERM: once ends a video in order, twice at once.
+//! Ctrl-C, SIGTERM and SIGHUP, of a terminal that is closed: once ends a video in order, twice at once.
 //!
-//! Before the first frame there is nothing to end in order, and the first signal ends the program. After
+//! SIGHUP is left alone where whoever started the program has it ignored, as `nohup` does.
+//!
+//! Before the first frame there is nothing to end in order, and the first signal ends the program, which
+//! says so. After
 //! a second one the children are killed; the program then comes to its end by their errors, which
 //! removes temporary files, or is ended if it does not.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use panoweave::video::Stop;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::failure::{Failure, Kind};
+use super::report;
 
 /// How long the program has to come to its end by itself.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -25,10 +30,14 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    pub(crate) fn listen() -> Result<Self, Failure> {
+    /// For a video that goes to `output`.
+    pub(crate) fn listen(output: &Path, as_json: bool) -> Result<Self, Failure> {
         let this = Self { stop: Stop::default(), running: Arc::default() };
         let (stop, running) = (this.stop.clone(), Arc::clone(&this.running));
-        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::Signals)?;
+        let hangup = (!ignores_hangup()).then_some(SIGHUP);
+        let heard = [SIGINT, SIGTERM].into_iter().chain(hangup);
+        let mut signals = Signals::new(heard).map_err(Failure::Signals)?;
+        let not_begun = Failure::NotBegun { file: output.to_owned() };
         let listen = move || {
             for _ in signals.forever() {
                 if running.load(Ordering::Relaxed) && !stop.is_asked() {
@@ -36,8 +45,12 @@ impl Interrupt {
                     tracing::info!("stopping: the output is being finished; again to stop at once");
                     continue;
                 }
+                let begun = running.load(Ordering::Relaxed);
+                if !begun {
+                    report::failure(&not_begun, as_json);
+                }
                 stop.kill();
-                if running.load(Ordering::Relaxed) {
+                if begun {
                     thread::sleep(PATIENCE);
                 }
                 std::process::exit(Kind::Interrupted.exit_code().into());
@@ -56,4 +69,12 @@ impl Interrupt {
     pub(crate) fn running(&self) {
         self.running.store(true, Ordering::Relaxed);
     }
+}
+
+/// Whether SIGHUP is ignored, which a program inherits. Only Linux says.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1)
 }

@@ -38,7 +38,7 @@ Exit codes:
   2  bad options, bad input, or the output cannot be written
   3  no usable device
   4  the GPU was lost; the process must be started again
-  130  stopped by Ctrl-C or SIGTERM; a video is finished properly unless it came twice
+  130  stopped by Ctrl-C, SIGTERM or SIGHUP; a video is finished properly unless it came twice
 
 With --json an error too is a JSON object on stdout:
   {\"error\": {\"message\": \"...\", \"kind\": \"input\", \"exit_code\": 2}}

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -27,6 +28,9 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 /// Checks that `file` can be expected to be writable and is none of `inputs`.
 pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     let name = || file.to_owned();
+    if names_folder(file) {
+        return Err(Failure::OutputIsFolder { file: name() });
+    }
     match fs::metadata(file) {
         Ok(found) if found.is_dir() => return Err(Failure::OutputIsFolder { file: name() }),
         Ok(found) if !found.is_file() => return Err(Failure::OutputIsSpecial { file: name() }),
@@ -38,10 +42,7 @@ pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
         // Whatever else is wrong shows when it is written.
         Err(_) => {}
     }
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(file);
     if !folder.is_dir() {
         return Err(Failure::OutputFolder { file: name(), folder: folder.to_owned() });
     }
@@ -50,13 +51,30 @@ pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
 
 /// Whether both are the same existing file or folder.
 pub(crate) fn same(a: &Path, b: &Path) -> bool {
-    let real = |path: &Path| fs::canonicalize(path).ok();
-    real(a).is_some_and(|a| real(b) == Some(a))
+    identity(a).is_some_and(|a| identity(b) == Some(a))
+}
+
+/// Device and number of a file or folder: the same whatever the name, for hard links too.
+pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+    let found = fs::metadata(path).ok().filter(|found| found.is_file() || found.is_dir())?;
+    Some((found.dev(), found.ino()))
 }
 
 /// Where a file that need not exist yet lies; for comparing outputs with each other.
 pub(crate) fn place(file: &Path) -> Option<PathBuf> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
-    Some(folder.join(file.file_name()?))
+    Some(fs::canonicalize(folder_of(file)).ok()?.join(file.file_name()?))
+}
+
+/// The folder that a file lies in.
+fn folder_of(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Whether a name can only be a folder's: `p.mp4/`, or none at all.
+fn names_folder(file: &Path) -> bool {
+    let bytes = file.as_os_str().as_encoded_bytes();
+    file.file_name().is_none() || bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }

@@ -1,5 +1,6 @@
 //! `panoweave video`: two videos and a warp make a video of panoramas.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -7,10 +8,10 @@ use clap::ValueEnum;
 use glam::UVec2;
 use panoweave::colour::Colours;
 use panoweave::device::DeviceName;
-use panoweave::live::ColourOptions;
+use panoweave::live::{Camera, ColourOptions};
 use panoweave::video::{
-    Crf, Input, Medium, Output, Rate, STANDARD, Sink, Source, StreamFormat, Summary, VideoOptions,
-    stitch_video,
+    Crf, Input, Medium, Output, Rate, STANDARD, Sink, Source, StreamFormat, Summary, VideoError,
+    VideoOptions, stitch_video,
 };
 use serde_json::{Value, json};
 use shared_types::stitch::Colour;
@@ -36,9 +37,9 @@ Examples:
 A video is what its name says: .y4m, .nv12, .rgba, numbered pictures (frame_%04d.png), `-` for Y4M on
 a pipe; anything else goes through ffmpeg, which must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG
 and PANOWEAVE_FFPROBE name others). Written are .mp4, .m4v, .mov and .mkv as H.264 with the left video's
-sound; a last odd column or row is left out. The rate is the left video's.
+sound; a last odd column or row is left out. A panorama ends with the shorter video.
 
-Ctrl-C, or SIGTERM, finishes the file and ends with exit code 130; twice ends at once.
+Ctrl-C, SIGTERM or SIGHUP finishes the file and ends with exit code 130; twice ends at once.
 Exit codes and the JSON of errors: see panoweave --help.";
 
 /// Stitches two videos into a video of panoramas.
@@ -63,8 +64,9 @@ pub(crate) struct Args {
     /// Size of raw frames.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
-    /// Frames a second of raw frames and pictures, such as 30 or 30000/1001; other videos are played
-    /// at this rate.
+    /// Panoramas a second, such as 30 or 30000/1001; the left video's frames if not given. Frames are
+    /// repeated or left out, and nothing is played faster. Raw frames and pictures, which do not say
+    /// their own rate, have this one.
     #[arg(long, value_name = "RATE")]
     fps: Option<Rate>,
     /// What the output is, if its name does not say.
@@ -112,22 +114,27 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         return Err(Failure::Usage("--json and --output - both want standard output"));
     }
     let blend = args.blending.blend()?;
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::listen(&args.output, as_json)?;
     let stop = interrupt.stop();
 
     let mut stages = Stages::new();
     let (left, right, plan) = stages.run("open", "opening", || {
-        let left = Source::open(&inputs[0], None, stop)?;
-        let right = Source::open(&inputs[1], Some(left.format().pixels), stop)?;
+        let mut left = Source::open(&inputs[0], None, stop)?;
+        let mut right = Source::open(&inputs[1], Some(left.format().pixels), stop)?;
         let sizes = [left.format().size, right.format().size];
         let plan = args.map.open(sizes, [left.name(), right.name()], &args.output)?;
+        // Before anything is computed: there may be none.
+        for source in [&mut left, &mut right] {
+            source.await_first()?;
+        }
         Ok((left, right, plan))
     })?;
     let device = args.device.open()?;
     let stream = device.stream()?;
     let (warp, _) = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
 
-    let (size, rate, expected) = (warp.size(), left.rate(), args.expected(&left, &right));
+    let (size, rate) = (warp.size(), args.fps.unwrap_or(left.rate()));
+    let expected = args.expected([&left, &right], rate);
     video.sound = left.sound().cloned();
     interrupt.running();
     let sink = Sink::create(&video, size, rate, stop)?;
@@ -135,9 +142,9 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let options = VideoOptions {
         stitch: args.look.options(),
         colour: ColourOptions { follow, ..ColourOptions::default() },
+        rate: Some(rate),
         blend,
         limit: args.frames,
-        stop: stop.clone(),
     };
     let mut meter = Meter::new(expected);
     let done = stitch_video(&device, warp, [left, right], sink, &options, |now| meter.update(now));
@@ -145,7 +152,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     if stop.is_killed() {
         return Err(Failure::Interrupted { file: args.output.clone() });
     }
-    let done = done?;
+    let done = match done {
+        Ok(done) if done.written == 0 => Err(Failure::NotBegun { file: args.output.clone() }),
+        Err(VideoError::NoReader { file }) => Err(Failure::NotBegun { file }),
+        done => Ok(done?),
+    }?;
 
     if as_json {
         let mut json = describe(&done);
@@ -192,21 +203,34 @@ impl Args {
     fn output(&self, inputs: &[Input; 2]) -> Result<Output, Failure> {
         let path = self.output.clone();
         let medium = Medium::of_output(&path, self.output_format.map(Into::into))?;
-        let mut files: Vec<&Path> = inputs.iter().map(|input| input.path.as_path()).collect();
-        files.extend(self.map.path());
+        let mut read = Vec::new();
+        for input in inputs {
+            read.extend(files(input)?);
+        }
+        let files: Vec<&Path> = read.iter().map(PathBuf::as_path).chain(self.map.path()).collect();
         match &medium {
             Medium::File => output::check(&path, &files)?,
             Medium::Stream(_) => {
                 let special =
                     std::fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir());
-                if path != Path::new(STANDARD) && !special {
+                if path == Path::new(STANDARD) {
+                    // `>> input`: it would grow while it is read.
+                    if files.iter().any(|file| output::same(file, Path::new("/dev/stdout"))) {
+                        return Err(Failure::OutputIsInput { file: "stdout".into() });
+                    }
+                } else if !special {
                     output::check(&path, &files)?;
                 }
             }
             Medium::Pictures(pattern) => {
                 output::check(&pattern.file(1), &files)?;
-                if inputs.iter().any(|input| output::place(&input.path) == output::place(&path)) {
-                    return Err(Failure::OutputIsInput { file: path });
+                // Whatever the number: how many will be written is not known.
+                let read: HashSet<_> = files.iter().filter_map(|f| output::identity(f)).collect();
+                for number in pattern.numbers()? {
+                    let file = pattern.file(number);
+                    if output::identity(&file).is_some_and(|file| read.contains(&file)) {
+                        return Err(Failure::OutputIsInput { file });
+                    }
                 }
             }
         }
@@ -214,10 +238,21 @@ impl Args {
     }
 
     /// How many panoramas there will be, about.
-    fn expected(&self, left: &Source, right: &Source) -> Option<u64> {
-        let of_right = right.expected().map(|frames| left.rate().nearest(frames, right.rate()));
-        [self.frames, left.expected(), of_right].into_iter().flatten().min()
+    fn expected(&self, sources: [&Source; 2], rate: Rate) -> Option<u64> {
+        let of = |source: &Source| Some(rate.nearest(source.expected()?, source.rate()));
+        sources.into_iter().filter_map(of).chain(self.frames).min()
     }
+}
+
+/// The files that an input is read from.
+fn files(input: &Input) -> Result<Vec<PathBuf>, Failure> {
+    Ok(match &input.medium {
+        Medium::Pictures(pattern) => {
+            pattern.numbers()?.into_iter().map(|n| pattern.file(n)).collect()
+        }
+        _ if input.path == Path::new(STANDARD) => vec!["/dev/stdin".into()],
+        _ => vec![input.path.clone()],
+    })
 }
 
 fn fps(done: &Summary) -> f64 {
@@ -231,10 +266,19 @@ fn describe(done: &Summary) -> Value {
         "frames": {
             "left": done.read[0],
             "right": done.read[1],
+            "left_expected": done.expected[0],
+            "right_expected": done.expected[1],
+            "left_unpaired": done.unpaired[0],
+            "right_unpaired": done.unpaired[1],
+            "left_repeated": done.repeated[0],
+            "right_repeated": done.repeated[1],
             "written": done.written,
-            "right_unpaired": done.unpaired,
-            "right_repeated": done.repeated,
+            "filled": done.filled,
         },
+        "ended_first": done.ended_first.map(|camera| match camera {
+            Camera::Left => "left",
+            Camera::Right => "right",
+        }),
         "dropped": done.live.dropped,
         "seconds": done.time.as_secs_f64(),
         "fps": fps(done),

@@ -47,9 +47,7 @@ impl Event {
     /// What the driver says.
     #[track_caller]
     pub fn for_order(device: &Device) -> Result<Self, DeviceError> {
-        const BLOCKING_SYNC: u32 = 1;
-        const DISABLE_TIMING: u32 = 2;
-        Self::with_flags(device, BLOCKING_SYNC | DISABLE_TIMING)
+        Self::with_flags(device, sys::CU_EVENT_BLOCKING_SYNC | sys::CU_EVENT_DISABLE_TIMING)
     }
 
     #[track_caller]

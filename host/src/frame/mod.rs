@@ -16,7 +16,7 @@ pub use device::{DeviceFrame, FrameView, FrameViewMut};
 pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut};
 pub use shared_types::yuv::{Matrix, Range, YuvEncoding};
 
-use crate::picture::MAX_SIDE;
+use crate::geometry::MAX_CANVAS_SIDE;
 
 /// What a pixel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -137,12 +137,12 @@ impl FrameFormat {
         self.planes().map(PlaneExtent::bytes).sum()
     }
 
-    /// Checks that a frame can have this size.
+    /// Checks that a frame can have this size: a panorama's can be larger than a camera's.
     ///
     /// # Errors
     /// [`FrameError::Size`].
     pub fn check(self) -> Result<(), FrameError> {
-        let fits = self.size.min_element() > 0 && self.size.max_element() <= MAX_SIDE;
+        let fits = self.size.min_element() > 0 && self.size.max_element() <= MAX_CANVAS_SIDE;
         fits.then_some(()).ok_or(FrameError::Size { size: self.size })
     }
 }
@@ -151,8 +151,8 @@ impl FrameFormat {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// No side, or a side beyond [`MAX_SIDE`].
-    #[error("a frame of {}×{} pixels; a side is from 1 to {MAX_SIDE}", size.x, size.y)]
+    /// No side, or a side beyond [`MAX_CANVAS_SIDE`].
+    #[error("a frame of {}×{} pixels; a side is from 1 to {MAX_CANVAS_SIDE}", size.x, size.y)]
     Size {
         /// The size asked for.
         size: UVec2,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::time::Duration;
 use std::{fmt, io};
 
 use glam::UVec2;
@@ -10,7 +11,7 @@ use thiserror::Error;
 use super::RateError;
 use crate::frame::{FrameError, FrameFormat};
 use crate::live::LiveError;
-use crate::picture::PictureError;
+use crate::picture::{MAX_SIDE, PictureError};
 
 /// Why a video could not be read, stitched or written.
 #[derive(Debug, Error)]
@@ -50,6 +51,18 @@ pub enum VideoError {
         /// Its last words.
         said: String,
     },
+    /// ffmpeg did not end, and was killed.
+    #[error("{}: ffmpeg did not end while {work}, and was stopped after {} s{}", file.display(), limit.as_secs_f64(), quote(said))]
+    Hung {
+        /// The video.
+        file: PathBuf,
+        /// What it was to do.
+        work: Work,
+        /// How long it was waited for.
+        limit: Duration,
+        /// Its last words.
+        said: String,
+    },
     /// ffmpeg has no encoder for what is to be written.
     #[error(
         "{}: this ffmpeg has no encoder {encoder}; install one that has (Debian's does), or write .y4m", file.display()
@@ -67,6 +80,16 @@ pub enum VideoError {
         file: PathBuf,
         /// ffprobe's last words.
         said: String,
+    },
+    /// Timestamps that cannot be right.
+    #[error("{}: its timestamps jump by {seconds:.0} s from one frame to the next, and at most {most} s are filled; stitch the parts before and after by themselves, or mend the timestamps", file.display())]
+    Jump {
+        /// The video.
+        file: PathBuf,
+        /// The jump, back if negative.
+        seconds: f64,
+        /// The longest that is filled, in seconds.
+        most: u32,
     },
     /// The file has sound or data, but no pictures.
     #[error("{}: has no video in it", file.display())]
@@ -150,6 +173,14 @@ pub enum VideoError {
         /// What is wrong.
         source: FrameError,
     },
+    /// Frames that no camera has.
+    #[error("{}: frames of {}×{} pixels; those of a camera have 1 to {MAX_SIDE} a side", file.display(), size.x, size.y)]
+    SourceSize {
+        /// The video.
+        file: PathBuf,
+        /// What it says.
+        size: UVec2,
+    },
     /// A frame that is not what its source says.
     #[error("pairing frames: {0}")]
     Pair(#[from] FrameError),
@@ -212,6 +243,15 @@ pub enum VideoError {
     /// A picture of a sequence.
     #[error(transparent)]
     Picture(#[from] PictureError),
+    /// An end was asked for before anybody read a pipe.
+    #[error("{}: nobody has read it", file.display())]
+    NoReader {
+        /// The pipe.
+        file: PathBuf,
+    },
+    /// The operating system gives no thread.
+    #[error("a thread could not be started: {0}; is there a limit on processes or memory?")]
+    Thread(io::Error),
     /// Stitching.
     #[error(transparent)]
     Live(#[from] LiveError),
@@ -250,8 +290,11 @@ impl VideoError {
             Self::Unwritable { .. }
             | Self::NoEncoder { .. }
             | Self::Extension { .. }
+            | Self::NoReader { .. }
             | Self::TooSmall { .. } => true,
-            Self::Ffmpeg { work, .. } => matches!(work, Work::Encoding | Work::Sound),
+            Self::Ffmpeg { work, .. } | Self::Hung { work, .. } => {
+                matches!(work, Work::Encoding | Work::Sound)
+            }
             _ => false,
         }
     }

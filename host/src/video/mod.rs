@@ -10,6 +10,7 @@
 mod error;
 mod ffmpeg;
 mod medium;
+mod pairs;
 mod pattern;
 mod pictures;
 mod rate;
@@ -24,7 +25,7 @@ pub use error::{VideoError, Work};
 pub use ffmpeg::{Crf, Sound};
 pub use medium::{Medium, STANDARD, StreamFormat};
 pub use pattern::Pattern;
-pub use rate::{MAX_RATE, Rate, RateError};
+pub use rate::{MAX_INTERVAL, MAX_RATE, Rate, RateError};
 pub use run::{Progress, Summary, VideoOptions, stitch_video};
 pub use sink::{Output, Sink};
 pub use source::{Input, Source};

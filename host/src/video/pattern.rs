@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::VideoError;
+use crate::replace_file::folder_of;
 
 /// Most digits that a number is padded to.
 const MAX_WIDTH: usize = 9;
@@ -46,10 +47,21 @@ impl Pattern {
     /// The folder that the files lie in.
     #[must_use]
     pub fn folder(&self) -> &Path {
-        match self.path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
+        folder_of(&self.path)
+    }
+
+    /// Numbers of the files that are there, in any order.
+    ///
+    /// # Errors
+    /// [`VideoError::Unreadable`].
+    pub fn numbers(&self) -> Result<Vec<u64>, VideoError> {
+        let unreadable = |source| VideoError::Unreadable { file: self.path.clone(), source };
+        let mut numbers = Vec::new();
+        for entry in std::fs::read_dir(self.folder()).map_err(unreadable)? {
+            let name = entry.map_err(unreadable)?.file_name();
+            numbers.extend(name.to_str().and_then(|name| self.number(name)));
         }
+        Ok(numbers)
     }
 
     /// Numbers of the first and the last file that are there; all between must be, too.
@@ -57,17 +69,11 @@ impl Pattern {
     /// # Errors
     /// [`VideoError::Unreadable`], [`VideoError::NoFrames`] or [`VideoError::Gap`].
     pub fn find(&self) -> Result<(u64, u64), VideoError> {
-        let unreadable = |source| VideoError::Unreadable { file: self.path.clone(), source };
-        let (mut count, mut first, mut last) = (0u64, u64::MAX, 0);
-        for entry in std::fs::read_dir(self.folder()).map_err(unreadable)? {
-            let name = entry.map_err(unreadable)?.file_name();
-            if let Some(n) = name.to_str().and_then(|name| self.number(name)) {
-                (count, first, last) = (count + 1, first.min(n), last.max(n));
-            }
-        }
-        if count == 0 {
+        let numbers = self.numbers()?;
+        let count = numbers.len() as u64;
+        let (Some(&first), Some(&last)) = (numbers.iter().min(), numbers.iter().max()) else {
             return Err(VideoError::NoFrames { file: self.path.clone() });
-        }
+        };
         if last - first != count - 1 {
             let missing = (first..=last).map(|n| self.file(n)).find(|file| !file.exists());
             let missing = missing.unwrap_or_else(|| self.file(first));

@@ -14,7 +14,8 @@ const FIRST: u64 = 1;
 /// Reads pictures of one size, number after number.
 pub(super) struct Reader {
     pattern: Pattern,
-    next: u64,
+    /// What is left; `None` behind the last number that there is.
+    next: Option<u64>,
     last: u64,
     size: UVec2,
 }
@@ -22,8 +23,9 @@ pub(super) struct Reader {
 impl Reader {
     /// Looks what is there, and at the size of the first.
     pub(super) fn new(pattern: &Pattern) -> Result<Self, VideoError> {
-        let (next, last) = pattern.find()?;
-        let first = Picture::open(pattern.file(next))?;
+        let (first, last) = pattern.find()?;
+        let next = Some(first);
+        let first = Picture::open(pattern.file(first))?;
         let size = UVec2::new(first.width(), first.height());
         Ok(Self { pattern: pattern.clone(), next, last, size })
     }
@@ -34,23 +36,21 @@ impl Reader {
 
     /// How many pictures there are.
     pub(super) fn len(&self) -> u64 {
-        self.last - self.next + 1
+        self.next.map_or(0, |next| self.last - next + 1)
     }
 }
 
 impl ReadFrame for Reader {
     fn read_frame(&mut self, frame: &mut [u8]) -> Result<bool, VideoError> {
-        if self.next > self.last {
-            return Ok(false);
-        }
-        let file = self.pattern.file(self.next);
+        let Some(next) = self.next.filter(|next| *next <= self.last) else { return Ok(false) };
+        let file = self.pattern.file(next);
         let picture = Picture::open(&file)?;
         let (found, expected) = (UVec2::new(picture.width(), picture.height()), self.size);
         if found != expected {
             return Err(VideoError::Changed { file, found, expected });
         }
         frame.copy_from_slice(bytemuck::cast_slice(picture.pixels()));
-        self.next += 1;
+        self.next = next.checked_add(1);
         Ok(true)
     }
 }
@@ -80,5 +80,13 @@ impl Writer {
         self.picture.save(self.pattern.file(self.next))?;
         self.next += 1;
         Ok(())
+    }
+
+    /// Says so if pictures of a longer run are left, which would seem to go on with these.
+    pub(super) fn finish(self) {
+        let next = self.pattern.file(self.next);
+        if next.exists() {
+            tracing::warn!("{} was there before, and is not of this video", next.display());
+        }
     }
 }

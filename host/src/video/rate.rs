@@ -9,6 +9,10 @@ use thiserror::Error;
 /// The highest rate that is believed.
 pub const MAX_RATE: u32 = 1000;
 
+/// The lowest rate, as seconds from a frame to the next: the units of time of MP4 files do not reach much
+/// further.
+pub const MAX_INTERVAL: u32 = 1000;
+
 /// Rates that cameras have; what is within [`NEAR`] of one is meant to be it.
 const USUAL: [(u32, u32); 11] = [
     (24_000, 1001),
@@ -27,7 +31,7 @@ const USUAL: [(u32, u32); 11] = [
 /// Relative distance; 29.97 is a millionth from 30000/1001, 24 a thousandth from 24000/1001.
 const NEAR: f64 = 1e-5;
 
-/// Frames a second, over 0 and up to [`MAX_RATE`].
+/// Frames a second, up to [`MAX_RATE`], and at least one in [`MAX_INTERVAL`] seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     numerator: u32,
@@ -36,17 +40,19 @@ pub struct Rate {
 
 /// The text or number is no frame rate.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("a frame rate is a number over 0, up to {MAX_RATE}, or a fraction such as 30000/1001")]
+#[error(
+    "a frame rate is a number such as 25 or a fraction such as 30000/1001, from 1/{MAX_INTERVAL} to {MAX_RATE} frames a second"
+)]
 pub struct RateError;
 
 impl Rate {
     /// `numerator` frames in `denominator` seconds.
     ///
     /// # Errors
-    /// [`RateError`] unless over 0 and up to [`MAX_RATE`].
+    /// [`RateError`] outside of what a rate can be.
     pub fn new(numerator: u32, denominator: u32) -> Result<Self, RateError> {
-        let most = u64::from(denominator) * u64::from(MAX_RATE);
-        if numerator == 0 || u64::from(numerator) > most {
+        let [n, d] = [numerator, denominator].map(u64::from);
+        if d == 0 || n > d * u64::from(MAX_RATE) || d > n * u64::from(MAX_INTERVAL) {
             return Err(RateError);
         }
         let common = common_divisor(numerator, denominator);
@@ -163,7 +169,8 @@ mod tests {
             ("12.5", "25/2"),
             ("24.0", "24"),
             ("1000", "1000"),
-            ("1/3600", "1/3600"),
+            ("1/1000", "1/1000"),
+            ("0.001", "1/1000"),
         ] {
             assert_eq!(rate(text).to_string(), shown, "{text}");
         }
@@ -175,6 +182,9 @@ mod tests {
             "x",
             "1001",
             "1/0",
+            "0/0",
+            "1/1001",
+            "1/86400",
             "0/1",
             "1/",
             "/",

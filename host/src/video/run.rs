@@ -1,17 +1,19 @@
 //! From two sources through the engine to a sink.
 //!
-//! One thread reads pairs and submits them, another takes the panoramas and writes them. Frames are paired
-//! by time: the left camera leads, and to each of its frames goes the right one that is nearest. So
-//! the output has the left camera's rate, and right frames are repeated or left out if theirs differs.
+//! One thread reads pairs (`pairs`) and submits them, another takes the panoramas and writes them. The
+//! panorama has the left camera's rate, or another that is asked for.
+//!
+//! A pair that the engine gives up leaves no hole: the next panorama stands in for it, so that pictures
+//! and sound stay together.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Sink, Source, Stop, VideoError};
+use super::pairs::{Counts, Pairs};
+use super::{Rate, Sink, Source, Stop, VideoError};
 use crate::colour::Colours;
 use crate::device::Device;
-use crate::frame::Frame;
-use crate::live::{ColourOptions, LiveCounters, LiveOptions, Pace, Stitcher};
+use crate::live::{Camera, ColourOptions, LiveCounters, LiveOptions, Pace, Stitcher};
 use crate::seam::Blend;
 use crate::stitch::StitchOptions;
 use crate::warp::DeviceWarp;
@@ -25,10 +27,10 @@ pub struct VideoOptions {
     pub colour: ColourOptions,
     /// How the overlap is shown.
     pub blend: Blend,
+    /// Panoramas a second, as the sink has them; the left video's frames if `None`.
+    pub rate: Option<Rate>,
     /// At most so many panoramas.
     pub limit: Option<u64>,
-    /// Ends the video early.
-    pub stop: Stop,
 }
 
 /// How far a video is.
@@ -47,12 +49,18 @@ pub struct Progress {
 pub struct Summary {
     /// Frames read: left, right.
     pub read: [u64; 2],
+    /// How many there are by the length of the videos, about; `None` of a pipe.
+    pub expected: [Option<u64>; 2],
+    /// The video that ended while the other went on.
+    pub ended_first: Option<Camera>,
     /// Panoramas written.
     pub written: u64,
-    /// Right frames left out, as none of the left was nearest.
-    pub unpaired: u64,
-    /// Pairs for which a right frame was used once more.
-    pub repeated: u64,
+    /// Of them, copies of the next one in place of those that could not be made.
+    pub filled: u64,
+    /// Frames left out, as they were nearest to no panorama: left, right.
+    pub unpaired: [u64; 2],
+    /// Pairs for which a frame was used once more: left, right.
+    pub repeated: [u64; 2],
     /// From the first pair to the last panorama written.
     pub time: Duration,
     /// How the last panorama's colours were corrected.
@@ -63,24 +71,33 @@ pub struct Summary {
     pub stopped: bool,
 }
 
-/// Stitches two videos.
+/// Stitches two videos, to panoramas of the sink's size.
 ///
 /// `progress` is called after every panorama. If a source fails, what was stitched before is written and
-/// the output closed properly, and then its error is returned.
+/// the output closed properly, and then its error is returned. If the sink or the engine fails, the
+/// sources' [`Stop`] is asked, since they may wait for a pipe.
 ///
 /// # Errors
 /// [`VideoError`].
 pub fn stitch_video(
     device: &Device,
     warp: DeviceWarp,
-    sources: [Source; 2],
+    mut sources: [Source; 2],
     mut sink: Sink,
     options: &VideoOptions,
     mut progress: impl FnMut(&Progress),
 ) -> Result<Summary, VideoError> {
+    let expected = sources.each_ref().map(Source::expected);
+    // The engine takes gigabytes for large frames.
+    for source in &mut sources {
+        if !source.await_first()? {
+            return Ok(Summary { expected, stopped: true, ..Summary::default() });
+        }
+    }
     let live = LiveOptions {
         input: sources[0].format().pixels,
         output: sink.format().pixels,
+        size: Some(sink.format().size),
         stitch: options.stitch,
         colour: options.colour,
         blend: options.blend,
@@ -88,44 +105,64 @@ pub fn stitch_video(
         ..LiveOptions::default()
     };
     let stitcher = Stitcher::new(device, warp, live)?;
+    let rate = options.rate.unwrap_or(sources[0].rate());
+    let limit = options.limit.unwrap_or(u64::MAX);
+    let stops = sources.each_ref().map(|source| source.stop().clone());
     let start = Instant::now();
     let (fed, written) = thread::scope(|scope| {
-        let feeder = scope.spawn(|| {
+        let feed = || {
             let _close = Close(&stitcher);
-            let mut pairs = Pairs::new(sources);
-            let result = pairs.submit_all(&stitcher, options);
-            (pairs.counts, result)
-        });
-        let mut summary = Summary::default();
+            Pairs::new(sources, rate).submit_all(&stitcher, limit)
+        };
+        let feeder = thread::Builder::new().name("feed".into()).spawn_scoped(scope, feed);
+        let feeder = feeder.map_err(VideoError::Thread)?;
+        // The feeder may wait for a pipe that nothing comes from.
+        let give_up = || {
+            stitcher.close();
+            stops.iter().for_each(Stop::ask);
+        };
+        let mut summary = Summary { expected, ..Summary::default() };
         let mut result = Ok(());
         for panorama in stitcher.panoramas() {
             if result.is_err() {
                 // The engine is emptied, so that the feeder comes to its end.
                 continue;
             }
-            result = sink.write(&panorama.frame());
+            let gap = gap(rate, summary.written, panorama.timestamp());
+            result = (0..=gap).try_for_each(|_| sink.write(&panorama.frame()));
             if result.is_err() {
-                options.stop.ask();
+                give_up();
                 continue;
             }
-            summary.written += 1;
+            summary.written += gap + 1;
+            summary.filled += gap;
             let (latency, colours) = (panorama.latency(), panorama.colours());
             summary.colours = Some(colours);
             progress(&Progress { frames: summary.written, latency, colours });
         }
+        if stitcher.health().is_err() {
+            give_up();
+        }
         let fed = feeder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (fed, result.map(|()| summary))
-    });
-    let (counts, fed) = fed;
+        Ok::<_, VideoError>((fed, result.map(|()| summary)))
+    })?;
+    let (Counts { read, unpaired, repeated, ended_first, stopped }, fed) = fed;
     let summary = written?;
     stitcher.health()?;
     let (time, live) = (start.elapsed(), stitcher.counters());
+    if summary.filled > 0 {
+        tracing::warn!("{} panoramas could not be made; the next stands in", summary.filled);
+    }
     if summary.written > 0 {
         sink.finish()?;
     }
     fed?;
-    let Counts { read, unpaired, repeated, stopped } = counts;
-    Ok(Summary { read, unpaired, repeated, stopped, time, live, ..summary })
+    Ok(Summary { read, unpaired, repeated, ended_first, stopped, time, live, ..summary })
+}
+
+/// How many panoramas are missing before the one of this time, if so many are written.
+fn gap(rate: Rate, written: u64, time: Duration) -> u64 {
+    (written..).take_while(|n| rate.time(*n) < time).count() as u64
 }
 
 /// Ends the panoramas when the feeder ends, however it does.
@@ -137,68 +174,17 @@ impl Drop for Close<'_> {
     }
 }
 
-#[derive(Default)]
-struct Counts {
-    read: [u64; 2],
-    unpaired: u64,
-    repeated: u64,
-    stopped: bool,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The two sources in step.
-struct Pairs {
-    left: Source,
-    right: Source,
-    /// The right frame at hand, and its number.
-    held: Option<(u64, Vec<u8>)>,
-    counts: Counts,
-}
-
-impl Pairs {
-    fn new([left, right]: [Source; 2]) -> Self {
-        Self { left, right, held: None, counts: Counts::default() }
-    }
-
-    fn submit_all(
-        &mut self,
-        stitcher: &Stitcher,
-        options: &VideoOptions,
-    ) -> Result<(), VideoError> {
-        let limit = options.limit.unwrap_or(u64::MAX);
-        let rates = [&self.left, &self.right].map(|source| source.rate());
-        let formats = [&self.left, &self.right].map(|source| source.format());
-        while self.counts.read[0] < limit {
-            let n = self.counts.read[0];
-            let Some(left) = self.left.frame()? else { break };
-            self.counts.read[0] += 1;
-            let Some(right) = self.right_at(rates[1].nearest(n, rates[0]))? else { break };
-            let [left_frame, right_frame] =
-                [Frame::tight(formats[0], &left)?, Frame::tight(formats[1], right)?];
-            stitcher.submit(left_frame, right_frame, rates[0].time(n))?;
-            self.left.give_back(left);
+    #[test]
+    fn gaps_are_counted_by_time() {
+        let rate: Rate = "30000/1001".parse().unwrap();
+        for n in [0, 1, 29, 1_000_000, 123_456_789] {
+            for missing in 0..4 {
+                assert_eq!(gap(rate, n, rate.time(n + missing)), missing, "{n}");
+            }
         }
-        self.counts.stopped = options.stop.is_asked();
-        Ok(())
-    }
-
-    /// The right frame of this number; `None` if the video ends before.
-    fn right_at(&mut self, n: u64) -> Result<Option<&[u8]>, VideoError> {
-        match &self.held {
-            Some((number, _)) if *number == n => self.counts.repeated += 1,
-            _ => loop {
-                if let Some((_, frame)) = self.held.take() {
-                    self.right.give_back(frame);
-                }
-                let Some(frame) = self.right.frame()? else { return Ok(None) };
-                let number = self.counts.read[1];
-                self.counts.read[1] += 1;
-                self.held = Some((number, frame));
-                if number == n {
-                    break;
-                }
-                self.counts.unpaired += 1;
-            },
-        }
-        Ok(self.held.as_ref().map(|(_, frame)| frame.as_slice()))
     }
 }

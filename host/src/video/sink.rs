@@ -1,13 +1,18 @@
 //! Videos that are written.
+//!
+//! A stream's file is created for its first frame: what fails before leaves an old one as it is. A pipe
+//! that nobody reads keeps the creation waiting, on a thread of its own, so that an end can be asked for.
 
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::{io, thread};
 
 use glam::UVec2;
 
 use super::ffmpeg::{Crf, Encoder, Sound};
 use super::medium::{STANDARD, customary, shown};
+use super::source::LOOK;
 use super::{Medium, Rate, Stop, StreamFormat, VideoError, pictures, stream, y4m};
 use crate::frame::{Frame, FrameFormat, PixelFormat, Range};
 
@@ -33,6 +38,12 @@ pub struct Sink {
 
 enum Writer {
     Encoder(Box<Encoder>),
+    /// A stream before its first frame; with a header, as Y4M.
+    Planned {
+        path: PathBuf,
+        header: Option<y4m::Header>,
+        stop: Stop,
+    },
     Y4m(y4m::Writer<File>),
     Raw(File),
     Pictures(pictures::Writer),
@@ -59,19 +70,10 @@ impl Sink {
                 Writer::Encoder(Box::new(encoder))
             }
             Medium::Stream(stream) => {
-                let file = create(&output.path).map_err(|source| unwritable(&name, source))?;
-                match stream {
-                    StreamFormat::Y4m => {
-                        let header = y4m::Header {
-                            size,
-                            rate: Some(rate),
-                            range: Range::Limited,
-                            mono: false,
-                        };
-                        Writer::Y4m(y4m::Writer::new(file, &header))
-                    }
-                    StreamFormat::Nv12 | StreamFormat::Rgba => Writer::Raw(file),
-                }
+                let header =
+                    y4m::Header { size, rate: Some(rate), range: Range::Limited, mono: false };
+                let header = (*stream == StreamFormat::Y4m).then_some(header);
+                Writer::Planned { path: output.path.clone(), header, stop: stop.clone() }
             }
             Medium::Pictures(pattern) => Writer::Pictures(pictures::Writer::new(pattern, size)),
         };
@@ -89,9 +91,17 @@ impl Sink {
     /// # Errors
     /// [`VideoError`]; what follows cannot be written either.
     pub fn write(&mut self, frame: &Frame<'_>) -> Result<(), VideoError> {
+        if let Writer::Planned { path, header, stop } = &self.writer {
+            let file = create(&self.name, path, stop)?;
+            self.writer = match header {
+                Some(header) => Writer::Y4m(y4m::Writer::new(file, header)),
+                None => Writer::Raw(file),
+            };
+        }
         let written = match &mut self.writer {
             Writer::Encoder(encoder) => return encoder.write(frame),
             Writer::Pictures(pictures) => return pictures.write(frame),
+            Writer::Planned { .. } => Ok(()),
             Writer::Y4m(writer) => writer.write(frame),
             Writer::Raw(file) => stream::write_raw(file, frame),
         };
@@ -105,7 +115,11 @@ impl Sink {
     pub fn finish(self) -> Result<(), VideoError> {
         match self.writer {
             Writer::Encoder(encoder) => encoder.finish(),
-            _ => Ok(()),
+            Writer::Pictures(pictures) => {
+                pictures.finish();
+                Ok(())
+            }
+            Writer::Planned { .. } | Writer::Y4m(_) | Writer::Raw(_) => Ok(()),
         }
     }
 }
@@ -121,8 +135,25 @@ fn format(medium: &Medium, size: UVec2) -> FrameFormat {
     FrameFormat { size, pixels }
 }
 
-fn create(path: &Path) -> io::Result<File> {
-    if path == Path::new(STANDARD) { stream::standard_output() } else { File::create(path) }
+/// Creates a stream's file, or opens the pipe when somebody reads it.
+fn create(name: &Path, path: &Path, stop: &Stop) -> Result<File, VideoError> {
+    if path == Path::new(STANDARD) {
+        return stream::standard_output().map_err(|source| unwritable(name, source));
+    }
+    let (created, file) = channel();
+    let path = path.to_owned();
+    // Not joined: it may wait for ever.
+    thread::Builder::new()
+        .name("create".into())
+        .spawn(move || drop(created.send(File::create(path))))
+        .map_err(VideoError::Thread)?;
+    loop {
+        match file.recv_timeout(LOOK) {
+            Ok(file) => return file.map_err(|source| unwritable(name, source)),
+            Err(RecvTimeoutError::Timeout) if !stop.is_asked() => {}
+            Err(_) => return Err(VideoError::NoReader { file: name.to_owned() }),
+        }
+    }
 }
 
 fn unwritable(file: &Path, source: io::Error) -> VideoError {

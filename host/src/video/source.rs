@@ -1,12 +1,13 @@
 //! Videos that are read: a thread reads ahead into a few buffers that go round.
 //!
-//! At most [`AHEAD`] frames are in memory, however long the video. A reader that waits for a pipe
+//! However long the video, few frames are in memory: up to [`AHEAD`] that were read, as many that are to
+//! be used again, one that is being read, and those that the caller has. A reader that waits for a pipe
 //! waits alone: whoever wants the frame looks now and then whether an end was asked for.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use glam::UVec2;
 
@@ -15,12 +16,13 @@ use super::medium::shown;
 use super::stream::RawReader;
 use super::{Medium, Rate, Stop, StreamFormat, VideoError, pictures, stream, y4m};
 use crate::frame::{FrameFormat, PixelFormat};
+use crate::picture::MAX_SIDE;
 
 /// Frames read ahead.
 const AHEAD: usize = 3;
 
 /// How often a reader that waits looks whether it should.
-const LOOK: Duration = Duration::from_millis(50);
+pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// Where frames come from, one after the other.
 pub(super) trait ReadFrame: Send {
@@ -37,7 +39,7 @@ pub struct Input {
     pub medium: Medium,
     /// Size of raw frames.
     pub size: Option<UVec2>,
-    /// Frames a second: of raw frames and picture sequences; for others, instead of what they say.
+    /// Frames a second of a video that does not say; a file that `ffmpeg` reads is brought to it.
     pub rate: Option<Rate>,
 }
 
@@ -49,6 +51,8 @@ pub struct Source {
     expected: Option<u64>,
     sound: Option<ffmpeg::Sound>,
     frames: Receiver<Result<Vec<u8>, VideoError>>,
+    /// The first one, if it was waited for.
+    first: Option<Vec<u8>>,
     empty: SyncSender<Vec<u8>>,
     stop: Stop,
     /// Ends with the source.
@@ -78,7 +82,7 @@ impl Source {
                     size: probe.size,
                     pixels: pixels.unwrap_or(PixelFormat::Nv12(probe.encoding())),
                 };
-                check(&name, format)?;
+                check(&name, format.size)?;
                 let decoder = Decoder::start(&input.path, &probe, rate, format, stop)?;
                 let child = Some(decoder.killer());
                 let expected = probe.duration.map(|duration| rate.frames(duration));
@@ -88,7 +92,7 @@ impl Source {
             Medium::Stream(StreamFormat::Y4m) => {
                 let (file, bytes) = stream::open(&input.path)?;
                 let reader = y4m::Reader::new(&name, file)?;
-                let rate = input.rate.or(reader.header().rate).ok_or_else(no_rate)?;
+                let rate = reader.header().rate.or(input.rate).ok_or_else(no_rate)?;
                 let expected = bytes.map(|bytes| reader.frames_in(bytes));
                 Self::start(name, reader.header().format(), rate, expected, reader, stop)
                     .and_then(|source| source.wants(pixels))
@@ -105,7 +109,7 @@ impl Source {
                     _ => own,
                 };
                 let format = FrameFormat { size, pixels: taken };
-                check(&name, format)?;
+                check(&name, format.size)?;
                 let (file, bytes) = stream::open(&input.path)?;
                 let expected = bytes.map(|bytes| bytes / format.bytes() as u64);
                 let reader = RawReader::new(&name, file);
@@ -135,13 +139,14 @@ impl Source {
         let (empty, returned) = sync_channel(AHEAD);
         let bytes = format.bytes();
         let file = name.clone();
+        let first = None;
         // Not joined: it may wait for a pipe for ever. It ends when nobody listens.
         thread::Builder::new()
             .name("read".into())
             .spawn(move || read(&file, reader, bytes, &returned, &full))
-            .map_err(|source| VideoError::Unreadable { file: name.clone(), source })?;
+            .map_err(VideoError::Thread)?;
         let (stop, sound, _child) = (stop.clone(), None, None);
-        Ok(Self { name, format, rate, expected, sound, frames, empty, stop, _child })
+        Ok(Self { name, format, rate, expected, sound, frames, first, empty, stop, _child })
     }
 
     fn wants(self, pixels: Option<PixelFormat>) -> Result<Self, VideoError> {
@@ -158,9 +163,33 @@ impl Source {
     /// # Errors
     /// [`VideoError`]; nothing comes after one.
     pub fn frame(&mut self) -> Result<Option<Vec<u8>>, VideoError> {
+        self.frame_within(None)
+    }
+
+    /// Waits until there is a frame; false when an end is asked for. So nothing need be prepared for a
+    /// video that has none.
+    ///
+    /// # Errors
+    /// [`VideoError`].
+    pub fn await_first(&mut self) -> Result<bool, VideoError> {
+        if self.first.is_none() {
+            self.first = self.frame()?;
+        }
+        Ok(self.first.is_some())
+    }
+
+    /// The next frame, as [`frame`](Self::frame); or `None` when it takes longer.
+    pub(super) fn frame_within(
+        &mut self,
+        patience: Option<Duration>,
+    ) -> Result<Option<Vec<u8>>, VideoError> {
+        let start = Instant::now();
         loop {
-            if self.stop.is_asked() {
+            if self.stop.is_asked() || patience.is_some_and(|patience| start.elapsed() > patience) {
                 return Ok(None);
+            }
+            if let Some(first) = self.first.take() {
+                return Ok(Some(first));
             }
             match self.frames.recv_timeout(LOOK) {
                 Ok(frame) => return frame.map(Some),
@@ -174,6 +203,11 @@ impl Source {
     pub fn give_back(&self, frame: Vec<u8>) {
         // The reader may have ended, or have enough.
         let _ = self.empty.try_send(frame);
+    }
+
+    /// What ends it.
+    pub(super) fn stop(&self) -> &Stop {
+        &self.stop
     }
 
     /// The name for messages.
@@ -207,8 +241,12 @@ impl Source {
     }
 }
 
-fn check(file: &Path, format: FrameFormat) -> Result<(), VideoError> {
-    format.check().map_err(|source| VideoError::Frame { file: file.to_owned(), source })
+/// Checks a size before anything is made for it: what a file says may be anything.
+pub(super) fn check(file: &Path, size: UVec2) -> Result<(), VideoError> {
+    if size.min_element() > 0 && size.max_element() <= MAX_SIDE {
+        return Ok(());
+    }
+    Err(VideoError::SourceSize { file: file.to_owned(), size })
 }
 
 /// Reads to the end, or until nobody listens.

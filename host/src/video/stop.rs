@@ -48,6 +48,10 @@ impl Stop {
         let mut children = lock(&self.0.children);
         children.retain(|child| child.strong_count() > 0);
         children.push(Arc::downgrade(child));
+        // Under the lock: `kill` either finds the child here, or was done before.
+        if self.is_killed() {
+            let _ = lock(child).kill();
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use glam::UVec2;
 
 use super::medium::customary;
 use super::source::ReadFrame;
-use super::{Rate, VideoError, stream};
+use super::{Rate, VideoError, source, stream};
 use crate::frame::{Frame, FrameFormat, PixelFormat, Range};
 
 const MAGIC: &str = "YUV4MPEG2";
@@ -132,8 +132,7 @@ impl<R: Read> Reader<R> {
             Some(line) => (Header::parse(&line).map_err(wrong)?, line.len() as u64 + 1),
             None => return Err(VideoError::NoFrames { file: file.to_owned() }),
         };
-        let refused = |source| VideoError::Frame { file: file.to_owned(), source };
-        header.format().check().map_err(refused)?;
+        source::check(file, header.size)?;
         let (file, planar) = (file.to_owned(), Vec::new());
         Ok(Self { file, input, header, header_bytes: bytes, planar, frames: 0 })
     }

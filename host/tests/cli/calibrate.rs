@@ -49,7 +49,8 @@ fn a_shifted_scene_gives_its_shift_a_rig_and_a_preview() {
         "calibrate left.png right.png -o made.toml --preview seen.png --model homography --device cpu --json",
     );
     let found: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let matrix: Vec<f64> = serde_json::from_value(found["homography_right_to_left"].clone()).unwrap();
+    let matrix: Vec<f64> =
+        serde_json::from_value(found["homography_right_to_left"].clone()).unwrap();
     let expected = [1.0, 0.0, f64::from(SHIFT), 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
     for (i, (found, expected)) in matrix.iter().zip(expected).enumerate() {
         let allowed = [0.01, 0.01, 1.5, 0.01, 0.01, 1.5, 1e-4, 1e-4, 0.0][i];
@@ -75,7 +76,9 @@ fn a_shifted_scene_gives_its_shift_a_rig_and_a_preview() {
 #[test]
 fn pictures_that_do_not_fit_are_refused_with_the_reason() {
     let folder = folder();
-    Picture::filled(SIZE[0], SIZE[1], Rgba8::opaque(120, 120, 120)).save(folder.path("blank.png")).unwrap();
+    Picture::filled(SIZE[0], SIZE[1], Rgba8::opaque(120, 120, 120))
+        .save(folder.path("blank.png"))
+        .unwrap();
     let mut noise = Picture::filled(SIZE[0], SIZE[1], Rgba8::BLACK);
     let mut random = Random::new(9);
     for pixel in noise.pixels_mut() {

@@ -3,8 +3,8 @@
 //! Commands run in a temporary folder with relative names, so that messages are the same everywhere,
 //! and with a driver library that does not exist, so that they are the same beside a GPU.
 
-mod devices;
 mod calibrate;
+mod devices;
 mod features;
 mod info;
 mod lut;

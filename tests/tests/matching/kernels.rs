@@ -26,7 +26,8 @@ fn the_nearest_are_those_of_a_naive_search() {
             bytes(a).iter().zip(bytes(b)).map(|(a, b)| u32::from(*a) * u32::from(b)).sum()
         };
         let naive = |this: &Descriptor| {
-            let mut all: Vec<_> = others.iter().map(|other| product(this, other)).zip(0..).collect();
+            let mut all: Vec<_> =
+                others.iter().map(|other| product(this, other)).zip(0..).collect();
             all.sort_by_key(|&(product, index)| (std::cmp::Reverse(product), index));
             let mut nearest = Nearest::default();
             let found = all.into_iter().filter(|(product, _)| *product > 0).take(KEPT);
@@ -50,10 +51,10 @@ fn the_nearest_are_those_of_a_naive_search() {
 #[test]
 fn peaks_are_the_largest_of_their_cells_that_top_their_neighbours() {
     let mut random = Random::new(2);
-    for (width, height, border) in [(50_u32, 37_u32, 3_u32), (8, 8, 1), (9, 70, 0), (3, 3, 1), (1, 1, 8)]
+    for (width, height, border) in
+        [(50_u32, 37_u32, 3_u32), (8, 8, 1), (9, 70, 0), (3, 3, 1), (1, 1, 8)]
     {
-        let values: Vec<f32> =
-            (0..width * height).map(|_| random.below(40) as f32).collect();
+        let values: Vec<f32> = (0..width * height).map(|_| random.below(40) as f32).collect();
         let at = |x: u32, y: u32| values[(y * width + x) as usize];
         let cells = [width.div_ceil(CELL), height.div_ceil(CELL)];
         let least = border.max(1);
@@ -95,13 +96,17 @@ fn peaks_are_the_largest_of_their_cells_that_top_their_neighbours() {
 fn shrinking_is_bilinear() {
     let mut random = Random::new(3);
     for (from, to) in [([40_u32, 30_u32], [28_u32, 21_u32]), ([5, 7], [5, 7]), ([9, 1], [4, 1])] {
-        let values: Vec<f32> =
-            (0..from[0] * from[1]).map(|_| random.between(0.0, 255.0)).collect();
+        let values: Vec<f32> = (0..from[0] * from[1]).map(|_| random.between(0.0, 255.0)).collect();
         let exact = |x: u32, y: u32| {
             let along = |at: u32, axis: usize| {
-                let place = (f64::from(at) + 0.5) * f64::from(from[axis]) / f64::from(to[axis]) - 0.5;
+                let place =
+                    (f64::from(at) + 0.5) * f64::from(from[axis]) / f64::from(to[axis]) - 0.5;
                 let place = place.clamp(0.0, f64::from(from[axis] - 1));
-                (place.floor() as u32, (place.floor() as u32 + 1).min(from[axis] - 1), place.fract())
+                (
+                    place.floor() as u32,
+                    (place.floor() as u32 + 1).min(from[axis] - 1),
+                    place.fract(),
+                )
             };
             let ((x0, x1, a), (y0, y1, b)) = (along(x, 0), along(y, 1));
             let at = |x: u32, y: u32| f64::from(values[(y * from[0] + x) as usize]);

@@ -2,7 +2,7 @@
 
 use glam::{DVec2, UVec2, uvec2};
 use panoweave::device::{Image, Stream};
-use panoweave::matching::{MatchError, MatchOptions, Describer, matches};
+use panoweave::matching::{Describer, MatchError, MatchOptions, matches};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::Rgba8;
@@ -46,9 +46,13 @@ fn turned_darkened_and_shrunk_pictures_are_matched() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let left = picture(&stream, SIZE, &scene);
-        for (degrees, scale, gain) in
-            [(0.0, 1.0, 0.3), (90.0, 1.0, 1.0), (180.0, 1.0, 0.8), (37.0, 1.0, 0.6), (-12.0, 0.7, 1.0)]
-        {
+        for (degrees, scale, gain) in [
+            (0.0, 1.0, 0.3),
+            (90.0, 1.0, 1.0),
+            (180.0, 1.0, 0.8),
+            (37.0, 1.0, 0.6),
+            (-12.0, 0.7, 1.0),
+        ] {
             // From the right picture to the left one.
             let turn = DVec2::from_angle(f64::to_radians(degrees));
             let to_left = |at: DVec2| turn.rotate(at - middle) / scale + middle;

@@ -76,21 +76,11 @@ functions! {
 
     // Memory.
     fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
-    fn cuMemAllocAsync(address: *mut CUdeviceptr, bytes: usize, stream: CUstream);
     fn cuMemFree_v2(address: CUdeviceptr);
-    fn cuMemFreeAsync(address: CUdeviceptr, stream: CUstream);
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     fn cuMemHostAlloc(data: *mut *mut c_void, bytes: usize, flags: c_uint);
     fn cuMemFreeHost(data: *mut c_void);
-    fn cuMemHostRegister_v2(data: *mut c_void, bytes: usize, flags: c_uint);
-    fn cuMemHostUnregister(data: *mut c_void);
-    fn cuPointerGetAttribute(
-        value: *mut c_void,
-        which: CUpointer_attribute,
-        address: CUdeviceptr,
-    );
     fn cuMemsetD8_v2(address: CUdeviceptr, value: u8, bytes: usize);
-    fn cuMemsetD8Async(address: CUdeviceptr, value: u8, bytes: usize, stream: CUstream);
     fn cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize);
     fn cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream);
     fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
@@ -106,12 +96,4 @@ functions! {
         view: *const CUDA_RESOURCE_VIEW_DESC,
     );
     fn cuTexObjectDestroy(texture: CUtexObject);
-
-    // Graphs.
-    fn cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
-    fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
-    fn cuGraphInstantiateWithFlags(executable: *mut CUgraphExec, graph: CUgraph, flags: u64);
-    fn cuGraphLaunch(executable: CUgraphExec, stream: CUstream);
-    fn cuGraphDestroy(graph: CUgraph);
-    fn cuGraphExecDestroy(executable: CUgraphExec);
 }

@@ -22,8 +22,6 @@ handles! {
     CUcontext => CUctx_st,
     CUevent => CUevent_st,
     CUfunction => CUfunc_st,
-    CUgraph => CUgraph_st,
-    CUgraphExec => CUgraphExec_st,
     CUmodule => CUmod_st,
     CUstream => CUstream_st,
 }
@@ -39,9 +37,8 @@ pub const CU_STREAM_NON_BLOCKING: u32 = 1;
 pub const CU_EVENT_BLOCKING_SYNC: u32 = 1;
 pub const CU_EVENT_DISABLE_TIMING: u32 = 2;
 
-/// Flags of `cuMemHostAlloc` and `cuMemHostRegister`.
+/// Flag of `cuMemHostAlloc`.
 pub const CU_MEMHOSTALLOC_PORTABLE: u32 = 1;
-pub const CU_MEMHOSTREGISTER_PORTABLE: u32 = 1;
 
 /// Flag of a texture.
 pub const CU_TRSF_READ_AS_INTEGER: u32 = 1;
@@ -67,25 +64,9 @@ pub enum CUfunction_attribute {
 
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CUpointer_attribute {
-    CU_POINTER_ATTRIBUTE_CONTEXT = 1,
-    CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
-    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
-}
-
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CUjit_option {
     CU_JIT_ERROR_LOG_BUFFER = 5,
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
-}
-
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CUstreamCaptureMode {
-    CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
-    CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
-    CU_STREAM_CAPTURE_MODE_RELAXED = 2,
 }
 
 #[repr(u32)]

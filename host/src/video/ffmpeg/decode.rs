@@ -4,8 +4,11 @@
 //! 10-bit and 4:2:2 video to 8-bit 4:2:0. Matrix and range stay as they are stored, if they are
 //! known: the conversion to colour is the kernel's. Interlaced video is not deinterlaced, and pixels
 //! that are not square stay so.
+//!
+//! A file may change its size or pixels midway: all frames come as the first ones are. A jump of the
+//! timestamps, which would be filled with frames without end, is an error.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Stdio};
 use std::time::Duration;
 
@@ -20,10 +23,15 @@ use crate::video::{Rate, Stop, VideoError, Work};
 /// How long ffmpeg may take to end after its last frame.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// Longest hole between two frames that is filled, in seconds. Cameras pause, but a clock that is set
+/// while they film makes a hole of years.
+const MAX_HOLE: u32 = 600;
+
 /// ffmpeg at work.
 pub(in crate::video) struct Decoder {
     child: Child,
     frames: RawReader<ChildStdout>,
+    file: PathBuf,
 }
 
 impl Decoder {
@@ -37,7 +45,9 @@ impl Decoder {
     ) -> Result<Self, VideoError> {
         let mut command = FFMPEG.command();
         command
-            .args(["-nostdin", "-hide_banner", "-loglevel", "error", "-i"])
+            .args(["-nostdin", "-hide_banner", "-loglevel", "error"])
+            // A change within the file is `scale`'s to even out. New filters would count time anew.
+            .args(["-reinit_filter", "0", "-i"])
             .arg(url(path))
             .arg("-map")
             .arg(format!("0:{}", probe.index))
@@ -51,7 +61,7 @@ impl Decoder {
             file: path.to_owned(),
             source: std::io::ErrorKind::BrokenPipe.into(),
         })?;
-        Ok(Self { child, frames: RawReader::new(path, stdout) })
+        Ok(Self { child, frames: RawReader::new(path, stdout), file: path.to_owned() })
     }
 
     /// Ends ffmpeg when it is dropped.
@@ -73,9 +83,11 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
         }
         (None, PixelFormat::Rgba8) => (String::new(), String::new(), "rgba"),
     };
-    // The first frames of both cameras belong together, wherever their clocks begin.
+    // The first frames of both cameras belong together, wherever their clocks begin. A jump is printed:
+    // a number on a line of its own, which nothing else says at this log level (16, errors).
+    let jump = format!("if(gt(abs(T-PREV_INT),{MAX_HOLE}),print(T-PREV_INT,16),0)");
     format!(
-        "setpts=PTS-STARTPTS,fps={rate},scale={}:{}{input}{output},format={pixels}",
+        "setpts='PTS-STARTPTS+0*{jump}',fps={rate},scale={}:{}{input}{output},format={pixels}",
         format.size.x, format.size.y
     )
 }
@@ -92,14 +104,35 @@ fn range_and_matrix(side: &str, YuvEncoding { matrix, range }: YuvEncoding) -> S
     format!(":{side}_color_matrix={matrix}:{side}_range={range}")
 }
 
+impl Decoder {
+    /// The jump that ffmpeg has printed, if any.
+    fn check(&self, said: &str) -> Result<(), VideoError> {
+        let number = |line: &str| line.rsplit("] ").next().and_then(|text| text.parse().ok());
+        match said.split("; ").find_map(number) {
+            Some(seconds) => {
+                Err(VideoError::Jump { file: self.file.clone(), seconds, most: MAX_HOLE })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 impl ReadFrame for Decoder {
     fn read_frame(&mut self, frame: &mut [u8]) -> Result<bool, VideoError> {
         match self.frames.read_frame(frame) {
-            Ok(true) => Ok(true),
+            Ok(true) => {
+                // At once, since ffmpeg is filling the hole. What it wrote before is read yet.
+                if self.check(&self.child.said_so_far()).is_err() {
+                    self.child.kill();
+                }
+                Ok(true)
+            }
             // Why it stopped is the better message, if it was stopped.
             ended => {
-                self.child.wait(Some(LIMIT))?;
+                let waited = self.child.wait(Some(LIMIT));
                 let said = self.child.said();
+                self.check(&said)?;
+                waited?;
                 if !said.is_empty() {
                     tracing::warn!("ffmpeg while decoding: {said}");
                 }

@@ -5,6 +5,9 @@
 //! cannot hold it. Only then does the file get its name, so that an old one is replaced at once or not
 //! at all. `-shortest` would do it in one run, but cuts pictures where the sound is short.
 //!
+//! ffmpeg up to version 6 ends with 0 where only the end of a file cannot be written, on a full disk say.
+//! So what it said, and how long the file is, counts too.
+//!
 //! H.264 with chroma at half size has even sides: the last column or row of an odd panorama is left out.
 
 use std::io;
@@ -19,12 +22,16 @@ use super::probe::Sound;
 use super::process::Child;
 use super::{FFMPEG, url};
 use crate::frame::{Frame, FrameFormat, YuvEncoding};
+use crate::replace_file::temporary_beside;
 use crate::video::medium::container;
 use crate::video::stream::write_raw;
 use crate::video::{Rate, Stop, VideoError, Work};
 
 /// The encoder.
 const ENCODER: &str = "libx264";
+
+/// What ffmpeg says where a file lacks its end.
+const NO_END: &str = "Error writing trailer";
 
 /// Tags of the pictures: BT.709, limited range, chroma in the middle of its pixels.
 const TAGS: [&str; 10] = [
@@ -68,6 +75,8 @@ pub(in crate::video) struct Encoder {
     output: PathBuf,
     format: &'static str,
     pictures: TempPath,
+    /// What the output's name stands for in the end, if it is a link.
+    target: PathBuf,
     sound: Option<Sound>,
     stop: Stop,
 }
@@ -93,10 +102,11 @@ impl Encoder {
         let format =
             container(output).ok_or_else(|| VideoError::Extension { file: output.to_owned() })?;
         let unwritable = |source| VideoError::Unwritable { file: output.to_owned(), source };
-        let pictures = temporary(output).map_err(unwritable)?;
+        let (pictures, target) = temporary_beside(output).map_err(unwritable)?;
+        let pictures = pictures.into_temp_path();
         let mut command = quiet();
         command
-            .args(["-f", "rawvideo", "-pix_fmt", "nv12", "-color_range", "tv"])
+            .args(["-xerror", "-f", "rawvideo", "-pix_fmt", "nv12", "-color_range", "tv"])
             .args(["-colorspace", "bt709", "-s"])
             .arg(format!("{}x{}", size.x, size.y))
             .args(["-framerate", &rate.to_string(), "-i", "pipe:0"])
@@ -110,7 +120,7 @@ impl Encoder {
         let child = Child::start(FFMPEG, &mut command, output, Work::Encoding, stop)?;
         let frames = child.stdin();
         let (output, stop) = (output.to_owned(), stop.clone());
-        Ok(Self { child, frames, written: 0, rate, output, format, pictures, sound, stop })
+        Ok(Self { child, frames, written: 0, rate, output, format, pictures, target, sound, stop })
     }
 
     pub(in crate::video) fn write(&mut self, frame: &Frame<'_>) -> Result<(), VideoError> {
@@ -133,6 +143,7 @@ impl Encoder {
     pub(in crate::video) fn finish(mut self) -> Result<(), VideoError> {
         self.frames = None;
         self.ended()?;
+        self.complete(&self.child, &self.pictures, 1)?;
         let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
         let whole = match &self.sound {
             Some(sound) => match self.with_sound(sound) {
@@ -147,7 +158,7 @@ impl Encoder {
             None => self.pictures,
         };
         std::fs::File::open(&whole).and_then(|file| file.sync_all()).map_err(unwritable)?;
-        whole.persist(&self.output).map_err(|error| unwritable(error.error))
+        whole.persist(&self.target).map_err(|error| unwritable(error.error))
     }
 
     fn ended(&self) -> Result<(), VideoError> {
@@ -159,10 +170,26 @@ impl Encoder {
         })
     }
 
+    /// Checks a file whose writer ended well: it has its end, and at least so many bytes.
+    fn complete(&self, child: &Child, file: &Path, least: u64) -> Result<(), VideoError> {
+        let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
+        if child.said().contains(NO_END) {
+            return Err(child.failed());
+        }
+        let bytes = std::fs::metadata(file).map_err(unwritable)?.len();
+        if bytes < least {
+            let short = format!("ffmpeg wrote {bytes} bytes, and not a video");
+            return Err(unwritable(io::Error::new(io::ErrorKind::UnexpectedEof, short)));
+        }
+        Ok(())
+    }
+
     /// Pictures and sound in a file.
     fn with_sound(&self, sound: &Sound) -> Result<TempPath, VideoError> {
         let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
-        let whole = temporary(&self.output).map_err(unwritable)?;
+        // The same pictures in the same format, and more.
+        let least = std::fs::metadata(&self.pictures).map_err(unwritable)?.len();
+        let whole = temporary_beside(&self.target).map_err(unwritable)?.0.into_temp_path();
         let mux = |codec: &str| {
             let seconds = |time: Duration| format!("{:.6}", time.as_secs_f64());
             let end = self.rate.time(self.written) + sound.offset;
@@ -177,7 +204,9 @@ impl Encoder {
                 .arg(url(&whole))
                 .stdin(Stdio::null())
                 .stdout(Stdio::null());
-            Child::start(FFMPEG, &mut command, &self.output, Work::Sound, &self.stop)?.wait(None)
+            let child = Child::start(FFMPEG, &mut command, &self.output, Work::Sound, &self.stop)?;
+            child.wait(None)?;
+            self.complete(&child, &whole, least)
         };
         match mux("copy") {
             Err(VideoError::Ffmpeg { said, status, .. }) if status.code().is_some() => {
@@ -195,20 +224,4 @@ fn quiet() -> Command {
     let mut command = FFMPEG.command();
     command.args(["-nostdin", "-hide_banner", "-loglevel", "error", "-y"]);
     command
-}
-
-/// A file beside the output.
-fn temporary(output: &Path) -> io::Result<TempPath> {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = match output.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let file = tempfile::Builder::new()
-        .prefix(".panoweave-")
-        .suffix(".tmp")
-        // An ordinary file under the user's umask.
-        .permissions(std::fs::Permissions::from_mode(0o666))
-        .tempfile_in(folder)?;
-    Ok(file.into_temp_path())
 }

@@ -102,16 +102,11 @@ impl Child {
     /// Waits until the child has ended; one that takes longer than `limit` is killed.
     ///
     /// # Errors
-    /// [`VideoError::Ffmpeg`] if it failed.
+    /// [`VideoError::Ffmpeg`] if it failed, [`VideoError::Hung`] if it was killed.
     pub(super) fn wait(&self, limit: Option<Duration>) -> Result<(), VideoError> {
         match self.ended(limit) {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(VideoError::Ffmpeg {
-                file: self.0.file.clone(),
-                work: self.0.work,
-                status,
-                said: self.said(),
-            }),
+            Ok((status, None)) if status.success() => Ok(()),
+            Ok((status, late)) => Err(self.failure(status, late)),
             Err(source) => Err(VideoError::Start {
                 file: self.0.file.clone(),
                 program: self.0.tool.name.into(),
@@ -120,15 +115,31 @@ impl Child {
         }
     }
 
-    fn ended(&self, limit: Option<Duration>) -> io::Result<ExitStatus> {
+    /// The error of a child that ended well but did not do its work.
+    pub(super) fn failed(&self) -> VideoError {
+        self.failure(ExitStatus::default(), None)
+    }
+
+    fn failure(&self, status: ExitStatus, late: Option<Duration>) -> VideoError {
+        let (file, work, said) = (self.0.file.clone(), self.0.work, self.said());
+        match late {
+            Some(limit) => VideoError::Hung { file, work, limit, said },
+            None => VideoError::Ffmpeg { file, work, status, said },
+        }
+    }
+
+    /// How it ended; and the limit, if it was killed for it.
+    fn ended(&self, limit: Option<Duration>) -> io::Result<(ExitStatus, Option<Duration>)> {
         let start = Instant::now();
+        let mut late = None;
         loop {
             // Not held while waiting: it must be possible to kill.
             if let Some(status) = lock(&self.0.child).try_wait()? {
-                return Ok(status);
+                return Ok((status, late));
             }
-            if limit.is_some_and(|limit| start.elapsed() > limit) {
-                self.kill();
+            if late.is_none() {
+                late = limit.filter(|limit| start.elapsed() > *limit);
+                late.inspect(|_| self.kill());
             }
             thread::sleep(LOOK);
         }
@@ -139,8 +150,15 @@ impl Child {
         let _ = lock(&self.0.child).kill();
     }
 
-    /// The last lines on stderr; all of them only when the child has ended.
+    /// The last lines on stderr, of a child that has ended.
     pub(super) fn said(&self) -> String {
+        let said = lock(&self.0.said);
+        let _ = said.more.recv_timeout(LAST_WORDS);
+        said.text()
+    }
+
+    /// The last lines on stderr until now.
+    pub(super) fn said_so_far(&self) -> String {
         lock(&self.0.said).text()
     }
 }
@@ -176,9 +194,9 @@ impl Said {
     }
 
     fn text(&self) -> String {
-        let _ = self.more.recv_timeout(LAST_WORDS);
         let bytes: Vec<u8> = lock(&self.kept).iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
+        let text = printable(&text);
         let lines: Vec<_> = text.lines().map(without_address).filter(|l| !l.is_empty()).collect();
         lines[lines.len().saturating_sub(QUOTED)..].join("; ")
     }
@@ -192,6 +210,20 @@ fn keep(mut stderr: ChildStderr, kept: &Mutex<VecDeque<u8>>, _open: &Sender<()>)
         let much = kept.len().saturating_sub(KEPT);
         kept.drain(..much);
     }
+}
+
+/// Without what would steer a terminal; lines stay lines.
+fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => printable.push(c),
+            '\t' | '\r' => printable.push(' '),
+            c if c.is_control() => printable.extend(c.escape_default()),
+            c => printable.push(c),
+        }
+    }
+    printable
 }
 
 /// A line of ffmpeg's without the address in `[mov @ 0x55d0c8b2c440] …`, which says nothing.
@@ -222,6 +254,13 @@ mod tests {
     }
 
     #[test]
+    fn last_words_do_not_steer_the_terminal() {
+        let child = shell(r"printf 'a\0b\033[31mred\r\tc\303\244' >&2; exit 3", &Stop::default());
+        let error = child.wait(None).unwrap_err().to_string();
+        insta::assert_snapshot!(error, @r"a.mp4: ffmpeg failed while encoding, exit status: 3; it said: a\u{0}b\u{1b}[31mred  cä");
+    }
+
+    #[test]
     fn a_child_of_a_child_does_not_hold_us_up() {
         let start = Instant::now();
         let child = shell("sleep 20 & echo gone >&2; exit 1", &Stop::default());
@@ -235,10 +274,12 @@ mod tests {
         let stop = Stop::default();
         let slow = shell("exec sleep 20", &stop);
         let error = slow.wait(Some(Duration::from_millis(50))).unwrap_err();
-        assert!(error.to_string().contains("signal: 9"), "{error}");
+        insta::assert_snapshot!(error, @"a.mp4: ffmpeg did not end while encoding, and was stopped after 0.05 s");
         let killed = shell("exec sleep 20", &stop);
         stop.kill();
         assert!(killed.wait(None).is_err());
+        // Whoever comes after the end was asked for.
+        assert!(shell("exec sleep 20", &stop).wait(None).is_err());
         drop(shell("exec sleep 20", &stop));
         assert!(start.elapsed() < Duration::from_secs(5));
     }

@@ -34,15 +34,17 @@ fn options_that_do_not_go_together() {
         ("a.y4m a.y4m -o a.y4m", "it is an input too"),
         ("a.y4m a.y4m -o shift.txt --output-format y4m", "it is an input too"),
         ("a.y4m a.y4m -o d --output-format y4m", "it is a folder"),
+        ("a.y4m a.y4m -o p.mp4/", "p.mp4/: cannot be written: it is a folder"),
+        ("a.y4m a.y4m -o p.mp4/.", "it is a folder"),
         ("a.y4m a.y4m -o none/p.mp4", "the folder none does not exist"),
-        ("l%d.png r%d.png --fps 1 -o ./l%d.png", "it is an input too"),
         ("a.rgba a.rgba -o p.y4m", "give --input-size"),
         ("a.rgba a.rgba --input-size 40x30 -o p.y4m", "give --fps"),
         ("a.rgba a.rgba --input-size 40x99999 --fps 30 -o p.y4m", "1 to 16384 pixels a side"),
         ("norate.y4m norate.y4m -o p.y4m", "give --fps"),
         ("l%d.png r%d.png -o p.y4m", "give --fps"),
         ("l%d.png r%d.png --fps 30 -o p.y4m", "l%d.png: no frames"),
-        ("a.y4m a.y4m --fps 0 -o p.y4m", "over 0, up to 1000"),
+        ("a.y4m a.y4m --fps 0 -o p.y4m", "from 1/1000 to 1000 frames a second"),
+        ("a.y4m a.y4m --fps 1/86400 -o p.mp4", "from 1/1000 to 1000 frames a second"),
         ("a.y4m a.y4m --crf 52 -o p.mp4", "from 0, the best, to 51"),
         ("a.y4m a.y4m --frames 0 -o p.y4m", "--frames"),
         (
@@ -60,6 +62,48 @@ fn options_that_do_not_go_together() {
         assert!(!folder.path("p.y4m").exists(), "{line}");
     }
     assert!(folder.read("a.y4m").len() > 3000, "inputs are left alone");
+}
+
+/// Under another name an input is an input all the same.
+#[test]
+fn inputs_are_never_written() {
+    let folder = Folder::new();
+    let stream = flat("30:1", 0..9);
+    folder.write("a.y4m", &stream);
+    folder.write("b.y4m", &stream);
+    std::fs::hard_link(folder.path("a.y4m"), folder.path("hard.y4m")).unwrap();
+    std::fs::create_dir(folder.path("d")).unwrap();
+    for n in [8, 9, 10] {
+        crate::pattern(n).save(folder.path(format!("l{n}.png"))).unwrap();
+        crate::pattern(n).save(folder.path(format!("r{n}.png"))).unwrap();
+    }
+    std::fs::hard_link(folder.path("r10.png"), folder.path("d/3.png")).unwrap();
+    folder.write("h7.png", folder.read("shift.txt"));
+    let inputs = ["a.y4m", "b.y4m", "l9.png", "r10.png", "h7.png"].map(|name| folder.read(name));
+    let pictures = "l%d.png r%d.png --fps 1 --device cpu --homography";
+    for line in [
+        format!("a.y4m b.y4m {MAP} -o hard.y4m"),
+        format!("- b.y4m {MAP} -o a.y4m"),
+        format!("/dev/stdin b.y4m --input-format y4m {MAP} -o a.y4m"),
+        format!("b.y4m a.y4m {MAP} -o -"),
+        format!("{pictures} shift.txt -o ./l%d.png"),
+        format!("{pictures} shift.txt -o l%01d.png"),
+        format!("{pictures} shift.txt -o d/%d.png"),
+        format!("{pictures} h7.png -o h%d.png"),
+    ] {
+        let mut command = folder.command();
+        command.arg("video").args(line.split(' '));
+        command.stdin(std::fs::File::open(folder.path("a.y4m")).unwrap());
+        if line.ends_with(" -") {
+            let append = std::fs::OpenOptions::new().append(true).open(folder.path("a.y4m"));
+            command.stdout(append.unwrap());
+        }
+        let said = failed(&Done::from(command.output().unwrap()), &line);
+        assert!(said.contains("it is an input too"), "{line}: {said}");
+    }
+    for (name, content) in ["a.y4m", "b.y4m", "l9.png", "r10.png", "h7.png"].iter().zip(inputs) {
+        assert!(folder.read(name) == content, "{name}");
+    }
 }
 
 #[test]
@@ -87,7 +131,7 @@ fn streams_that_break_off() {
     insta::assert_snapshot!(said("garbage"), @"error: garbage.y4m: not Y4M that can be read: no FRAME line before frame 3");
     insta::assert_snapshot!(said("empty"), @"error: empty.y4m: no frames");
     insta::assert_snapshot!(said("none"), @"error: none.y4m: no frames");
-    insta::assert_snapshot!(said("wide"), @"error: wide.y4m: a frame of 99999×30 pixels; a side is from 1 to 16384");
+    insta::assert_snapshot!(said("wide"), @"error: wide.y4m: frames of 99999×30 pixels; those of a camera have 1 to 16384 a side");
     insta::assert_snapshot!(said("long"), @"error: long.y4m: not Y4M that can be read: a line that is cut short, or longer than 1024 bytes");
     // The warp is for other sizes.
     folder.write("small.y4m", "YUV4MPEG2 W4 H3 F30:1\n");
@@ -157,19 +201,82 @@ fn files_that_are_no_videos() {
 
 /// The real ffmpeg, but it is killed soon after it starts work that `what` names.
 fn killed(folder: &Folder, ffmpeg: &Ffmpeg, what: &str) -> Done {
-    folder.write(
-        "mortal",
-        format!(
-            "#!/bin/sh\ncase \"$*\" in *{what}*) (sleep 0.4; kill -9 $$) <&- >&- 2>&- & ;; esac\nexec {} \"$@\"\n",
-            ffmpeg.ffmpeg.display()
-        ),
-    );
+    let kill = "(sleep 0.4; kill -9 $$) <&- >&- 2>&- &";
+    instead(folder, ffmpeg, what, kill, "-o p.mp4")
+}
+
+/// The real ffmpeg, but work that `what` names is done by `instead`, a line of shell.
+fn instead(folder: &Folder, ffmpeg: &Ffmpeg, what: &str, instead: &str, line: &str) -> Done {
+    let real = ffmpeg.ffmpeg.display();
+    let script =
+        format!("#!/bin/sh\ncase \"$*\" in *{what}*) {instead}\n;; esac\nexec {real} \"$@\"\n");
+    folder.write("other", script);
     let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(folder.path("mortal"), mode).unwrap();
+    std::fs::set_permissions(folder.path("other"), mode).unwrap();
     let mut command = folder.command();
-    command.args(format!("video left.mp4 right.mp4 {MAP} -o p.mp4").split(' '));
-    command.env("PANOWEAVE_FFMPEG", folder.path("mortal"));
+    command.args(format!("video left.mp4 right.mp4 {MAP} {line}").split(' '));
+    command.env("PANOWEAVE_FFMPEG", folder.path("other"));
     Done::from(command.output().unwrap())
+}
+
+/// A limit on the size of files stands for a full disk: the frames fit, the end of the file does not.
+#[test]
+fn a_disk_that_is_full_at_the_end_is_an_error() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 2.0);
+    ffmpeg.run(&folder, "-i left.mp4 -an -c copy silent.mp4");
+    std::fs::rename(folder.path("silent.mp4"), folder.path("left.mp4")).unwrap();
+    folder.quiet(&format!("video left.mp4 right.mp4 {MAP} -o p.mkv"));
+    for output in ["p.mp4", "p.mkv"] {
+        folder.quiet(&format!("video left.mp4 right.mp4 {MAP} -o {output}"));
+        let old = folder.read(output);
+        let blocks = (old.len() - 1) / 512;
+        let limited = format!("ulimit -f {blocks}; trap '' XFSZ");
+        let line = format!("-o {output}");
+        let done = instead(&folder, &ffmpeg, "pipe:0", &limited, &line);
+        let said = failed(&done, output);
+        assert!(said.contains(&format!("{output}: ffmpeg failed while encoding")), "{said}");
+        assert!(said.contains("File too large"), "{said}");
+        assert!(folder.read(output) == old, "{output}");
+    }
+    assert_eq!(leftovers(&folder), [""; 0]);
+}
+
+#[test]
+fn success_without_a_file_is_an_error() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 0.5);
+    folder.write("p.mp4", "old");
+    for idle in [
+        "cat >/dev/null; exit 0",
+        "cat >/dev/null; echo 'Error writing trailer of p: No space left on device' >&2; exit 0",
+    ] {
+        let said = failed(&instead(&folder, &ffmpeg, "pipe:0", idle, "-o p.mp4"), idle);
+        assert!(said.contains("error: p.mp4: "), "{said}");
+        assert_eq!(folder.read("p.mp4"), b"old");
+    }
+    // The pictures are there: they are kept without the sound.
+    for idle in ["exit 0", "echo 'Error writing trailer of p: No space left on device' >&2; exit 0"]
+    {
+        let done = instead(&folder, &ffmpeg, "itsoffset", idle, "-o p.mp4");
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(done.stderr.contains("WARN written without sound: p.mp4: "), "{done:?}");
+        let probe = ffmpeg.probe(&folder, "p.mp4");
+        assert_eq!((probe.frames(), probe.stream("audio").is_none()), (15, true));
+    }
+    assert_eq!(leftovers(&folder), [""; 0]);
+}
+
+#[test]
+fn a_decoder_that_does_not_end_is_said_to_have_been_stopped() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 0.5);
+    let hang = "head -c 3600 /dev/zero; exec >&-; sleep 60";
+    let said = failed(&instead(&folder, &ffmpeg, "left.mp4*pipe:1", hang, "-o p.y4m"), hang);
+    insta::assert_snapshot!(said, @"error: left.mp4: ffmpeg did not end while decoding, and was stopped after 10 s");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Videos through ffmpeg: sizes, rates, sound, colour, and a clip of 1080p made from photos.
 
+use std::os::unix::fs::PermissionsExt;
+
 use panoweave::frame::{Matrix, PixelFormat, Range, YuvEncoding};
 use panoweave::picture::Picture;
 use panoweave::video::{Input, Medium, Source, Stop};
@@ -148,6 +150,23 @@ fn levels_are_written_as_they_are_made() {
 }
 
 #[test]
+fn a_link_stays_one_and_permissions_are_kept() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 0.2);
+    std::fs::create_dir(folder.path("d")).unwrap();
+    folder.write("d/old.mp4", "old");
+    let mode = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(folder.path("d/old.mp4"), mode).unwrap();
+    std::os::unix::fs::symlink("d/old.mp4", folder.path("p.mp4")).unwrap();
+    folder.quiet(&format!("video left.mp4 right.mp4 {MAP} -o p.mp4"));
+    assert!(std::fs::symlink_metadata(folder.path("p.mp4")).unwrap().is_symlink());
+    assert_eq!(ffmpeg.probe(&folder, "d/old.mp4").frames(), 6);
+    let mode = std::fs::metadata(folder.path("d/old.mp4")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
 fn turned_and_varying_videos() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
@@ -177,6 +196,49 @@ fn turned_and_varying_videos() {
     assert_eq!(even.len(), 30);
 }
 
+/// Size and pixels may change within a file: no frame is lost.
+#[test]
+fn videos_that_change_midway() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    let mut joined = Vec::new();
+    for (size, pixels) in [("40x30", "yuv420p"), ("64x50", "yuv420p"), ("30x40", "yuv444p")] {
+        ffmpeg.run(
+            &folder,
+            &format!(
+                "-f lavfi -i mandelbrot=s={size}:r=30 -t 1 -c:v libx264 -pix_fmt {pixels} a.ts"
+            ),
+        );
+        joined.extend(folder.read("a.ts"));
+    }
+    folder.write("joined.ts", joined);
+    let (_, frames) = frames(&folder, "joined.ts");
+    assert!((88..=92).contains(&frames.len()), "{}", frames.len());
+    assert!(frames.iter().all(|frame| frame.len() == 40 * 30 * 3 / 2));
+    // Nor are frames repeated in the place of others, but for some where timestamps overlap.
+    let different = frames.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(different > 75, "{different}");
+}
+
+/// A clock that was set while the camera filmed: a hole of a day is not filled.
+#[test]
+fn timestamps_that_jump() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 1.0);
+    ffmpeg.run(
+        &folder,
+        "-i left.mp4 -an -vf setpts=PTS+gt(N\\,12)*86400/TB -fps_mode passthrough -c:v libx264 jump.mkv",
+    );
+    // Without the limit on frames, what would be written if the hole were filled fills the disk.
+    let done = folder.words(&format!("video jump.mkv jump.mkv {MAP} --frames 20000 -o p.mp4"));
+    assert_eq!(done.code, Some(2), "{done:?}");
+    let said = "jump.mkv: its timestamps jump by 86400 s from one frame to the next";
+    assert!(done.stderr.contains(said), "{done:?}");
+    // What came before is kept.
+    assert!(ffmpeg.probe(&folder, "p.mp4").frames() >= 12);
+}
+
 #[test]
 fn rates_of_files_may_differ() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -188,14 +250,38 @@ fn rates_of_files_may_differ() {
     let json = folder.words(&format!("video l.mp4 r.mkv {MAP} --json -o p.mov")).json();
     assert_eq!(
         json["frames"],
-        serde_json::json!({ "left": 25, "right": 49, "written": 25, "right_unpaired": 24, "right_repeated": 0 })
+        serde_json::json!({
+            "left": 25, "left_expected": 25, "left_unpaired": 0, "left_repeated": 0,
+            "right": 49, "right_expected": 50, "right_unpaired": 24, "right_repeated": 0,
+            "written": 25, "filled": 0,
+        })
     );
     let probe = ffmpeg.probe(&folder, "p.mov");
     assert_eq!((probe.frames(), &probe.video()["r_frame_rate"]), (25, &"25/1".into()));
     assert!(probe.stream("audio").is_none());
-    // Played at another rate.
+    // At another rate, as long.
     let json = folder.words(&format!("video l.mp4 r.mkv {MAP} --fps 10 --json -o p.mkv")).json();
     assert_eq!((&json["frames"]["written"], &json["rate"]), (&10.into(), &"10".into()));
+}
+
+#[test]
+fn a_damaged_video_that_ends_early_is_said_to() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 4.0);
+    ffmpeg.run(&folder, "-i left.mp4 -c copy whole.mkv");
+    let whole = folder.read("whole.mkv");
+    folder.write("half.mkv", &whole[..whole.len() / 2]);
+    let line = |left: &str| format!("video {left}.mkv {left}.mkv {MAP} --json -o p.mkv");
+    let done = folder.words(&line("half"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let (read, json) = (done.json()["frames"]["left"].clone(), done.json());
+    assert!(read.as_u64().unwrap() < 100, "{json}");
+    let said =
+        format!("WARN half.mkv ended after {read} frames, though by its length it has about");
+    assert!(done.stderr.contains(&said), "{done:?}");
+    let done = folder.words(&line("whole"));
+    assert_eq!((&done.json()["frames"]["left"], &*done.stderr), (&120.into(), ""));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! `panoweave video`: streams and pictures in `streams`, files through ffmpeg in `files`, what goes wrong in
-//! `failures`, signals in `signals`.
+//! `failures`, signals in `signals`, the library's own function in `library`.
 
 mod failures;
 mod files;
+mod library;
 mod signals;
 mod streams;
 

@@ -63,14 +63,37 @@ fn a_pipe_that_waits_is_left() {
 fn before_the_first_frame_there_is_nothing_to_finish() {
     let folder = Folder::new();
     folder.write("r.y4m", flat("30:1", 0..9));
-    let mut child = start(&folder, &format!("video - r.y4m {MAP} -o p.y4m -v"));
-    // The handler is there before the pipe is opened; a moment for it.
-    std::thread::sleep(Duration::from_millis(500));
-    let stdin = child.stdin.take();
-    signal(&child, "INT");
-    assert_eq!(end(child).code, Some(130));
-    assert!(!folder.path("p.y4m").exists());
-    drop(stdin);
+    // With and without a header that says what would come.
+    for header in ["", "YUV4MPEG2 W40 H30 F30:1 XCOLORRANGE=FULL\n"] {
+        let mut child = start(&folder, &format!("video - r.y4m {MAP} -o p.y4m --json"));
+        // The handler is there before the pipe is opened; a moment for it.
+        std::thread::sleep(Duration::from_millis(500));
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(header.as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        signal(&child, "INT");
+        let done = end(child);
+        assert_eq!(done.code, Some(130), "{done:?}");
+        assert_eq!(done.json()["error"]["kind"], "interrupted");
+        let said = "error: p.y4m: stopped before the first frame, and not written\n";
+        assert_eq!(done.stderr, said);
+        assert!(!folder.path("p.y4m").exists());
+        drop(stdin);
+    }
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_left() {
+    let folder = Folder::new();
+    folder.write("a.y4m", flat("30:1", 0..9));
+    assert!(Command::new("mkfifo").arg(folder.path("f")).status().unwrap().success());
+    let line = format!("video a.y4m a.y4m {MAP} --output-format y4m -o f");
+    let child = start(&folder, &line);
+    std::thread::sleep(Duration::from_secs(1));
+    signal(&child, "TERM");
+    let done = end(child);
+    assert_eq!(done.code, Some(130), "{done:?}");
+    assert!(done.stderr.contains("f: stopped before the first frame"), "{done:?}");
 }
 
 #[test]
@@ -93,6 +116,39 @@ fn an_interrupted_file_plays() {
     // The sound ends with the pictures.
     let (video, audio) = (probe.video(), probe.stream("audio").unwrap());
     assert!((super::seconds(video) - super::seconds(audio)).abs() < 0.1, "{probe:?}");
+}
+
+/// A terminal that is closed; but not of a program that was told not to mind.
+#[test]
+fn a_hangup_ends_in_order_unless_it_is_ignored() {
+    let folder = Folder::new();
+    folder.write("r.y4m", flat("30:1", 0..9));
+    let script = format!("trap '' HUP; exec {} \"$@\"", env!("CARGO_BIN_EXE_panoweave"));
+    let size = || std::fs::metadata(folder.path("p.y4m")).map_or(0, |file| file.len());
+    for (ignored, code, frames) in [(false, 130, 2), (true, 0, 3)] {
+        let _ = std::fs::remove_file(folder.path("p.y4m"));
+        let mut command = if ignored { Command::new("sh") } else { folder.command() };
+        if ignored {
+            command.args(["-c", &script, "sh"]).current_dir(folder.path(""));
+        }
+        command.args(format!("video - r.y4m {MAP} -o p.y4m").split(' '));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let all = flat("30:1", [50, 60, 70]);
+        let two = flat("30:1", [50, 60]).len();
+        stdin.write_all(&all[..two]).unwrap();
+        until(|| size() > 2 * 65 * 32 * 3 / 2);
+        signal(&child, "HUP");
+        if ignored {
+            std::thread::sleep(Duration::from_millis(300));
+            stdin.write_all(&all[two..]).unwrap();
+            drop(stdin);
+        }
+        let done = end(child);
+        assert_eq!(done.code, Some(code), "{done:?}");
+        assert_eq!(luma(&folder.read("p.y4m")).1.len(), frames);
+    }
 }
 
 #[test]

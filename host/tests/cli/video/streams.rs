@@ -8,7 +8,7 @@ use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
 use panoweave::stitch::{StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
-use serde_json::json;
+use serde_json::{Value, json};
 use shared_types::Rgba8;
 
 use super::{MAP, flat, gray, levels, luma, rgba, y4m};
@@ -52,6 +52,16 @@ fn pictures_are_stitched_like_pictures() {
         assert_eq!(folder.picture(&format!("p{:02}.png", n - 7)), folder.picture("p.png"));
     }
     assert!(!folder.path("p04.png").exists());
+}
+
+#[test]
+fn pictures_may_have_any_number() {
+    let folder = Folder::new();
+    for n in [u64::MAX - 1, u64::MAX] {
+        pattern((n % 100) as u32).save(folder.path(format!("l{n}.png"))).unwrap();
+    }
+    let said = folder.quiet(&format!("video l%d.png l%d.png --fps 5 {MAP} -o p%d.png"));
+    assert!(said.starts_with("p%d.png: 2 frames"), "{said}");
 }
 
 /// Standard input, a named pipe and standard output, all at once.
@@ -118,10 +128,10 @@ fn y4m_goes_through_pipes() {
 #[test]
 fn the_left_camera_leads() {
     let folder = Folder::new();
-    let pairs = |left: (&str, u8), right: (&str, u8)| {
+    let pairs = |left: (&str, u8), right: (&str, u8), options: &str| {
         folder.write("l.y4m", flat(left.0, (0..left.1).map(|n| n * 10)));
         folder.write("r.y4m", flat(right.0, (0..right.1).map(|n| n * 10)));
-        let line = format!("video l.y4m r.y4m {MAP} --no-colour --json -o p.rgba");
+        let line = format!("video l.y4m r.y4m {MAP} --no-colour {options} --json -o p.rgba");
         let json = folder.words(&line).json();
         let bytes = folder.read("p.rgba");
         // Where only the left one looks, and only the right one.
@@ -130,22 +140,102 @@ fn the_left_camera_leads() {
             bytes.chunks(65 * 32 * 4).map(|frame| (level(frame, 5), level(frame, 60))).collect();
         (pairs, json)
     };
-    let (found, json) = pairs(("30:1", 6), ("15:1", 3));
+    let (found, json) = pairs(("30:1", 6), ("15:1", 3), "");
     assert_eq!(found, [(0, 0), (1, 1), (2, 1), (3, 2), (4, 2)]);
     assert_eq!(
         json["frames"],
-        json!({ "left": 6, "right": 3, "written": 5, "right_unpaired": 0, "right_repeated": 2 })
+        json!({
+            "left": 6, "left_expected": 6, "left_unpaired": 0, "left_repeated": 0,
+            "right": 3, "right_expected": 3, "right_unpaired": 0, "right_repeated": 2,
+            "written": 5, "filled": 0,
+        })
     );
     assert_eq!((&json["rate"], &json["size"]), (&"30".into(), &json!([65, 32])));
-    assert_eq!(json["stopped"], false);
+    assert_eq!((&json["stopped"], &json["ended_first"]), (&false.into(), &Value::Null));
     for share in ["p50", "p99"] {
         assert!(json["latency_ms"][share].as_f64().is_some_and(|ms| ms > 0.0), "{json}");
     }
     assert_eq!(json["colour"]["right"], json!({ "gain": [1.0, 1.0, 1.0], "gamma": 1.0 }));
 
-    let (found, json) = pairs(("25:1", 3), ("50:1", 9));
+    let (found, json) = pairs(("25:1", 3), ("50:1", 9), "");
     assert_eq!(found, [(0, 0), (1, 2), (2, 4)]);
     assert_eq!(json["frames"]["right_unpaired"], 2);
+
+    // Another rate leaves frames out, or repeats them, and plays nothing faster.
+    let (found, json) = pairs(("30:1", 6), ("15:1", 3), "--fps 15");
+    assert_eq!(found, [(0, 0), (2, 1), (4, 2)]);
+    assert_eq!((&json["rate"], &json["frames"]["left_unpaired"]), (&"15".into(), &3.into()));
+    let (found, json) = pairs(("30:1", 3), ("30:1", 3), "--fps 60");
+    assert_eq!(found, [(0, 0), (1, 1), (1, 1), (2, 2), (2, 2)]);
+    assert_eq!(json["frames"]["left_repeated"], 2);
+}
+
+#[test]
+fn a_video_that_ends_before_the_other_is_said_to() {
+    let folder = Folder::new();
+    folder.write("long.y4m", flat("30:1", [50; 30]));
+    folder.write("short.y4m", flat("30:1", [50; 3]));
+    folder.write("less.y4m", flat("30:1", [50; 28]));
+    let run = |left: &str, right: &str| {
+        let line = format!("video {left}.y4m {right}.y4m {MAP} --json -o p.rgba");
+        let done = folder.words(&line);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let json = done.json();
+        (done.stderr, json["ended_first"].clone(), json["frames"]["written"].clone())
+    };
+    let (said, first, written) = run("long", "short");
+    insta::assert_snapshot!(said, @" WARN short.y4m ended after 3 frames; long.y4m goes on, and its rest is not stitched");
+    assert_eq!((first, written), ("right".into(), 3.into()));
+    let (said, first, written) = run("short", "long");
+    insta::assert_snapshot!(said, @" WARN short.y4m ended after 3 frames; long.y4m goes on, and its rest is not stitched");
+    assert_eq!((first, written), ("left".into(), 3.into()));
+    // Cameras do not stop at once.
+    assert_eq!(run("long", "less"), (String::new(), Value::Null, 28.into()));
+    assert_eq!(run("less", "long"), (String::new(), Value::Null, 28.into()));
+}
+
+/// What was there is replaced by a first frame, and by nothing less.
+#[test]
+fn an_old_output_stays_until_there_is_a_frame() {
+    let folder = Folder::new();
+    folder.write("a.y4m", flat("30:1", [50, 60]));
+    folder.write("none.y4m", "YUV4MPEG2 W40 H30 F30:1 XCOLORRANGE=FULL\n");
+    folder.write("p.y4m", "old");
+    for inputs in ["none.y4m a.y4m", "a.y4m none.y4m"] {
+        let done = folder.words(&format!("video {inputs} {MAP} -o p.y4m"));
+        assert!(done.stderr.contains("none.y4m: no frames"), "{done:?}");
+        assert_eq!((done.code, folder.read("p.y4m")), (Some(2), b"old".to_vec()));
+    }
+    // Pictures of a longer run would seem to belong to a shorter one.
+    folder.quiet(&format!("video a.y4m a.y4m {MAP} -o p%d.png"));
+    let done = folder.words(&format!("video a.y4m a.y4m {MAP} --frames 1 -o p%d.png"));
+    insta::assert_snapshot!(done.stderr, @" WARN p2.png was there before, and is not of this video");
+}
+
+/// No gigabytes for frames that there are none of.
+#[test]
+fn an_empty_video_of_large_frames_takes_no_memory() {
+    let folder = Folder::new();
+    folder.write("none.rgba", "");
+    let program = env!("CARGO_BIN_EXE_panoweave");
+    let script = format!("ulimit -v 3000000; exec {program} \"$@\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, "sh"]).current_dir(folder.path(""));
+    let line = format!("video none.rgba none.rgba --input-size 8000x8000 --fps 30 {MAP} -o p.rgba");
+    let done = crate::Done::from(command.args(line.split(' ')).output().unwrap());
+    insta::assert_snapshot!(done.stderr, @"error: none.rgba: no frames");
+    assert_eq!(done.code, Some(2));
+}
+
+/// As wide as `stitch` makes them, and wider than a camera's frames.
+#[test]
+fn panoramas_may_be_wide() {
+    let folder = Folder::new();
+    folder.write("far.txt", "1 0 20000 0 1 0 0 0 1");
+    folder.write("a.y4m", flat("30:1", [50, 60]));
+    let said = folder.quiet("video a.y4m a.y4m --homography far.txt --device cpu -o p.nv12");
+    assert!(said.starts_with("p.nv12: 2 frames of 20040×30 pixels"), "{said}");
+    assert_eq!(folder.read("p.nv12").len(), 2 * 20040 * 45);
 }
 
 #[test]
