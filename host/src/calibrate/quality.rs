@@ -33,7 +33,7 @@ const MOST_SEAM_ERROR: (f64, f64) = (0.004, 4.0);
 
 /// Pictures that differ by less than so many pixels, or than so many times what noise leaves open, are the same
 /// view. Cameras on a stand that is touched differ by more.
-const SAME_VIEW: (f64, f64) = (0.25, 4.0);
+const SAME_VIEW: (f64, f64) = (0.3, 6.0);
 
 /// Largest ratio of areas where both see the same: a zoom of 6.
 const MOST_AREA_RATIO: f64 = 36.0;
