@@ -149,9 +149,10 @@ impl Describer {
             peaks.retain(|peak| peak.value > 0.0);
             all.push(level.oriented(stream, &spread(peaks, count), &self.directions)?);
         }
-        let poses = all.iter().map(|(_, poses)| poses.len() as u32).sum();
-        let mut described =
-            Described { points: Vec::new(), descriptors: Buffer::new(stream.device(), poses)? };
+        let poses: u32 = all.iter().map(|(_, poses)| poses.len() as u32).sum();
+        // There is no empty buffer.
+        let descriptors = Buffer::new(stream.device(), poses.max(1))?;
+        let mut described = Described { points: Vec::new(), descriptors };
         for (level, (peaks, poses)) in self.levels.iter().zip(all) {
             let first = described.points.len() as u32;
             level.describe(stream, &poses, first, &mut described.descriptors)?;
