@@ -1,4 +1,5 @@
-//! Real pairs: from pixels to a calibration, held against the homographies that others found.
+//! Real pairs: from pixels to a calibration, held against the homographies that others found. On the CPU every
+//! fifth, unless `PANOWEAVE_EVERY_PAIR` is set.
 
 use std::fs;
 use std::path::PathBuf;
@@ -86,7 +87,10 @@ fn real_pairs_are_calibrated_as_others_did() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let mut failed = Vec::new();
-        for case in &cases {
+        // On a CPU whose every access is checked a pair takes some ten seconds.
+        let all =
+            device.cuda_info().is_some() || std::env::var_os("PANOWEAVE_EVERY_PAIR").is_some();
+        for case in cases.iter().step_by(if all { 1 } else { 5 }) {
             println!("{}", case.name);
             match calibrate(&stream, &case.pictures) {
                 Ok(found) => {
