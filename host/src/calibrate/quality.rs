@@ -31,9 +31,8 @@ const LEAST_COVERAGE: f64 = 0.06;
 /// pictures. A seam can hide a few pixels, not a ghost.
 const MOST_SEAM_ERROR: (f64, f64) = (0.004, 4.0);
 
-/// Pictures that differ by less than so many pixels, or than so many times what noise leaves open, are the same
-/// view. Cameras on a stand that is touched differ by more.
-const SAME_VIEW: (f64, f64) = (0.3, 6.0);
+/// Pictures that differ by less than so many pixels are the same view. A stand that was touched moves more.
+const SAME_VIEW: f64 = 0.3;
 
 /// Largest ratio of areas where both see the same: a zoom of 6.
 const MOST_AREA_RATIO: f64 = 36.0;
@@ -175,9 +174,7 @@ pub(super) fn judge<M: Model>(
     let scale = sizes[1].as_dvec2() / sizes[0].as_dvec2();
     let shift = |[l, r]: &[DVec2; 2]| ((*r + 0.5) / scale - 0.5 - *l).length();
     let shift_px = overlap.seen.iter().map(shift).fold(0.0, f64::max);
-    let open = open_variance(model, link, &agree, &overlap, fit);
-    let least = SAME_VIEW.0.max(SAME_VIEW.1 * noise * open.sqrt());
-    if shares[0].min(shares[1]) > 0.95 && shift_px < least {
+    if shares[0].min(shares[1]) > 0.95 && shift_px < SAME_VIEW {
         return Err(Refusal::SameView { shift_px });
     }
     for [_, right] in &overlap.seen {
@@ -203,6 +200,7 @@ pub(super) fn judge<M: Model>(
         return Err(Refusal::Clumped { inliers, coverage, least: LEAST_COVERAGE });
     }
 
+    let open = open_variance(model, link, &agree, &overlap, fit);
     // Whatever nearly agrees counts here: where it is off together, the model is wrong there.
     let near = |sight: &&Sight| off(sight).is_some_and(|off| off.length() < NEAR * side);
     let near: Vec<&Sight> = sights.iter().filter(near).collect();
