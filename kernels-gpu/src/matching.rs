@@ -98,7 +98,7 @@ pub fn find_peaks(values: View<f32>, border: u32, peaks: SliceMut<Peak>) {
             if value >= before && value > after {
                 let top = |low: f32, high: f32| {
                     let bend = 2.0 * value - low - high;
-                    if bend > 0.0 { (0.5 * (high - low) / bend).max(-0.5).min(0.5) } else { 0.0 }
+                    if bend > 0.0 { (0.5 * (high - low) / bend).clamp(-0.5, 0.5) } else { 0.0 }
                 };
                 let offset = vec2(top(around(0, 1), around(2, 1)), top(around(1, 0), around(1, 2)));
                 best = Peak { at: vec2(x as f32, y as f32) + offset, value };
