@@ -89,7 +89,7 @@ fn pictures_that_do_not_fit_are_refused_with_the_reason() {
     for (pictures, reason) in [
         ("left.png blank.png", "correspondences between the pictures"),
         ("left.png left.png", "are the same view"),
-        ("left.png noise.png", "common view"),
+        ("left.png noise.png", "correspondences between the pictures"),
     ] {
         let line = format!("calibrate {pictures} -o made.toml --device cpu");
         let done = folder.words(&line);

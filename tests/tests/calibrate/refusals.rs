@@ -66,7 +66,7 @@ proptest! {
     #[test]
     fn the_same_picture_twice_is_refused(
         seed: u64,
-        noise in 0.0..0.3,
+        noise in 0.0..0.03,
         wrong in 0.0..0.6,
         model in prop_oneof![Just(ModelChoice::Auto), Just(ModelChoice::Homography)],
     ) {
