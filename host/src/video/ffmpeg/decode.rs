@@ -31,7 +31,18 @@ const MAX_HOLE: u32 = 600;
 pub(in crate::video) struct Decoder {
     child: Child,
     frames: RawReader<ChildStdout>,
+    rate: Rate,
+    /// Frames read.
+    read: u64,
     file: PathBuf,
+}
+
+/// A hole in a video that is not filled.
+struct Jump {
+    /// From the frame before to the one after; back if negative.
+    seconds: f64,
+    /// Of the frame before, since the first.
+    time: f64,
 }
 
 impl Decoder {
@@ -61,7 +72,8 @@ impl Decoder {
             file: path.to_owned(),
             source: std::io::ErrorKind::BrokenPipe.into(),
         })?;
-        Ok(Self { child, frames: RawReader::new(path, stdout), file: path.to_owned() })
+        let frames = RawReader::new(path, stdout);
+        Ok(Self { child, frames, rate, read: 0, file: path.to_owned() })
     }
 
     /// Ends ffmpeg when it is dropped.
@@ -84,8 +96,9 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
         (None, PixelFormat::Rgba8) => (String::new(), String::new(), "rgba"),
     };
     // The first frames of both cameras belong together, wherever their clocks begin. A jump is printed:
-    // a number on a line of its own, which nothing else says at this log level (16, errors).
-    let jump = format!("if(gt(abs(T-PREV_INT),{MAX_HOLE}),print(T-PREV_INT,16),0)");
+    // two numbers on lines of their own, which nothing else says at this log level (16, errors).
+    let jump =
+        format!("if(gt(abs(T-PREV_INT),{MAX_HOLE}),print(T-PREV_INT,16)+print(PREV_OUTT,16),0)");
     format!(
         "setpts='PTS-STARTPTS+0*{jump}',fps={rate},scale={}:{}{input}{output},format={pixels}",
         format.size.x, format.size.y
@@ -105,33 +118,45 @@ fn range_and_matrix(side: &str, YuvEncoding { matrix, range }: YuvEncoding) -> S
 }
 
 impl Decoder {
-    /// The jump that ffmpeg has printed, if any.
-    fn check(&self, said: &str) -> Result<(), VideoError> {
-        let number = |line: &str| line.rsplit("] ").next().and_then(|text| text.parse().ok());
-        match said.split("; ").find_map(number) {
-            Some(seconds) => {
-                Err(VideoError::Jump { file: self.file.clone(), seconds, most: MAX_HOLE })
-            }
-            None => Ok(()),
-        }
+    /// The first jump that ffmpeg has printed, if any.
+    fn jump(&self) -> Option<Jump> {
+        let number = |line: &String| line.rsplit("] ").next().and_then(|text| text.parse().ok());
+        let lines = self.child.lines_so_far();
+        let mut numbers = lines.iter().filter_map(number);
+        Some(Jump { seconds: numbers.next()?, time: numbers.next()? })
+    }
+
+    /// Whether frame `self.read` would fill the hole of this jump. ffmpeg prints a jump while frames
+    /// before it are on their way.
+    fn is_past(&self, jump: &Jump) -> bool {
+        self.read as f64 > (jump.time * self.rate.per_second()).round()
+    }
+
+    fn jumped(&self, jump: &Jump) -> VideoError {
+        let file = self.file.clone();
+        VideoError::Jump { file, seconds: jump.seconds, most: MAX_HOLE }
     }
 }
 
 impl ReadFrame for Decoder {
     fn read_frame(&mut self, frame: &mut [u8]) -> Result<bool, VideoError> {
+        if let Some(jump) = self.jump().filter(|jump| self.is_past(jump)) {
+            // At once, since ffmpeg is filling the hole.
+            self.child.kill();
+            return Err(self.jumped(&jump));
+        }
         match self.frames.read_frame(frame) {
             Ok(true) => {
-                // At once, since ffmpeg is filling the hole. What it wrote before is read yet.
-                if self.check(&self.child.said_so_far()).is_err() {
-                    self.child.kill();
-                }
+                self.read += 1;
                 Ok(true)
             }
             // Why it stopped is the better message, if it was stopped.
             ended => {
                 let waited = self.child.wait(Some(LIMIT));
                 let said = self.child.said();
-                self.check(&said)?;
+                if let Some(jump) = self.jump() {
+                    return Err(self.jumped(&jump));
+                }
                 waited?;
                 if !said.is_empty() {
                     tracing::warn!("ffmpeg while decoding: {said}");

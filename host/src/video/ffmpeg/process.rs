@@ -154,12 +154,13 @@ impl Child {
     pub(super) fn said(&self) -> String {
         let said = lock(&self.0.said);
         let _ = said.more.recv_timeout(LAST_WORDS);
-        said.text()
+        let lines = said.lines();
+        lines[lines.len().saturating_sub(QUOTED)..].join("; ")
     }
 
-    /// The last lines on stderr until now.
-    pub(super) fn said_so_far(&self) -> String {
-        lock(&self.0.said).text()
+    /// The lines on stderr until now that are still kept.
+    pub(super) fn lines_so_far(&self) -> Vec<String> {
+        lock(&self.0.said).lines()
     }
 }
 
@@ -193,12 +194,10 @@ impl Said {
         Self { kept, more }
     }
 
-    fn text(&self) -> String {
+    fn lines(&self) -> Vec<String> {
         let bytes: Vec<u8> = lock(&self.kept).iter().copied().collect();
-        let text = String::from_utf8_lossy(&bytes);
-        let text = printable(&text);
-        let lines: Vec<_> = text.lines().map(without_address).filter(|l| !l.is_empty()).collect();
-        lines[lines.len().saturating_sub(QUOTED)..].join("; ")
+        let text = printable(&String::from_utf8_lossy(&bytes));
+        text.lines().map(without_address).filter(|line| !line.is_empty()).collect()
     }
 }
 

@@ -236,7 +236,7 @@ fn timestamps_that_jump() {
     let said = "jump.mkv: its timestamps jump by 86400 s from one frame to the next";
     assert!(done.stderr.contains(said), "{done:?}");
     // What came before is kept.
-    assert!(ffmpeg.probe(&folder, "p.mp4").frames() >= 12);
+    assert!(ffmpeg.probe(&folder, "p.mp4").frames() > 12);
 }
 
 #[test]
