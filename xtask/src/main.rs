@@ -24,7 +24,7 @@ usage: cargo xtask COMMAND
   test     run every test; kernels are built, checked and compared with those kept
   kernels  build the kernels anew and keep them in host/ptx/
   soak     run the live stitcher for --minutes N; fails if memory grows or a frame is lost
-  bundle   make target/bundle/: tests, benches and program for a machine without Rust";
+  bundle   make target/bundle.tar.gz: tests, benches and program for a machine without Rust";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
