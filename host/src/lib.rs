@@ -31,6 +31,7 @@ pub mod device;
 pub mod features;
 pub mod kernels;
 pub mod live;
+pub mod mosaic;
 pub mod seam;
 pub mod stitch;
 pub mod video;
