@@ -14,6 +14,7 @@ pub mod features;
 mod grade;
 pub mod matching;
 mod picture;
+pub mod resample;
 pub mod seam;
 pub mod ssim;
 pub mod stitch;

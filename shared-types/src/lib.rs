@@ -11,6 +11,7 @@ pub mod features;
 pub mod matching;
 pub mod nv12;
 mod pixel;
+pub mod resample;
 pub mod seam;
 pub mod ssim;
 pub mod stitch;
