@@ -94,6 +94,6 @@ pub(crate) fn closing(record: &Record, verdict: &Verdict) {
         println!("FAILED: {fault}");
     }
     if verdict.faults.is_empty() {
-        println!("passed: nothing grows, nothing is lost");
+        println!("passed: no growth is seen, nothing is lost");
     }
 }

@@ -42,7 +42,8 @@ impl fmt::Display for Growth {
         let an_hour = |rise: f64| rise * 3600.0 / 1024.0;
         let (rise, error) = (an_hour(self.slope.rise), an_hour(self.slope.error));
         let limit = self.limit / 1024.0;
-        write!(f, "{:10} {rise:+12.1} ± {error:.1} KiB an hour, limit {limit:.0}", self.what)
+        write!(f, "{:10} {rise:+12.1} ± {error:.1} KiB an hour, limit {limit:.0}", self.what)?;
+        if error > limit { write!(f, ": the run is too short to tell") } else { Ok(()) }
     }
 }
 

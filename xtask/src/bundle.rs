@@ -44,9 +44,21 @@ const RUN: &str = r#"#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 export PANOWEAVE_REQUIRE_GPU=1
 failed=0
+count=0
+case "${1:-test}" in
+test|bench|soak|sanitize)
+    if ! ./panoweave info | grep -q '^device   cuda:'; then
+        ./panoweave info | tail -n 3
+        echo "no GPU that can be used"; exit 3
+    fi ;;
+esac
 case "${1:-test}" in
 test)
-    for t in tests/*; do echo "== $t"; "$t" --nocapture || failed=1; done ;;
+    for t in tests/*; do
+        echo "== $t"
+        "$t" --nocapture || { failed=1; count=$((count + 1)); }
+    done
+    echo "$count of $(ls tests | wc -l) test programs failed" ;;
 bench)
     for b in benches/*; do echo "== $b"; "$b" --bench || failed=1; done ;;
 demo)

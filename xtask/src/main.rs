@@ -40,6 +40,9 @@ fn main() -> ExitCode {
             Ok(())
         }
         _ => {
+            if let Some(command) = arguments.first() {
+                eprintln!("error: no such command: {command}\n");
+            }
             eprintln!("{USAGE}");
             return ExitCode::from(2);
         }

@@ -1,6 +1,7 @@
 //! `panoweave calibrate`: photographs of cameras that overlap make a rig, or hold one against what they see.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::ValueEnum;
 use panoweave::calibrate::{Drift, ModelChoice, Options, Pair, RigOptions, check};
@@ -22,8 +23,11 @@ Examples:
   panoweave calibrate a.jpg b.jpg c.jpg -o rig.toml --crop
 
 The pictures must overlap, best by a fifth to a half, and show the same moment. What does not fit well enough
-is refused, with the reason. homography_right_to_left in the JSON is nine numbers, row by row.
+is refused, with the reason. A rig that was checked and has drifted gives exit code 5. homography_right_to_left in the JSON is nine numbers, row by row.
 Exit codes and the JSON of errors: see panoweave --help.";
+
+/// Exit code for a rig that no longer fits.
+const DRIFTED: u8 = 5;
 
 /// How pictures lie to each other.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -74,7 +78,7 @@ pub(crate) struct Args {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let files = args.pictures.files();
     for file in args.output.iter().chain(&args.preview) {
         output::check(file, &files)?;
@@ -95,7 +99,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         let rig = Rig::open(file)?;
         let drift = stages
             .run("check", "checking", || Ok(check(&rig, [0, 1], correspondences, &options)?))?;
-        return tell_drift(file, &drift, &stages, as_json);
+        tell_drift(file, &drift, &stages, as_json)?;
+        return Ok(if drift.drifted { ExitCode::from(DRIFTED) } else { ExitCode::SUCCESS });
     }
     let rig_options = RigOptions { projection: args.projection.map(Into::into), crop: args.crop };
     let found = Calibrated::new(&mut stages, &stream, &files, &pictures, &options, &rig_options)?;
@@ -106,7 +111,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         let sketch = sketch::calibration(&mut stages, &stream, &pictures, &found)?;
         stages.run("preview", "writing", || Ok(sketch.save(file)?))?;
     }
-    tell(&found, args, &stages, as_json)
+    tell(&found, args, &stages, as_json)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn tell(found: &Calibrated, args: &Args, stages: &Stages, as_json: bool) -> Result<(), Failure> {

@@ -155,6 +155,9 @@ impl Gpu {
 
 impl Info {
     fn write(&self, text: &mut String) -> std::fmt::Result {
+        // What is looked for most comes last, where the terminal is.
+        self.kernels.iter().try_for_each(|arch| arch.write(text))?;
+        self.devices.iter().try_for_each(|gpu| gpu.write_kernels(text))?;
         writeln!(text, "panoweave {}, kernels for {}", self.version, self.archs.join(", "))?;
         match &self.driver {
             Driver::Loaded { library, path, cuda, missing_symbols } => {
@@ -171,8 +174,7 @@ impl Info {
             writeln!(text, "devices  {error}")?;
         }
         self.devices.iter().try_for_each(|gpu| gpu.write(text))?;
-        writeln!(text, "device   cpu")?;
-        self.kernels.iter().try_for_each(|arch| arch.write(text))
+        writeln!(text, "device   cpu")
     }
 }
 
@@ -184,8 +186,12 @@ impl Gpu {
             text,
             "device   cuda:{ordinal} {name}, {arch}, {gib:.1} GiB, {multiprocessors} multiprocessors"
         )?;
-        if let Some(error) = &self.error {
-            writeln!(text, "  {error}")?;
+        self.error.as_ref().map_or(Ok(()), |error| writeln!(text, "  {error}"))
+    }
+
+    fn write_kernels(&self, text: &mut String) -> std::fmt::Result {
+        if !self.kernels.is_empty() {
+            writeln!(text, "kernels  on cuda:{} {}", self.ordinal, self.name)?;
         }
         for Loaded { name, resources: r } in &self.kernels {
             let (registers, shared, local) = (r.registers, r.shared_bytes, r.local_bytes);

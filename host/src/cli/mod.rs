@@ -5,6 +5,7 @@
 mod blend;
 mod calibrate;
 mod calibrated;
+mod colour;
 mod failure;
 mod features;
 mod info;
@@ -40,6 +41,7 @@ Exit codes:
   2  bad options, bad input, or the output cannot be written
   3  no usable device
   4  the GPU was lost; the process must be started again
+  5  a rig that was checked has drifted
   130  stopped by Ctrl-C, SIGTERM or SIGHUP; a video is finished properly unless it came twice
 
 With --json an error too is a JSON object on stdout:
@@ -86,7 +88,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Video(args) => video::run(args, cli.json),
         Command::Stitch(args) => stitch::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Lut(args) => lut::run(args, cli.json).map(|()| ExitCode::SUCCESS),
-        Command::Calibrate(args) => calibrate::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Calibrate(args) => calibrate::run(args, cli.json),
         Command::Features(args) => features::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Info(args) => info::run(args, cli.json).map(|()| ExitCode::SUCCESS),
     };

@@ -27,7 +27,7 @@ impl Making {
         stream: &Stream,
         [left, right]: [&Picture; 2],
         warp: DeviceWarp,
-    ) -> Result<(Picture, DeviceWarp), Failure> {
+    ) -> Result<(Picture, DeviceWarp, Colours), Failure> {
         let mut options = self.options;
         if self.match_colour {
             let found = stages.run("colour", "matching colours", || {
@@ -46,7 +46,7 @@ impl Making {
                 Blend::Seam(seam) => stages.run("seam", "finding the seam", || {
                     match seamed_pictures(stream, left, right, &warp, &options, seam) {
                         Err(reason) if reason.is_of_warp() => {
-                            tracing::warn!("{reason}");
+                            tracing::warn!("{reason}: done so");
                             Ok(warp)
                         }
                         seamed => Ok(seamed?),
@@ -56,7 +56,7 @@ impl Making {
         let panorama = stages.run("stitch", "stitching", || {
             Ok(stitch_pictures(stream, left, right, &warp, &options)?)
         })?;
-        Ok((panorama, warp))
+        Ok((panorama, warp, Colours { left: options.left, right: options.right }))
     }
 
     /// The panorama of all pictures of a mosaic. `look` sees each step, with the seam that it has.
@@ -83,7 +83,7 @@ impl Making {
                 edge_boost: edge_boost && mosaic.is_done(),
                 ..self.options
             };
-            let (made, warp) = Self { options, ..*self }.pair(
+            let (made, warp, _) = Self { options, ..*self }.pair(
                 stages,
                 stream,
                 [left_picture, right_picture],

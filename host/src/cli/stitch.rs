@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use glam::UVec2;
 use panoweave::calibrate::{Options, RigOptions};
+use panoweave::colour::Colours;
 use panoweave::device::{DeviceName, Stream};
 use panoweave::mosaic::Mosaic;
 use panoweave::picture::Picture;
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::blend::Blending;
 use super::calibrated::{Calibrated, Pictures, open};
+use super::colour;
 use super::failure::Failure;
 use super::look::{COLOURS, Look};
 use super::map::{Map, Plan};
@@ -86,7 +88,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
             (Plan::Render(Recipe::new(&found.rig)?), Some(found))
         }
     };
-    let (panorama, coverage) = stitched(&making, &mut stages, &stream, &pictures, plan)?;
+    let Stitched { panorama, coverage, colours } =
+        stitched(&making, &mut stages, &stream, &pictures, plan)?;
     stages.run("save", "writing", || Ok(panorama.save(&args.output)?))?;
 
     if as_json {
@@ -96,14 +99,17 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
             "device": device.to_string(),
             "times_ms": stages.json(),
             "coverage": coverage,
+            "colour": colours.as_ref().map(colour::describe),
             "calibration": calibrated.as_ref().map(Calibrated::json),
         }));
     }
     let percent = |name: &str| 100.0 * coverage[name].as_f64().unwrap_or(0.0);
     let calibration = calibrated.map(|found| format!("calibrated: {}\n", found.summary()));
+    let matched = colours.filter(|_| making.match_colour).map(|found| colour::text(&found));
     output::print(&format!(
-        "{}{}: {}×{} pixels, {:.1} % filled, {:.1} % overlap, {:.0} ms on {device}\n",
+        "{}{}{}: {}×{} pixels, {:.1} % filled, {:.1} % seen by more than one, {:.0} ms on {device}\n",
         calibration.unwrap_or_default(),
+        matched.unwrap_or_default(),
         args.output.display(),
         panorama.width(),
         panorama.height(),
@@ -133,27 +139,40 @@ impl Args {
     }
 }
 
-/// The panorama, and what fractions of it are seen.
+struct Stitched {
+    panorama: Picture,
+    /// What fractions of it are seen.
+    coverage: Value,
+    /// Of two pictures: how they were corrected.
+    colours: Option<Colours>,
+}
+
 fn stitched(
     making: &Making,
     stages: &mut Stages,
     stream: &Stream,
     pictures: &[Picture],
     plan: Plan,
-) -> Result<(Picture, Value), Failure> {
+) -> Result<Stitched, Failure> {
     match (plan, pictures) {
         (plan, [left, right]) => {
             let (on_device, warp) =
                 stages.run("warp", "preparing the warp", || plan.prepare(stream))?;
-            let (panorama, _) = making.pair(stages, stream, [left, right], on_device)?;
+            let (panorama, _, colours) = making.pair(stages, stream, [left, right], on_device)?;
             let stats = warp.stats();
+            if stats.overlap == 0.0 {
+                tracing::warn!(
+                    "the pictures have nothing in common by this map: are left and right swapped, or is the \
+                     homography one from left to right?"
+                );
+            }
             let coverage = json!({
                 "any": stats.coverage,
                 "left": stats.cameras[0].coverage,
                 "right": stats.cameras[1].coverage,
                 "overlap": stats.overlap,
             });
-            Ok((panorama, coverage))
+            Ok(Stitched { panorama, coverage, colours: Some(colours) })
         }
         (Plan::Render(recipe), pictures) => {
             let mosaic = stages.run("warp", "preparing the warp", || {
@@ -162,7 +181,8 @@ fn stitched(
             let seen = mosaic.coverage();
             let coverage =
                 json!({ "any": seen.any, "cameras": seen.cameras, "overlap": seen.overlap });
-            Ok((making.mosaic(stages, stream, pictures, mosaic, |_| Ok(()))?, coverage))
+            let panorama = making.mosaic(stages, stream, pictures, mosaic, |_| Ok(()))?;
+            Ok(Stitched { panorama, coverage, colours: None })
         }
         (Plan::Planes(_), _) => Err(Failure::Usage("a warp is of two pictures")),
     }

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use glam::UVec2;
-use panoweave::colour::Colours;
 use panoweave::device::DeviceName;
 use panoweave::live::{Camera, ColourOptions};
 use panoweave::seam::Blend;
@@ -15,9 +14,9 @@ use panoweave::video::{
     VideoOptions, stitch_video,
 };
 use serde_json::{Value, json};
-use shared_types::stitch::Colour;
 
 use super::blend::Blending;
+use super::colour;
 use super::failure::{Failure, Kind};
 use super::interrupt::Interrupt;
 use super::look::Look;
@@ -263,7 +262,6 @@ fn fps(done: &Summary) -> f64 {
 
 fn describe(done: &Summary) -> Value {
     let milliseconds = |seconds: f64| (seconds * 1e6).round() / 1e3;
-    let colour = |Colour { gain, gamma }| json!({ "gain": gain.to_array(), "gamma": gamma });
     json!({
         "frames": {
             "left": done.read[0],
@@ -285,7 +283,7 @@ fn describe(done: &Summary) -> Value {
         "seconds": done.time.as_secs_f64(),
         "fps": fps(done),
         "latency_ms": { "p50": milliseconds(done.live.latency_p50), "p99": milliseconds(done.live.latency_p99) },
-        "colour": done.colours.map(|Colours { left, right }| json!({ "left": colour(left), "right": colour(right) })),
+        "colour": done.colours.as_ref().map(colour::describe),
         "stopped": done.stopped,
     })
 }

@@ -14,5 +14,5 @@ mod tracker;
 pub use estimate::{Bounds, BoundsError, Colours, Limits, estimate};
 pub use gamma_table::GammaTable;
 pub(crate) use overlap::find_box;
-pub use overlap::{Overlap, Summing, matched_pictures};
+pub use overlap::{Overlap, Summing, matched, matched_pictures};
 pub use tracker::{EVERY, Settings, SettingsError, Tracker};

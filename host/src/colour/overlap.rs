@@ -219,10 +219,23 @@ pub fn matched_pictures(
     right: &Picture,
     warp: &DeviceWarp,
 ) -> Result<Option<Colours>, StitchError> {
-    let Some(overlap) = Overlap::find(stream, warp)? else { return Ok(None) };
     let upload = |picture: &Picture| {
         Image::from_slice(stream, picture.width(), picture.height(), picture.pixels())
     };
-    let (left, right) = (upload(left)?, upload(right)?);
-    Ok(estimate(&overlap.sums(stream, &left, &right)?, &overlap.limits()))
+    matched(stream, &upload(left)?, &upload(right)?, warp)
+}
+
+/// As [`matched_pictures`], of frames that lie on the device.
+///
+/// # Errors
+/// [`StitchError`].
+#[track_caller]
+pub fn matched<'a>(
+    stream: &Stream,
+    left: impl Into<FrameView<'a>>,
+    right: impl Into<FrameView<'a>>,
+    warp: &DeviceWarp,
+) -> Result<Option<Colours>, StitchError> {
+    let Some(overlap) = Overlap::find(stream, warp)? else { return Ok(None) };
+    Ok(estimate(&overlap.sums(stream, left, right)?, &overlap.limits()))
 }

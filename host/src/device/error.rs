@@ -27,7 +27,7 @@ pub struct DeviceError {
 #[non_exhaustive]
 pub enum ErrorKind {
     /// No NVIDIA driver could be loaded.
-    #[error("{0}, or use the CPU")]
+    #[error("{0}, or name the device `cpu`")]
     NoDriver(String),
     /// There is a driver, but not this device.
     #[error("there is no CUDA device {ordinal}: the driver reports {count}")]

@@ -68,7 +68,11 @@ impl Device {
             Ok(device) => device,
             Err(e) => {
                 if e.is_no_device() {
-                    tracing::info!("no GPU, using the CPU: {}", e.kind);
+                    let reason = match e.kind {
+                        ErrorKind::NoDriver(reason) => reason,
+                        kind => kind.to_string(),
+                    };
+                    tracing::info!("no GPU, using the CPU: {reason}");
                 } else {
                     tracing::warn!("the GPU cannot be used, using the CPU: {e}");
                 }

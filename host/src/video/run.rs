@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use super::pairs::{Counts, Pairs};
 use super::{Rate, Sink, Source, Stop, VideoError};
-use crate::colour::Colours;
+use crate::colour::{Colours, matched};
 use crate::device::Device;
-use crate::live::{Camera, ColourOptions, LiveCounters, LiveOptions, Pace, Stitcher};
+use crate::frame::DeviceFrame;
+use crate::live::{Camera, ColourOptions, LiveCounters, LiveError, LiveOptions, Pace, Stitcher};
 use crate::seam::Blend;
 use crate::stitch::StitchOptions;
 use crate::warp::DeviceWarp;
@@ -94,11 +95,17 @@ pub fn stitch_video(
             return Ok(Summary { expected, stopped: true, ..Summary::default() });
         }
     }
+    let mut stitch = options.stitch;
+    if options.colour.follow
+        && let Some(Colours { left, right }) = first_colours(device, &warp, &sources)?
+    {
+        (stitch.left, stitch.right) = (left, right);
+    }
     let live = LiveOptions {
         input: sources[0].format().pixels,
         output: sink.format().pixels,
         size: Some(sink.format().size),
-        stitch: options.stitch,
+        stitch,
         colour: options.colour,
         blend: options.blend,
         pace: Pace::Wait,
@@ -158,6 +165,26 @@ pub fn stitch_video(
     }
     fed?;
     Ok(Summary { read, unpaired, repeated, ended_first, stopped, time, live, ..summary })
+}
+
+/// The colours that match the first frames: a video begins as it goes on.
+fn first_colours(
+    device: &Device,
+    warp: &DeviceWarp,
+    sources: &[Source; 2],
+) -> Result<Option<Colours>, VideoError> {
+    let stream = device.stream().map_err(LiveError::from)?;
+    let upload = |source: &Source| {
+        let Some(frame) = source.first() else { return Ok(None) };
+        let mut on_device = DeviceFrame::new(device, source.format()).map_err(LiveError::from)?;
+        let frame = frame.map_err(VideoError::Pair)?;
+        on_device.upload(&stream, &frame).map_err(LiveError::from)?;
+        Ok::<_, VideoError>(Some(on_device))
+    };
+    let (Some(left), Some(right)) = (upload(&sources[0])?, upload(&sources[1])?) else {
+        return Ok(None);
+    };
+    Ok(matched(&stream, left.view(), right.view(), warp).map_err(LiveError::from)?)
 }
 
 /// How many panoramas are missing before the one of this time, if so many are written.

@@ -15,7 +15,7 @@ use super::ffmpeg::{self, Decoder};
 use super::medium::shown;
 use super::stream::RawReader;
 use super::{Medium, Rate, Stop, StreamFormat, VideoError, pictures, stream, y4m};
-use crate::frame::{FrameFormat, PixelFormat};
+use crate::frame::{Frame, FrameError, FrameFormat, PixelFormat};
 use crate::picture::MAX_SIDE;
 
 /// Frames read ahead.
@@ -176,6 +176,11 @@ impl Source {
             self.first = self.frame()?;
         }
         Ok(self.first.is_some())
+    }
+
+    /// The first frame, if it was waited for and not taken.
+    pub(super) fn first(&self) -> Option<Result<Frame<'_>, FrameError>> {
+        self.first.as_ref().map(|bytes| Frame::tight(self.format, bytes))
     }
 
     /// The next frame, as [`frame`](Self::frame); or `None` when it takes longer.

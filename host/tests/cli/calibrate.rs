@@ -69,8 +69,9 @@ fn a_shifted_scene_gives_its_shift_a_rig_and_a_preview() {
     assert!(fits.contains("made.toml: fits"), "{fits}");
     // The right camera's picture is another one.
     part(&scene(2), SHIFT - 12).save(folder.path("moved.png")).unwrap();
-    let drifted = folder.quiet("calibrate left.png moved.png --check made.toml --device cpu");
-    assert!(drifted.contains("drifted"), "{drifted}");
+    let drifted = folder.words("-q calibrate left.png moved.png --check made.toml --device cpu");
+    assert!(drifted.stdout.contains("made.toml: drifted"), "{drifted:?}");
+    assert_eq!(drifted.code, Some(5), "{drifted:?}");
 }
 
 #[test]

@@ -267,6 +267,11 @@ fn colours_follow_the_light_unless_told_not_to() {
     };
     let [left, right] = gains("");
     assert!(right > left * 1.05, "{left} {right}");
+    // From the first frame on, as the colours of the first pair are.
+    let first = folder.read("p.rgba");
+    let last = first.chunks_exact(first.len() / 60).next_back().unwrap().to_vec();
+    let off = first.iter().zip(&last).map(|(a, b)| a.abs_diff(*b)).max();
+    assert!(off <= Some(1), "{off:?} levels from the first frame to the last");
     assert_eq!(gains("--no-colour"), [1.0, 1.0]);
     assert_eq!(gains("--gain-left 0.5"), [0.5, 1.0]);
 }
