@@ -47,7 +47,11 @@ pub(super) fn squared<M: Model>(model: &M, sight: &Sight) -> f64 {
     let Some((at, jacobian)) = model.local(sight.link[0], sight.link[1], sight.right) else {
         return f64::INFINITY;
     };
-    let off = sight.left - at;
+    sampson(sight.left - at, jacobian)
+}
+
+/// The squared distance `off`, weighed by the noise of both pictures.
+fn sampson(off: DVec2, jacobian: DMat2) -> f64 {
     let variance = DMat2::IDENTITY + jacobian * jacobian.transpose();
     // The variance has eigenvalues of at least 1: written out, since inverting would be slower.
     let [a, b, _, d] = variance.to_cols_array();
@@ -67,8 +71,8 @@ fn weigh<'s, M: Model>(
     weight: impl Fn(f64) -> f64,
 ) -> Vec<Weighed<'s>> {
     let one = |sight: &'s Sight| {
-        let (_, jacobian) = model.local(sight.link[0], sight.link[1], sight.right)?;
-        let weight = weight(squared(model, sight));
+        let (at, jacobian) = model.local(sight.link[0], sight.link[1], sight.right)?;
+        let weight = weight(sampson(sight.left - at, jacobian));
         let [a, b, _, d] = (DMat2::IDENTITY + jacobian * jacobian.transpose()).to_cols_array();
         // The inverse of Cholesky's factor.
         let l11 = a.sqrt();
