@@ -273,9 +273,17 @@ fn turning(
     let Some((_, start)) = best else {
         return Err("what agrees lies on one ray".to_owned());
     };
-    let mut candidates = Vec::new();
+    let mut candidates: Vec<Fitted<Cameras>> = Vec::new();
+    // Each begins where the last one with fewer numbers ended, without and with a radial coefficient.
+    let mut starts = [start.clone(), start];
     for (focal, radial) in kinds(pictures, options) {
-        let fitted = settle(start.freed(focal, radial), &few, most);
+        let fitted = settle(starts[usize::from(radial)].freed(focal, radial), &few, most);
+        if !radial {
+            starts[0] = fitted.model.clone();
+        }
+        if radial || candidates.is_empty() {
+            starts[1] = fitted.model.clone();
+        }
         candidates.push(fitted);
     }
     let noise = candidates.iter().fold(most, |least, fitted| least.min(fitted.noise));
