@@ -31,6 +31,8 @@ pub mod device;
 pub mod features;
 pub mod kernels;
 pub mod live;
+pub mod mosaic;
 pub mod seam;
+pub mod ssim;
 pub mod stitch;
 pub mod video;

@@ -42,8 +42,8 @@ pub struct PairFigures {
     pub right: usize,
     /// How many different correspondences there were.
     pub matches: usize,
-    /// How many of them agree with the model of all pictures.
-    pub inliers: usize,
+    /// Which correspondences agree with the model of all pictures, by their place in the pair's, in that order.
+    pub inliers: Vec<usize>,
     /// Root mean square of their distance, in pixels of the left picture.
     pub rms_px: f64,
     /// Fraction of the left picture that the right one sees, and of the right that the left one sees.
@@ -78,7 +78,7 @@ impl Bundle {
         Quality {
             model: self.views.name(),
             matches: self.pairs.iter().map(|pair| pair.matches as u32).sum(),
-            inliers: self.pairs.iter().map(|pair| pair.inliers as u32).sum(),
+            inliers: self.pairs.iter().map(|pair| pair.inliers.len() as u32).sum(),
             rms_px: worst(|pair| pair.rms_px),
             overlap: least(|pair| pair.overlap[0].max(pair.overlap[1])),
             coverage: least(|pair| pair.coverage),
@@ -192,11 +192,14 @@ fn figures<M: Model>(
         let sizes = [pictures[left].size, pictures[right].size];
         let (sights, least) = (&edge.matches.sights, options.least_overlap);
         let found = judge(&fitted.model, sights, fitted.noise, sizes, least, fit.as_ref())?;
+        let mut inliers: Vec<usize> =
+            found.inliers.iter().map(|&i| edge.matches.index[i]).collect();
+        inliers.sort_unstable();
         Ok(PairFigures {
             left,
             right,
             matches: sights.len(),
-            inliers: found.inliers.len(),
+            inliers,
             rms_px: found.rms_px,
             overlap: found.overlap,
             coverage: found.coverage,

@@ -10,9 +10,10 @@ use super::values::feather;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Blending {
     /// How the overlap is shown: both cameras blended from edge to edge, or divided along a line where
-    /// they agree, so that nothing near or moving is seen twice.
-    #[arg(long, value_enum, default_value = "feather")]
-    blend: Choice,
+    /// they agree, so that nothing near or moving is seen twice. Feather if not given, but a seam where
+    /// the pictures were calibrated just now.
+    #[arg(long, value_enum)]
+    blend: Option<Choice>,
     /// Width in pixels over which a seam fades from one camera to the other; 16 if not given.
     #[arg(long, value_name = "PIXELS", value_parser = feather)]
     feather: Option<f32>,
@@ -25,15 +26,19 @@ enum Choice {
 }
 
 impl Blending {
-    /// What the options ask for.
-    pub(crate) fn blend(&self) -> Result<Blend, Failure> {
-        match (self.blend, self.feather) {
-            (Choice::Feather, None) => Ok(Blend::Feather),
-            (Choice::Feather, Some(_)) => {
+    /// What the options ask for, `otherwise` if they ask for nothing.
+    pub(crate) fn blend(&self, otherwise: Blend) -> Result<Blend, Failure> {
+        let blend = match self.blend {
+            Some(Choice::Feather) => Blend::Feather,
+            Some(Choice::Seam) => Blend::Seam(SeamOptions::default()),
+            None => otherwise,
+        };
+        match (blend, self.feather) {
+            (blend, None) => Ok(blend),
+            (Blend::Seam(_), Some(feather)) => Ok(Blend::Seam(SeamOptions { feather })),
+            (Blend::Feather, Some(_)) => {
                 Err(Failure::Usage("--feather is the width of a seam; give --blend seam too"))
             }
-            (Choice::Seam, None) => Ok(Blend::Seam(SeamOptions::default())),
-            (Choice::Seam, Some(feather)) => Ok(Blend::Seam(SeamOptions { feather })),
         }
     }
 }

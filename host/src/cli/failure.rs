@@ -43,16 +43,18 @@ pub(crate) enum Failure {
     #[error("{}: cannot be written: two outputs have this name", file.display())]
     OutputTwice { file: PathBuf },
     #[error(
-        "{}: {}×{} pixels, but {} is for a {side} picture of {}×{}",
+        "{}: {}×{} pixels, but {} is for {which} of {}×{}",
         file.display(), found.x, found.y, source_of_warp.display(), expected.x, expected.y
     )]
     PictureSize {
         file: PathBuf,
-        side: &'static str,
+        which: String,
         found: UVec2,
         expected: UVec2,
         source_of_warp: PathBuf,
     },
+    #[error("{}: is for {expected} pictures, but {found} are given", source_of_warp.display())]
+    PictureCount { source_of_warp: PathBuf, found: usize, expected: usize },
     #[error("{}: stopped at once, and not finished", file.display())]
     Interrupted { file: PathBuf },
     #[error("{}: stopped before the first frame, and not written", file.display())]
@@ -149,6 +151,7 @@ impl Failure {
                 | PictureError::Unwritable { .. },
             ) => Kind::Output,
             Self::PictureSize { .. }
+            | Self::PictureCount { .. }
             | Self::Rig(_)
             | Self::Homography(_)
             | Self::Warp(_)

@@ -21,7 +21,7 @@ pub(crate) struct Map {
 }
 
 #[derive(Debug, clap::Args)]
-#[group(required = true, multiple = false)]
+#[group(multiple = false)]
 struct Source {
     /// A warp file, or a folder of six raw planes (with --size).
     #[arg(long, value_name = "PATH")]
@@ -47,33 +47,48 @@ impl Map {
         lut.as_deref().or(rig.as_deref()).or(homography.as_deref())
     }
 
-    /// Reads it, for pictures of these sizes and files (left, right), which it must fit.
+    /// Reads it, for pictures of these sizes and files, which it must fit.
     pub(crate) fn open(
         &self,
-        sources: [UVec2; 2],
-        files: [&Path; 2],
+        sources: &[UVec2],
+        files: &[&Path],
         output: &Path,
     ) -> Result<Plan, Failure> {
         let plan = self.read(sources, output)?;
         // Before anything is computed, and with the names of the files.
-        let wanted = plan.sources().unwrap_or(sources);
-        for (((side, file), found), expected) in
-            ["left", "right"].into_iter().zip(files).zip(sources).zip(wanted)
-        {
+        let wanted = plan.sources();
+        if wanted.len() != sources.len() {
+            return Err(self.count(sources.len(), wanted.len()));
+        }
+        for (i, (&expected, &found)) in wanted.iter().zip(sources).enumerate() {
             if found != expected {
-                let source_of_warp = self.path().unwrap_or(Path::new("")).to_owned();
-                let file = file.to_owned();
-                return Err(Failure::PictureSize { file, side, found, expected, source_of_warp });
+                let which = match (wanted.len(), i) {
+                    (2, 0) => "a left picture".to_owned(),
+                    (2, _) => "a right picture".to_owned(),
+                    _ => format!("picture {}", i + 1),
+                };
+                let (file, source_of_warp) = (files[i].to_owned(), self.name());
+                return Err(Failure::PictureSize { file, which, found, expected, source_of_warp });
             }
         }
         Ok(plan)
     }
 
-    fn read(&self, sources: [UVec2; 2], output: &Path) -> Result<Plan, Failure> {
+    fn name(&self) -> PathBuf {
+        self.path().unwrap_or(Path::new("")).to_owned()
+    }
+
+    fn count(&self, found: usize, expected: usize) -> Failure {
+        Failure::PictureCount { source_of_warp: self.name(), found, expected }
+    }
+
+    fn read(&self, sources: &[UVec2], output: &Path) -> Result<Plan, Failure> {
         let Source { lut, rig, homography } = &self.source;
         if let Some(rig) = rig {
             return Ok(Plan::Render(Recipe::from_rig(rig, None, output)?));
         }
+        let &[left, right] = sources else { return Err(self.count(sources.len(), 2)) };
+        let sources = [left, right];
         if let Some(homography) = homography {
             return Ok(Plan::Render(Recipe::from_homography(homography, sources)?));
         }
@@ -91,15 +106,15 @@ impl Map {
 }
 
 impl Plan {
-    /// Sizes of the pictures that it is for: left, right.
-    fn sources(&self) -> Option<[UVec2; 2]> {
+    /// Sizes of the pictures that it is for.
+    fn sources(&self) -> Vec<UVec2> {
         match self {
-            Self::Planes(warp) => Some(warp.sources()),
+            Self::Planes(warp) => warp.sources().to_vec(),
             Self::Render(recipe) => recipe.sources(),
         }
     }
 
-    /// The warp on the device, and on the host.
+    /// The warp of two pictures on the device, and on the host.
     pub(crate) fn prepare(self, stream: &Stream) -> Result<(DeviceWarp, Warp), Failure> {
         match self {
             Self::Planes(warp) => {

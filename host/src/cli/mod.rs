@@ -4,6 +4,7 @@
 
 mod blend;
 mod calibrate;
+mod calibrated;
 mod failure;
 mod features;
 mod info;
@@ -15,6 +16,7 @@ mod lut;
 mod map;
 mod meter;
 mod output;
+mod panorama;
 mod recipe;
 mod report;
 mod sketch;

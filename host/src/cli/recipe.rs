@@ -35,6 +35,11 @@ impl Recipe {
         if let Some(size) = size {
             rig.panorama = rig.panorama.resized(size);
         }
+        Self::new(&rig)
+    }
+
+    /// A rig.
+    pub(crate) fn new(rig: &Rig) -> Result<Self, Failure> {
         let geometry = rig.geometry()?;
         Ok(Self { geometry, projection: rig.panorama.projection, text: rig.to_toml()? })
     }
@@ -46,15 +51,17 @@ impl Recipe {
         Ok(Self { geometry, projection: ProjectionName::Planar, text: homography.to_text() })
     }
 
-    /// Sizes of the pictures that it is for: left, right.
-    pub(crate) fn sources(&self) -> Option<[UVec2; 2]> {
-        match self.geometry.cameras[..] {
-            [left, right] => Some([left.size, right.size]),
-            _ => None,
-        }
+    /// Where the cameras are.
+    pub(crate) fn geometry(&self) -> &Geometry {
+        &self.geometry
     }
 
-    /// The warp, where it was made and on the host.
+    /// Sizes of the pictures that it is for.
+    pub(crate) fn sources(&self) -> Vec<UVec2> {
+        self.geometry.cameras.iter().map(|camera| camera.size).collect()
+    }
+
+    /// The warp of two pictures, where it was made and on the host.
     pub(crate) fn render(self, stream: &Stream) -> Result<(DeviceWarp, Warp), Failure> {
         let made = DeviceWarp::render(stream, &self.geometry)?;
         let warp = made.download(stream)?.made_from(Some(self.projection), Some(self.text));

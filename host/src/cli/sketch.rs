@@ -1,15 +1,19 @@
-//! The preview of a calibration: both pictures with what they have in common, and below the panorama with
-//! the line where one camera hands over to the other.
+//! The preview of a calibration: the pictures in a row with what they have in common, and below the panorama
+//! with the lines where one camera hands over to another.
 
 use glam::{DVec2, UVec2};
-use panoweave::calibrate::{Calibration, Correspondence};
 use panoweave::device::Stream;
+use panoweave::mosaic::{Mosaic, Step};
 use panoweave::picture::Picture;
-use panoweave::stitch::{StitchOptions, stitch_pictures};
-use panoweave::warp::{DeviceWarp, Plane, Warp};
+use panoweave::seam::{Blend, SeamOptions};
+use panoweave::stitch::StitchOptions;
+use panoweave::warp::Plane;
 use shared_types::Rgba8;
 
+use super::calibrated::Calibrated;
 use super::failure::Failure;
+use super::panorama::Making;
+use super::stages::Stages;
 
 /// Widest preview, in pixels.
 const WIDTH: f64 = 1920.0;
@@ -21,59 +25,97 @@ const AGREES: Rgba8 = Rgba8::opaque(80, 230, 90);
 const DIFFERS: Rgba8 = Rgba8::opaque(230, 60, 50);
 const OUTLINE: Rgba8 = Rgba8::opaque(255, 220, 0);
 
-/// Draws the preview of two pictures.
+/// Draws the preview of calibrated pictures.
 pub(super) fn calibration(
+    stages: &mut Stages,
     stream: &Stream,
     pictures: &[Picture],
-    found: &Calibration,
-    correspondences: &[Correspondence],
-    warp: &Warp,
+    found: &Calibrated,
 ) -> Result<Picture, Failure> {
-    let [left, right] = pictures else {
-        return Err(Failure::Usage("a preview is of two pictures"));
+    let mosaic = Mosaic::new(stream, &found.rig.geometry()?)?;
+    let UVec2 { x, y } = UVec2::new(found.rig.panorama.width, found.rig.panorama.height);
+    let mut owners = vec![None; x as usize * y as usize];
+    let making = Making {
+        options: StitchOptions::default(),
+        match_colour: true,
+        blend: Blend::Seam(SeamOptions::default()),
     };
-    let on_device = DeviceWarp::upload(stream, warp)?;
-    let panorama = stitch_pictures(stream, left, right, &on_device, &StitchOptions::default())?;
-    let size = |p: &Picture| UVec2::new(p.width(), p.height()).as_dvec2();
-    let (l, r, p) = (size(left), size(right), size(&panorama));
-    // Both pictures at one scale, and the panorama as wide as both.
-    let scale = (WIDTH / (l.x + r.x)).min(1.0);
-    let width = ((l.x + r.x) * scale).ceil();
-    let under = width / p.x;
-    let top = (l.y.max(r.y) * scale).ceil();
-    let canvas = DVec2::new(width, top + (p.y * under).ceil()).as_uvec2();
-    let mut sketch = Sketch { picture: Picture::filled(canvas.x, canvas.y, Rgba8::BLACK) };
-    let places = [DVec2::ZERO, DVec2::new(l.x * scale, 0.0)];
-    sketch.paste(left, places[0], scale);
-    sketch.paste(right, places[1], scale);
-    sketch.paste(&panorama, DVec2::new(0.0, top), under);
+    let panorama =
+        making.mosaic(stages, stream, pictures, mosaic, |step| own(stream, step, &mut owners))?;
+    stages.run("preview", "drawing", || Ok(draw(pictures, found, &panorama, &owners)))
+}
 
-    let on = |side: usize, at: DVec2| places[side] + (at + 0.5) * scale;
-    for (own, other) in [(0, 1), (1, 0)] {
-        let edge = outline([l, r][other]).map(|at| {
-            let at = found.views.map(own, other, at)?;
-            let inside = at.cmpge(DVec2::ZERO).all() && at.cmple([l, r][own]).all();
-            inside.then(|| on(own, at))
-        });
-        edge.flatten().for_each(|at| sketch.dot(at, 1, OUTLINE));
+fn draw(
+    pictures: &[Picture],
+    found: &Calibrated,
+    panorama: &Picture,
+    owners: &[Option<usize>],
+) -> Picture {
+    let size = |p: &Picture| UVec2::new(p.width(), p.height()).as_dvec2();
+    // All pictures at one scale, and the panorama as wide as the row.
+    let sizes: Vec<DVec2> = pictures.iter().map(size).collect();
+    let row: f64 = sizes.iter().map(|size| size.x).sum();
+    let scale = (WIDTH / row).min(1.0);
+    let width = (row * scale).ceil();
+    let under = width / size(panorama).x;
+    let top = (sizes.iter().fold(0.0, |most: f64, size| most.max(size.y)) * scale).ceil();
+    let canvas = DVec2::new(width, top + (size(panorama).y * under).ceil()).as_uvec2();
+    let mut sketch = Sketch { picture: Picture::filled(canvas.x, canvas.y, Rgba8::BLACK) };
+    let places: Vec<DVec2> = sizes
+        .iter()
+        .scan(0.0, |x, size| Some(DVec2::new(std::mem::replace(x, *x + size.x * scale), 0.0)))
+        .collect();
+    for (picture, place) in pictures.iter().zip(&places) {
+        sketch.paste(picture, *place, scale);
     }
-    let mut agree = vec![false; correspondences.len()];
-    found.inliers.iter().for_each(|&i| agree[i] = true);
-    for (which, colour) in [(false, DIFFERS), (true, AGREES)] {
-        for (pair, _) in correspondences.iter().zip(&agree).filter(|(_, agrees)| **agrees == which)
-        {
-            sketch.dot(on(0, pair.left), 2, colour);
-            sketch.dot(on(1, pair.right), 2, colour);
+    sketch.paste(panorama, DVec2::new(0.0, top), under);
+
+    let on = |picture: usize, at: DVec2| places[picture] + (at + 0.5) * scale;
+    let links = found.overlapping();
+    for pair in links.iter().map(|link| link.pair) {
+        for (own, other) in [(pair.left, pair.right), (pair.right, pair.left)] {
+            let edge = outline(sizes[other]).map(|at| {
+                let at = found.views().map(own, other, at)?;
+                let inside = at.cmpge(DVec2::ZERO).all() && at.cmple(sizes[own]).all();
+                inside.then(|| on(own, at))
+            });
+            edge.flatten().for_each(|at| sketch.dot(at, 1, OUTLINE));
         }
     }
-    let step = (found.inliers.len() / LINES).max(1);
-    for &i in found.inliers.iter().step_by(step) {
-        sketch.line(on(0, correspondences[i].left), on(1, correspondences[i].right), AGREES);
+    for link in &links {
+        let (left, right) = (link.pair.left, link.pair.right);
+        let points = &link.pair.correspondences;
+        let mut agree = vec![false; points.len()];
+        link.inliers.iter().for_each(|&i| agree[i] = true);
+        for (which, colour) in [(false, DIFFERS), (true, AGREES)] {
+            for (pair, _) in points.iter().zip(&agree).filter(|(_, agrees)| **agrees == which) {
+                sketch.dot(on(left, pair.left), 2, colour);
+                sketch.dot(on(right, pair.right), 2, colour);
+            }
+        }
+        let step = (link.inliers.len() * links.len() / LINES).max(1);
+        for &i in link.inliers.iter().step_by(step) {
+            sketch.line(on(left, points[i].left), on(right, points[i].right), AGREES);
+        }
     }
-    for at in handover(warp) {
+    for at in handover(owners, panorama.width() as usize) {
         sketch.dot(DVec2::new(0.0, top) + (at + 0.5) * under, 1, OUTLINE);
     }
-    Ok(sketch.picture)
+    sketch.picture
+}
+
+/// Notes for each panorama pixel the camera that counts most, after a step.
+fn own(stream: &Stream, step: &Step, owners: &mut [Option<usize>]) -> Result<(), Failure> {
+    let left = step.warp.plane(Plane::WeightLeft).download(stream)?;
+    let right = step.warp.plane(Plane::WeightRight).download(stream)?;
+    for (owner, (left, right)) in owners.iter_mut().zip(left.into_iter().zip(right)) {
+        if right > left {
+            *owner = Some(step.right);
+        } else if left > 0.0 && step.left.is_some() {
+            *owner = step.left;
+        }
+    }
+    Ok(())
 }
 
 /// Places along the edges of a picture, close together.
@@ -89,20 +131,15 @@ fn outline(size: DVec2) -> impl Iterator<Item = DVec2> {
     })
 }
 
-/// Panorama pixels where both cameras count and their weights change places.
-fn handover(warp: &Warp) -> Vec<DVec2> {
-    let (width, height) = (warp.size().x as usize, warp.size().y as usize);
-    let [left, right] = [Plane::WeightLeft, Plane::WeightRight].map(|plane| warp.plane(plane));
-    let more = |at: usize| left[at] > right[at];
-    let both = |at: usize| left[at] > 0.0 && right[at] > 0.0;
+/// Panorama pixels where one camera follows another.
+fn handover(owners: &[Option<usize>], width: usize) -> Vec<DVec2> {
+    let differ = |a: Option<usize>, b: Option<usize>| a.is_some() && b.is_some() && a != b;
     let mut places = Vec::new();
-    for y in 1..height {
-        for x in 1..width {
-            let at = y * width + x;
-            let changes = |other: usize| both(other) && more(other) != more(at);
-            if both(at) && (changes(at - 1) || changes(at - width)) {
-                places.push(DVec2::new(x as f64, y as f64));
-            }
+    for (at, &owner) in owners.iter().enumerate() {
+        let (x, y) = (at % width, at / width);
+        let before = |is: bool, back: usize| is && differ(owner, owners[at - back]);
+        if before(x > 0, 1) || before(y > 0, width) {
+            places.push(DVec2::new(x as f64, y as f64));
         }
     }
     places

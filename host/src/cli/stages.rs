@@ -20,7 +20,7 @@ impl Stages {
         Self { times: Vec::new() }
     }
 
-    /// Runs one stage. The spinner shows on a terminal only.
+    /// Runs one stage, or once more one that has run before. The spinner shows on a terminal only.
     pub(crate) fn run<T>(
         &mut self,
         name: &'static str,
@@ -37,7 +37,10 @@ impl Stages {
         let took = start.elapsed();
         spinner.finish_and_clear();
         tracing::debug!("{name}: {:.1} ms", milliseconds(took));
-        self.times.push((name, took));
+        match self.times.iter_mut().find(|(before, _)| *before == name) {
+            Some((_, time)) => *time += took,
+            None => self.times.push((name, took)),
+        }
         result
     }
 

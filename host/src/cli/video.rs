@@ -9,6 +9,7 @@ use glam::UVec2;
 use panoweave::colour::Colours;
 use panoweave::device::DeviceName;
 use panoweave::live::{Camera, ColourOptions};
+use panoweave::seam::Blend;
 use panoweave::video::{
     Crf, Input, Medium, Output, Rate, STANDARD, Sink, Source, StreamFormat, Summary, VideoError,
     VideoOptions, stitch_video,
@@ -45,6 +46,7 @@ Exit codes and the JSON of errors: see panoweave --help.";
 /// Stitches two videos into a video of panoramas.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
+#[group(id = "map", required = true, multiple = true, args = ["lut", "rig", "homography"])]
 pub(crate) struct Args {
     /// Video of the left camera; - is standard input.
     left: PathBuf,
@@ -113,7 +115,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     if to_stdout && as_json {
         return Err(Failure::Usage("--json and --output - both want standard output"));
     }
-    let blend = args.blending.blend()?;
+    let blend = args.blending.blend(Blend::Feather)?;
     let interrupt = Interrupt::listen(&args.output, as_json)?;
     let stop = interrupt.stop();
 
@@ -122,7 +124,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         let mut left = Source::open(&inputs[0], None, stop)?;
         let mut right = Source::open(&inputs[1], Some(left.format().pixels), stop)?;
         let sizes = [left.format().size, right.format().size];
-        let plan = args.map.open(sizes, [left.name(), right.name()], &args.output)?;
+        let plan = args.map.open(&sizes, &[left.name(), right.name()], &args.output)?;
         // Before anything is computed: there may be none.
         for source in [&mut left, &mut right] {
             source.await_first()?;

@@ -9,6 +9,7 @@
 //! lenses or geometry.
 
 mod describer;
+mod links;
 mod pairs;
 mod spread;
 
@@ -22,6 +23,7 @@ use crate::device::{DeviceError, Stream};
 use crate::features::FeatureError;
 
 pub use describer::{Described, Describer, Keypoint};
+pub use links::links;
 pub use pairs::pairs;
 
 /// How points are found and matched.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use glam::UVec2;
 use kernels_gpu::warp::{WarpCamera, WarpFeather, WarpResize};
-use shared_types::warp::BLOCK;
+use shared_types::warp::{BLOCK, Camera, Canvas};
 use thiserror::Error;
 
 use super::{Plane, PlaneError, Warp, check_sizes};
@@ -80,21 +80,40 @@ impl DeviceWarp {
         };
         let (size, sources) = (geometry.canvas.size, [left.size, right.size]);
         check_sizes(size, sources)?;
+        let mut warp = Self::margins(stream, size, [left, right].map(|c| (geometry.canvas, c)))?;
+        warp.feather(stream)?;
+        Ok(warp)
+    }
+
+    /// A warp of `size` pixels whose weights are the margins still, which [`feather`](Self::feather) makes
+    /// weights of. Each camera looks at a canvas of that size, its own.
+    #[track_caller]
+    pub(crate) fn margins(
+        stream: &Stream,
+        size: UVec2,
+        views: [(Canvas, Camera); 2],
+    ) -> Result<Self, DeviceError> {
         let plane = || Image::new(stream.device(), size.x, size.y);
         let mut planes = [plane()?, plane()?, plane()?, plane()?, plane()?, plane()?];
         let [left_u, left_v, right_u, right_v, left_weight, right_weight] = &mut planes;
         let config = LaunchConfig::cover(size.x, size.y, BLOCK);
-        let canvas = geometry.canvas;
-        for (camera, u, v, margin) in [
-            (left, left_u, left_v, &mut *left_weight),
-            (right, right_u, right_v, &mut *right_weight),
-        ] {
-            let (u, v, margin) = (u.view_mut(), v.view_mut(), margin.view_mut());
+        for ((canvas, camera), [u, v, margin]) in
+            views.into_iter().zip([[left_u, left_v, left_weight], [right_u, right_v, right_weight]])
+        {
+            let [u, v, margin] = [u, v, margin].map(Image::view_mut);
             stream.launch(&config, &WarpCamera { canvas, camera, u, v, margin })?;
         }
-        let (left, right) = (left_weight.view_mut(), right_weight.view_mut());
+        Self::filled(stream, size, views.map(|(_, camera)| camera.size), planes)
+    }
+
+    /// Makes weights of the margins.
+    #[track_caller]
+    pub(crate) fn feather(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
+        let Some([left, right]) = self.weights_mut() else { return Ok(()) };
+        let (left, right) = (left.view_mut(), right.view_mut());
         stream.launch(&config, &WarpFeather { left, right })?;
-        Ok(Self::filled(stream, size, sources, planes)?)
+        self.written(stream)
     }
 
     /// The same warp for a panorama of another size: it shows the same, larger or smaller. Does not

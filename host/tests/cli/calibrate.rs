@@ -10,12 +10,12 @@ const SIZE: [u32; 2] = [320, 240];
 /// How far the second picture lies to the right in the scene.
 const SHIFT: u32 = 200;
 
-/// Rectangles of many sizes and levels: corners that are unlike each other.
-fn scene() -> Picture {
-    let [width, height] = [SIZE[0] + SHIFT, SIZE[1]];
+/// Rectangles of many sizes and levels, for so many pictures: corners that are unlike each other.
+fn scene(pictures: u32) -> Picture {
+    let [width, height] = [SIZE[0] + (pictures - 1) * SHIFT, SIZE[1]];
     let mut picture = Picture::filled(width, height, Rgba8::opaque(90, 100, 110));
     let mut random = Random::new(3);
-    for _ in 0..400 {
+    for _ in 0..200 * pictures {
         let [x, y] = [width, height].map(|side| random.below(side as usize) as u32);
         let [w, h] = [0, 1].map(|_| 4 + random.below(30) as u32);
         let [r, g, b] = [0, 1, 2].map(|_| random.below(256) as u8);
@@ -36,7 +36,7 @@ fn part(scene: &Picture, first: u32) -> Picture {
 
 fn folder() -> Folder {
     let folder = Folder::new();
-    let scene = scene();
+    let scene = scene(2);
     part(&scene, 0).save(folder.path("left.png")).unwrap();
     part(&scene, SHIFT).save(folder.path("right.png")).unwrap();
     folder
@@ -68,7 +68,7 @@ fn a_shifted_scene_gives_its_shift_a_rig_and_a_preview() {
     let fits = folder.quiet("calibrate left.png right.png --check made.toml --device cpu");
     assert!(fits.contains("made.toml: fits"), "{fits}");
     // The right camera's picture is another one.
-    part(&scene(), SHIFT - 12).save(folder.path("moved.png")).unwrap();
+    part(&scene(2), SHIFT - 12).save(folder.path("moved.png")).unwrap();
     let drifted = folder.quiet("calibrate left.png moved.png --check made.toml --device cpu");
     assert!(drifted.contains("drifted"), "{drifted}");
 }
@@ -96,5 +96,88 @@ fn pictures_that_do_not_fit_are_refused_with_the_reason() {
         assert_eq!(done.code, Some(2), "{pictures}: {done:?}");
         assert!(done.stderr.contains(reason), "{pictures}: {done:?}");
         assert!(!folder.path("made.toml").exists());
+    }
+}
+
+/// Mean difference in levels of a panorama from the scene, where it is best moved by a few pixels.
+fn difference(panorama: &Picture, scene: &Picture) -> f64 {
+    let width = panorama.width().min(scene.width()) - 16;
+    let height = panorama.height().min(scene.height()) - 16;
+    let at = |picture: &Picture, x: u32, y: u32| {
+        let Rgba8 { r, g, b, .. } = picture.pixels()[(y * picture.width() + x) as usize];
+        [r, g, b].map(f64::from)
+    };
+    let moved = |dx: u32, dy: u32| {
+        let mut sum = 0.0;
+        for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
+            let (a, b) = (at(panorama, x + dx, y + dy), at(scene, x + 8, y + 8));
+            sum += (0..3).map(|c| (a[c] - b[c]).abs()).sum::<f64>();
+        }
+        sum / (3.0 * f64::from(width) * f64::from(height))
+    };
+    (0..16).flat_map(|dy| (0..16).map(move |dx| moved(dx, dy))).fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+fn pictures_without_a_map_are_calibrated_first() {
+    let folder = folder();
+    let text = folder.quiet("stitch left.png right.png -o made.png --device cpu --json");
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(json["calibration"]["inliers"].as_u64() > Some(20), "{json}");
+    let panorama = Picture::open(folder.path("made.png")).unwrap();
+    assert_eq!(json["size"], serde_json::json!([panorama.width(), panorama.height()]));
+    let off = difference(&panorama, &scene(2));
+    assert!(off < 4.0, "{off} levels");
+    let said = folder.quiet("stitch left.png right.png -o made.png --device cpu --blend feather");
+    assert!(said.contains("calibrated: ") && said.contains("made.png: "), "{said}");
+    let refused = folder.words("stitch left.png left.png -o none.png --device cpu");
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("are the same view"), "{refused:?}");
+    assert!(!folder.path("none.png").exists());
+}
+
+#[test]
+fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
+    let folder = Folder::new();
+    let scene = scene(3);
+    for (i, name) in ["a.png", "b.png", "c.png"].into_iter().enumerate() {
+        part(&scene, i as u32 * SHIFT).save(folder.path(name)).unwrap();
+    }
+    let text = folder.quiet(
+        "calibrate c.png a.png b.png -o made.toml --preview seen.png --model homography --device cpu --json",
+    );
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    // a and c have nothing in common.
+    assert_eq!(json["pairs"].as_array().map(Vec::len), Some(2), "{json}");
+    let preview = Picture::open(folder.path("seen.png")).unwrap();
+    assert_eq!(preview.width(), 3 * SIZE[0]);
+
+    for how in ["--rig made.toml", "--rig made.toml --match-colour --blend seam", ""] {
+        let line = format!("stitch c.png a.png b.png {how} -o made.png --device cpu --json");
+        let json: serde_json::Value = serde_json::from_str(&folder.quiet(&line)).unwrap();
+        assert_eq!(json["coverage"]["cameras"].as_array().map(Vec::len), Some(3), "{json}");
+        let panorama = Picture::open(folder.path("made.png")).unwrap();
+        let off = difference(&panorama, &scene);
+        assert!(off < 5.0, "{how}: {off} levels");
+        folder.quiet(&format!("stitch c.png a.png b.png {how} --flip -o flipped.png --device cpu"));
+        let flipped = Picture::open(folder.path("flipped.png")).unwrap();
+        let turned: Vec<Rgba8> = flipped.pixels().iter().rev().copied().collect();
+        assert!(turned == panorama.pixels(), "{how}");
+    }
+    for name in ["a", "b"] {
+        std::fs::copy(folder.path(format!("{name}.png")), folder.path(format!("{name}1.png")))
+            .unwrap();
+    }
+    for (line, said) in [
+        ("stitch a.png b.png --rig made.toml", "made.toml: is for 3 pictures, but 2 are given"),
+        ("stitch a.png b.png c.png --gain-left 2", "gains and gammas are of two pictures"),
+        ("calibrate a.png b.png c.png --check made.toml", "takes the pictures of two cameras"),
+        ("video a%d.png b%d.png --rig made.toml", "made.toml: is for 3 pictures, but 2 are given"),
+    ] {
+        let out = if line.contains("--check") { "" } else { "-o p.png" };
+        let out = if line.starts_with("video") { "-o p_%d.png --fps 25" } else { out };
+        let done = folder.words(&format!("{line} {out} --device cpu"));
+        assert_eq!(done.code, Some(2), "{line}: {done:?}");
+        assert!(done.stderr.contains(said), "{line}: {done:?}");
     }
 }

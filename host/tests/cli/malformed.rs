@@ -92,7 +92,7 @@ fn option_combinations() {
     let cases = [
         (String::new(), "requires a subcommand"),
         ("sew".to_owned(), "unrecognized subcommand"),
-        (stitch.to_owned(), "--lut <PATH>|--rig <FILE>|--homography <FILE>"),
+        ("video l.mp4 r.mp4 -o o.mp4".to_owned(), "--lut <PATH>|--rig <FILE>|--homography <FILE>"),
         ("stitch left.png --rig rig.toml -o o.png".to_owned(), "<RIGHT>"),
         ("stitch left.png right.png --rig rig.toml".to_owned(), "--output"),
         (format!("{stitch} --rig rig.toml --homography shift.txt"), "cannot be used with"),

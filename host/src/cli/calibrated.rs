@@ -1,0 +1,186 @@
+//! From photographs to a rig: what `calibrate` is for, and `stitch` does where it is given no map.
+
+use std::path::{Path, PathBuf};
+
+use glam::UVec2;
+use panoweave::calibrate::{
+    self, Bundle, Calibration, Options, Pair, RigOptions, Views, bundle, pair,
+};
+use panoweave::device::Stream;
+use panoweave::matching::{MatchOptions, links};
+use panoweave::picture::Picture;
+use panoweave::rig::Rig;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::stages::Stages;
+
+/// The pictures that a command takes.
+#[derive(Debug, clap::Args)]
+pub(super) struct Pictures {
+    /// Picture of the left camera, PNG or JPEG.
+    left: PathBuf,
+    /// Picture of the right camera, PNG or JPEG.
+    right: PathBuf,
+    /// Pictures of further cameras.
+    more: Vec<PathBuf>,
+}
+
+impl Pictures {
+    /// All files.
+    pub(super) fn files(&self) -> Vec<&Path> {
+        [&self.left, &self.right].into_iter().chain(&self.more).map(PathBuf::as_path).collect()
+    }
+}
+
+/// Reads pictures.
+pub(super) fn open(files: &[&Path]) -> Result<Vec<Picture>, Failure> {
+    files.iter().map(|file| Ok(Picture::open(file)?)).collect()
+}
+
+/// Pictures that were calibrated.
+pub(super) struct Calibrated {
+    pub(super) rig: Rig,
+    pub(super) links: Vec<Pair>,
+    figures: Figures,
+}
+
+/// What came out: of two pictures, or of more.
+enum Figures {
+    Pair(Box<Calibration>),
+    Bundle(Bundle),
+}
+
+/// Two pictures that overlap.
+pub(super) struct Link<'a> {
+    pub(super) pair: &'a Pair,
+    /// Which correspondences agree, by their place.
+    pub(super) inliers: &'a [usize],
+}
+
+/// What each two pictures have in common.
+pub(super) fn matched(
+    stages: &mut Stages,
+    stream: &Stream,
+    pictures: &[Picture],
+) -> Result<Vec<Pair>, Failure> {
+    let options = MatchOptions::default();
+    stages.run("match", "matching", || Ok(links(stream, pictures, &options)?))
+}
+
+impl Calibrated {
+    /// Calibrates the pictures in these files.
+    pub(super) fn new(
+        stages: &mut Stages,
+        stream: &Stream,
+        files: &[&Path],
+        pictures: &[Picture],
+        options: &Options,
+        rig: &RigOptions,
+    ) -> Result<Self, Failure> {
+        let links = matched(stages, stream, pictures)?;
+        let named = named(files, pictures);
+        stages.run("fit", "calibrating", || {
+            let (rig, figures) = match &links[..] {
+                [Pair { correspondences, .. }] => {
+                    let found = pair(correspondences, [&named[0], &named[1]], options)?;
+                    (found.rig(rig)?, Figures::Pair(Box::new(found)))
+                }
+                links => {
+                    let found = bundle(&named, links, options)?;
+                    (found.rig(rig)?, Figures::Bundle(found))
+                }
+            };
+            Ok(Self { rig, links, figures })
+        })
+    }
+
+    /// Where the pictures lie to each other.
+    pub(super) fn views(&self) -> &Views {
+        match &self.figures {
+            Figures::Pair(found) => &found.views,
+            Figures::Bundle(found) => &found.views,
+        }
+    }
+
+    /// The pairs that overlap.
+    pub(super) fn overlapping(&self) -> Vec<Link<'_>> {
+        match &self.figures {
+            Figures::Pair(found) => {
+                vec![Link { pair: &self.links[0], inliers: &found.inliers }]
+            }
+            Figures::Bundle(found) => {
+                let link = |figures: &'_ calibrate::PairFigures| {
+                    let own =
+                        |pair: &&Pair| [pair.left, pair.right] == [figures.left, figures.right];
+                    self.links.iter().find(own)
+                };
+                let with = |figures| Some((link(figures)?, figures));
+                let found = found.pairs.iter().filter_map(with);
+                found.map(|(pair, figures)| Link { pair, inliers: &figures.inliers }).collect()
+            }
+        }
+    }
+
+    /// What agreed, and how well, in a line.
+    pub(super) fn summary(&self) -> String {
+        let Some(q) = &self.rig.quality else { return String::new() };
+        format!(
+            "{}, {} of {} matches agree, off by {:.2} px, {:.1} px expected at the seam, overlap {:.0} %",
+            q.model.as_str(),
+            q.inliers,
+            q.matches,
+            q.rms_px,
+            q.seam_error_px,
+            100.0 * q.overlap,
+        )
+    }
+
+    /// The figures, as fields of an object.
+    pub(super) fn json(&self) -> Value {
+        match &self.figures {
+            Figures::Pair(pair) => json!({
+                "homography_right_to_left":
+                    pair.homography_right_to_left.transpose().to_cols_array(),
+                "model": pair.views.name().as_str(),
+                "matches": pair.matches,
+                "inliers": pair.inliers.len(),
+                "inlier_ratio": pair.inlier_ratio,
+                "rms_px": pair.rms_px,
+                "overlap": pair.overlap[0],
+                "coverage": pair.coverage,
+                "seam_error_px": pair.seam_error_px,
+            }),
+            Figures::Bundle(bundle) => json!({
+                "model": bundle.views.name().as_str(),
+                "pictures": bundle.pictures.iter().map(|p| &p.name).collect::<Vec<_>>(),
+                "pairs": bundle.pairs.iter().map(|pair| json!({
+                    "left": pair.left,
+                    "right": pair.right,
+                    "matches": pair.matches,
+                    "inliers": pair.inliers.len(),
+                    "rms_px": pair.rms_px,
+                    "overlap": pair.overlap[0],
+                    "coverage": pair.coverage,
+                    "seam_error_px": pair.seam_error_px,
+                })).collect::<Vec<_>>(),
+            }),
+        }
+    }
+}
+
+/// Names of cameras: left and right of two, of more what their files are called, or their number.
+fn named(files: &[&Path], pictures: &[Picture]) -> Vec<calibrate::Picture> {
+    let stem = |file: &&Path| file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let mut names: Vec<String> = match files.len() {
+        2 => vec!["left".to_owned(), "right".to_owned()],
+        _ => files.iter().map(|file| stem(file).unwrap_or_default()).collect(),
+    };
+    for i in 0..names.len() {
+        if names[i].is_empty() || names[..i].contains(&names[i]) {
+            names[i] = format!("camera {}", i + 1);
+        }
+    }
+    let sizes = pictures.iter().map(|picture| UVec2::new(picture.width(), picture.height()));
+    names.into_iter().zip(sizes).map(|(name, size)| calibrate::Picture::new(name, size)).collect()
+}

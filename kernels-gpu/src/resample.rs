@@ -1,0 +1,400 @@
+//! Resampling of trajectories: values known at some times, at others.
+//!
+//! For each batch there are S ascending source times, as many rows of D values, and T target times. At a target
+//! t between source times t₀ ≤ t < t₁, next to each other,
+//!
+//! ```text
+//! out = a + w (b − a),   w = (t − t₀) / (t₁ − t₀),   0 where t₁ − t₀ < 1e-6
+//! ```
+//!
+//! and before the first and after the last time their rows. Values are linear in f32, or f64 for
+//! f64, whatever they are stored as.
+//!
+//! The idea of the fast kernels: a batch is divided among many blocks, and each thread moves 16 bytes. A block
+//! stages the batch's times in shared memory, a thread for each of its [`TARGETS`] targets finds its place
+//! there by bisection, and then all threads fill its rows, neighbours side by side. What is wrong with times is
+//! found on the way: the first fault is a minimum by atomics.
+//!
+//! Cost: each row that is needed is read about once, through the caches; it waits for memory. The
+//! persistent kernel is the design that it replaces: one block a batch, an element at a time. It is here to be
+//! compared with.
+
+use cuda_std::prelude::*;
+use half::{bf16, f16};
+use shared_types::resample::{
+    BLOCK_THREADS, F32x4, Fault, Half8, SAME_TIME, TARGETS, Wide, fault_code,
+};
+
+/// A time, and a number that values are blended in.
+trait Time: bytemuck::Pod + PartialOrd {
+    /// How far `self` is between two times, from 0 to 1.
+    fn share(self, from: Self, to: Self) -> Self;
+
+    /// Neither infinite nor no number.
+    fn is_time(self) -> bool;
+
+    const ZERO: Self;
+}
+
+macro_rules! time {
+    ($type:ty) => {
+        impl Time for $type {
+            #[inline(always)]
+            fn share(self, from: Self, to: Self) -> Self {
+                let whole = to - from;
+                if whole < SAME_TIME.into() { 0.0 } else { (self - from) / whole }
+            }
+
+            #[inline(always)]
+            fn is_time(self) -> bool {
+                self.abs() < <$type>::INFINITY
+            }
+
+            const ZERO: Self = 0.0;
+        }
+    };
+}
+time!(f32);
+time!(f64);
+
+/// What is blended as one.
+trait Value: bytemuck::Pod {
+    type Time: Time;
+
+    fn lerp(self, other: Self, share: Self::Time) -> Self;
+}
+
+impl Value for f32 {
+    type Time = f32;
+
+    #[inline(always)]
+    fn lerp(self, other: Self, share: f32) -> Self {
+        (other - self).mul_add(share, self)
+    }
+}
+
+impl Value for f64 {
+    type Time = f64;
+
+    #[inline(always)]
+    fn lerp(self, other: Self, share: f64) -> Self {
+        (other - self).mul_add(share, self)
+    }
+}
+
+impl Value for bf16 {
+    type Time = f32;
+
+    #[inline(always)]
+    fn lerp(self, other: Self, share: f32) -> Self {
+        let wide = |value: Self| f32::from_bits(u32::from(value.to_bits()) << 16);
+        let exact = wide(self).lerp(wide(other), share);
+        // To the nearest, ties to even. What is no number stays none.
+        let bits = exact.to_bits();
+        let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+        Self::from_bits(if exact.is_nan() { (bits >> 16) as u16 | 0x40 } else { rounded as u16 })
+    }
+}
+
+impl Value for f16 {
+    type Time = f32;
+
+    #[inline(always)]
+    fn lerp(self, other: Self, share: f32) -> Self {
+        Self::from_f32(self.to_f32().lerp(other.to_f32(), share))
+    }
+}
+
+impl Value for F32x4 {
+    type Time = f32;
+
+    #[inline(always)]
+    fn lerp(self, other: Self, share: f32) -> Self {
+        let (Wide([a, b, c, d]), Wide([e, f, g, h])) = (self, other);
+        Wide([a.lerp(e, share), b.lerp(f, share), c.lerp(g, share), d.lerp(h, share)])
+    }
+}
+
+impl<T: Value<Time = f32>> Value for Half8<T> {
+    type Time = f32;
+
+    #[inline(always)]
+    fn lerp(self, other: Self, share: f32) -> Self {
+        let (Wide([a, b, c, d, e, f, g, h]), Wide([i, j, k, l, m, n, o, p])) = (self, other);
+        Wide([
+            a.lerp(i, share),
+            b.lerp(j, share),
+            c.lerp(k, share),
+            d.lerp(l, share),
+            e.lerp(m, share),
+            f.lerp(n, share),
+            g.lerp(o, share),
+            h.lerp(p, share),
+        ])
+    }
+}
+
+/// The source times of a batch.
+#[derive(Clone, Copy)]
+enum Times<T> {
+    Staged(Shared<T>),
+    /// More than shared memory holds.
+    Far {
+        times: View<T>,
+        batch: u32,
+    },
+}
+
+impl<T: Time> Times<T> {
+    /// # Safety
+    /// There are so many, and staged ones lie behind a barrier.
+    #[inline(always)]
+    unsafe fn at(&self, i: u32) -> T {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            match self {
+                Self::Staged(times) => times.load(i),
+                Self::Far { times, batch } => times.load(i, *batch),
+            }
+        }
+    }
+
+    /// The row before a target or at it, and how far it is from there to the next: of `count` times.
+    ///
+    /// # Safety
+    /// As [`at`](Self::at), of `count` times, one at least.
+    #[inline(always)]
+    unsafe fn find(&self, count: u32, target: T) -> (u32, T) {
+        // How many are not after the target.
+        let (mut low, mut high) = (0, count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            // SAFETY: `middle < count`.
+            if unsafe { self.at(middle) } <= target {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        if low == 0 || low == count {
+            return (low.saturating_sub(1), T::ZERO);
+        }
+        // SAFETY: `low < count`.
+        (low - 1, unsafe { target.share(self.at(low - 1), self.at(low)) })
+    }
+}
+
+/// Stages a batch's times where there is room, and looks for what is wrong with them if `judge`.
+///
+/// # Safety
+/// All threads of the block call it with the same arguments. The batch is one of `times`; a barrier
+/// follows before what is staged is read, and one was before it is staged anew.
+#[inline(always)]
+unsafe fn stage<T: Time>(
+    times: View<T>,
+    batch: u32,
+    judge: bool,
+    fault: SliceMut<u64>,
+) -> Times<T> {
+    let memory = shared::dynamic_shared_mem::<T>();
+    let staged = memory.len() >= times.width();
+    let mut i = thread::rank();
+    while i < times.width() {
+        // SAFETY: inside; each element has one thread.
+        unsafe {
+            let time = times.load(i, batch);
+            if staged {
+                memory.store(i, time);
+            }
+            if judge {
+                let before = if i > 0 { times.load(i - 1, batch) } else { time };
+                if !(before <= time && time.is_time()) {
+                    tell(fault, fault_code(batch, Fault::Source, i));
+                }
+            }
+        }
+        i += BLOCK_THREADS;
+    }
+    if staged { Times::Staged(memory) } else { Times::Far { times, batch } }
+}
+
+/// # Safety
+/// `fault` has an element.
+#[inline(always)]
+unsafe fn tell(fault: SliceMut<u64>, code: u64) {
+    use cuda_std::atomic::AtomicMinMax;
+    // SAFETY: as the caller vouches; all threads touch it by atomics.
+    unsafe { u64::atomic_min(fault.atomic(0), code) };
+}
+
+/// Whether the arguments are of one resampling: some times, as many rows of values, a row for each target.
+#[inline(always)]
+fn is_sound<V: Value>(
+    times: View<V::Time>,
+    values: View<V>,
+    targets: View<V::Time>,
+    out: ViewMut<V>,
+    fault: SliceMut<u64>,
+) -> bool {
+    let batches = times.height();
+    let rows = |each: u32| u64::from(each) * u64::from(batches);
+    times.width() > 0
+        && fault.len() > 0
+        && targets.height() == batches
+        && values.width() == out.width()
+        && u64::from(values.height()) == rows(times.width())
+        && u64::from(out.height()) == rows(targets.width())
+        && thread::block_dim_x() == BLOCK_THREADS
+}
+
+#[inline(always)]
+fn fast<V: Value>(
+    times: View<V::Time>,
+    values: View<V>,
+    targets: View<V::Time>,
+    out: ViewMut<V>,
+    fault: SliceMut<u64>,
+) {
+    let (batch, first) = (thread::block_idx_y(), thread::block_idx_x().saturating_mul(TARGETS));
+    if !is_sound(times, values, targets, out, fault)
+        || batch >= times.height()
+        || first >= targets.width()
+    {
+        return;
+    }
+    let rows = shared_array![u32; TARGETS as usize];
+    let shares = shared_array![V::Time; TARGETS as usize];
+    let t = thread::thread_idx_x();
+    let count = TARGETS.min(targets.width() - first);
+    // SAFETY: all threads are still here; the batch is one of them, and both barriers are passed by all.
+    let staged = unsafe { stage(times, batch, first == 0, fault) };
+    thread::sync_threads();
+    if t < count {
+        // SAFETY: inside; there is a time; each element has one thread.
+        unsafe {
+            let target = targets.load(first + t, batch);
+            if !target.is_time() {
+                tell(fault, fault_code(batch, Fault::Target, first + t));
+            }
+            let (row, share) = staged.find(times.width(), target);
+            rows.store(t, row);
+            shares.store(t, share);
+        }
+    }
+    thread::sync_threads();
+    let width = values.width();
+    let mut item = t;
+    while item < count * width {
+        let (target, column) = (item / width, item % width);
+        // SAFETY: behind the barrier; rows are of the batch, and the next is one of it too.
+        unsafe {
+            let (row, share) = (rows.load(target), shares.load(target));
+            let next = (row + 1).min(times.width() - 1);
+            let from = batch * times.width();
+            let (a, b) = (values.load(column, from + row), values.load(column, from + next));
+            out.store(column, batch * targets.width() + first + target, a.lerp(b, share));
+        }
+        item += BLOCK_THREADS;
+    }
+}
+
+#[inline(always)]
+fn persistent<V: Value>(
+    times: View<V::Time>,
+    values: View<V>,
+    targets: View<V::Time>,
+    out: ViewMut<V>,
+    fault: SliceMut<u64>,
+) {
+    if !is_sound(times, values, targets, out, fault) {
+        return;
+    }
+    let width = values.width();
+    let mut batch = thread::block_idx_x();
+    while batch < times.height() {
+        // SAFETY: all threads are still here; a barrier lies before and after.
+        let staged = unsafe { stage(times, batch, true, fault) };
+        thread::sync_threads();
+        let mut target = thread::thread_idx_x();
+        while target < targets.width() {
+            // SAFETY: inside; there is a time; each row of the output has one thread.
+            unsafe {
+                let time = targets.load(target, batch);
+                if !time.is_time() {
+                    tell(fault, fault_code(batch, Fault::Target, target));
+                }
+                let (row, share) = staged.find(times.width(), time);
+                let next = (row + 1).min(times.width() - 1);
+                let from = batch * times.width();
+                let mut column = 0;
+                while column < width {
+                    let (a, b) =
+                        (values.load(column, from + row), values.load(column, from + next));
+                    out.store(column, batch * targets.width() + target, a.lerp(b, share));
+                    column += 1;
+                }
+            }
+            target += BLOCK_THREADS;
+        }
+        thread::sync_threads();
+        batch += thread::grid_dim_x();
+    }
+}
+
+/// Defines a kernel for one type of values.
+macro_rules! resample {
+    ($(#[$doc:meta])* $name:ident, $design:ident, $value:ty, $time:ty) => {
+        $(#[$doc])*
+        ///
+        /// A row of `times` and of `targets` is a batch; `values` and `out` have a row for each of them, batch after
+        /// batch. `fault` becomes the least [`fault_code`]. Nothing happens if sizes do not go together or
+        /// blocks are not of [`BLOCK_THREADS`]; wrong times give wrong values, of the same batch.
+        #[kernel(launch_bounds(BLOCK_THREADS, 8), barriers(2))]
+        pub fn $name(
+            times: View<$time>,
+            values: View<$value>,
+            targets: View<$time>,
+            out: ViewMut<$value>,
+            fault: SliceMut<u64>,
+        ) {
+            $design(times, values, targets, out, fault);
+        }
+    };
+}
+
+resample! {
+    /// One number at a time, in double precision.
+    resample_f64, fast, f64, f64
+}
+resample! {
+    /// One number at a time.
+    resample_f32, fast, f32, f32
+}
+resample! {
+    /// Four numbers at a time.
+    resample_f32x4, fast, F32x4, f32
+}
+resample! {
+    /// One number at a time.
+    resample_bf16, fast, bf16, f32
+}
+resample! {
+    /// Eight numbers at a time.
+    resample_bf16x8, fast, Half8<bf16>, f32
+}
+resample! {
+    /// One number at a time.
+    resample_f16, fast, f16, f32
+}
+resample! {
+    /// Eight numbers at a time.
+    resample_f16x8, fast, Half8<f16>, f32
+}
+resample! {
+    /// The design with one block for each batch in turn, to be compared with.
+    resample_persistent_f32, persistent, f32, f32
+}
+resample! {
+    /// The design with one block for each batch in turn, to be compared with.
+    resample_persistent_bf16, persistent, bf16, f32
+}
