@@ -1,6 +1,6 @@
 //! Matching: points that stand out, what is around them, and which of another picture look the same.
 //!
-//! [`shrink`] makes the levels of a pyramid. [`find_peaks`] finds at most one point in each cell of a level, and
+//! [`shrink`] makes the levels of a pyramid, smoothed. [`find_peaks`] finds at most one point in each cell of a level, and
 //! [`orient`] adds up the gradients around it by direction, so that the picture may be turned.
 //! [`describe`] adds up the gradients in a grid of fields that is turned with it (Lowe 2004; lobes of a cubed
 //! cosine in place of his histogram, so that no angle is computed), [`pack`] brings them to one length, and
@@ -13,23 +13,67 @@
 use cuda_std::prelude::*;
 use glam::{Vec2, vec2};
 use shared_types::matching::{
-    ALL_FIELDS, BINS, BLOCK_THREADS, CELL, DIRECTIONS, Descriptor, FIELDS, Field, KEPT, Nearest,
-    ORIENTATION_RADIUS, Peak, Pose, SAMPLES, SPACING,
+    ALL_FIELDS, BINS, BLOCK_THREADS, CELL, DIRECTIONS, Descriptor, EDGE, FIELDS, Field, KEPT,
+    Nearest, ORIENTATION_RADIUS, Peak, Pose, REACH, SAMPLES, SPACING,
 };
 
-/// Brings a picture to the size of `out`, whose pixels lie evenly over it; bilinear.
+/// Brings a picture to the size of `out`, whose pixels lie evenly over it: each is the mean of the pixels around
+/// it, weighed by `(1 − d²)²` along each axis, `d` being 1 at [`REACH`] pixels of the smaller picture. Beyond its
+/// edges the picture goes on as it ends there.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn shrink(input: View<f32>, out: ViewMut<f32>) {
     let at = thread::index_2d();
     if !out.contains(at.x, at.y) || input.width() == 0 || input.height() == 0 {
         return;
     }
-    let along =
-        |at: u32, from: u32, to: u32| (at as f32 + 0.5).mul_add(from as f32 / to as f32, -0.5);
-    let place =
-        vec2(along(at.x, input.width(), out.width()), along(at.y, input.height(), out.height()));
-    // SAFETY: the input has a pixel; `out` has this one, which is this thread's.
-    unsafe { out.store(at.x, at.y, Corners::around(place, &input).sample(&input)) };
+    let (across, down) = (
+        Window::new(at.x, input.width(), out.width()),
+        Window::new(at.y, input.height(), out.height()),
+    );
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for y in down.first..=down.last {
+        let (mut row, mut row_weights) = (0.0, 0.0);
+        let from = y.clamp(0, input.height() as i32 - 1) as u32;
+        for x in across.first..=across.last {
+            let weight = across.weight(x);
+            // SAFETY: clamped to the picture, which has a pixel.
+            let value = unsafe { input.load(x.clamp(0, input.width() as i32 - 1) as u32, from) };
+            row = weight.mul_add(value, row);
+            row_weights += weight;
+        }
+        let weight = down.weight(y);
+        sum = weight.mul_add(row, sum);
+        weights = weight.mul_add(row_weights, weights);
+    }
+    // SAFETY: `out` has this pixel, which is this thread's.
+    unsafe { out.store(at.x, at.y, sum / weights) };
+}
+
+/// Pixels along one axis that a pixel of a smaller picture is made of.
+struct Window {
+    first: i32,
+    last: i32,
+    middle: f32,
+    per_reach: f32,
+}
+
+impl Window {
+    /// Of pixel `at` of `to`, where there are `from`.
+    #[inline(always)]
+    fn new(at: u32, from: u32, to: u32) -> Self {
+        let step = from as f32 / to as f32;
+        let middle = (at as f32 + 0.5).mul_add(step, -0.5);
+        let reach = REACH * step.max(1.0);
+        // What is 1 away weighs nothing.
+        let (first, last) = ((middle - reach).floor() as i32 + 1, (middle + reach).floor() as i32);
+        Self { first, last, middle, per_reach: 1.0 / reach }
+    }
+
+    #[inline(always)]
+    fn weight(&self, at: i32) -> f32 {
+        let d = (at as f32 - self.middle) * self.per_reach;
+        window(d * d)
+    }
 }
 
 /// The four pixels around a place, or those of the edge nearest to it.
@@ -71,13 +115,14 @@ impl Corners {
 /// of which those above and to the left may be equal; cells go along rows.
 ///
 /// Its place is the top of the parabolas through the neighbours. Pixels nearer than `border`, at least 1, to
-/// an edge are left out.
+/// an edge are left out. `peaks` gets them from element `first` on.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
-pub fn find_peaks(values: View<f32>, border: u32, peaks: SliceMut<Peak>) {
+pub fn find_peaks(values: View<f32>, border: u32, first: u32, peaks: SliceMut<Peak>) {
     let (width, height) = (values.width(), values.height());
     let columns = width.div_ceil(CELL);
     let i = thread::index_1d();
-    if columns == 0 || i >= peaks.len() || i >= columns * height.div_ceil(CELL) {
+    let to = first.saturating_add(i);
+    if columns == 0 || to >= peaks.len() || i >= columns * height.div_ceil(CELL) {
         return;
     }
     let border = border.max(1);
@@ -106,7 +151,7 @@ pub fn find_peaks(values: View<f32>, border: u32, peaks: SliceMut<Peak>) {
         }
     }
     // SAFETY: inside, as checked above; each cell has one thread.
-    unsafe { peaks.store(i, best) };
+    unsafe { peaks.store(to, best) };
 }
 
 /// `max(0, gradient · direction)³ / gradient²`: the gradient's length in a lobe around the direction that is
@@ -131,56 +176,76 @@ fn window(square: f32) -> f32 {
     rest * rest
 }
 
-/// Adds up the gradients within [`ORIENTATION_RADIUS`] of each point in the direction of each bin: element `bin`
-/// of point `p` is `p · BINS + bin`. `directions` has a unit vector for each bin.
+/// Adds up the gradients within [`ORIENTATION_RADIUS`] of `count` points from element `first` on, in the
+/// direction of each bin: element `bin` of point `p` is `p · BINS + bin`. `directions` has a unit vector for each
+/// bin. The gradients of the outermost [`EDGE`] pixels do not count.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn orient(
     along_x: View<f32>,
     along_y: View<f32>,
     points: Slice<Vec2>,
+    first: u32,
+    count: u32,
     directions: Slice<Vec2>,
     out: SliceMut<f32>,
 ) {
     let i = thread::index_1d();
-    let (point, bin) = (i / BINS, i % BINS);
+    let (point, bin) = (first.saturating_add(i / BINS), i % BINS);
+    let to = point.saturating_mul(BINS).saturating_add(bin);
     let (width, height) = (along_x.width(), along_x.height());
-    let same = along_y.width() == width && along_y.height() == height && width.min(height) > 0;
-    if !same || point >= points.len() || i >= out.len() || bin >= directions.len() {
+    let same = along_y.width() == width && along_y.height() == height;
+    if !same || i / BINS >= count || point >= points.len() {
+        return;
+    }
+    if to >= out.len() || bin >= directions.len() {
         return;
     }
     // SAFETY: inside, as just checked.
     let (at, direction) = unsafe { (points.load(point), directions.load(bin)) };
+    let (x, y) = (at.x.round_ties_even() as i32, at.y.round_ties_even() as i32);
+    let range = |middle: i32, side: u32| {
+        let (low, high) = (EDGE as i32, side as i32 - EDGE as i32);
+        let first = middle.saturating_sub(ORIENTATION_RADIUS).max(low);
+        first..middle.saturating_add(ORIENTATION_RADIUS + 1).min(high)
+    };
     let mut sum = 0.0;
-    for dy in -ORIENTATION_RADIUS..=ORIENTATION_RADIUS {
-        for dx in -ORIENTATION_RADIUS..=ORIENTATION_RADIUS {
-            let x = (at.x.round_ties_even() as i32).saturating_add(dx).clamp(0, width as i32 - 1);
-            let y = (at.y.round_ties_even() as i32).saturating_add(dy).clamp(0, height as i32 - 1);
+    for row in range(y, height) {
+        for column in range(x, width) {
+            let (dx, dy) = (column - x, row - y);
             let distance = (dx * dx + dy * dy) as f32;
             let weight = window(distance / (ORIENTATION_RADIUS * ORIENTATION_RADIUS) as f32);
-            // SAFETY: clamped to the picture.
-            let gradient =
-                unsafe { vec2(along_x.load(x as u32, y as u32), along_y.load(x as u32, y as u32)) };
+            let (column, row) = (column as u32, row as u32);
+            // SAFETY: inside of the picture, by its edges.
+            let gradient = unsafe { vec2(along_x.load(column, row), along_y.load(column, row)) };
             sum = weight.mul_add(lobe(gradient, direction, per_square(gradient)), sum);
         }
     }
     // SAFETY: inside, as checked above; each element has one thread.
-    unsafe { out.store(i, sum) };
+    unsafe { out.store(to, sum) };
 }
 
-/// Adds up the gradients around each pose by field and direction: element `p · ALL_FIELDS + field`, fields along
-/// rows of the turned grid.
+/// Adds up the gradients around `count` poses from element `first` on, by field and direction: element
+/// `p · ALL_FIELDS + field`, fields along rows of the turned grid.
 ///
 /// A sample counts in the four fields around it, by its distance from their middles, and less the farther it
-/// is from the pose.
+/// is from the pose. One that has to do with the outermost [`EDGE`] pixels does not count.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
-pub fn describe(along_x: View<f32>, along_y: View<f32>, poses: Slice<Pose>, out: SliceMut<Field>) {
+pub fn describe(
+    along_x: View<f32>,
+    along_y: View<f32>,
+    poses: Slice<Pose>,
+    first: u32,
+    count: u32,
+    out: SliceMut<Field>,
+) {
     const DIAGONAL: f32 = core::f32::consts::FRAC_1_SQRT_2;
     const HALF: f32 = (FIELDS * SAMPLES) as f32 * 0.5;
     let i = thread::index_1d();
-    let (pose, field) = (i / ALL_FIELDS, i % ALL_FIELDS);
+    let (pose, field) = (first.saturating_add(i / ALL_FIELDS), i % ALL_FIELDS);
+    let to = pose.saturating_mul(ALL_FIELDS).saturating_add(field);
     let (width, height) = (along_x.width(), along_x.height());
     let same = along_y.width() == width && along_y.height() == height && width.min(height) > 0;
-    if !same || pose >= poses.len() || i >= out.len() {
+    if !same || i / ALL_FIELDS >= count || pose >= poses.len() || to >= out.len() {
         return;
     }
     // SAFETY: inside, as just checked.
@@ -201,6 +266,11 @@ pub fn describe(along_x: View<f32>, along_y: View<f32>, poses: Slice<Pose>, out:
             SPACING.mul_add(along.x.mul_add(u, -(along.y * v)), at.x),
             SPACING.mul_add(along.y.mul_add(u, along.x * v), at.y),
         );
+        let within =
+            |at: f32, side: u32| at >= EDGE as f32 && at <= side as f32 - (EDGE + 1) as f32;
+        if !within(place.x, width) || !within(place.y, height) {
+            continue;
+        }
         // SAFETY: there is a pixel, and both have one size.
         let (x, y) = unsafe {
             let corners = Corners::around(place, &along_x);
@@ -219,18 +289,17 @@ pub fn describe(along_x: View<f32>, along_y: View<f32>, poses: Slice<Pose>, out:
         h += in_lobe(DIAGONAL, -DIAGONAL);
     }
     // SAFETY: inside, as checked above; each element has one thread.
-    unsafe { out.store(i, [a, b, c, d, e, f, g, h]) };
+    unsafe { out.store(to, [a, b, c, d, e, f, g, h]) };
 }
 
-/// Brings descriptors to one length and into bytes; `out` gets them from element `first` on.
+/// Brings descriptors to one length and into bytes.
 ///
 /// No number of a descriptor of length 1 stays over [`MOST`], so that an edge, or a part cut off at white, does
 /// not outweigh the rest. Then square roots of shares of the sum: their vector has length 1.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
-pub fn pack(fields: Slice<Field>, first: u32, out: SliceMut<Descriptor>) {
+pub fn pack(fields: Slice<Field>, out: SliceMut<Descriptor>) {
     let i = thread::index_1d();
-    let to = first.saturating_add(i);
-    if i >= fields.len() / ALL_FIELDS || to >= out.len() {
+    if i >= fields.len() / ALL_FIELDS || i >= out.len() {
         return;
     }
     // SAFETY: inside, as just checked.
@@ -253,7 +322,7 @@ pub fn pack(fields: Slice<Field>, first: u32, out: SliceMut<Descriptor>) {
             .copy_from_slice(&[u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]);
     }
     // SAFETY: inside, as checked above; each descriptor has one thread.
-    unsafe { out.store(to, Descriptor(words)) };
+    unsafe { out.store(i, Descriptor(words)) };
 }
 
 /// See [`pack`]: Lowe's 0.2.
@@ -261,7 +330,7 @@ const MOST: f32 = 0.2;
 
 /// Finds for each descriptor the [`KEPT`] of the others whose product with it is largest; of equal ones the
 /// first.
-#[kernel(launch_bounds(BLOCK_THREADS, 2), dims(1))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn find_nearest(these: Slice<Descriptor>, others: Slice<Descriptor>, out: SliceMut<Nearest>) {
     let i = thread::index_1d();
     if i >= these.len() || i >= out.len() {

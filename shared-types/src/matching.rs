@@ -12,6 +12,13 @@ pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 /// Side in pixels of the cells in each of which at most one point is found.
 pub const CELL: u32 = 8;
 
+/// Reach of the smoothing when a picture is made smaller, in pixels of the smaller one.
+pub const REACH: f32 = 1.5;
+
+/// Pixels along each edge whose gradients are of the picture's end rather than of what it shows: smoothing
+/// over 5 and gradients over 7 pixels.
+pub const EDGE: u32 = 5;
+
 /// Directions in which gradients around a point are added up to find its orientation.
 pub const BINS: u32 = 32;
 

@@ -6,8 +6,8 @@
 //! a small step in the right one (Hartley and Zisserman, 4.2.6). It is in pixels, treats both pictures
 //! alike and is χ² with two degrees of freedom.
 //!
-//! Levenberg and Marquardt's method, with derivatives by central differences; weights are fixed in
-//! each round and found anew for the next.
+//! Levenberg and Marquardt's method, with derivatives by differences; weights are fixed in each round and
+//! found anew for the next.
 
 use glam::{DMat2, DVec2};
 use levenberg_marquardt::{LeastSquaresProblem, LevenbergMarquardt};
@@ -36,9 +36,9 @@ pub(super) trait Model: Clone {
     fn local(&self, to: usize, from: usize, pixel: DVec2) -> Option<(DVec2, DMat2)> {
         /// Pixels: far over rounding, far under what bends a picture.
         const STEP: f64 = 1e-2;
-        let at = |offset| self.map(to, from, pixel + offset);
-        let along = |axis: DVec2| Some((at(axis * STEP)? - at(-axis * STEP)?) / (2.0 * STEP));
-        Some((at(DVec2::ZERO)?, DMat2::from_cols(along(DVec2::X)?, along(DVec2::Y)?)))
+        let at = self.map(to, from, pixel)?;
+        let along = |axis: DVec2| Some((self.map(to, from, pixel + axis * STEP)? - at) / STEP);
+        Some((at, DMat2::from_cols(along(DVec2::X)?, along(DVec2::Y)?)))
     }
 }
 
@@ -47,7 +47,11 @@ pub(super) fn squared<M: Model>(model: &M, sight: &Sight) -> f64 {
     let Some((at, jacobian)) = model.local(sight.link[0], sight.link[1], sight.right) else {
         return f64::INFINITY;
     };
-    let off = sight.left - at;
+    sampson(sight.left - at, jacobian)
+}
+
+/// The squared distance `off`, weighed by the noise of both pictures.
+fn sampson(off: DVec2, jacobian: DMat2) -> f64 {
     let variance = DMat2::IDENTITY + jacobian * jacobian.transpose();
     // The variance has eigenvalues of at least 1: written out, since inverting would be slower.
     let [a, b, _, d] = variance.to_cols_array();
@@ -67,8 +71,8 @@ fn weigh<'s, M: Model>(
     weight: impl Fn(f64) -> f64,
 ) -> Vec<Weighed<'s>> {
     let one = |sight: &'s Sight| {
-        let (_, jacobian) = model.local(sight.link[0], sight.link[1], sight.right)?;
-        let weight = weight(squared(model, sight));
+        let (at, jacobian) = model.local(sight.link[0], sight.link[1], sight.right)?;
+        let weight = weight(sampson(sight.left - at, jacobian));
         let [a, b, _, d] = (DMat2::IDENTITY + jacobian * jacobian.transpose()).to_cols_array();
         // The inverse of Cholesky's factor.
         let l11 = a.sqrt();
@@ -84,8 +88,9 @@ fn weigh<'s, M: Model>(
 /// Residual of a point that a step has moved out of sight: too large to be worth it.
 const LOST: f64 = 1e4;
 
-/// Half the step of a central difference.
-const HALF: f64 = 1e-6;
+/// Step of a difference: numbers are of the order of 1, so that derivatives are off by a millionth, far under
+/// what changes a fit.
+const STEP: f64 = 1e-6;
 
 struct Problem<'a, M> {
     base: &'a M,
@@ -103,15 +108,14 @@ fn off<M: Model>(model: &M, Weighed { sight, whiten }: &Weighed<'_>) -> DVec2 {
 /// Derivatives of the whitened residuals, two rows a correspondence.
 fn jacobian<M: Model>(base: &M, step: &[f64], weighed: &[Weighed<'_>]) -> DMatrix<f64> {
     let mut matrix = DMatrix::zeros(2 * weighed.len(), step.len());
+    let here = base.moved(step);
+    let here: Vec<DVec2> = weighed.iter().map(|one| off(&here, one)).collect();
     for (k, mut column) in matrix.column_iter_mut().enumerate() {
-        let aside = |by: f64| {
-            let mut step = step.to_vec();
-            step[k] += by;
-            base.moved(&step)
-        };
-        let (above, below) = (aside(HALF), aside(-HALF));
-        for (i, one) in weighed.iter().enumerate() {
-            let slope = (off(&above, one) - off(&below, one)) / (2.0 * HALF);
+        let mut aside = step.to_vec();
+        aside[k] += STEP;
+        let aside = base.moved(&aside);
+        for (i, (one, here)) in weighed.iter().zip(&here).enumerate() {
+            let slope = (off(&aside, one) - here) / STEP;
             (column[2 * i], column[2 * i + 1]) = (slope.x, slope.y);
         }
     }
@@ -156,6 +160,9 @@ pub(super) fn fit<M: Model>(
 ) -> Option<M> {
     /// Multiplied by the number of unknowns: evaluations of a round. It takes some ten.
     const PATIENCE: usize = 8;
+    /// Relative change of the sum of squares that is none: with a thousand correspondences, of unknowns a
+    /// hundredth of their standard deviation.
+    const TOLERANCE: f64 = 1e-7;
     let freedom = start.freedom();
     let mut model = start.clone();
     for _ in 0..rounds {
@@ -165,7 +172,7 @@ pub(super) fn fit<M: Model>(
         }
         let step = DVector::zeros(freedom);
         let problem = Problem { base: &model, moved: model.clone(), step, weighed: &weighed };
-        let solver = LevenbergMarquardt::new().with_tol(1e-9).with_patience(PATIENCE);
+        let solver = LevenbergMarquardt::new().with_tol(TOLERANCE).with_patience(PATIENCE);
         let (done, _) = solver.minimize(problem);
         let moved = done.step.amax();
         model = done.moved;
@@ -201,11 +208,11 @@ pub(super) fn spread<M: Model>(
             step[k] = by;
             model.moved(&step)
         };
-        let (above, below) = (aside(HALF), aside(-HALF));
+        let (above, below) = (aside(STEP), aside(-STEP));
         for (&pixel, slopes) in pixels.iter().zip(&mut slopes) {
             let seen = above.map(to, from, pixel).zip(below.map(to, from, pixel));
             *slopes = slopes.take().zip(seen).map(|(mut slopes, (a, b))| {
-                let slope = (a - b) / (2.0 * HALF);
+                let slope = (a - b) / (2.0 * STEP);
                 (slopes[(0, k)], slopes[(1, k)]) = (slope.x, slope.y);
                 slopes
             });

@@ -41,6 +41,7 @@ use crate::rig::{LensName, Matrix, ModelName, Quality, Rig};
 use cameras::Cameras;
 use fit::{Model, Sight};
 use matches::{Matches, check_picture};
+use planes::nearest_plane;
 use quality::{Figures, check_chance, judge};
 use select::{Choice, choose};
 
@@ -165,14 +166,13 @@ impl Views {
         }
     }
 
-    /// The matrix from pixels of picture `from` to those of picture `to`, scaled so that its last number
-    /// is 1 where it can be. Of cameras it leaves out what lenses distort.
-    fn homography(&self, to: usize, from: usize) -> DMat3 {
+    /// The homography of a pair, right to left, scaled so that its last number is 1 where it can be.
+    fn homography(&self) -> DMat3 {
         let matrix = match self {
-            Self::Planes(matrices) => matrices[to].inverse() * matrices[from],
+            Self::Planes(matrices) => matrices[0].inverse() * matrices[1],
             Self::Cameras(cameras) => {
-                let whole = |i: usize| {
-                    let Camera { focal, centre, from_ray, .. } = cameras[i];
+                let whole = |camera: &Camera| {
+                    let Camera { focal, centre, from_ray, .. } = *camera;
                     let matrix = DMat3::from_cols(
                         DVec3::X * focal.x,
                         DVec3::Y * focal.y,
@@ -180,7 +180,11 @@ impl Views {
                     );
                     matrix * from_ray
                 };
-                whole(to) * whole(from).inverse()
+                // Exact without distortion.
+                let start = whole(&cameras[0]) * whole(&cameras[1]).inverse();
+                let sizes = [cameras[0].size, cameras[1].size];
+                let known = vec![true; cameras.len()];
+                nearest_plane(&Cameras::new(cameras.clone(), known, 0), sizes, start)
             }
         };
         let last = matrix.z_axis.z;
@@ -195,7 +199,8 @@ pub struct Calibration {
     pub pictures: [Picture; 2],
     /// Where they lie to each other; the left one is the reference.
     pub views: Views,
-    /// From pixels of the right picture to those of the left one. Where lenses distort it is not exact.
+    /// From pixels of the right picture to those of the left one. Where lenses distort it is not exact, but as
+    /// near as a homography comes to the views over what both pictures see.
     pub homography_right_to_left: DMat3,
     /// How many different correspondences there were.
     pub matches: usize,
@@ -268,7 +273,7 @@ pub fn pair(
     inliers.sort_unstable();
     Ok(Calibration {
         pictures: pictures.map(Picture::clone),
-        homography_right_to_left: views.homography(0, 1),
+        homography_right_to_left: views.homography(),
         views,
         matches: matches.sights.len(),
         inlier_ratio: inliers.len() as f64 / matches.sights.len() as f64,
@@ -321,6 +326,6 @@ mod tests {
         assert_eq!(views.map(0, 1, pixel), Some(DVec2::new(70.0, 21.0)));
         assert_eq!(planes.map(0, 1, pixel), views.map(0, 1, pixel));
         assert_eq!(views.map(0, 2, pixel), None);
-        assert_eq!(views.homography(0, 1), shift);
+        assert_eq!(views.homography(), shift);
     }
 }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use glam::{DMat2, DMat3, DVec2, DVec3, UVec2};
 
-use super::fit::{Model, Sight};
+use super::fit::{Model, Sight, fit};
+use super::quality::overlap;
+use super::select::some;
 
 /// A matrix for each picture.
 #[derive(Clone, Debug)]
@@ -111,6 +113,18 @@ impl Model for Planes {
         let along = |axis: DVec3| (axis.truncate() - at * axis.z) / point.z;
         Some((at, DMat2::from_cols(along(matrix.x_axis), along(matrix.y_axis))))
     }
+}
+
+/// The homography, right to left, that is nearest to what another model of two pictures says at places that
+/// both see: least squares of Sampson's distance from `start`, which stays where they see nothing in common.
+pub(super) fn nearest_plane<M: Model>(model: &M, sizes: [UVec2; 2], start: DMat3) -> DMat3 {
+    /// Places, which have no noise: far more than a homography has numbers.
+    const MANY: usize = 200;
+    let sight = |&[left, right]: &[DVec2; 2]| Sight { link: [0, 1], left, right };
+    let sights: Vec<Sight> = overlap(model, [0, 1], sizes).seen.iter().map(sight).collect();
+    let start = Planes::new(&sizes, 0, vec![DMat3::IDENTITY, start]);
+    let found = fit(&start, &some(&sights, MANY), |_| 1.0, 2).unwrap_or(start);
+    found.to_reference()[1]
 }
 
 /// The homography of four correspondences, right to left; `None` where three of them lie on a line, or

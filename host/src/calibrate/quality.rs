@@ -60,9 +60,9 @@ pub(super) struct Figures {
 }
 
 /// What a pair's pictures have in common.
-struct Overlap {
+pub(super) struct Overlap {
     /// Places in the left picture and where the right one has them.
-    seen: Vec<[DVec2; 2]>,
+    pub(super) seen: Vec<[DVec2; 2]>,
     shares: [f64; 2],
 }
 
@@ -82,7 +82,12 @@ pub(super) fn inside(at: DVec2, size: UVec2) -> bool {
     at.cmpge(DVec2::splat(-0.5)).all() && at.cmple(size.as_dvec2() - 0.5).all()
 }
 
-fn overlap<M: Model>(model: &M, [left, right]: [usize; 2], sizes: [UVec2; 2]) -> Overlap {
+/// What the pictures `[left, right]` have in common, at evenly spread places.
+pub(super) fn overlap<M: Model>(
+    model: &M,
+    [left, right]: [usize; 2],
+    sizes: [UVec2; 2],
+) -> Overlap {
     let mut all = 0.0;
     let mut seen = Vec::new();
     for place in places(sizes[0]).0 {

@@ -40,8 +40,12 @@ pub(super) const LEAST_NOISE: f64 = 0.3;
 /// of larger pictures are found on smaller copies.
 const MOST_NOISE: f64 = 3.0;
 
-/// Right correspondences, about, that one candidate is fitted to; the one that is chosen is fitted to all.
+/// Right correspondences, about, that one candidate is fitted to.
 const FEW: usize = 300;
+
+/// Right correspondences, about, that the chosen cameras are fitted to: noise of 1 px is then a twentieth of
+/// a pixel, under what lenses are off.
+const MANY: usize = 800;
 
 /// A model with the noise of what agrees with it, in pixels.
 #[derive(Clone, Debug)]
@@ -159,12 +163,17 @@ pub(super) fn choose(
     if options.model != ModelChoice::Homography {
         let turning = turning(&plane, sights, pictures, options, most);
         match turning {
-            Ok(turning) if options.model == ModelChoice::Rotation => {
-                return Ok(Choice::Cameras(settle(turning.model, &all, most)));
-            }
             Ok(turning) => {
-                if let Choice::Cameras(turning) = better(plane.clone(), turning, sights, &sizes) {
-                    return Ok(Choice::Cameras(settle(turning.model, &all, most)));
+                let agree = sights.iter().filter(|sight| {
+                    squared(&turning.model, sight) < CHI2 * turning.noise * turning.noise
+                });
+                let many = some(sights, MANY * sights.len() / agree.count().max(1));
+                let chosen = match options.model {
+                    ModelChoice::Rotation => Choice::Cameras(turning),
+                    _ => better(plane.clone(), turning, sights, &sizes),
+                };
+                if let Choice::Cameras(turning) = chosen {
+                    return Ok(Choice::Cameras(settle(turning.model, &many, most)));
                 }
             }
             Err(reason) if options.model == ModelChoice::Rotation => {
@@ -264,9 +273,17 @@ fn turning(
     let Some((_, start)) = best else {
         return Err("what agrees lies on one ray".to_owned());
     };
-    let mut candidates = Vec::new();
+    let mut candidates: Vec<Fitted<Cameras>> = Vec::new();
+    // Each begins where the last one with fewer numbers ended, without and with a radial coefficient.
+    let mut starts = [start.clone(), start];
     for (focal, radial) in kinds(pictures, options) {
-        let fitted = settle(start.freed(focal, radial), &few, most);
+        let fitted = settle(starts[usize::from(radial)].freed(focal, radial), &few, most);
+        if !radial {
+            starts[0] = fitted.model.clone();
+        }
+        if radial || candidates.is_empty() {
+            starts[1] = fitted.model.clone();
+        }
         candidates.push(fitted);
     }
     let noise = candidates.iter().fold(most, |least, fitted| least.min(fitted.noise));

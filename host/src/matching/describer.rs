@@ -13,7 +13,6 @@ use shared_types::matching::{
 
 use super::spread::spread;
 use super::{MatchError, MatchOptions};
-use crate::convolve::{Between, Filter, Taps};
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
 use crate::features::{Detector, FeatureOptions};
 
@@ -23,14 +22,18 @@ const LEVELS: u32 = 7;
 /// Shorter side of the smallest level, in pixels.
 const SMALLEST: u32 = 48;
 
-/// Standard deviation in pixels of the smoothing before a level is made of the one before.
-const BLUR: f32 = 0.7;
-
 /// Pixels along each edge of a level without points.
 const BORDER: u32 = 8;
 
+/// Least eigenvalue of a point, in squared levels a pixel over the detector's window: less than what rounding to
+/// whole levels makes of a blank picture.
+const LEAST_VALUE: f32 = 0.1;
+
 /// Another orientation counts if its sum of gradients is so much of the largest.
 const SECOND_ORIENTATION: f32 = 0.8;
+
+/// Most orientations of a point.
+const ORIENTATIONS: usize = 2;
 
 /// A point of a picture, in one orientation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,37 +70,40 @@ pub struct Describer {
     options: MatchOptions,
     size: UVec2,
     luma: Image<f32>,
-    blur: Filter,
-    between: Between,
+    levels: Vec<Level>,
+    /// Of all levels, one after the other, as all that follows.
+    peaks: Buffer<Peak>,
+    points: Buffer<Vec2>,
     /// Unit vectors of the orientations' bins.
     directions: Buffer<Vec2>,
-    levels: Vec<Level>,
+    /// Of gradients by bin.
+    sums: Buffer<f32>,
+    poses: Buffer<Pose>,
+    fields: Buffer<Field>,
 }
 
 /// One level of the pyramid.
 #[derive(Debug)]
 struct Level {
-    luma: Image<f32>,
-    blurred: Image<f32>,
+    /// The picture's own, if there is none.
+    luma: Option<Image<f32>>,
     detector: Detector,
-    peaks: Buffer<Peak>,
+    size: UVec2,
 }
 
 impl Level {
-    fn new(stream: &Stream, size: UVec2) -> Result<Self, MatchError> {
-        let device = stream.device();
-        let image = || Image::new(device, size.x, size.y);
-        let cells = size.x.div_ceil(CELL) * size.y.div_ceil(CELL);
+    fn new(stream: &Stream, size: UVec2, is_picture: bool) -> Result<Self, MatchError> {
+        let image = || Image::new(stream.device(), size.x, size.y);
         Ok(Self {
-            luma: image()?,
-            blurred: image()?,
+            luma: if is_picture { None } else { Some(image()?) },
             detector: Detector::new(stream, size, &FeatureOptions::default())?,
-            peaks: Buffer::new(device, cells)?,
+            size,
         })
     }
 
-    fn size(&self) -> UVec2 {
-        UVec2::new(self.luma.width(), self.luma.height())
+    /// How many peaks are looked for.
+    fn cells(&self) -> u32 {
+        self.size.x.div_ceil(CELL) * self.size.y.div_ceil(CELL)
     }
 }
 
@@ -108,21 +114,29 @@ impl Describer {
     /// [`MatchError`].
     #[track_caller]
     pub fn new(stream: &Stream, size: UVec2, options: &MatchOptions) -> Result<Self, MatchError> {
-        let blur = Taps::gaussian(BLUR)?;
+        let device = stream.device();
         let angles = (0..BINS).map(|bin| TAU * f64::from(bin) / f64::from(BINS));
         let directions: Vec<_> = angles.map(|a| DVec2::from_angle(a).as_vec2()).collect();
         let mut levels = Vec::new();
-        for size in level_sizes(size, options.pixels) {
-            levels.push(Level::new(stream, size)?);
+        for level in level_sizes(size, options.pixels) {
+            levels.push(Level::new(stream, level, level == size)?);
         }
+        let cells: u32 = levels.iter().map(Level::cells).sum();
+        let points: usize = share(&levels, options.points).iter().sum();
+        // There is no empty buffer.
+        let points = (points as u32).clamp(1, cells.max(1));
+        let poses = points * ORIENTATIONS as u32;
         Ok(Self {
             options: options.clone(),
             size,
-            luma: Image::new(stream.device(), size.x, size.y)?,
-            blur: Filter::new(stream, &blur, &blur)?,
-            between: Between::default(),
-            directions: Buffer::from_slice(stream, &directions)?,
+            luma: Image::new(device, size.x, size.y)?,
             levels,
+            peaks: Buffer::new(device, cells.max(1))?,
+            points: Buffer::new(device, points)?,
+            directions: Buffer::from_slice(stream, &directions)?,
+            sums: Buffer::new(device, points * BINS)?,
+            poses: Buffer::new(device, poses)?,
+            fields: Buffer::new(device, poses * ALL_FIELDS)?,
         })
     }
 
@@ -142,29 +156,20 @@ impl Describer {
             return Err(MatchError::Size { found, expected: self.size });
         }
         self.submit_levels(stream, picture)?;
-        let mut all = Vec::new();
-        let count = share(&self.levels, self.options.points);
-        for (level, count) in self.levels.iter().zip(count) {
-            let mut peaks = level.peaks.download(stream)?;
-            peaks.retain(|peak| peak.value > 0.0);
-            all.push(level.oriented(stream, &spread(peaks, count), &self.directions)?);
-        }
-        let poses: u32 = all.iter().map(|(_, poses)| poses.len() as u32).sum();
-        // There is no empty buffer.
-        let descriptors = Buffer::new(stream.device(), poses.max(1))?;
-        let mut described = Described { points: Vec::new(), descriptors };
-        for (level, (peaks, poses)) in self.levels.iter().zip(all) {
-            let first = described.points.len() as u32;
-            level.describe(stream, &poses, first, &mut described.descriptors)?;
-            let (size, own) = (self.size.as_dvec2(), level.size().as_dvec2());
-            described.points.extend(peaks.iter().zip(&poses).map(|(peak, pose)| Keypoint {
+        let peaks = self.chosen(stream)?;
+        let poses = self.oriented(stream, &peaks)?;
+        let descriptors = self.packed(stream, &poses)?;
+        let mut points = Vec::new();
+        for (level, poses) in self.levels.iter().zip(&poses) {
+            let (size, own) = (self.size.as_dvec2(), level.size.as_dvec2());
+            points.extend(poses.iter().map(|(peak, pose)| Keypoint {
                 at: (pose.at.as_dvec2() + 0.5) * size / own - 0.5,
                 scale: size.x / own.x,
                 angle: f64::from(pose.along.y).atan2(pose.along.x.into()),
                 value: peak.value,
             }));
         }
-        Ok(described)
+        Ok(Described { points, descriptors })
     }
 
     /// Submits everything up to the points of each level.
@@ -176,91 +181,115 @@ impl Describer {
     ) -> Result<(), MatchError> {
         let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
         stream.launch(&config, &LumaRgba8 { picture, out: self.luma.view_mut() })?;
-        for i in 0..self.levels.len() {
-            let (before, rest) = self.levels.split_at_mut(i);
-            let Some(level) = rest.first_mut() else { break };
-            // The first level may be much smaller than the picture, which is then smoothed on the way.
-            let from = match before.last() {
-                Some(before) => &before.blurred,
-                None => &self.luma,
-            };
-            let size = level.size();
-            let steps = halvings(UVec2::new(from.width(), from.height()), size);
-            let halved = halve(stream, from, steps, &self.blur, &mut self.between)?;
-            let input = halved.as_ref().unwrap_or(from).view();
-            let config = LaunchConfig::cover(size.x, size.y, BLOCK);
-            stream.launch(&config, &Shrink { input, out: level.luma.view_mut() })?;
-            let (luma, blurred) = (level.luma.view(), level.blurred.view_mut());
-            self.blur.convolve(stream, luma, &mut self.between, blurred)?;
-            level.detector.submit_luma(stream, luma)?;
-            let config = line(level.peaks.len());
-            let values = level.detector.eigenvalues().view();
-            stream.launch(
-                &config,
-                &FindPeaks { values, border: BORDER, peaks: level.peaks.view_mut() },
-            )?;
+        let (mut larger, mut first) = (&self.luma, 0);
+        for Level { luma, detector, size } in &mut self.levels {
+            if let Some(luma) = luma {
+                let config = LaunchConfig::cover(size.x, size.y, BLOCK);
+                let (input, out) = (larger.view(), luma.view_mut());
+                stream.launch(&config, &Shrink { input, out })?;
+                larger = luma;
+            }
+            detector.submit_luma(stream, larger.view())?;
+            let cells = size.x.div_ceil(CELL) * size.y.div_ceil(CELL);
+            let (values, peaks) = (detector.eigenvalues().view(), self.peaks.view_mut());
+            stream.launch(&line(cells), &FindPeaks { values, border: BORDER, first, peaks })?;
+            first += cells;
         }
         Ok(())
     }
-}
 
-impl Level {
-    /// The poses of points, and for each its point.
+    /// Waits for the peaks and chooses each level's.
     #[track_caller]
-    fn oriented(
-        &self,
-        stream: &Stream,
-        peaks: &[Peak],
-        directions: &Buffer<Vec2>,
-    ) -> Result<(Vec<Peak>, Vec<Pose>), DeviceError> {
-        if peaks.is_empty() {
-            return Ok(Default::default());
-        }
-        let points: Vec<_> = peaks.iter().map(|peak| peak.at).collect();
-        let points = Buffer::from_slice(stream, &points)?;
-        let mut sums = Buffer::new(stream.device(), points.len() * BINS)?;
-        let [along_x, along_y] = self.detector.gradients().map(Image::view);
-        let kernel = Orient {
-            along_x,
-            along_y,
-            points: points.view(),
-            directions: directions.view(),
-            out: sums.view_mut(),
-        };
-        stream.launch(&line(points.len() * BINS), &kernel)?;
-        let sums = sums.download(stream)?;
-        let poses = peaks.iter().zip(sums.chunks_exact(BINS as usize)).flat_map(|(peak, sums)| {
-            orientations(sums).into_iter().map(move |angle| {
-                (*peak, Pose { at: peak.at, along: DVec2::from_angle(angle).as_vec2() })
-            })
+    fn chosen(&self, stream: &Stream) -> Result<Vec<Vec<Peak>>, DeviceError> {
+        let all = self.peaks.download(stream)?;
+        let (mut rest, mut room) = (&all[..], self.points.len() as usize);
+        let shares = share(&self.levels, self.options.points);
+        let chosen = self.levels.iter().zip(shares).map(|(level, share)| {
+            let (own, others) = rest.split_at((level.cells() as usize).min(rest.len()));
+            rest = others;
+            let own = own.iter().filter(|peak| peak.value >= LEAST_VALUE).copied().collect();
+            let chosen = spread(own, share.min(room));
+            room -= chosen.len();
+            chosen
         });
-        Ok(poses.unzip())
+        Ok(chosen.collect())
     }
 
-    /// Writes the descriptors of poses from element `first` on.
+    /// The poses of each level's points, with the points.
     #[track_caller]
-    fn describe(
-        &self,
+    fn oriented(
+        &mut self,
         stream: &Stream,
-        poses: &[Pose],
-        first: u32,
-        out: &mut Buffer<Descriptor>,
-    ) -> Result<(), DeviceError> {
-        if poses.is_empty() {
-            return Ok(());
+        peaks: &[Vec<Peak>],
+    ) -> Result<Vec<Vec<(Peak, Pose)>>, DeviceError> {
+        let mut points: Vec<_> = peaks.iter().flatten().map(|peak| peak.at).collect();
+        if points.is_empty() {
+            return Ok(vec![Vec::new(); peaks.len()]);
         }
-        let poses = Buffer::from_slice(stream, poses)?;
-        let mut fields: Buffer<Field> = Buffer::new(stream.device(), poses.len() * ALL_FIELDS)?;
-        let [along_x, along_y] = self.detector.gradients().map(Image::view);
-        let kernel = Describe { along_x, along_y, poses: poses.view(), out: fields.view_mut() };
-        stream.launch(&line(poses.len() * ALL_FIELDS), &kernel)?;
-        let kernel = Pack { fields: fields.view(), first, out: out.view_mut() };
-        stream.launch(&line(poses.len()), &kernel)
+        points.resize(self.points.len() as usize, Vec2::ZERO);
+        self.points.upload(stream, &points)?;
+        let mut first = 0;
+        for (level, peaks) in self.levels.iter().zip(peaks) {
+            let count = peaks.len() as u32;
+            if count == 0 {
+                continue;
+            }
+            let [along_x, along_y] = level.detector.gradients().map(Image::view);
+            let (points, directions) = (self.points.view(), self.directions.view());
+            let out = self.sums.view_mut();
+            let kernel = Orient { along_x, along_y, points, first, count, directions, out };
+            stream.launch(&line(count * BINS), &kernel)?;
+            first += count;
+        }
+        let sums = self.sums.download(stream)?;
+        let mut sums = sums.chunks_exact(BINS as usize);
+        let poses = |peaks: &Vec<Peak>| {
+            let poses = peaks.iter().zip(&mut sums).flat_map(|(peak, sums)| {
+                orientations(sums).into_iter().map(move |angle| {
+                    (*peak, Pose { at: peak.at, along: DVec2::from_angle(angle).as_vec2() })
+                })
+            });
+            poses.collect()
+        };
+        Ok(peaks.iter().map(poses).collect())
+    }
+
+    /// Submits the descriptors of each level's poses.
+    #[track_caller]
+    fn packed(
+        &mut self,
+        stream: &Stream,
+        poses: &[Vec<(Peak, Pose)>],
+    ) -> Result<Buffer<Descriptor>, DeviceError> {
+        let mut all: Vec<_> = poses.iter().flatten().map(|(_, pose)| *pose).collect();
+        let count = all.len() as u32;
+        // There is no empty buffer.
+        let mut out = Buffer::new(stream.device(), count.max(1))?;
+        if count == 0 {
+            return Ok(out);
+        }
+        all.resize(self.poses.len() as usize, all[0]);
+        self.poses.upload(stream, &all)?;
+        let mut first = 0;
+        for (level, poses) in self.levels.iter().zip(poses) {
+            let count = poses.len() as u32;
+            if count == 0 {
+                continue;
+            }
+            let [along_x, along_y] = level.detector.gradients().map(Image::view);
+            let (poses, out) = (self.poses.view(), self.fields.view_mut());
+            let kernel = Describe { along_x, along_y, poses, first, count, out };
+            stream.launch(&line(count * ALL_FIELDS), &kernel)?;
+            first += count;
+        }
+        let kernel = Pack { fields: self.fields.view(), out: out.view_mut() };
+        stream.launch(&line(count), &kernel)?;
+        Ok(out)
     }
 }
 
 /// A thread for each of `count`, in a row of blocks.
-pub(super) fn line(count: u32) -> LaunchConfig {
+fn line(count: u32) -> LaunchConfig {
     LaunchConfig::cover(count, 1, [BLOCK_THREADS, 1])
 }
 
@@ -278,41 +307,10 @@ fn level_sizes(size: UVec2, pixels: u64) -> Vec<UVec2> {
     if all.is_empty() { vec![size] } else { all }
 }
 
-/// How often a picture is halved before it is shrunk to `to`, so that shrinking takes no pixel twice over.
-fn halvings(from: UVec2, to: UVec2) -> u32 {
-    (from.x / to.x.max(1)).max(1).ilog2()
-}
-
-/// Halves a picture so many times, smoothed before each.
-#[track_caller]
-fn halve(
-    stream: &Stream,
-    from: &Image<f32>,
-    times: u32,
-    blur: &Filter,
-    between: &mut Between,
-) -> Result<Option<Image<f32>>, MatchError> {
-    let mut last: Option<Image<f32>> = None;
-    for _ in 0..times {
-        let input = last.as_ref().unwrap_or(from);
-        let (width, height) = (input.width(), input.height());
-        let mut blurred = Image::new(stream.device(), width, height)?;
-        blur.convolve(stream, input.view(), between, blurred.view_mut())?;
-        let size = UVec2::new(width.div_ceil(2), height.div_ceil(2));
-        let mut half = Image::new(stream.device(), size.x, size.y)?;
-        let config = LaunchConfig::cover(size.x, size.y, BLOCK);
-        stream.launch(&config, &Shrink { input: blurred.view(), out: half.view_mut() })?;
-        // `blurred` is freed below: the launch must be done.
-        stream.synchronize()?;
-        last = Some(half);
-    }
-    Ok(last)
-}
-
 /// How many points each level gets: in proportion to its sides.
 fn share(levels: &[Level], points: usize) -> Vec<usize> {
     let sides: Vec<f64> =
-        levels.iter().map(|level| level.size().as_dvec2().element_product().sqrt()).collect();
+        levels.iter().map(|level| level.size.as_dvec2().element_product().sqrt()).collect();
     let all: f64 = sides.iter().sum();
     sides.iter().map(|side| (points as f64 * side / all).round() as usize).collect()
 }
@@ -334,6 +332,6 @@ fn orientations(sums: &[f32]) -> Vec<f64> {
         }
     }
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
-    found.truncate(2);
+    found.truncate(ORIENTATIONS);
     found.into_iter().map(|(_, angle)| angle).collect()
 }

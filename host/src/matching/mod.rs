@@ -65,12 +65,6 @@ pub enum MatchError {
     Device(#[from] DeviceError),
 }
 
-impl From<crate::convolve::ConvolveError> for MatchError {
-    fn from(error: crate::convolve::ConvolveError) -> Self {
-        FeatureError::from(error).into()
-    }
-}
-
 /// Finds what two pictures have in common, the best match first, and waits for it.
 ///
 /// # Errors
@@ -82,10 +76,12 @@ pub fn matches(
     right: DeviceView<'_, Rgba8>,
     options: &MatchOptions,
 ) -> Result<Vec<Correspondence>, MatchError> {
-    let describe = |picture: DeviceView<'_, Rgba8>| {
-        let (width, height) = picture.size();
-        Describer::new(stream, UVec2::new(width, height), options)?.describe(stream, picture)
-    };
-    let (left, right) = (describe(left)?, describe(right)?);
+    let size = |picture: DeviceView<'_, Rgba8>| UVec2::from(picture.size());
+    let mut describer = Describer::new(stream, size(left), options)?;
+    let described = describer.describe(stream, left)?;
+    if size(right) != size(left) {
+        describer = Describer::new(stream, size(right), options)?;
+    }
+    let (left, right) = (described, describer.describe(stream, right)?);
     pairs(stream, &left, &right, options)
 }

@@ -3,13 +3,15 @@
 use kernels_gpu::matching::FindNearest;
 use shared_types::matching::{Descriptor, Nearest};
 
-use super::describer::line;
 use super::{Described, Keypoint, MatchError, MatchOptions};
 use crate::calibrate::Correspondence;
-use crate::device::{Buffer, Stream};
+use crate::device::{Buffer, DeviceError, LaunchConfig, Stream};
 
 /// Points nearer than so many pixels of their level are of one place.
 const SAME_PLACE: f64 = 6.0;
+
+/// Threads of a block that compares: few, so that some thousand points keep every processor of a GPU busy.
+const WARP: u32 = 32;
 
 /// Compares the points of two pictures and waits for the matches, the best first.
 ///
@@ -28,17 +30,19 @@ pub fn pairs(
     if left.points.is_empty() || right.points.is_empty() {
         return Ok(Vec::new());
     }
-    let nearest = |these: &Described, others: &Described| {
-        let mut found: Buffer<Nearest> = Buffer::new(stream.device(), these.descriptors.len())?;
+    let nearest = |these: &Described, others: &Described| -> Result<Buffer<Nearest>, DeviceError> {
+        let mut found = Buffer::new(stream.device(), these.descriptors.len())?;
         let kernel = FindNearest {
             these: these.descriptors.view(),
             others: others.descriptors.view(),
             out: found.view_mut(),
         };
-        stream.launch(&line(these.descriptors.len()), &kernel)?;
-        found.download(stream)
+        let config = LaunchConfig::cover(these.descriptors.len(), 1, [WARP, 1]);
+        stream.launch(&config, &kernel)?;
+        Ok(found)
     };
     let (to_right, to_left) = (nearest(left, right)?, nearest(right, left)?);
+    let (to_right, to_left) = (to_right.download(stream)?, to_left.download(stream)?);
     let mut pairs: Vec<Correspondence> = Vec::new();
     for (point, nearest) in left.points.iter().zip(&to_right) {
         let partner = right.points[nearest.index[0] as usize];

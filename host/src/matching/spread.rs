@@ -1,6 +1,7 @@
 //! Adaptive non-maximum suppression (Brown, Szeliski and Winder 2005): the points that stay when each must be the
 //! strongest within a radius, and the radius grows until only so many are left.
 
+use glam::Vec2;
 use shared_types::matching::Peak;
 
 /// A point suppresses another only if that one is weaker than so much of it.
@@ -8,30 +9,88 @@ const ROBUST: f32 = 0.9;
 
 /// Chooses `count` points, those with the largest radius first; of equal ones the stronger.
 ///
-/// Time grows with the square of the number of points.
+/// Points that are not finite are left out. Time grows with the number of points: most have a stronger one near,
+/// which is found without looking at the others.
 pub(super) fn spread(mut points: Vec<Peak>, count: usize) -> Vec<Peak> {
+    points.retain(|point| point.at.is_finite() && point.value.is_finite());
     let order = |p: &Peak| (p.at.y, p.at.x);
     points.sort_by(|a, b| {
         b.value
             .total_cmp(&a.value)
             .then(order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal))
     });
+    let mut grid = Grid::new(&points);
     // Stronger ones come before, so only those are looked at.
     let mut stronger = 0;
     let mut radii: Vec<(f32, usize)> = Vec::with_capacity(points.len());
     for (i, point) in points.iter().enumerate() {
         while stronger < i && ROBUST * points[stronger].value > point.value {
+            grid.insert(points[stronger].at);
             stronger += 1;
         }
-        let nearest = points[..stronger]
-            .iter()
-            .map(|other| other.at.distance_squared(point.at))
-            .fold(f32::INFINITY, f32::min);
-        radii.push((nearest, i));
+        radii.push((grid.nearest(point.at), i));
     }
     radii.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     radii.truncate(count);
     radii.into_iter().map(|(_, i)| points[i]).collect()
+}
+
+/// Points by the square cell that they lie in.
+struct Grid {
+    origin: Vec2,
+    side: f32,
+    columns: usize,
+    rows: usize,
+    cells: Vec<Vec<Vec2>>,
+}
+
+impl Grid {
+    /// An empty grid over where `points` lie, with about as many cells.
+    fn new(points: &[Peak]) -> Self {
+        let low = points.iter().fold(Vec2::INFINITY, |low, p| low.min(p.at));
+        let high = points.iter().fold(Vec2::NEG_INFINITY, |high, p| high.max(p.at));
+        let extent = (high - low).max(Vec2::ONE);
+        let side = (extent.x * extent.y / points.len().max(1) as f32).sqrt().max(1.0);
+        let [columns, rows] = (extent / side).to_array().map(|cells| cells as usize + 1);
+        let cells = vec![Vec::new(); if points.is_empty() { 0 } else { columns * rows }];
+        Self { origin: low, side, columns, rows, cells }
+    }
+
+    fn cell(&self, at: Vec2) -> (usize, usize) {
+        let [x, y] = ((at - self.origin) / self.side).to_array().map(|cell| cell as usize);
+        (x.min(self.columns - 1), y.min(self.rows - 1))
+    }
+
+    fn insert(&mut self, at: Vec2) {
+        let (x, y) = self.cell(at);
+        self.cells[y * self.columns + x].push(at);
+    }
+
+    /// Squared distance to the nearest point, infinite if there is none: cells in rings around that of `at`,
+    /// until the next ring is farther away than what was found.
+    fn nearest(&self, at: Vec2) -> f32 {
+        let (x, y) = self.cell(at);
+        let mut nearest = f32::INFINITY;
+        for ring in 0..self.columns.max(self.rows) {
+            // One less, whose rounding does not matter: cells of this ring are at least so far away.
+            let away = ring.saturating_sub(1) as f32 * self.side;
+            if away * away > nearest {
+                break;
+            }
+            let columns = x.saturating_sub(ring)..=(x + ring).min(self.columns - 1);
+            for row in y.saturating_sub(ring)..=(y + ring).min(self.rows - 1) {
+                // Between its first and last row a ring has two cells of each.
+                let step = if row.abs_diff(y) == ring { 1 } else { (2 * ring).max(1) };
+                let first = if step == 1 || x >= ring { *columns.start() } else { x + ring };
+                for column in (first..=*columns.end()).step_by(step) {
+                    for other in &self.cells[row * self.columns + column] {
+                        nearest = nearest.min(other.distance_squared(at));
+                    }
+                }
+            }
+        }
+        nearest
+    }
 }
 
 #[cfg(test)]
@@ -50,5 +109,27 @@ mod tests {
         // 79 is more than nine tenths of 80: only the strongest suppresses it, from farther away.
         assert_eq!(places(4), [0.0, 50.0, 3.0, 2.0]);
         assert!(spread(Vec::new(), 5).is_empty());
+    }
+    #[test]
+    fn the_grid_finds_what_a_search_through_all_finds() {
+        let mut random = fastrand::Rng::with_seed(3);
+        for (many, width, height) in [(1, 9.0, 9.0), (40, 900.0, 2.0), (700, 300.0, 500.0)] {
+            let mut level = || random.f32();
+            let points: Vec<Peak> = (0..many)
+                // Few values, and a part with hardly any points.
+                .map(|_| {
+                    let at = vec2(level() * level() * width, level() * height);
+                    Peak { at, value: (level() * 30.0).floor() }
+                })
+                .collect();
+            let radius = |point: &Peak| {
+                let stronger = points.iter().filter(|p| ROBUST * p.value > point.value);
+                stronger.map(|p| p.at.distance_squared(point.at)).fold(f32::INFINITY, f32::min)
+            };
+            let mut expected: Vec<f32> = points.iter().map(radius).collect();
+            expected.sort_by(|a, b| b.total_cmp(a));
+            let found = spread(points.clone(), points.len());
+            assert_eq!(found.iter().map(radius).collect::<Vec<_>>(), expected);
+        }
     }
 }

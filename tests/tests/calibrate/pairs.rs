@@ -5,7 +5,7 @@ use panoweave::calibrate::{KnownLens, ModelChoice, Options, Picture, RigOptions,
 use panoweave::rig::{LensName, Matrix, ModelName};
 use proptest::prelude::*;
 
-use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, turn};
+use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, inside, turn};
 
 const SIZE: UVec2 = UVec2::new(1600, 1200);
 
@@ -185,4 +185,43 @@ fn a_zoomed_camera_keeps_its_own_focal_length() {
     assert!((a - 1.0).abs() < 0.05 && (b - 1.0).abs() < 0.05, "{a} {b}");
     let map = |p: DVec2| calibration.views.map(0, 1, p);
     assert!(grid_distance([SIZE, size], &truth, &map).0 < 0.4);
+}
+
+/// No homography is exact where lenses distort: the one that is told is the nearest, since a step of any of its
+/// numbers, in either direction, takes it farther from the truth.
+#[test]
+fn the_homography_of_lenses_that_distort_is_the_nearest() {
+    let left = Pinhole { size: SIZE, focal: 1500.0, k1: -0.12, to_world: DMat3::IDENTITY };
+    let right = Pinhole { to_world: turn(28.0, 2.0, 3.0), ..left };
+    let truth = between(left, right);
+    let found = Matcher { many: 800, wrong: 0.2, noise: 0.1, seed: 3 }.find([SIZE; 2], &truth);
+    let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
+    let found = pair(&found, [&pictures[0], &pictures[1]], &Options::default()).unwrap();
+    assert_eq!(found.views.name(), ModelName::Rotation);
+    // Noise of both pictures: what the right one shows larger counts less there.
+    let cost = |matrix: DMat3| {
+        let map = flat(matrix);
+        let (mut sum, mut many) = (0.0, 0.0);
+        for i in 0..60 * 60 {
+            let right = DVec2::new(f64::from(i % 60), f64::from(i / 60)) / 59.0 * SIZE.as_dvec2();
+            let seen = truth(right).filter(|left| inside(*left, SIZE)).zip(map(right));
+            let Some((left, at)) = seen else { continue };
+            let area =
+                (map(right + DVec2::X).unwrap() - at).perp_dot(map(right + DVec2::Y).unwrap() - at);
+            sum += (at - left).length_squared() / (1.0 + area.abs());
+            many += 1.0;
+        }
+        sum / many
+    };
+    let homography = found.homography_right_to_left;
+    let least = cost(homography);
+    println!("{:.2} px", least.sqrt());
+    for (i, scale) in [1.0, 1.0, 1e-3, 1.0, 1.0, 1e-3, 1e3, 1e3].into_iter().enumerate() {
+        for step in [-2e-3, 2e-3] {
+            let mut numbers = homography.to_cols_array();
+            numbers[i] += step * scale;
+            let aside = cost(DMat3::from_cols_array(&numbers));
+            assert!(aside > least, "number {i}: {aside} {least}");
+        }
+    }
 }
