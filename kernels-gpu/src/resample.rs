@@ -34,6 +34,9 @@ trait Time: bytemuck::Pod + PartialOrd {
     fn is_time(self) -> bool;
 
     const ZERO: Self;
+
+    /// Shared memory for how far each target of a block is.
+    fn shares() -> Shared<Self>;
 }
 
 macro_rules! time {
@@ -51,6 +54,11 @@ macro_rules! time {
             }
 
             const ZERO: Self = 0.0;
+
+            #[inline(always)]
+            fn shares() -> Shared<Self> {
+                shared_array![$type; TARGETS as usize]
+            }
         }
     };
 }
@@ -263,7 +271,7 @@ fn fast<V: Value>(
         return;
     }
     let rows = shared_array![u32; TARGETS as usize];
-    let shares = shared_array![V::Time; TARGETS as usize];
+    let shares = V::Time::shares();
     let t = thread::thread_idx_x();
     let count = TARGETS.min(targets.width() - first);
     // SAFETY: all threads are still here; the batch is one of them, and both barriers are passed by all.

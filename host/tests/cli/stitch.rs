@@ -44,7 +44,7 @@ fn a_homography_leaves_the_left_picture_as_it_is() {
 fn prints_one_line() {
     let folder = Folder::new();
     let line = folder.quiet(&format!("{BASE} --homography shift.txt -o pano.png"));
-    let (start, end) = line.split_once(" overlap, ").unwrap();
+    let (start, end) = line.split_once(" seen by more than one, ").unwrap();
     insta::assert_snapshot!(start, @"pano.png: 65×32 pixels, 95.2 % filled, 20.2 %");
     assert!(end.ends_with(" ms on CPU\n"), "{line:?}");
     assert_eq!(line.lines().count(), 1);
