@@ -15,7 +15,9 @@
 
 mod bundle;
 mod cameras;
+mod common;
 mod compose;
+mod conflict;
 mod crop;
 mod drift;
 mod fit;
@@ -28,6 +30,7 @@ mod quality;
 mod refusal;
 mod robust;
 mod select;
+mod tree;
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::warp::Camera;

@@ -1,6 +1,6 @@
 //! More than two pictures.
 
-use glam::{DMat3, UVec2};
+use glam::{DMat3, DVec2, UVec2};
 use panoweave::calibrate::{Bundle, Options, Pair, Picture, Refusal, RigOptions, Views, bundle};
 use panoweave::rig::{ModelName, ProjectionName, Rig};
 use proptest::prelude::*;
@@ -153,15 +153,69 @@ fn pictures_that_nothing_connects_are_named() {
     let mut cameras = ring(4, 25.0, 1200.0, 0.0);
     cameras[2].to_world = turn(180.0, 0.0, 0.0);
     let pairs = pairs(&cameras, Matcher { many: 250, wrong: 0.3, noise: 0.7, seed: 8 });
-    let Err(Refusal::Disconnected { names }) = bundle(&pictures(4), &pairs, &Options::default())
+    let Err(refusal) = bundle(&pictures(4), &pairs, &Options::default())
     else {
-        panic!("accepted, or refused for another reason");
+        panic!("accepted");
     };
+    let message = refusal.to_string();
+    let Refusal::Disconnected { names, reasons } = refusal else { panic!("{message}") };
     // With camera 2 gone, 3 is 50° from 1 and 75° from 0.
     assert!(names.contains(&"camera 2".to_owned()), "{names:?}");
+    // Each says why, of a picture that is lost and one that is not.
+    assert!(!reasons.is_empty() && reasons.len() <= 3, "{reasons:?}");
+    assert!(reasons.iter().all(|r| r.starts_with("camera ") && r.contains("chance")), "{reasons:?}");
+    assert!(message.contains(&reasons[0]) && !message.contains('\n'), "{message}");
     let link = Pair { left: 1, right: 1, correspondences: Vec::new() };
     let refusal = bundle(&pictures(4), &[link], &Options::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::Link { left: 1, right: 1, pictures: 4 }), "{refusal}");
     let refusal = bundle(&pictures(1), &[], &Options::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::Pictures { found: 1 }), "{refusal}");
+}
+
+/// The same poster, 350 pixels across, on what two pictures see; noise and wrong ones besides.
+fn poster(left: usize, right: usize, many: usize) -> Pair {
+    let shift = DVec2::new(-420.0, 35.0);
+    let seen = |p: DVec2| {
+        let on = p.cmpge(DVec2::new(600.0, 250.0)).all() && p.cmple(DVec2::new(950.0, 600.0)).all();
+        on.then_some(p + shift)
+    };
+    let matcher = Matcher { many, wrong: 0.4, noise: 0.7, seed: 99 };
+    Pair { left, right, correspondences: matcher.find([SIZE; 2], &seen) }
+}
+
+/// Pictures that hang together, and a poster that the first and the last have in common: whether the tree
+/// needs the false pair or takes it first for being the strongest.
+#[test]
+fn a_poster_on_two_walls_does_not_spoil_the_rest() {
+    for (step, many_poster) in [(30.0, 120), (18.0, 900)] {
+        let cameras = ring(4, step, 1200.0, 0.0);
+        let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.7, seed: 3 };
+        let mut pairs = pairs(&cameras, matcher);
+        let last = pairs.iter().position(|pair| (pair.left, pair.right) == (0, 3)).unwrap();
+        pairs[last] = poster(0, 3, many_poster);
+        let both = [&pictures(4)[0], &pictures(4)[3]];
+        let alone = panoweave::calibrate::pair(&pairs[last].correspondences, both, &Options::default());
+        assert!(alone.is_ok(), "a false pair that is none: {}", alone.unwrap_err());
+        let found = bundle(&pictures(4), &pairs, &Options::default())
+            .unwrap_or_else(|refusal| panic!("{step}°: {refusal}"));
+        let off = worst(&found, &cameras[..]);
+        assert!(off < 1.5, "{step}°: off by {off} px");
+        assert!(found.pairs.iter().all(|pair| (pair.left, pair.right) != (0, 3)));
+        assert_eq!(found.pairs.len(), if step < 20.0 { 5 } else { 3 });
+    }
+}
+
+/// A ring of four pairs, one of them false and as strong as the others: any three agree.
+#[test]
+fn where_it_is_not_clear_which_pair_is_false_it_is_named() {
+    let cameras = ring(4, 30.0, 1200.0, 0.0);
+    let matcher = Matcher { many: 300, wrong: 0.4, noise: 0.7, seed: 3 };
+    let mut pairs = pairs(&cameras, matcher);
+    let last = pairs.iter().position(|pair| (pair.left, pair.right) == (0, 3)).unwrap();
+    pairs[last] = poster(0, 3, 300);
+    let refusal = bundle(&pictures(4), &pairs, &Options::default()).unwrap_err();
+    let message = refusal.to_string();
+    let Refusal::Pair { left, right, source } = refusal else { panic!("{message}") };
+    assert!(left.starts_with("camera ") && right.starts_with("camera ") && left != right);
+    assert!(message.contains(&source.to_string()), "{message}");
 }
