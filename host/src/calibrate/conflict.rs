@@ -55,7 +55,12 @@ impl Try {
     }
 
     /// Why the pair `e` is not explained.
-    fn against(self, e: usize, pictures: &[Picture], edges: &[Edge<'_>]) -> Result<Common, Refusal> {
+    fn against(
+        self,
+        e: usize,
+        pictures: &[Picture],
+        edges: &[Edge<'_>],
+    ) -> Result<Common, Refusal> {
         let mut fit = self.fit?;
         let Err(source) = fit.figures.swap_remove(e) else { return Ok(fit) };
         let Pair { left, right, .. } = *edges[e].pair;

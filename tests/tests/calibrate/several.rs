@@ -153,8 +153,7 @@ fn pictures_that_nothing_connects_are_named() {
     let mut cameras = ring(4, 25.0, 1200.0, 0.0);
     cameras[2].to_world = turn(180.0, 0.0, 0.0);
     let pairs = pairs(&cameras, Matcher { many: 250, wrong: 0.3, noise: 0.7, seed: 8 });
-    let Err(refusal) = bundle(&pictures(4), &pairs, &Options::default())
-    else {
+    let Err(refusal) = bundle(&pictures(4), &pairs, &Options::default()) else {
         panic!("accepted");
     };
     let message = refusal.to_string();
@@ -163,7 +162,10 @@ fn pictures_that_nothing_connects_are_named() {
     assert!(names.contains(&"camera 2".to_owned()), "{names:?}");
     // Each says why, of a picture that is lost and one that is not.
     assert!(!reasons.is_empty() && reasons.len() <= 3, "{reasons:?}");
-    assert!(reasons.iter().all(|r| r.starts_with("camera ") && r.contains("chance")), "{reasons:?}");
+    assert!(
+        reasons.iter().all(|r| r.starts_with("camera ") && r.contains("chance")),
+        "{reasons:?}"
+    );
     assert!(message.contains(&reasons[0]) && !message.contains('\n'), "{message}");
     let link = Pair { left: 1, right: 1, correspondences: Vec::new() };
     let refusal = bundle(&pictures(4), &[link], &Options::default()).unwrap_err();
@@ -194,7 +196,8 @@ fn a_poster_on_two_walls_does_not_spoil_the_rest() {
         let last = pairs.iter().position(|pair| (pair.left, pair.right) == (0, 3)).unwrap();
         pairs[last] = poster(0, 3, many_poster);
         let both = [&pictures(4)[0], &pictures(4)[3]];
-        let alone = panoweave::calibrate::pair(&pairs[last].correspondences, both, &Options::default());
+        let alone =
+            panoweave::calibrate::pair(&pairs[last].correspondences, both, &Options::default());
         assert!(alone.is_ok(), "a false pair that is none: {}", alone.unwrap_err());
         let found = bundle(&pictures(4), &pairs, &Options::default())
             .unwrap_or_else(|refusal| panic!("{step}°: {refusal}"));
@@ -218,4 +221,26 @@ fn where_it_is_not_clear_which_pair_is_false_it_is_named() {
     let Refusal::Pair { left, right, source } = refusal else { panic!("{message}") };
     assert!(left.starts_with("camera ") && right.starts_with("camera ") && left != right);
     assert!(message.contains(&source.to_string()), "{message}");
+}
+
+/// One camera of three lies on its side, and it is the one in the tree's middle.
+#[test]
+fn most_cameras_say_what_is_up() {
+    for rolls in [[0.0, 90.0, 0.0], [0.0, -90.0, 0.0], [0.0, 180.0, 0.0], [90.0, 0.0, 90.0]] {
+        let mut cameras = ring(3, 28.0, 1200.0, 0.0);
+        for (camera, roll) in cameras.iter_mut().zip(rolls) {
+            camera.to_world *= turn(0.0, 0.0, roll);
+        }
+        let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.7, seed: 3 };
+        let found = bundle(&pictures(3), &pairs(&cameras, matcher), &Options::default()).unwrap();
+        assert_eq!(found.reference, 1);
+        let rig = found.rig(&RigOptions::default()).unwrap();
+        let mounts: Vec<_> = rig.cameras.iter().map(|camera| camera.mount().unwrap()).collect();
+        // As most of them lie, 0 and 2 are upright.
+        for mount in [mounts[0], mounts[2]] {
+            assert!(mount.roll.abs() < 5.0, "{rolls:?}: {mount:?}");
+        }
+        let panorama = rig.panorama;
+        assert!(rolls[0] != 0.0 || panorama.width > panorama.height, "{rolls:?}: {panorama:?}");
+    }
 }
