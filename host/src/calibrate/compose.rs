@@ -34,9 +34,9 @@ const CYLINDRICAL_AT_MOST: f64 = 80.0;
 /// What panorama a rig gets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RigOptions {
-    /// How it is laid out; `None` for what suits the view. A plane is always planar.
+    /// How it is laid out; `None` for what suits the view. A plane can only be planar.
     pub projection: Option<ProjectionName>,
-    /// Whether it is cut to the largest rectangle without black edges.
+    /// Whether it is cut to the largest rectangle without black edges, which there must be.
     pub crop: bool,
 }
 
@@ -49,8 +49,8 @@ pub(super) fn rig(
     options: &RigOptions,
 ) -> Result<Rig, Refusal> {
     let (panorama, views) = match views {
-        Views::Planes(matrices) => on_plane(pictures, matrices)?,
-        Views::Cameras(cameras) => in_one_place(cameras, reference, options),
+        Views::Planes(matrices) => on_plane(pictures, matrices, options)?,
+        Views::Cameras(cameras) => in_one_place(cameras, reference, options)?,
     };
     let camera = |(picture, view): (&Picture, View)| RigCamera {
         name: picture.name.clone(),
@@ -62,9 +62,8 @@ pub(super) fn rig(
     let file = "calibration".into();
     let mut rig = Rig { file, panorama, cameras, quality, calibrations: Vec::new() };
     let geometry = rig.geometry()?;
-    if options.crop
-        && let Some((first, size)) = largest_rectangle(&geometry)
-    {
+    if options.crop {
+        let (first, size) = largest_rectangle(&geometry).ok_or(Refusal::Crop)?;
         let Canvas { scale, centre, .. } = geometry.canvas;
         let centre = centre - first.as_dvec2();
         rig.panorama = Panorama { fov_vertical: None, ..rig.panorama };
@@ -90,7 +89,14 @@ fn panorama(projection: ProjectionName) -> Panorama {
 }
 
 /// Pictures on the plane of the reference.
-fn on_plane(pictures: &[Picture], matrices: &[DMat3]) -> Result<(Panorama, Vec<View>), Refusal> {
+fn on_plane(
+    pictures: &[Picture],
+    matrices: &[DMat3],
+    options: &RigOptions,
+) -> Result<(Panorama, Vec<View>), Refusal> {
+    if let Some(projection) = options.projection.filter(|&p| p != ProjectionName::Planar) {
+        return Err(Refusal::ProjectionOfPlane { projection: projection.as_str() });
+    }
     let maps: Vec<_> =
         matrices.iter().zip(pictures).map(|(matrix, picture)| (*matrix, picture.size)).collect();
     let geometry = span("calibration".as_ref(), &maps)?;
@@ -123,7 +129,7 @@ fn in_one_place(
     cameras: &[Camera],
     reference: usize,
     options: &RigOptions,
-) -> (Panorama, Vec<View>) {
+) -> Result<(Panorama, Vec<View>), Refusal> {
     let to_world: Vec<DMat3> = cameras.iter().map(|camera| camera.from_ray.transpose()).collect();
     let ahead = to_world.iter().map(|axes| axes.z_axis).sum::<DVec3>();
     let levelled = level(up(&to_world, reference), ahead);
@@ -142,19 +148,8 @@ fn in_one_place(
         .fold((90.0_f64, -90.0_f64), |(low, high), e| (low.min(e), high.max(e)));
     let width = width.to_degrees();
     // A pole within a picture is on no border.
-    let pole = cameras.iter().zip(&to_world).any(|(camera, axes)| {
-        let into = axes.transpose() * levelled.transpose();
-        [DVec3::Y, -DVec3::Y].into_iter().any(|pole| {
-            kernels_gpu::warp::project(camera, into * pole)
-                .is_some_and(|at| super::quality::inside(at, camera.size))
-        })
-    });
+    let pole = [DVec3::Y, -DVec3::Y].into_iter().any(|pole| sees_ray(cameras, levelled, pole));
     let highest = if pole { 90.0 } else { high.max(-low) };
-    let fits = |projection| match projection {
-        ProjectionName::Planar => width < PLANAR_AT_MOST && high - low < PLANAR_AT_MOST && !pole,
-        ProjectionName::Cylindrical => highest < CYLINDRICAL_AT_MOST,
-        ProjectionName::Equirectangular => true,
-    };
     let suits = if width < PLANAR && high - low < PLANAR && !pole {
         ProjectionName::Planar
     } else if highest < CYLINDRICAL {
@@ -162,7 +157,17 @@ fn in_one_place(
     } else {
         ProjectionName::Equirectangular
     };
-    let projection = options.projection.filter(|&wanted| fits(wanted)).unwrap_or(suits);
+    let projection = options.projection.unwrap_or(suits);
+    let (degrees, most) = match projection {
+        ProjectionName::Planar if pole => (180.0, PLANAR_AT_MOST),
+        ProjectionName::Planar => (width.max(high - low), PLANAR_AT_MOST),
+        ProjectionName::Cylindrical => (2.0 * highest, 2.0 * CYLINDRICAL_AT_MOST),
+        ProjectionName::Equirectangular => (0.0, 360.0),
+    };
+    if degrees >= most {
+        let (projection, suits) = (projection.as_str(), suits.as_str());
+        return Err(Refusal::Projection { projection, degrees, most, suits });
+    }
     let mut panorama = panorama(projection);
     if projection == ProjectionName::Planar {
         // A photograph that looks at the middle; a cylinder stays upright instead.
@@ -206,7 +211,16 @@ fn in_one_place(
             roll,
         })
     };
-    (panorama, cameras.iter().zip(&to_world).map(view).collect())
+    Ok((panorama, cameras.iter().zip(&to_world).map(view).collect()))
+}
+
+/// Whether a camera sees a ray of the levelled world.
+fn sees_ray(cameras: &[Camera], levelled: DMat3, ray: DVec3) -> bool {
+    let ray = levelled.transpose() * ray;
+    cameras.iter().any(|camera| {
+        kernels_gpu::warp::project(camera, camera.from_ray * ray)
+            .is_some_and(|at| super::quality::inside(at, camera.size))
+    })
 }
 
 /// Without the zeros at the end.
@@ -228,7 +242,8 @@ fn border(camera: &Camera) -> impl Iterator<Item = DVec3> {
     sides.filter_map(|at| unproject(camera, DVec2::from(at)))
 }
 
-/// Middle and width in radians of what lies outside of the largest gap between longitudes.
+/// Middle and width in radians of what lies outside of the largest gap between longitudes; that there is
+/// one is taken for granted.
 fn longitudes(rays: &[DVec3]) -> (f64, f64) {
     let turn = 2.0 * std::f64::consts::PI;
     let mut all: Vec<f64> = rays.iter().map(|ray| libm::atan2(ray.x, ray.z)).collect();

@@ -85,6 +85,21 @@ pub enum Refusal {
     /// Some pictures have no way to the others.
     #[error("{} {} not fit to the others: take pictures with more overlap between neighbours, or leave {} out{}", names.join(", "), if names.len() == 1 { "does" } else { "do" }, if names.len() == 1 { "it" } else { "them" }, told(reasons))]
     Disconnected { names: Vec<String>, reasons: Vec<String> },
+    /// The projection that was asked for cannot show the view.
+    #[error(
+        "a {projection} panorama would be {degrees:.0}° across or high, under {most:.0}° are allowed: take {suits}, or leave the projection open"
+    )]
+    Projection { projection: &'static str, degrees: f64, most: f64, suits: &'static str },
+    /// Another projection than that of a plane was asked for.
+    #[error(
+        "the pictures lie on one plane, not around one place: that is planar, not {projection}; leave the projection open, or ask for cameras that turn"
+    )]
+    ProjectionOfPlane { projection: &'static str },
+    /// Nothing to crop to.
+    #[error(
+        "no rectangle of the panorama is wholly seen, so that there is nothing to crop it to: leave cropping out"
+    )]
+    Crop,
     /// The rig has no such cameras.
     #[error(
         "checking a rig of {cameras} cameras against pictures {left} and {right}: it has no such cameras"
