@@ -138,7 +138,12 @@ fn in_one_place(
         .zip(&to_world)
         .flat_map(|(camera, axes)| border(camera).map(move |ray| levelled * *axes * ray))
         .collect();
-    let (middle, width) = longitudes(&rays);
+    let (mut middle, mut width) = longitudes(&rays);
+    // Where the largest gap is seen it is one between samples: the cameras see all around.
+    if sees(cameras, levelled, middle + std::f64::consts::PI) {
+        let ahead = to_world.get(reference).map_or(DVec3::Z, |axes| levelled * axes.z_axis);
+        (middle, width) = (libm::atan2(ahead.x, ahead.z), std::f64::consts::TAU);
+    }
     let centred = rotation(middle.to_degrees(), 0.0, 0.0).transpose();
     let rays: Vec<DVec3> = rays.into_iter().map(|ray| centred * ray).collect();
     let elevation = |ray: &DVec3| libm::atan2(-ray.y, libm::hypot(ray.x, ray.z)).to_degrees();
@@ -220,6 +225,16 @@ fn sees_ray(cameras: &[Camera], levelled: DMat3, ray: DVec3) -> bool {
     cameras.iter().any(|camera| {
         kernels_gpu::warp::project(camera, camera.from_ray * ray)
             .is_some_and(|at| super::quality::inside(at, camera.size))
+    })
+}
+
+/// Whether a camera sees anything at this longitude in radians, between the poles.
+fn sees(cameras: &[Camera], levelled: DMat3, longitude: f64) -> bool {
+    let ahead = DVec3::new(libm::sin(longitude), 0.0, libm::cos(longitude));
+    (-89..90).any(|degrees| {
+        let elevation = f64::from(degrees).to_radians();
+        let ray = ahead * libm::cos(elevation) - DVec3::Y * libm::sin(elevation);
+        sees_ray(cameras, levelled, ray)
     })
 }
 

@@ -223,6 +223,31 @@ fn where_it_is_not_clear_which_pair_is_false_it_is_named() {
     assert!(message.contains(&source.to_string()), "{message}");
 }
 
+/// Nine cameras 40° apart, 60° wide, see all around: a whole turn, from behind the reference to behind it.
+#[test]
+fn a_closed_ring_is_a_whole_turn() {
+    let cameras = ring(9, 40.0, 600.0 / f64::tan(30.0_f64.to_radians()), 0.0);
+    let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.4, seed: 6 };
+    let found = bundle(&pictures(9), &pairs(&cameras, matcher), &Options::default()).unwrap();
+    assert_eq!(found.pairs.len(), 9);
+    let rig = found.rig(&RigOptions::default()).unwrap();
+    assert_eq!(rig.panorama.projection, ProjectionName::Cylindrical);
+    assert!((rig.panorama.fov - 360.0).abs() < 1e-9, "{:?}", rig.panorama);
+    let canvas = rig.geometry().unwrap().canvas;
+    let turn = std::f64::consts::TAU * canvas.scale.x;
+    assert!((turn - f64::from(canvas.size.x)).abs() < 1e-6, "{turn} {}", canvas.size);
+    // Within the pixel that rounding adds.
+    let middle = canvas.centre.x - (f64::from(canvas.size.x) - 1.0) / 2.0;
+    assert!(middle.abs() <= 0.5, "{middle}");
+    let mount = rig.cameras[found.reference].mount().unwrap();
+    assert!(mount.yaw.abs() < 0.1, "{mount:?}");
+    // Without one of them there is a gap, and the middle is across from it.
+    let open = ring(8, 40.0, cameras[0].focal, 0.0);
+    let found = bundle(&pictures(8), &pairs(&open, matcher), &Options::default()).unwrap();
+    let rig = found.rig(&RigOptions::default()).unwrap();
+    assert!((rig.panorama.fov - 340.0).abs() < 4.0, "{:?}", rig.panorama);
+}
+
 /// One camera of three lies on its side, and it is the one in the tree's middle.
 #[test]
 fn most_cameras_say_what_is_up() {
