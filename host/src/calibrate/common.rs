@@ -70,7 +70,8 @@ enum Chosen {
 }
 
 fn finish_planes(plane: Fitted<Planes>) -> (Views, Chosen) {
-    (Views::Planes(plane.model.to_reference().to_vec()), Chosen::Planes(plane))
+    let matrices = (0..plane.model.to_reference().len()).map(|i| plane.model.normed(i));
+    (Views::Planes(matrices.collect()), Chosen::Planes(plane))
 }
 
 fn finish_cameras(turning: Fitted<Cameras>) -> (Views, Chosen) {
@@ -125,11 +126,7 @@ fn figures<M: Model>(
 }
 
 /// Homographies chained along the tree.
-fn planes(
-    sizes: &[UVec2],
-    tree: &Tree,
-    edges: &[Edge<'_>],
-) -> Planes {
+fn planes(sizes: &[UVec2], tree: &Tree, edges: &[Edge<'_>]) -> Planes {
     let mut matrices = vec![DMat3::IDENTITY; sizes.len()];
     for &Hung { child, parent, edge } in &tree.hung {
         let matrix = edges[edge].calibration.homography_right_to_left;

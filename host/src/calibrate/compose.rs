@@ -11,6 +11,7 @@ use shared_types::warp::{Camera, Canvas, Lens};
 use super::crop::largest_rectangle;
 use super::horizon::{angles, level, up};
 use super::lens::unproject;
+use super::planes::normed;
 use super::{Picture, Refusal, Views};
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::homography::span;
@@ -109,10 +110,8 @@ fn on_plane(
         DMat3::from_cols(DVec3::X * own.scale.x, DVec3::Y * own.scale.y, own.centre.extend(1.0));
     let plane = DMat3::from_translation(-canvas.centre);
     let view = |camera: &Camera| {
-        let matrix = camera.from_ray * plane * pixel;
-        // It has no scale: here the middle's ray comes to z = 1, where it can.
-        let z = matrix.z_axis.z;
-        View::Homography(if z > 0.0 { matrix * (1.0 / z) } else { matrix })
+        // A canvas is not mirrored, and neither is a picture of it.
+        View::Homography(normed(camera.from_ray * plane * pixel))
     };
     Ok((panorama, geometry.cameras.iter().map(view).collect()))
 }

@@ -1,7 +1,9 @@
 //! More than two pictures.
 
 use glam::{DMat3, DVec2, UVec2};
-use panoweave::calibrate::{Bundle, Options, Pair, Picture, Refusal, RigOptions, Views, bundle};
+use panoweave::calibrate::{
+    Bundle, ModelChoice, Options, Pair, Picture, Refusal, RigOptions, Views, bundle,
+};
 use panoweave::rig::{ModelName, ProjectionName, Rig};
 use proptest::prelude::*;
 
@@ -268,4 +270,22 @@ fn most_cameras_say_what_is_up() {
         let panorama = rig.panorama;
         assert!(rolls[0] != 0.0 || panorama.width > panorama.height, "{rolls:?}: {panorama:?}");
     }
+}
+
+/// Matrices lead to the reference, whose own is the identity, and the front is in front, even where a
+/// picture's first pixel lies behind.
+#[test]
+fn planes_of_several_pictures_lead_to_the_reference() {
+    // 90° across and 45° apart: the third one's first pixel lies behind the plane of the first.
+    let cameras = ring(3, 45.0, 600.0, 0.0);
+    let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.5, seed: 3 };
+    let options = Options { model: ModelChoice::Homography, ..Options::default() };
+    let found = bundle(&pictures(3), &pairs(&cameras, matcher), &options).unwrap();
+    let Views::Planes(matrices) = &found.views else { panic!("cameras") };
+    assert!(matrices[found.reference].abs_diff_eq(DMat3::IDENTITY, 1e-12), "{matrices:?}");
+    for matrix in matrices {
+        assert!((matrix.z_axis.z.abs() - 1.0).abs() < 1e-12, "{matrices:?}");
+    }
+    let off = worst(&found, &cameras);
+    assert!(off < 3.0, "off by {off} px");
 }
