@@ -162,11 +162,10 @@ impl Views {
                 let matrix = matrices.get(to)?.inverse() * *matrices.get(from)?;
                 planes::flat(matrix * pixel.extend(1.0))
             }
-            Self::Cameras(cameras) if to.max(from) < cameras.len() => {
-                let known = vec![true; cameras.len()];
-                Cameras::new(cameras.clone(), known, 0).map(to, from, pixel)
+            Self::Cameras(cameras) => {
+                let (to, from) = (cameras.get(to)?, cameras.get(from)?);
+                cameras::map(to, from, from.from_ray.transpose(), pixel)
             }
-            Self::Cameras(_) => None,
         }
     }
 
