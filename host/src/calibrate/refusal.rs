@@ -37,7 +37,7 @@ pub enum Refusal {
     Lens { name: String, field: &'static str, value: f64 },
     /// Nothing to work with.
     #[error(
-        "only {found} different correspondences between the pictures, at least {MIN_INLIERS} are needed: take pictures with more texture in what both see, or lower the contrast threshold"
+        "only {found} different correspondences between the pictures, at least {MIN_INLIERS} are needed: take pictures with more texture in what both see"
     )]
     TooFew { found: usize },
     /// What agrees could agree by chance.
