@@ -357,7 +357,7 @@ macro_rules! resample {
         /// A row of `times` and of `targets` is a batch; `values` and `out` have a row for each of them, batch after
         /// batch. `fault` becomes the least [`fault_code`]. Nothing happens if sizes do not go together or
         /// blocks are not of [`BLOCK_THREADS`]; wrong times give wrong values, of the same batch.
-        #[kernel(launch_bounds(BLOCK_THREADS, 8), barriers(2))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 6), barriers(2))]
         pub fn $name(
             times: View<$time>,
             values: View<$value>,
