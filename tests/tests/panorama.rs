@@ -1,15 +1,16 @@
-//! Mosaics against the blend of all cameras at once, in f64, on every device; and in which order pictures
-//! are added.
+//! Panoramas of many pictures against the blend of all cameras at once, in f64, on every device; and colours
+//! that do not depend on the order.
 
 use glam::{DMat3, DVec2, UVec2, uvec2};
 use panoweave::device::Device;
 use panoweave::geometry::Geometry;
-use panoweave::mosaic::{Mosaic, Step};
+use panoweave::panorama::{Coverage, PanoramaOptions, stitch_geometry};
 use panoweave::picture::Picture;
 use panoweave::stitch::{StitchOptions, stitch_pictures};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::Rgba8;
+use shared_types::stitch::Colour;
 use shared_types::warp::{Camera, Canvas, Lens, Projection};
 
 const CANVAS: UVec2 = uvec2(97, 61);
@@ -50,17 +51,11 @@ fn made_up(seed: u64) -> (Geometry, Vec<Picture>) {
     (Geometry { canvas, cameras }, pictures)
 }
 
-fn mosaic(device: &Device, geometry: &Geometry, pictures: &[Picture]) -> (Picture, Mosaic) {
+fn stitched(device: &Device, geometry: &Geometry, pictures: &[Picture]) -> (Picture, Coverage) {
     let stream = device.stream().unwrap();
-    let mut mosaic = Mosaic::new(&stream, geometry).unwrap();
-    let mut panorama = None;
-    while let Some(Step { left, right, warp }) = mosaic.step(&stream).unwrap() {
-        let left = left.map_or_else(|| panorama.as_ref().unwrap(), |left| &pictures[left]);
-        let options = StitchOptions::default();
-        let made = stitch_pictures(&stream, left, &pictures[right], &warp, &options).unwrap();
-        panorama = Some(made);
-    }
-    (panorama.unwrap(), mosaic)
+    let options = PanoramaOptions::default();
+    let (panorama, coverage) = stitch_geometry(&stream, pictures, geometry, &options).unwrap();
+    (panorama.picture, coverage)
 }
 
 /// What a camera sees at a canvas pixel, and its distance from the picture's edge.
@@ -91,7 +86,7 @@ fn every_camera_counts_by_its_distance_from_the_edge() {
     for device in panoweave_devices() {
         for seed in 0..25 {
             let (geometry, pictures) = made_up(seed);
-            let (found, mosaic) = mosaic(&device, &geometry, &pictures);
+            let (found, coverage) = stitched(&device, &geometry, &pictures);
             let mut covered = [0.0; 2];
             // A camera that counts less than a thousandth is left out, and each step rounds.
             let steps = pictures.len() as f64 - 1.0;
@@ -118,11 +113,9 @@ fn every_camera_counts_by_its_distance_from_the_edge() {
                 }
             }
             let pixels = f64::from(CANVAS.element_product());
-            let coverage = mosaic.coverage();
             assert!((coverage.any - covered[0] / pixels).abs() < 1e-3, "{coverage:?}");
             assert!((coverage.overlap - covered[1] / pixels).abs() < 1e-3, "{coverage:?}");
             assert_eq!(coverage.cameras.len(), pictures.len());
-            assert!(mosaic.is_done());
         }
     }
 }
@@ -137,17 +130,110 @@ fn two_pictures_are_stitched_as_two_are() {
         let options = StitchOptions::default();
         let stitched =
             stitch_pictures(&stream, &pictures[0], &pictures[1], &warp, &options).unwrap();
-        assert_eq!(mosaic(&device, &geometry, &pictures).0.pixels(), stitched.pixels());
+        assert_eq!(self::stitched(&device, &geometry, &pictures).0.pixels(), stitched.pixels());
+    }
+}
+
+/// Cameras in a row that each see a part of a grey scene, by exposures of their own.
+fn exposed(order: &[usize]) -> (Geometry, Vec<Picture>) {
+    let (width, step) = (60, 35);
+    let exposures = [1.0, 0.8, 0.7, 1.1];
+    let canvas = Canvas { size: uvec2(width + 3 * step, 40), ..made_up(0).0.canvas };
+    let scene = |x: u32, y: u32| 60.0 + 40.0 * (f64::from(x) * 0.2).sin() + f64::from(y);
+    let one = |&i: &usize| {
+        let first = i as u32 * step;
+        let place = DVec2::new(first.into(), 0.0);
+        let mut camera = made_up(0).0.cameras[0];
+        camera.from_ray = DMat3::from_translation(-place);
+        camera.size = uvec2(width, 40);
+        let pixels = (0..width * 40).map(|at| {
+            let level = (exposures[i] * scene(first + at % width, at / width)).round() as u8;
+            Rgba8::opaque(level, level, level)
+        });
+        (camera, Picture::from_pixels(width, 40, pixels.collect()).unwrap())
+    };
+    let (cameras, pictures) = order.iter().map(one).unzip();
+    (Geometry { canvas, cameras }, pictures)
+}
+
+#[test]
+fn colours_do_not_depend_on_the_order() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let options = PanoramaOptions { match_colour: true, ..PanoramaOptions::default() };
+        let mut first: Option<Vec<f32>> = None;
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
+            let (geometry, pictures) = exposed(&order);
+            let (made, _) = stitch_geometry(&stream, &pictures, &geometry, &options).unwrap();
+            assert!(made.unmatched.is_empty());
+            let mut gains = vec![0.0; 4];
+            order.iter().zip(&made.colours).for_each(|(&i, colour)| gains[i] = colour.gain.y);
+            // Brightest and darkest camera meet: gains undo the exposures, and brighten nothing in all.
+            let undone: Vec<f32> =
+                gains.iter().zip([1.0, 0.8, 0.7, 1.1]).map(|(gain, by)| gain * by).collect();
+            for exposure in &undone {
+                assert!((exposure / undone[0] - 1.0).abs() < 0.02, "{device}: {gains:?}");
+            }
+            let logs: f32 = gains.iter().map(|gain| gain.ln()).sum();
+            assert!(logs.abs() < 1e-3, "{device}: {gains:?}");
+            let first = first.get_or_insert(gains.clone());
+            for (a, b) in gains.iter().zip(first) {
+                assert!((a - *b).abs() < 1e-3, "{device}, {order:?}: {gains:?}");
+            }
+        }
     }
 }
 
 #[test]
-fn neither_one_camera_nor_too_many() {
+fn a_turned_panorama_is_the_panorama_turned() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let (geometry, pictures) = made_up(3);
+        assert!(pictures.len() > 3);
+        let made = |flip| {
+            let stitch = StitchOptions { flip, ..StitchOptions::default() };
+            let options = PanoramaOptions { stitch, owners: true, ..PanoramaOptions::default() };
+            stitch_geometry(&stream, &pictures, &geometry, &options).unwrap().0
+        };
+        let (upright, turned) = (made(false), made(true));
+        assert!(upright.picture.pixels().iter().rev().eq(turned.picture.pixels()), "{device}");
+        // Who counts most has a picture there.
+        for (i, &owner) in upright.owners.iter().enumerate() {
+            let (x, y) = (i as u32 % CANVAS.x, i as u32 / CANVAS.x);
+            let edges: Vec<f64> = geometry
+                .cameras
+                .iter()
+                .zip(&pictures)
+                .map(|(camera, picture)| seen(camera, picture, x, y).map_or(0.0, |(_, edge)| edge))
+                .collect();
+            let nobody = edges.iter().all(|&edge| edge == 0.0);
+            assert_eq!(nobody, owner == u8::MAX, "{device}: {x}, {y}");
+            assert!(nobody || edges[usize::from(owner)] > 0.0, "{device}: {x}, {y}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_panorama() {
     let stream = Device::cpu().stream().unwrap();
-    let (geometry, _) = made_up(0);
+    let (geometry, pictures) = made_up(3);
+    let options = PanoramaOptions::default();
+    let error = |pictures: &[Picture], geometry: &Geometry, options: &PanoramaOptions| {
+        stitch_geometry(&stream, pictures, geometry, options).unwrap_err().to_string()
+    };
     for count in [0, 1, 65] {
         let cameras = geometry.cameras.iter().copied().cycle().take(count).collect();
-        let error = Mosaic::new(&stream, &Geometry { cameras, ..geometry }).unwrap_err();
-        assert!(error.to_string().contains(&format!("{count} cameras")), "{error}");
+        let said = error(&pictures, &Geometry { cameras, ..geometry }, &options);
+        assert!(said.contains(&format!("{count} cameras; it has 2 to 64")), "{said}");
     }
+    let said = error(&pictures[1..], &geometry, &options);
+    assert!(said.contains("4 pictures for a geometry of 5 cameras"), "{said}");
+    let mut others = pictures.clone();
+    others.swap(0, 1);
+    let said = error(&others, &geometry, &options);
+    assert!(said.contains("picture is"), "{said}");
+    let colour = Colour { gamma: 0.9, ..Colour::IDENTITY };
+    let stitch = StitchOptions { right: colour, ..StitchOptions::default() };
+    let said = error(&pictures, &geometry, &PanoramaOptions { stitch, ..options });
+    assert!(said.contains("given for two pictures"), "{said}");
 }
