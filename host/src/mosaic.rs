@@ -26,11 +26,11 @@
 //! at most. It is for stills; live video is of two cameras.
 
 use glam::{DMat3, DVec2, UVec2};
-use shared_types::warp::{Camera, Canvas, Projection};
+use shared_types::warp::{Camera, Canvas};
 
 use crate::device::Stream;
 use crate::geometry::Geometry;
-use crate::rig::{MAX_CAMERAS, matrix_camera};
+use crate::rig::MAX_CAMERAS;
 use crate::warp::{DeviceWarp, Plane, RenderError, check_sizes};
 
 /// How the pictures of a geometry become one panorama, step by step.
@@ -151,14 +151,7 @@ impl Mosaic {
 
 /// The view of a picture that is as large as the panorama and lies on it.
 fn itself(size: UVec2) -> (Canvas, Camera) {
-    let canvas = Canvas {
-        centre: DVec2::ZERO,
-        scale: DVec2::ONE,
-        size,
-        projection: Projection::PLANAR,
-        reserved: 0,
-    };
-    (canvas, matrix_camera(DMat3::IDENTITY, size))
+    (Canvas::of_pixels(DVec2::ZERO, size), Camera::from_matrix(DMat3::IDENTITY, size))
 }
 
 /// From the first camera on, always the one that has most in common with those before it, so that colours

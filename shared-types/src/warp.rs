@@ -52,6 +52,15 @@ pub struct Canvas {
     pub reserved: u32,
 }
 
+impl Canvas {
+    /// A flat canvas whose pixels are the rays `(pixel − centre, 1)`, for cameras that are a
+    /// [matrix](Camera::from_matrix) to source pixels.
+    #[must_use]
+    pub const fn of_pixels(centre: DVec2, size: UVec2) -> Self {
+        Self { centre, scale: DVec2::ONE, size, projection: Projection::PLANAR, reserved: 0 }
+    }
+}
+
 /// What the lens does to a ray `(X, Y, Z)` in the camera's frame.
 ///
 /// | lens | distorted point, before `focal` and `centre` |
@@ -73,8 +82,9 @@ impl Lens {
 
 /// One camera as the warp kernel sees it.
 ///
-/// A homography is such a camera too: a planar canvas with `scale` 1, the matrix canvas → source in
-/// `from_ray`, and a pinhole of focal length 1 without distortion.
+/// A homography is such a camera too: a planar canvas with `scale` 1 ([`Canvas::of_pixels`]), the matrix
+/// canvas → source in `from_ray`, and a pinhole of focal length 1 without distortion
+/// ([`from_matrix`](Self::from_matrix)).
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Camera {
@@ -95,6 +105,23 @@ pub struct Camera {
     pub lens: Lens,
     /// Keeps the layout free of hidden padding.
     pub reserved: u32,
+}
+
+impl Camera {
+    /// A camera that is nothing but a matrix from a ray to a pixel.
+    #[must_use]
+    pub const fn from_matrix(from_ray: DMat3, size: UVec2) -> Self {
+        Self {
+            from_ray,
+            focal: DVec2::ONE,
+            centre: DVec2::ZERO,
+            distortion: [0.0; 5],
+            limit: f64::INFINITY,
+            size,
+            lens: Lens::PINHOLE,
+            reserved: 0,
+        }
+    }
 }
 
 /// One camera's planes of a warp, all of one size and pitch: for each panorama pixel, where it lies in the
