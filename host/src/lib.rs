@@ -33,5 +33,6 @@ pub mod kernels;
 pub mod live;
 pub mod mosaic;
 pub mod seam;
+pub mod ssim;
 pub mod stitch;
 pub mod video;

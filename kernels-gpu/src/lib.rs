@@ -16,6 +16,7 @@ mod grade;
 pub mod matching;
 mod picture;
 pub mod seam;
+pub mod ssim;
 pub mod stitch;
 mod sums;
 mod tile;

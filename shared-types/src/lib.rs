@@ -12,6 +12,7 @@ pub mod matching;
 pub mod nv12;
 mod pixel;
 pub mod seam;
+pub mod ssim;
 pub mod stitch;
 pub mod warp;
 pub mod yuv;

@@ -1,0 +1,313 @@
+//! How alike two pictures are: SSIM and PSNR, from one pass over both.
+//!
+//! A [`Comparer`] is for pictures of one size. It takes pair after pair without waiting and without
+//! allocating, up to as many as it has slots, and hands out the results in order. [`compare_pictures`] does
+//! everything for two pictures in host memory. What SSIM is, and over which pixels, is in
+//! [`kernels_gpu::ssim`].
+//!
+//! The sums on the device are never set back: they are integers that wrap, and a pair's own are those after
+//! it less those before.
+
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+
+use cuda_std::{DeviceView, DeviceViewMut};
+use glam::UVec2;
+use kernels_gpu::ssim::{SsimRgba8, SsimU8, SsimU16};
+use shared_types::Rgba8;
+use shared_types::ssim::{
+    BLOCK_COLUMNS, BLOCK_THREADS, MARGIN, ONE, SUMS, SsimParams, Sums, WINDOW,
+};
+use thiserror::Error;
+
+use crate::device::{Buffer, Device, DeviceError, Event, Image, LaunchConfig, Pinned, Stream};
+use crate::picture::Picture;
+
+/// Blocks that a multiprocessor works on at a time.
+const BLOCKS: u32 = 4;
+
+/// Multiprocessors where they are not known.
+const MULTIPROCESSORS: u32 = 16;
+
+/// Fewest rows of a strip: each takes [`MARGIN`] more to begin with.
+const LEAST_ROWS: u32 = 16;
+
+/// Two pictures to be compared.
+#[derive(Clone, Copy, Debug)]
+pub enum Compared<'a> {
+    /// Planes of luma, 8 bits.
+    Luma8(DeviceView<'a, u8>, DeviceView<'a, u8>),
+    /// Planes of luma of 9 to 16 bits.
+    Luma16 {
+        /// The one.
+        a: DeviceView<'a, u16>,
+        /// The other.
+        b: DeviceView<'a, u16>,
+        /// Bits of the highest level.
+        bits: u32,
+    },
+    /// Pictures in colour, compared by their luma (BT.601 in integers, as Pillow has it).
+    Rgba8(DeviceView<'a, Rgba8>, DeviceView<'a, Rgba8>),
+}
+
+/// How alike two pictures are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Similarity {
+    /// Mean SSIM of luma, over the pixels whose window lies inside; 1 for what is the same.
+    pub ssim: f64,
+    /// PSNR of luma in dB, over all pixels; infinite for what is the same.
+    pub psnr: f64,
+    /// PSNR of red, green and blue in dB; `None` where only luma was compared.
+    pub psnr_rgb: Option<f64>,
+}
+
+/// Pictures cannot be compared, or the device failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SsimError {
+    /// Pictures are smaller than the window.
+    #[error("ssim: pictures of {}×{} pixels; they have at least {WINDOW}×{WINDOW}", .0.x, .0.y)]
+    TooSmall(UVec2),
+    /// No slots.
+    #[error("ssim: a comparer with {0} slots; it has 1 to 1024")]
+    Slots(usize),
+    /// A picture of another size than the comparer's.
+    #[error("ssim: the {which} picture is {}×{} pixels but {}×{} are expected", found.x, found.y, expected.x, expected.y)]
+    Size {
+        /// Which one.
+        which: &'static str,
+        /// Its size.
+        found: UVec2,
+        /// The comparer's.
+        expected: UVec2,
+    },
+    /// Luma of a depth that there is none of.
+    #[error("ssim: luma of {0} bits; it has 9 to 16")]
+    Bits(u32),
+    /// A result must be taken before another pair is submitted.
+    #[error("ssim: all slots of the comparer hold results; take one before the next pair")]
+    Full,
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// A result on its way.
+#[derive(Debug)]
+struct Slot {
+    sums: Pinned<Sums>,
+    done: Event,
+    of: Counted,
+}
+
+/// What a pair's sums are means of.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    highest: f64,
+    colour: bool,
+}
+
+/// Compares pairs of pictures of one size.
+#[derive(Debug)]
+pub struct Comparer {
+    size: UVec2,
+    rows: u32,
+    running: Buffer<u64>,
+    /// What the running sums were after the last result that was taken.
+    before: Sums,
+    waiting: VecDeque<Slot>,
+    free: Vec<Slot>,
+}
+
+impl Comparer {
+    /// For pictures of `size` pixels, and so many pairs at a time.
+    ///
+    /// # Errors
+    /// [`SsimError::TooSmall`], [`SsimError::Slots`], or what the device says.
+    #[track_caller]
+    pub fn new(device: &Device, size: UVec2, slots: usize) -> Result<Self, SsimError> {
+        if size.min_element() < WINDOW {
+            return Err(SsimError::TooSmall(size));
+        }
+        if !(1..=1024).contains(&slots) {
+            return Err(SsimError::Slots(slots));
+        }
+        let stream = device.stream()?;
+        let running = Buffer::from_slice(&stream, &[0; SUMS as usize])?;
+        let of = Counted { highest: 0.0, colour: false };
+        let slot =
+            |_| Ok(Slot { sums: Pinned::new(device, 1)?, done: Event::for_order(device)?, of });
+        let free = (0..slots).map(slot).collect::<Result<Vec<_>, DeviceError>>()?;
+        let waiting = VecDeque::with_capacity(slots);
+        // As many strips as there is room for at once, each as high as that makes it.
+        let processors = device.cuda_info().map_or(MULTIPROCESSORS, |info| info.multiprocessors);
+        let strips = (BLOCKS * processors / (size.x - MARGIN).div_ceil(BLOCK_COLUMNS)).max(1);
+        let rows = (size.y - MARGIN).div_ceil(strips).max(LEAST_ROWS);
+        Ok(Self { size, rows, running, before: Sums::default(), waiting, free })
+    }
+
+    /// Size of the pictures in pixels.
+    #[must_use]
+    pub fn size(&self) -> UVec2 {
+        self.size
+    }
+
+    /// Submits a pair and does not wait. Where `map` is given it becomes the SSIM of each pixel whose window
+    /// lies inside, 10 columns and rows less than the pictures have.
+    ///
+    /// # Errors
+    /// [`SsimError`].
+    #[track_caller]
+    pub fn submit(
+        &mut self,
+        stream: &Stream,
+        pair: Compared<'_>,
+        map: Option<&mut Image<f32>>,
+    ) -> Result<(), SsimError> {
+        let of = self.check(&pair)?;
+        let inside = self.size - MARGIN;
+        let map = match map {
+            Some(map) => {
+                check_size("map, 10 columns and rows less than the", map.view().size(), inside)?;
+                map.view_mut()
+            }
+            // SAFETY: nothing lies in it.
+            None => unsafe {
+                DeviceViewMut::new(stream.device().place(), NonNull::dangling().as_ptr(), 0, 0, 0)
+            },
+        };
+        let Some(mut slot) = self.free.pop() else { return Err(SsimError::Full) };
+        slot.of = of;
+        let submitted = self.launch(stream, pair, map, &mut slot);
+        match submitted {
+            Ok(()) => self.waiting.push_back(slot),
+            Err(_) => self.free.push(slot),
+        }
+        submitted
+    }
+
+    /// Waits for the result of the pair that was submitted first of those whose results were not taken; `None`
+    /// if there is none.
+    ///
+    /// # Errors
+    /// What the device says, of earlier work too.
+    #[track_caller]
+    pub fn take(&mut self) -> Result<Option<Similarity>, SsimError> {
+        let Some(slot) = self.waiting.pop_front() else { return Ok(None) };
+        let waited = slot.done.synchronize();
+        let (sums, of) = (slot.sums[0], slot.of);
+        self.free.push(slot);
+        waited?;
+        let before = std::mem::replace(&mut self.before, sums);
+        let own = Sums {
+            ssim: sums.ssim.wrapping_sub(before.ssim),
+            squares: sums.squares.wrapping_sub(before.squares),
+            colour_squares: sums.colour_squares.wrapping_sub(before.colour_squares),
+        };
+        Ok(Some(self.similarity(&own, of)))
+    }
+
+    #[track_caller]
+    fn launch(
+        &mut self,
+        stream: &Stream,
+        pair: Compared<'_>,
+        map: DeviceViewMut<'_, f32>,
+        slot: &mut Slot,
+    ) -> Result<(), SsimError> {
+        // Whatever stream the last pair was on: sums are taken in order.
+        if let Some(last) = self.waiting.back() {
+            stream.wait(&last.done)?;
+        }
+        let blocks = (self.size - MARGIN).x.div_ceil(BLOCK_COLUMNS);
+        let strips = (self.size - MARGIN).y.div_ceil(self.rows);
+        let config = LaunchConfig::cover(blocks * BLOCK_THREADS, strips, [BLOCK_THREADS, 1]);
+        let sums = self.running.view_mut();
+        let params = |bits| SsimParams::new(bits, self.rows);
+        match pair {
+            Compared::Luma8(a, b) => {
+                stream.launch(&config, &SsimU8 { a, b, params: params(8), map, sums })?;
+            }
+            Compared::Luma16 { a, b, bits } => {
+                stream.launch(&config, &SsimU16 { a, b, params: params(bits), map, sums })?;
+            }
+            Compared::Rgba8(a, b) => {
+                stream.launch(&config, &SsimRgba8 { a, b, params: params(8), map, sums })?;
+            }
+        }
+        // SAFETY: the slot is not touched before its event has come, and lives as long.
+        unsafe { self.running.submit_download(stream, bytemuck::cast_slice_mut(&mut slot.sums))? };
+        Ok(slot.done.record(stream)?)
+    }
+
+    fn check(&self, pair: &Compared<'_>) -> Result<Counted, SsimError> {
+        let (a, b, bits) = match pair {
+            Compared::Luma8(a, b) => (a.size(), b.size(), 8),
+            Compared::Luma16 { bits, .. } if !(9..=16).contains(bits) => {
+                return Err(SsimError::Bits(*bits));
+            }
+            Compared::Luma16 { a, b, bits } => (a.size(), b.size(), *bits),
+            Compared::Rgba8(a, b) => (a.size(), b.size(), 8),
+        };
+        check_size("first", a, self.size)?;
+        check_size("second", b, self.size)?;
+        let highest = f64::from((1_u32 << bits) - 1);
+        Ok(Counted { highest, colour: matches!(pair, Compared::Rgba8(..)) })
+    }
+
+    fn similarity(&self, sums: &Sums, of: Counted) -> Similarity {
+        let area = |size: UVec2| f64::from(size.x) * f64::from(size.y);
+        // Infinite where nothing differs.
+        let psnr = |squares: u64, numbers: f64| {
+            10.0 * (of.highest.powi(2) * numbers / squares as f64).log10()
+        };
+        let pixels = area(self.size);
+        Similarity {
+            ssim: sums.ssim as f64 / f64::from(ONE) / area(self.size - MARGIN),
+            psnr: psnr(sums.squares, pixels),
+            psnr_rgb: of.colour.then(|| psnr(sums.colour_squares, 3.0 * pixels)),
+        }
+    }
+}
+
+impl Drop for Comparer {
+    fn drop(&mut self) {
+        // Copies to the slots may be on their way. A device that failed makes none.
+        for slot in &self.waiting {
+            let _ = slot.done.synchronize();
+        }
+    }
+}
+
+fn check_size(which: &'static str, found: (u32, u32), expected: UVec2) -> Result<(), SsimError> {
+    let found = UVec2::from(found);
+    if found == expected { Ok(()) } else { Err(SsimError::Size { which, found, expected }) }
+}
+
+/// Compares two pictures on the stream's device, and waits. The map is the SSIM of each pixel whose window lies
+/// inside, row by row.
+///
+/// # Errors
+/// [`SsimError`].
+#[track_caller]
+pub fn compare_pictures(
+    stream: &Stream,
+    a: &Picture,
+    b: &Picture,
+) -> Result<(Similarity, Vec<f32>), SsimError> {
+    let size = |picture: &Picture| (picture.width(), picture.height());
+    check_size("second", size(b), size(a).into())?;
+    let mut comparer = Comparer::new(stream.device(), size(a).into(), 1)?;
+    let upload = |picture: &Picture| {
+        Image::from_slice(stream, picture.width(), picture.height(), picture.pixels())
+    };
+    let (a, b) = (upload(a)?, upload(b)?);
+    let inside = comparer.size() - MARGIN;
+    let mut map = Image::new(stream.device(), inside.x, inside.y)?;
+    comparer.submit(stream, Compared::Rgba8(a.view(), b.view()), Some(&mut map))?;
+    let map = map.download(stream)?;
+    match comparer.take()? {
+        Some(similarity) => Ok((similarity, map)),
+        None => Err(SsimError::Full),
+    }
+}

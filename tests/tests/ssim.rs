@@ -1,0 +1,302 @@
+//! SSIM and PSNR against their formulas in f64 and against scikit-image's numbers; two passes against one; and
+//! the GPU against the CPU to the bit.
+
+use glam::{UVec2, uvec2};
+use kernels_gpu::ssim::{SsimColumns, SsimRowsU16};
+use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
+use panoweave::picture::Picture;
+use panoweave::ssim::{Compared, Comparer, Similarity, SsimError, compare_pictures};
+use panoweave_tests::random::Random;
+use panoweave_tests::raster::upload_plane;
+use panoweave_tests::{data, gpu, panoweave_devices};
+use shared_types::Rgba8;
+use shared_types::ssim::{MARGIN, ONE, SUMS, SsimParams, TAPS, TWO_PASS_BLOCK, WINDOW};
+
+/// Two planes of luma.
+struct Pair {
+    size: UVec2,
+    bits: u32,
+    planes: [Vec<u16>; 2],
+}
+
+impl Pair {
+    /// Smooth, with noise, and a second one that differs a little, or not at all.
+    fn random(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let r = &mut random;
+        let size = uvec2(11 + r.below(600) as u32, 11 + r.below(90) as u32);
+        let bits = r.pick(&[8, 10, 12, 16]);
+        let highest = ((1_u32 << bits) - 1) as f32;
+        let (level, swing, noise) =
+            (r.between(0.0, 1.0), r.between(0.0, 0.5), r.pick(&[0.0, 0.02, 0.5]));
+        let difference = r.pick(&[0.0, 0.001, 0.02, 0.3]);
+        let mut planes = [Vec::new(), Vec::new()];
+        for i in 0..size.element_product() {
+            let (x, y) = ((i % size.x) as f32, (i / size.x) as f32);
+            let a =
+                level + swing * (0.1 * x).sin() * (0.07 * y).cos() + noise * r.between(-1.0, 1.0);
+            let b = a + difference * r.between(-1.0, 1.0);
+            for (plane, value) in planes.iter_mut().zip([a, b]) {
+                plane.push((value * highest).round().clamp(0.0, highest) as u16);
+            }
+        }
+        Self { size, bits, planes }
+    }
+
+    fn level(&self, plane: usize, x: u32, y: u32) -> f64 {
+        self.planes[plane][(y * self.size.x + x) as usize].into()
+    }
+
+    fn psnr(&self) -> f64 {
+        let highest = f64::from((1_u32 << self.bits) - 1);
+        let squares = self.planes[0].iter().zip(&self.planes[1]);
+        let squares: f64 = squares.map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum();
+        10.0 * (highest.powi(2) * self.planes[0].len() as f64 / squares).log10()
+    }
+
+    /// By the definition: two-dimensional windows of the Gaussian itself, moments about the mean.
+    fn map(&self) -> Vec<f64> {
+        let gauss = |i: u32| (-(f64::from(i) - 5.0).powi(2) / (2.0 * 1.5 * 1.5)).exp();
+        let total: f64 = (0..WINDOW).map(gauss).sum();
+        let highest = f64::from((1_u32 << self.bits) - 1);
+        let (c1, c2) = ((0.01 * highest).powi(2), (0.03 * highest).powi(2));
+        let mut map = Vec::new();
+        for y in 0..self.size.y - MARGIN {
+            for x in 0..self.size.x - MARGIN {
+                let mean = |of: &dyn Fn(u32, u32) -> f64| {
+                    let window = (0..WINDOW * WINDOW).map(|i| {
+                        let (dx, dy) = (i % WINDOW, i / WINDOW);
+                        gauss(dx) * gauss(dy) * of(x + dx, y + dy)
+                    });
+                    window.sum::<f64>() / (total * total)
+                };
+                let means = [0, 1].map(|plane| mean(&|x, y| self.level(plane, x, y)));
+                let off = |plane: usize, x, y| self.level(plane, x, y) - means[plane];
+                let spread = |a, b| mean(&|x, y| off(a, x, y) * off(b, x, y));
+                let [a, b] = means;
+                map.push(
+                    (2.0 * a * b + c1) * (2.0 * spread(0, 1) + c2)
+                        / ((a * a + b * b + c1) * (spread(0, 0) + spread(1, 1) + c2)),
+                );
+            }
+        }
+        map
+    }
+
+    fn images(&self, stream: &Stream) -> [Image<u16>; 2] {
+        [0, 1].map(|i| upload_plane(stream, self.size, &self.planes[i], 6))
+    }
+
+    fn compare(&self, stream: &Stream) -> (Similarity, Vec<f32>) {
+        let mut comparer = Comparer::new(stream.device(), self.size, 1).unwrap();
+        let inside = self.size - MARGIN;
+        let mut map = Image::new(stream.device(), inside.x, inside.y).unwrap();
+        if self.bits == 8 {
+            let narrow = |plane: &Vec<u16>| plane.iter().map(|&v| v as u8).collect::<Vec<_>>();
+            let [a, b] =
+                [0, 1].map(|i| upload_plane(stream, self.size, &narrow(&self.planes[i]), 3));
+            comparer.submit(stream, Compared::Luma8(a.view(), b.view()), Some(&mut map)).unwrap();
+            return (comparer.take().unwrap().unwrap(), map.download(stream).unwrap());
+        }
+        let [a, b] = self.images(stream);
+        let pair = Compared::Luma16 { a: a.view(), b: b.view(), bits: self.bits };
+        comparer.submit(stream, pair, Some(&mut map)).unwrap();
+        (comparer.take().unwrap().unwrap(), map.download(stream).unwrap())
+    }
+}
+
+fn close(found: f64, exact: f64, by: f64) -> bool {
+    found == exact || (found - exact).abs() < by
+}
+
+#[test]
+fn the_window_is_the_gaussian() {
+    let gauss = |i: i32| (-f64::from(i - 5).powi(2) / (2.0 * 1.5 * 1.5)).exp();
+    let total: f64 = (0..11).map(gauss).sum();
+    for (i, tap) in TAPS.into_iter().enumerate() {
+        assert!((f64::from(tap) - gauss(i as i32) / total).abs() < 1e-8, "{i}");
+    }
+}
+
+#[test]
+fn ssim_is_that_of_the_definition() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        for seed in 0..24 {
+            let pair = Pair::random(seed);
+            let (found, map) = pair.compare(&stream);
+            let exact = pair.map();
+            let mean = exact.iter().sum::<f64>() / exact.len() as f64;
+            assert!(close(found.ssim, mean, 5e-6), "{device}, {seed}: {} is {mean}", found.ssim);
+            assert!(close(found.psnr, pair.psnr(), 1e-9), "{device}, {seed}: {}", found.psnr);
+            assert_eq!(found.psnr_rgb, None);
+            let worst = map.iter().zip(&exact).map(|(a, b)| (f64::from(*a) - b).abs());
+            let worst = worst.fold(0.0, f64::max);
+            assert!(worst < 2e-4, "{device}, {seed}: {worst} in the map");
+        }
+    }
+}
+
+#[test]
+fn the_gpu_agrees_to_the_bit() {
+    let Some(gpu) = gpu() else { return };
+    let streams = [gpu.stream().unwrap(), Device::cpu().stream().unwrap()];
+    for seed in 0..24 {
+        let pair = Pair::random(seed);
+        // Strips are of other heights there: sums do not depend on them.
+        let [on_gpu, on_cpu] = streams.each_ref().map(|stream| pair.compare(stream));
+        assert_eq!(on_gpu.0, on_cpu.0, "{seed}");
+        assert!(on_gpu.1 == on_cpu.1, "{seed}");
+    }
+}
+
+#[test]
+fn numbers_are_those_of_scikit_image() {
+    let Some(truth) = data("ssim/river1/truth.csv") else { return };
+    let text = std::fs::read_to_string(truth).unwrap();
+    let mut compared = 0;
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let open =
+            |name: &str| data(format!("ssim/river1/{name}.png")).map(|p| Picture::open(p).unwrap());
+        let Some(reference) = open("ref") else { return };
+        for line in text.lines().skip(1) {
+            let words: Vec<&str> = line.split(',').collect();
+            let name = if words[1] == "identical" { "ref" } else { words[1] };
+            let file = data("ssim/river1").unwrap().join(format!("{name}.png"));
+            if !file.exists() {
+                continue;
+            }
+            let distorted = Picture::open(file).unwrap();
+            let (found, _) = compare_pictures(&stream, &reference, &distorted).unwrap();
+            let number = |column: usize| words[column].parse::<f64>().unwrap();
+            assert!(close(found.ssim, number(2), 5e-5), "{device}: {line}: {found:?}");
+            assert!(close(found.psnr, number(7), 5e-6), "{device}: {line}: {found:?}");
+            assert!(close(found.psnr_rgb.unwrap(), number(8), 5e-6), "{device}: {line}: {found:?}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 5, "{compared}");
+}
+
+#[test]
+fn two_passes_give_the_same() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        for seed in 0..12 {
+            let pair = Pair { bits: 16, ..Pair::random(seed) };
+            let [a, b] = pair.images(&stream);
+            let size = pair.size;
+            let plane = || Image::<f32>::new(&device, size.x - MARGIN, size.y).unwrap();
+            let mut planes = [plane(), plane(), plane(), plane(), plane()];
+            let mut sums = Buffer::from_slice(&stream, &[0_u64; SUMS as usize]).unwrap();
+            let config = LaunchConfig::cover(size.x, size.y, TWO_PASS_BLOCK);
+            let [mean_a, mean_b, square_a, square_b, product] =
+                planes.each_mut().map(Image::view_mut);
+            let rows = SsimRowsU16 {
+                a: a.view(),
+                b: b.view(),
+                mean_a,
+                mean_b,
+                square_a,
+                square_b,
+                product,
+                sums: sums.view_mut(),
+            };
+            stream.launch(&config, &rows).unwrap();
+            let [mean_a, mean_b, square_a, square_b, product] = planes.each_ref().map(Image::view);
+            let (params, sums_view) = (SsimParams::new(16, 1), sums.view_mut());
+            let columns = SsimColumns {
+                mean_a,
+                mean_b,
+                square_a,
+                square_b,
+                product,
+                params,
+                sums: sums_view,
+            };
+            stream.launch(&config, &columns).unwrap();
+            let sums = sums.download(&stream).unwrap();
+            let pixels = f64::from((size - MARGIN).element_product());
+            let ssim = sums[0] as i64 as f64 / f64::from(ONE) / pixels;
+            let (fused, _) = pair.compare(&stream);
+            assert!(close(ssim, fused.ssim, 5e-5), "{device}, {seed}: {ssim}, {}", fused.ssim);
+            let psnr = 10.0
+                * (65_535.0_f64.powi(2) * f64::from(size.element_product()) / sums[1] as f64)
+                    .log10();
+            assert!(close(psnr, fused.psnr, 1e-9), "{device}, {seed}: {psnr}, {}", fused.psnr);
+        }
+    }
+}
+
+#[test]
+fn results_come_in_order_and_slots_are_bounded() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let other = device.stream().unwrap();
+        let size = uvec2(64, 40);
+        let flat = |level: u8| {
+            let plane = vec![level; size.element_product() as usize];
+            Image::from_slice(&stream, size.x, size.y, &plane).unwrap()
+        };
+        let levels = [10_u8, 40, 90, 200].map(flat);
+        let mut comparer = Comparer::new(&device, size, 3).unwrap();
+        assert_eq!(comparer.take().unwrap(), None);
+        for round in 0..20 {
+            for (i, stream) in [(1, &stream), (2, &other), (3, &stream)] {
+                let pair = Compared::Luma8(levels[0].view(), levels[i].view());
+                comparer.submit(stream, pair, None).unwrap();
+            }
+            let pair = Compared::Luma8(levels[0].view(), levels[0].view());
+            let full = comparer.submit(&stream, pair, None).unwrap_err();
+            assert!(matches!(full, SsimError::Full), "{full}");
+            for level in [40.0_f64, 90.0, 200.0] {
+                let found = comparer.take().unwrap().unwrap();
+                let c1 = (0.01_f64 * 255.0).powi(2);
+                let exact = (2.0 * 10.0 * level + c1) / (100.0 + level * level + c1);
+                assert!(close(found.ssim, exact, 1e-5), "{device}, {round}: {found:?}");
+                let psnr = 20.0 * (255.0 / (level - 10.0)).log10();
+                assert!(close(found.psnr, psnr, 1e-9), "{device}, {round}: {found:?}");
+            }
+            comparer.submit(&stream, pair, None).unwrap();
+            let same = comparer.take().unwrap().unwrap();
+            assert_eq!((same.ssim, same.psnr), (1.0, f64::INFINITY));
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_compared() {
+    let device = Device::cpu();
+    let stream = device.stream().unwrap();
+    for (size, slots, said) in [
+        (uvec2(10, 40), 1, "pictures of 10×40 pixels"),
+        (uvec2(0, 0), 1, "pictures of 0×0 pixels"),
+        (uvec2(40, 40), 0, "0 slots"),
+        (uvec2(40, 40), 1025, "1025 slots"),
+    ] {
+        let error = Comparer::new(&device, size, slots).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    let mut comparer = Comparer::new(&device, uvec2(40, 40), 1).unwrap();
+    let small: Image<u16> = Image::new(&device, 40, 39).unwrap();
+    let right: Image<u16> = Image::new(&device, 40, 40).unwrap();
+    let mut map: Image<f32> = Image::new(&device, 40, 40).unwrap();
+    let (r, s) = (|| right.view(), || small.view());
+    for (a, b, bits, map, said) in [
+        (s(), r(), 10, None, "the first picture is 40×39"),
+        (r(), s(), 10, None, "the second picture is 40×39"),
+        (r(), r(), 8, None, "luma of 8 bits"),
+        (r(), r(), 17, None, "luma of 17 bits"),
+        (r(), r(), 16, Some(&mut map), "40×40 pixels but 30×30 are expected"),
+    ] {
+        let error = comparer.submit(&stream, Compared::Luma16 { a, b, bits }, map).unwrap_err();
+        assert!(error.to_string().contains(said), "{error}");
+    }
+    // And nothing is lost by it.
+    comparer.submit(&stream, Compared::Luma16 { a: r(), b: r(), bits: 16 }, None).unwrap();
+    assert_eq!(comparer.take().unwrap().unwrap().ssim, 1.0);
+    let pictures = [12, 13].map(|side| Picture::filled(side, 12, Rgba8::BLACK));
+    let error = compare_pictures(&stream, &pictures[0], &pictures[1]).unwrap_err();
+    assert!(error.to_string().contains("the second picture is 13×12"), "{error}");
+}
