@@ -29,14 +29,14 @@ use glam::{DMat3, DVec2, UVec2, Vec3};
 use nalgebra::{DMatrix, DVector};
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
-use shared_types::warp::{Camera, Canvas, Projection};
+use shared_types::warp::{Camera, Canvas};
 use thiserror::Error;
 
 use crate::colour::{Colours, Overlap, estimate, matched};
 use crate::device::{DeviceError, Image, Stream};
 use crate::geometry::Geometry;
 use crate::picture::Picture;
-use crate::rig::{MAX_CAMERAS, matrix_camera};
+use crate::rig::MAX_CAMERAS;
 use crate::seam::{Blend, SeamError, seamed};
 use crate::stitch::{StitchError, StitchOptions, stitch};
 use crate::warp::{DeviceWarp, Plane, PlaneError, RenderError, check_sizes};
@@ -324,14 +324,7 @@ fn of_render(error: RenderError) -> PanoramaError {
 
 /// The view of a picture that is as large as the panorama and lies on it.
 fn itself(size: UVec2) -> (Canvas, Camera) {
-    let canvas = Canvas {
-        centre: DVec2::ZERO,
-        scale: DVec2::ONE,
-        size,
-        projection: Projection::PLANAR,
-        reserved: 0,
-    };
-    (canvas, matrix_camera(DMat3::IDENTITY, size))
+    (Canvas::of_pixels(DVec2::ZERO, size), Camera::from_matrix(DMat3::IDENTITY, size))
 }
 
 /// Which cameras see each pixel: bit i is camera i.

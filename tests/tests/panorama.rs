@@ -11,7 +11,7 @@ use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
-use shared_types::warp::{Camera, Canvas, Lens, Projection};
+use shared_types::warp::{Camera, Canvas};
 
 const CANVAS: UVec2 = uvec2(97, 61);
 
@@ -19,29 +19,14 @@ const CANVAS: UVec2 = uvec2(97, 61);
 fn made_up(seed: u64) -> (Geometry, Vec<Picture>) {
     let mut random = Random::new(seed);
     let r = &mut random;
-    let canvas = Canvas {
-        centre: DVec2::ZERO,
-        scale: DVec2::ONE,
-        size: CANVAS,
-        projection: Projection::PLANAR,
-        reserved: 0,
-    };
+    let canvas = Canvas::of_pixels(DVec2::ZERO, CANVAS);
     let (mut cameras, mut pictures) = (Vec::new(), Vec::new());
     for _ in 0..2 + seed % 5 {
         let size = uvec2(20 + r.below(50) as u32, 20 + r.below(40) as u32);
         let (angle, scale) = (r.between(-0.3, 0.3).into(), r.between(0.7, 1.4).into());
         let place = DVec2::new(r.between(0.0, 70.0).into(), r.between(0.0, 40.0).into());
         let to_canvas = DMat3::from_scale_angle_translation(DVec2::splat(scale), angle, place);
-        cameras.push(Camera {
-            from_ray: to_canvas.inverse(),
-            focal: DVec2::ONE,
-            centre: DVec2::ZERO,
-            distortion: [0.0; 5],
-            limit: f64::INFINITY,
-            size,
-            lens: Lens::PINHOLE,
-            reserved: 0,
-        });
+        cameras.push(Camera::from_matrix(to_canvas.inverse(), size));
         let noise = (0..size.element_product()).map(|_| {
             let [r, g, b] = [0, 1, 2].map(|_| r.below(256) as u8);
             Rgba8::opaque(r, g, b)

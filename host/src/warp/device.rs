@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use glam::UVec2;
 use kernels_gpu::warp::{WarpCamera, WarpFeather, WarpResize};
-use shared_types::warp::{BLOCK, Camera, Canvas};
+use shared_types::warp::{BLOCK, Camera, Canvas, DeviceCameraPlanes};
 use thiserror::Error;
 
 use super::{Plane, PlaneError, Warp, check_sizes};
-use crate::device::{DeviceError, Event, Image, LaunchConfig, Stream};
+use crate::device::{DeviceError, ErrorKind, Event, Image, LaunchConfig, Stream};
 use crate::geometry::Geometry;
 
 /// The six planes of a warp in device memory, in the order of [`Plane`].
@@ -21,24 +21,6 @@ pub struct DeviceWarp {
     /// Behind what fills the planes.
     ready: Event,
 }
-
-/// A kernel that takes a warp's six planes and its sources' sizes, with its other arguments.
-macro_rules! of_warp {
-    ($kernel:ident, $warp:expr $(, $argument:ident)*) => {
-        $kernel {
-            lut_left_x: $warp.plane($crate::warp::Plane::LeftX).view(),
-            lut_left_y: $warp.plane($crate::warp::Plane::LeftY).view(),
-            lut_right_x: $warp.plane($crate::warp::Plane::RightX).view(),
-            lut_right_y: $warp.plane($crate::warp::Plane::RightY).view(),
-            weight_left: $warp.plane($crate::warp::Plane::WeightLeft).view(),
-            weight_right: $warp.plane($crate::warp::Plane::WeightRight).view(),
-            left: $warp.sources()[0],
-            right: $warp.sources()[1],
-            $($argument),*
-        }
-    };
-}
-pub(crate) use of_warp;
 
 /// A geometry could not be made into a warp.
 #[derive(Debug, Error)]
@@ -132,22 +114,10 @@ impl DeviceWarp {
         let mut planes = [plane()?, plane()?, plane()?, plane()?, plane()?, plane()?];
         let [left_u, left_v, right_u, right_v, left_weight, right_weight] = &mut planes;
         let config = LaunchConfig::cover(size.x, size.y, BLOCK);
-        for (source, from, to) in [
-            (
-                self.sources[0],
-                [Plane::LeftX, Plane::LeftY, Plane::WeightLeft],
-                [left_u, left_v, left_weight],
-            ),
-            (
-                self.sources[1],
-                [Plane::RightX, Plane::RightY, Plane::WeightRight],
-                [right_u, right_v, right_weight],
-            ),
-        ] {
-            let [u, v, weight] = from.map(|plane| self.plane(plane).view());
-            let [out_u, out_v, out_weight] = to.map(Image::view_mut);
-            let resize = WarpResize { u, v, weight, size: source, out_u, out_v, out_weight };
-            stream.launch(&config, &resize)?;
+        let out = [[left_u, left_v, left_weight], [right_u, right_v, right_weight]];
+        for ((planes, size), out) in self.planes()?.into_iter().zip(self.sources).zip(out) {
+            let [out_u, out_v, out_weight] = out.map(Image::view_mut);
+            stream.launch(&config, &WarpResize { planes, size, out_u, out_v, out_weight })?;
         }
         Ok(Self::filled(stream, size, self.sources, planes)?)
     }
@@ -201,7 +171,7 @@ impl DeviceWarp {
     /// Makes `stream`, if it is not the one that the warp was made on, wait until it is there.
     ///
     /// All that takes a warp in this crate does so; only who launches kernels of his own on its
-    /// [`plane`](Self::plane)s must.
+    /// [`planes`](Self::planes) must.
     ///
     /// # Errors
     /// What the device says.
@@ -234,6 +204,20 @@ impl DeviceWarp {
     #[must_use]
     pub fn sources(&self) -> [UVec2; 2] {
         self.sources
+    }
+
+    /// Both cameras' planes for a kernel: left, right.
+    ///
+    /// # Errors
+    /// None: all planes of a warp are allocated alike.
+    #[track_caller]
+    pub fn planes(&self) -> Result<[DeviceCameraPlanes<'_>; 2], DeviceError> {
+        let [left_x, left_y, right_x, right_y, left_weight, right_weight] =
+            self.planes.each_ref().map(|plane| plane.view());
+        DeviceCameraPlanes::new(left_x, left_y, left_weight)
+            .zip(DeviceCameraPlanes::new(right_x, right_y, right_weight))
+            .map(<[_; 2]>::from)
+            .ok_or_else(|| DeviceError::new("taking a warp's planes", ErrorKind::UnlikePlanes))
     }
 
     /// One plane.
