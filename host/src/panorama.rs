@@ -210,18 +210,17 @@ pub fn stitch_geometry(
     for (i, &next) in order.iter().enumerate().skip(1) {
         let left = so_far.as_ref().map_or_else(|| of(order[0]), |_| itself(canvas.size));
         let mut warp = DeviceWarp::margins(stream, canvas.size, [left, of(next)])?;
-        if let Some([left_margin, right_margin]) = warp.weights_mut() {
-            let mut sum = match total.take() {
-                None => left_margin.download(stream)?,
-                Some(total) => {
-                    left_margin.upload(stream, &total)?;
-                    total
-                }
-            };
-            let more = right_margin.download(stream)?;
-            sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
-            total = Some(sum);
-        }
+        let [left_margin, right_margin] = warp.weights_mut();
+        let mut sum = match total.take() {
+            None => left_margin.download(stream)?,
+            Some(total) => {
+                left_margin.upload(stream, &total)?;
+                total
+            }
+        };
+        let more = right_margin.download(stream)?;
+        sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        total = Some(sum);
         warp.feather(stream)?;
         let left = match &so_far {
             Some(panorama) => (panorama, Colour::IDENTITY, None),

@@ -241,14 +241,14 @@ impl Seam {
         out: &mut DeviceWarp,
     ) -> Result<(), DeviceError> {
         out.await_ready(stream)?;
-        let Some([left, right]) = out.weights_mut().filter(|_| self.known > 0) else {
+        if self.known == 0 {
             return Ok(());
-        };
+        }
         let grid = self.grid();
         let [to, from] = self.paths.each_ref().map(Buffer::view);
         let (part, from_path) = (part.clamp(0.0, 1.0), (self.known > 1).into());
         let blend = SeamBlend { feather: self.feather, part, from_path };
-        let (out_left, out_right) = (left.view_mut(), right.view_mut());
+        let [out_left, out_right] = out.weights_mut().map(Image::view_mut);
         let ([planes_left, planes_right], [left, right]) = (warp.planes()?, warp.sources());
         let size = grid.max - grid.min;
         let config = LaunchConfig::cover(size.x, size.y, BLOCK);

@@ -17,7 +17,8 @@ pub struct DeviceWarp {
     size: UVec2,
     sources: [UVec2; 2],
     /// Warps that differ in their weights alone share the others.
-    planes: [Arc<Image<f32>>; 6],
+    coordinates: [Arc<Image<f32>>; 4],
+    weights: [Image<f32>; 2],
     /// Behind what fills the planes.
     ready: Event,
 }
@@ -92,8 +93,7 @@ impl DeviceWarp {
     #[track_caller]
     pub(crate) fn feather(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
-        let Some([left, right]) = self.weights_mut() else { return Ok(()) };
-        let (left, right) = (left.view_mut(), right.view_mut());
+        let [left, right] = self.weights_mut().map(Image::view_mut);
         stream.launch(&config, &WarpFeather { left, right })?;
         self.written(stream)
     }
@@ -132,7 +132,9 @@ impl DeviceWarp {
     ) -> Result<Self, DeviceError> {
         let ready = Event::for_order(stream.device())?;
         ready.record(stream)?;
-        Ok(Self { size, sources, planes: planes.map(Arc::new), ready })
+        let [left_x, left_y, right_x, right_y, left, right] = planes;
+        let coordinates = [left_x, left_y, right_x, right_y].map(Arc::new);
+        Ok(Self { size, sources, coordinates, weights: [left, right], ready })
     }
 
     /// The same coordinates with a copy of the weights, in memory of their own. Does not wait.
@@ -145,21 +147,18 @@ impl DeviceWarp {
         let copy = |plane: Plane| {
             let mut image = Image::new(stream.device(), self.size.x, self.size.y)?;
             image.copy_from(stream, self.plane(plane))?;
-            Ok::<_, DeviceError>(Arc::new(image))
+            Ok::<_, DeviceError>(image)
         };
-        let mut planes = self.planes.clone();
-        for plane in [Plane::WeightLeft, Plane::WeightRight] {
-            planes[plane as usize] = copy(plane)?;
-        }
+        let coordinates = self.coordinates.clone();
+        let weights = [copy(Plane::WeightLeft)?, copy(Plane::WeightRight)?];
         let ready = Event::for_order(stream.device())?;
         ready.record(stream)?;
-        Ok(Self { size: self.size, sources: self.sources, planes, ready })
+        Ok(Self { size: self.size, sources: self.sources, coordinates, weights, ready })
     }
 
-    /// The weights to be written, left and right; `None` where another warp shares them.
-    pub(crate) fn weights_mut(&mut self) -> Option<[&mut Image<f32>; 2]> {
-        let [.., left, right] = &mut self.planes;
-        Some([Arc::get_mut(left)?, Arc::get_mut(right)?])
+    /// The weights to be written, left and right.
+    pub(crate) fn weights_mut(&mut self) -> [&mut Image<f32>; 2] {
+        self.weights.each_mut()
     }
 
     /// Says that what `stream` was told to do with the weights belongs to the warp.
@@ -187,10 +186,8 @@ impl DeviceWarp {
     #[track_caller]
     pub fn download(&self, stream: &Stream) -> Result<Warp, RenderError> {
         self.await_ready(stream)?;
-        let [a, b, c, d, e, f] = &self.planes;
-        let download = |plane: &Arc<Image<f32>>| plane.download(stream);
-        let planes =
-            [download(a)?, download(b)?, download(c)?, download(d)?, download(e)?, download(f)?];
+        let [a, b, c, d, e, f] = Plane::ALL.map(|plane| self.plane(plane).download(stream));
+        let planes = [a?, b?, c?, d?, e?, f?];
         Ok(Warp::new(self.size, self.sources, planes)?)
     }
 
@@ -213,7 +210,7 @@ impl DeviceWarp {
     #[track_caller]
     pub fn planes(&self) -> Result<[DeviceCameraPlanes<'_>; 2], DeviceError> {
         let [left_x, left_y, right_x, right_y, left_weight, right_weight] =
-            self.planes.each_ref().map(|plane| plane.view());
+            Plane::ALL.map(|plane| self.plane(plane).view());
         DeviceCameraPlanes::new(left_x, left_y, left_weight)
             .zip(DeviceCameraPlanes::new(right_x, right_y, right_weight))
             .map(<[_; 2]>::from)
@@ -223,6 +220,10 @@ impl DeviceWarp {
     /// One plane.
     #[must_use]
     pub fn plane(&self, plane: Plane) -> &Image<f32> {
-        &self.planes[plane as usize]
+        match plane {
+            Plane::WeightLeft => &self.weights[0],
+            Plane::WeightRight => &self.weights[1],
+            coordinates => &self.coordinates[coordinates as usize],
+        }
     }
 }

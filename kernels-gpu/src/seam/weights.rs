@@ -83,9 +83,9 @@ fn left_share(
     for tap in -TAPS..=TAPS {
         // In rows of cells, whose middles are at integers.
         let row = (tap as f32).mul_add(feather / (2 * TAPS) as f32, along - 0.5);
-        let row = row.clamp(0.0, (path.len() - 1) as f32);
+        let row = row.max(0.0).min((path.len() - 1) as f32);
         let first = row.floor();
-        // SAFETY: clamped to the path, and a path has a row.
+        // SAFETY: on the path, even of what is no number; and a path has a row.
         let (a, b) = unsafe {
             let first = first.to_int_unchecked::<u32>();
             (path.load(first), path.load((first + 1).min(path.len() - 1)))
