@@ -9,35 +9,19 @@ use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use cuda_std::prelude::*;
-use glam::{UVec2, Vec2, uvec2, vec2};
+use glam::{Vec2, uvec2, vec2};
 use panoweave::colour::{Overlap, Summing};
 use panoweave::device::{Buffer, LaunchConfig, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEncoding};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
-use panoweave_benches::{SETS, bench, bench_copy, frame, gpu, reference};
+use panoweave_benches::{
+    OVERLAP, PANORAMA, SETS, SOURCE, bench, bench_copy, frame, gpu, overlapping_warp, reference,
+};
 use shared_types::Rgba8;
 
-const PANORAMA: UVec2 = uvec2(5700, 1900);
-const SOURCE: UVec2 = uvec2(3840, 2160);
-/// First column of the overlap, and the one after its last.
-const OVERLAP: [f32; 2] = [2500.0, 3200.0];
-
-/// A warp whose cameras meet in [`OVERLAP`], and look between pixels.
+/// A warp whose cameras count the same in all of the overlap.
 fn warp() -> Warp {
-    let plane = |at: fn(f32, f32) -> f32| {
-        let row = |y| (0..PANORAMA.x).map(move |x| at(x as f32, y as f32));
-        (0..PANORAMA.y).flat_map(row).collect::<Vec<_>>()
-    };
-    // The left camera's last column of pixels shows the overlap's, the right camera's first one its first.
-    let planes = [
-        plane(|x, _| x - OVERLAP[1] + SOURCE.x as f32 - 0.75),
-        plane(|_, y| y + 130.25),
-        plane(|x, _| x - OVERLAP[0] + 0.25),
-        plane(|_, y| y + 130.25),
-        plane(|x, _| if x < OVERLAP[1] { 0.5 } else { 0.0 }),
-        plane(|x, _| if x >= OVERLAP[0] { 0.5 } else { 0.0 }),
-    ];
-    Warp::new(PANORAMA, [SOURCE; 2], planes).expect("a warp")
+    overlapping_warp(|_| [0.5; 2])
 }
 
 /// The signature of the CUDA C++ kernel, which the PTX has instead: nine sums over the whole panorama,

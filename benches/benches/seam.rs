@@ -8,33 +8,16 @@
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use glam::{UVec2, uvec2};
 use panoweave::colour::Colours;
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, YuvEncoding};
 use panoweave::seam::{Seam, SeamOptions};
 use panoweave::warp::{DeviceWarp, Warp};
-use panoweave_benches::{SETS, bench, bench_copy, frame, gpu};
+use panoweave_benches::{OVERLAP, SETS, SOURCE, bench, bench_copy, frame, gpu, overlapping_warp};
 
-const PANORAMA: UVec2 = uvec2(5700, 1900);
-const SOURCE: UVec2 = uvec2(3840, 2160);
-/// First column of the overlap, and the one after its last.
-const OVERLAP: [f32; 2] = [2500.0, 3200.0];
-
-/// A warp whose cameras meet in [`OVERLAP`], look between pixels, and fade from edge to edge.
+/// A warp that fades from edge to edge of the overlap.
 fn warp() -> Warp {
-    let plane = |at: fn(f32, f32) -> f32| {
-        let row = |y| (0..PANORAMA.x).map(move |x| at(x as f32, y as f32));
-        (0..PANORAMA.y).flat_map(row).collect::<Vec<_>>()
-    };
-    let planes = [
-        plane(|x, _| x - OVERLAP[1] + SOURCE.x as f32 - 0.75),
-        plane(|_, y| y + 130.25),
-        plane(|x, _| x - OVERLAP[0] + 0.25),
-        plane(|_, y| y + 130.25),
-        plane(|x, _| ((OVERLAP[1] - x) / (OVERLAP[1] - OVERLAP[0])).clamp(0.0, 1.0)),
-        plane(|x, _| ((x - OVERLAP[0] + 1.0) / (OVERLAP[1] - OVERLAP[0])).clamp(0.0, 1.0)),
-    ];
-    Warp::new(PANORAMA, [SOURCE; 2], planes).expect("a warp")
+    let [first, end] = OVERLAP;
+    overlapping_warp(|x| [(end - x) / (end - first), (x - first + 1.0) / (end - first)])
 }
 
 fn benches(criterion: &mut Criterion) {

@@ -1,6 +1,6 @@
 //! The `planes` stitch at home size: every gamma and pair of formats, the floor under each pair, and
-//! the same kernels compiled from CUDA C++ (`benches/cuda/stitch_planes.cu`) where
-//! `PANOWEAVE_REFERENCE_PTX` names a folder with `stitch_planes.ptx`.
+//! the same loop in CUDA C++ (`benches/cuda/stitch_planes.cu`) where `PANOWEAVE_REFERENCE_PTX` names a
+//! folder with `stitch_planes.ptx`.
 //!
 //! The floor is a copy of the pictures and the panorama; this variant reads 24 bytes of planes a pixel
 //! besides.
@@ -8,12 +8,17 @@
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use cuda_std::prelude::*;
 use panoweave::colour::GammaTable;
-use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, YuvEncoding};
+use panoweave::device::{LaunchConfig, Stream};
+use panoweave::frame::{
+    DeviceFrame, FrameFormat, FrameView, FrameViewMut, PixelFormat, YuvEncoding,
+};
 use panoweave::stitch::{Power, StitchOptions, stitch, stitch_with_table};
-use panoweave::warp::DeviceWarp;
+use panoweave::warp::{DeviceWarp, Plane};
 use panoweave_benches::{SETS, bench, bench_copy, frame, gpu, home_geometry, reference};
-use shared_types::stitch::Colour;
+use shared_types::Rgba8;
+use shared_types::stitch::{BLOCK, Colour, StitchParams};
 
 fn options(power: Option<Power>) -> StitchOptions {
     let colour = |gain: f32, gamma| Colour { gain: glam::Vec3::splat(gain), gamma };
@@ -24,6 +29,82 @@ fn options(power: Option<Power>) -> StitchOptions {
         power: power.unwrap_or_default(),
         ..StitchOptions::default()
     }
+}
+
+/// The signature of a CUDA C++ kernel, which the PTX has instead.
+macro_rules! original {
+    ($name:ident) => {
+        /// RGBA to RGBA, as the kernel of this name does it, from a view for each plane.
+        ///
+        /// # Safety
+        /// The planes have the panorama's size.
+        #[kernel(launch_bounds(256, 4))]
+        #[expect(unused_variables, reason = "what it does with them is in the PTX")]
+        unsafe fn $name(
+            left: View<Rgba8>,
+            right: View<Rgba8>,
+            lut_left_x: View<f32>,
+            lut_left_y: View<f32>,
+            lut_right_x: View<f32>,
+            lut_right_y: View<f32>,
+            weight_left: View<f32>,
+            weight_right: View<f32>,
+            params: StitchParams,
+            out: ViewMut<Rgba8>,
+        ) {
+        }
+    };
+}
+
+original!(stitch_planes_linear);
+original!(stitch_planes_exact);
+original!(stitch_planes_fast);
+
+/// Launches the original's stitch.
+fn stitch_by_original(
+    stream: &Stream,
+    [left, right]: &[DeviceFrame; 2],
+    warp: &DeviceWarp,
+    options: &StitchOptions,
+    out: &mut DeviceFrame,
+) {
+    let (FrameView::Rgba8(left), FrameView::Rgba8(right), FrameViewMut::Rgba8(out)) =
+        (left.view(), right.view(), out.view_mut())
+    else {
+        unreachable!("the original takes and makes RGBA")
+    };
+    let linear = options.left.gamma == 1.0 && options.right.gamma == 1.0;
+    let (width, height) = out.size();
+    let config = LaunchConfig::cover(width, height, BLOCK);
+    macro_rules! launch {
+        ($kernel:ident) => {{
+            let kernel = $kernel {
+                left,
+                right,
+                lut_left_x: warp.plane(Plane::LeftX).view(),
+                lut_left_y: warp.plane(Plane::LeftY).view(),
+                lut_right_x: warp.plane(Plane::RightX).view(),
+                lut_right_y: warp.plane(Plane::RightY).view(),
+                weight_left: warp.plane(Plane::WeightLeft).view(),
+                weight_right: warp.plane(Plane::WeightRight).view(),
+                params: StitchParams {
+                    left: options.left,
+                    right: options.right,
+                    ..StitchParams::default()
+                },
+                out,
+            };
+            // SAFETY: as the kernel asks.
+            unsafe { stream.launch_unchecked(&config, &kernel) }
+        }};
+    }
+    match options.power {
+        _ if linear => launch!(StitchPlanesLinear),
+        Power::Exact => launch!(StitchPlanesExact),
+        Power::Fast => launch!(StitchPlanesFast),
+        Power::Table => unreachable!("the original has no table"),
+    }
+    .expect("a stitch");
 }
 
 fn benches(criterion: &mut Criterion) {
@@ -82,8 +163,7 @@ fn benches(criterion: &mut Criterion) {
                 continue;
             }
             let cpp = bench(&mut group, &format!("{label}/c++"), stream, |set| {
-                let ([left, right], out) = (&frames[set], &mut outputs[set]);
-                stitch(stream, left, right, &warp, &options, out).expect("a stitch");
+                stitch_by_original(stream, &frames[set], &warp, &options, &mut outputs[set]);
             });
             if let (Some(rust), Some(cpp)) = (rust, cpp) {
                 println!("{pair}, {label}: the C++ takes {cpp:.1} µs, {:.3} times", cpp / rust);

@@ -1,7 +1,7 @@
 // The `planes` stitch as one would write it in CUDA C++: the yardstick for the Rust kernels.
 //
-// Same loop, same parameters and names as kernels-gpu/src/stitch.rs, so that the bench launches it
-// through the Rust launch types. nvcc -O3 -arch=sm_90 -ptx stitch_planes.cu, then
+// Same loop and names as kernels-gpu/src/stitch.rs, but six planes as six views. benches/benches/stitch.rs
+// has the same signature, to launch it by. nvcc -O3 -arch=sm_90 -ptx stitch_planes.cu, then
 // PANOWEAVE_REFERENCE_PTX=the folder it lies in.
 
 #include <cstdint>

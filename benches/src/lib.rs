@@ -1,14 +1,16 @@
-//! What the benches share: the home rig, frames to rotate over, and timing by device events.
+//! What the benches share: the home rig, a warp with a straight overlap, frames to rotate over, and timing by device events.
 
 use std::path::Path;
 use std::time::Duration;
 
 use criterion::BenchmarkGroup;
 use criterion::measurement::WallTime;
+use glam::{UVec2, uvec2};
 use panoweave::device::{Arch, Device, Event, Image, PtxImage, Stream};
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat};
 use panoweave::geometry::Geometry;
 use panoweave::rig::{Rig, RigError};
+use panoweave::warp::Warp;
 
 /// Two 4K cameras, 5700×1900 cylindrical, about 700 columns of overlap.
 pub const HOME_RIG: &str = include_str!("../../rigs/home.toml");
@@ -19,6 +21,43 @@ pub const HOME_RIG: &str = include_str!("../../rigs/home.toml");
 /// None, as long as the text above is a rig.
 pub fn home_geometry() -> Result<Geometry, RigError> {
     Rig::parse(HOME_RIG, "rigs/home.toml")?.geometry()
+}
+
+/// Size of [`overlapping_warp`]'s panorama.
+pub const PANORAMA: UVec2 = uvec2(5700, 1900);
+/// Size of its pictures.
+pub const SOURCE: UVec2 = uvec2(3840, 2160);
+/// First column of its overlap, and the one after its last.
+pub const OVERLAP: [f32; 2] = [2500.0, 3200.0];
+
+/// A warp whose cameras see the panorama pixel for pixel, look between pixels, and meet in [`OVERLAP`]. There
+/// `weights` gives what the left and the right one count in a column; beside it one camera sees nothing and
+/// counts 0, and the other 1.
+///
+/// # Panics
+/// If a weight is not from 0 to 1.
+#[must_use]
+pub fn overlapping_warp(weights: impl Fn(f32) -> [f32; 2]) -> Warp {
+    let [first, end] = OVERLAP;
+    let plane = |at: &dyn Fn(f32, f32) -> f32| {
+        let row = |y| (0..PANORAMA.x).map(move |x| at(x as f32, y as f32));
+        (0..PANORAMA.y).flat_map(row).collect::<Vec<_>>()
+    };
+    let weights = |x: f32| match x {
+        _ if x < first => [1.0, 0.0],
+        _ if x < end => weights(x),
+        _ => [0.0, 1.0],
+    };
+    // The left camera's last column of pixels shows the overlap's, the right camera's first one its first.
+    let planes = [
+        plane(&|x, _| x - end + SOURCE.x as f32 - 0.75),
+        plane(&|_, y| y + 130.25),
+        plane(&|x, _| x - first + 0.25),
+        plane(&|_, y| y + 130.25),
+        plane(&|x, _| weights(x)[0]),
+        plane(&|x, _| weights(x)[1]),
+    ];
+    Warp::new(PANORAMA, [SOURCE; 2], planes).expect("a warp")
 }
 
 /// Frame sets to rotate over, so that nothing stays in a cache from one launch to the next.

@@ -31,7 +31,7 @@ pub mod device;
 pub mod features;
 pub mod kernels;
 pub mod live;
-pub mod mosaic;
+pub mod panorama;
 pub mod seam;
 pub mod ssim;
 pub mod stitch;

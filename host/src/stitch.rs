@@ -13,7 +13,7 @@ use crate::colour::GammaTable;
 use crate::device::{DeviceError, Image, LaunchConfig, Stream};
 use crate::frame::{FrameFormat, FrameView, FrameViewMut, PixelFormat};
 use crate::picture::Picture;
-use crate::warp::{DeviceWarp, Plane};
+use crate::warp::DeviceWarp;
 
 /// How gamma is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -218,6 +218,7 @@ fn submit(
         return Err(StitchError::Chroma { which });
     }
     warp.await_ready(stream)?;
+    let [planes_left, planes_right] = warp.planes()?;
     let linear = options.left.gamma == 1.0 && options.right.gamma == 1.0;
     let params = options.params(input.pixels, output.pixels);
     let gamma = match (table, options.power) {
@@ -239,12 +240,8 @@ fn submit(
             stream.launch(&config, &kernels::$kernel {
                 left: $left,
                 right: $right,
-                lut_left_x: warp.plane(Plane::LeftX).view(),
-                lut_left_y: warp.plane(Plane::LeftY).view(),
-                lut_right_x: warp.plane(Plane::RightX).view(),
-                lut_right_y: warp.plane(Plane::RightY).view(),
-                weight_left: warp.plane(Plane::WeightLeft).view(),
-                weight_right: warp.plane(Plane::WeightRight).view(),
+                planes_left,
+                planes_right,
                 $($table: $table.view(),)?
                 params,
                 out: $out,

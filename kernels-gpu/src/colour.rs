@@ -10,7 +10,7 @@
 //! where the six planes would be 24 and the whole panorama five times as many.
 
 use cuda_std::prelude::*;
-use glam::{UVec2, Vec2, uvec2, vec2};
+use glam::{UVec2, Vec2, uvec2};
 use shared_types::Rgba8;
 use shared_types::colour::{
     BLOCK, BLOCK_ROWS, BLOCK_THREADS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel,
@@ -18,30 +18,27 @@ use shared_types::colour::{
 };
 use shared_types::nv12::Nv12;
 use shared_types::stitch::Colour;
+use shared_types::warp::CameraPlanes;
 
+use crate::camera::Camera;
 use crate::grade::graded;
 use crate::sums::{add_blocks, colour_sums, column_sums};
 
 /// Enlarges a box until it holds the overlap: `corners` are smallest column and row, then one after the
 /// largest, and stand at [`OverlapBox::EMPTY`] before.
 ///
-/// `left` and `right` are the sizes of the pictures. Pixels that one of the planes lacks are not in
+/// `left` and `right` are the sizes of the pictures. Pixels that a camera's planes lack are not in
 /// the overlap, nor are those where a weight is not over `min_weight`.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn find_overlap(
-    lut_left_x: View<f32>,
-    lut_left_y: View<f32>,
-    lut_right_x: View<f32>,
-    lut_right_y: View<f32>,
-    weight_left: View<f32>,
-    weight_right: View<f32>,
+    planes_left: CameraPlanes,
+    planes_right: CameraPlanes,
     left: UVec2,
     right: UVec2,
     min_weight: f32,
     corners: SliceMut<u32>,
 ) {
-    let left = Camera { x: lut_left_x, y: lut_left_y, weight: weight_left, size: left };
-    let right = Camera { x: lut_right_x, y: lut_right_y, weight: weight_right, size: right };
+    let (left, right) = (camera(planes_left, left), camera(planes_right, right));
     let (x, first) = (thread::index_1d(), first_row());
     let (mut low, mut high) = (u32::MAX, 0);
     for i in 0..PIXELS_PER_THREAD {
@@ -66,25 +63,20 @@ pub fn find_overlap(
 /// picture, or [`OverlapPixel::NONE`].
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn map_overlap(
-    lut_left_x: View<f32>,
-    lut_left_y: View<f32>,
-    lut_right_x: View<f32>,
-    lut_right_y: View<f32>,
-    weight_left: View<f32>,
-    weight_right: View<f32>,
+    planes_left: CameraPlanes,
+    planes_right: CameraPlanes,
     left: UVec2,
     right: UVec2,
     place: OverlapBox,
     out: ViewMut<OverlapPixel>,
 ) {
-    let left = Camera { x: lut_left_x, y: lut_left_y, weight: weight_left, size: left };
-    let right = Camera { x: lut_right_x, y: lut_right_y, weight: weight_right, size: right };
+    let (left, right) = (camera(planes_left, left), camera(planes_right, right));
     let (x, first) = (thread::index_1d(), first_row());
     for i in 0..PIXELS_PER_THREAD {
         let y = first + i * BLOCK[1];
         if out.contains(x, y) {
             let at = uvec2(x, y).wrapping_add(place.min);
-            let pixel = match (left.nearest(at.x, at.y), right.nearest(at.x, at.y)) {
+            let pixel = match (nearest(&left, at.x, at.y), nearest(&right, at.x, at.y)) {
                 (Some(left), Some(right)) => OverlapPixel { left, right },
                 _ => OverlapPixel::NONE,
             };
@@ -94,46 +86,18 @@ pub fn map_overlap(
     }
 }
 
-/// One camera's planes, as far as they say which of its pixels lie in the overlap.
-pub(crate) struct Camera {
-    pub(crate) x: View<f32>,
-    pub(crate) y: View<f32>,
-    pub(crate) weight: View<f32>,
-    /// Of its picture.
-    pub(crate) size: UVec2,
+/// A camera whose picture has `size`, as far as an [`OverlapPixel`] counts its pixels.
+#[inline(always)]
+fn camera(planes: CameraPlanes, size: UVec2) -> Camera {
+    Camera { planes, size: size.min(UVec2::splat(u32::from(OverlapPixel::MAX) + 1)) }
 }
 
-impl Camera {
-    /// Where the camera's picture shows `(x, y)`, and the camera's weight, if it counts there: inside of
-    /// the picture, with a weight over `min_weight`.
-    #[inline(always)]
-    pub(crate) fn source(&self, x: u32, y: u32, min_weight: f32) -> Option<(Vec2, f32)> {
-        if !(self.weight.contains(x, y) && self.x.contains(x, y) && self.y.contains(x, y)) {
-            return None;
-        }
-        // SAFETY: inside, as just checked.
-        let (u, v, weight) =
-            unsafe { (self.x.load(x, y), self.y.load(x, y), self.weight.load(x, y)) };
-        let size = self.largest();
-        // A NaN fails all of them.
-        let inside = u >= 0.0 && u < size.x && v >= 0.0 && v < size.y && weight > min_weight;
-        inside.then_some((vec2(u, v), weight))
-    }
-
-    /// The nearest pixel of the camera's picture, if it counts in the overlap at `(x, y)`.
-    #[inline(always)]
-    fn nearest(&self, x: u32, y: u32) -> Option<[u16; 2]> {
-        let (at, _) = self.source(x, y, MIN_WEIGHT)?;
-        let size = self.largest();
-        let nearest = |at: f32, size: f32| at.round_ties_even().min(size - 1.0) as u16;
-        Some([nearest(at.x, size.x), nearest(at.y, size.y)])
-    }
-
-    /// Size of the picture, as far as an [`OverlapPixel`] counts its pixels.
-    #[inline(always)]
-    fn largest(&self) -> Vec2 {
-        self.size.min(UVec2::splat(u32::from(OverlapPixel::MAX) + 1)).as_vec2()
-    }
+/// The nearest pixel of the camera's picture, if it counts in the overlap at `(x, y)`.
+#[inline(always)]
+fn nearest(camera: &Camera, x: u32, y: u32) -> Option<[u16; 2]> {
+    let (place, _) = camera.source(x, y, MIN_WEIGHT)?;
+    let nearest = |at: f32, size: u32| at.round_ties_even().min(size as f32 - 1.0) as u16;
+    Some([nearest(place.x, camera.size.x), nearest(place.y, camera.size.y)])
 }
 
 /// First row of the thread's column of pixels.

@@ -8,6 +8,7 @@
 #[cfg(not(target_arch = "nvptx64"))]
 extern crate std;
 
+mod camera;
 pub mod colour;
 pub mod convolve;
 pub mod features;

@@ -351,13 +351,13 @@ fn persistent<V: Value>(
 
 /// Defines a kernel for one type of values.
 macro_rules! resample {
-    ($(#[$doc:meta])* $name:ident, $design:ident, $value:ty, $time:ty) => {
+    ($(#[$doc:meta])* $name:ident, $design:ident, $value:ty, $time:ty, $blocks:literal) => {
         $(#[$doc])*
         ///
         /// A row of `times` and of `targets` is a batch; `values` and `out` have a row for each of them, batch after
         /// batch. `fault` becomes the least [`fault_code`]. Nothing happens if sizes do not go together or
         /// blocks are not of [`BLOCK_THREADS`]; wrong times give wrong values, of the same batch.
-        #[kernel(launch_bounds(BLOCK_THREADS, 8), barriers(2))]
+        #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(2))]
         pub fn $name(
             times: View<$time>,
             values: View<$value>,
@@ -372,37 +372,37 @@ macro_rules! resample {
 
 resample! {
     /// One number at a time, in double precision.
-    resample_f64, fast, f64, f64
+    resample_f64, fast, f64, f64, 6
 }
 resample! {
     /// One number at a time.
-    resample_f32, fast, f32, f32
+    resample_f32, fast, f32, f32, 6
 }
 resample! {
     /// Four numbers at a time.
-    resample_f32x4, fast, F32x4, f32
+    resample_f32x4, fast, F32x4, f32, 6
 }
 resample! {
     /// One number at a time.
-    resample_bf16, fast, bf16, f32
+    resample_bf16, fast, bf16, f32, 6
 }
 resample! {
     /// Eight numbers at a time.
-    resample_bf16x8, fast, Half8<bf16>, f32
+    resample_bf16x8, fast, Half8<bf16>, f32, 6
 }
 resample! {
     /// One number at a time.
-    resample_f16, fast, f16, f32
+    resample_f16, fast, f16, f32, 6
 }
 resample! {
     /// Eight numbers at a time.
-    resample_f16x8, fast, Half8<f16>, f32
+    resample_f16x8, fast, Half8<f16>, f32, 6
 }
 resample! {
     /// The design with one block for each batch in turn, to be compared with.
-    resample_persistent_f32, persistent, f32, f32
+    resample_persistent_f32, persistent, f32, f32, 4
 }
 resample! {
     /// The design with one block for each batch in turn, to be compared with.
-    resample_persistent_bf16, persistent, bf16, f32
+    resample_persistent_bf16, persistent, bf16, f32, 4
 }

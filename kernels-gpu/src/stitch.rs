@@ -1,4 +1,4 @@
-//! Stitch, variant `planes`: two pictures and six warp planes make a panorama.
+//! Stitch, variant `planes`: two pictures and the six planes of a warp make a panorama.
 //!
 //! One thread an output pixel, or the four pixels of an NV12 chroma sample. For each camera that
 //! counts there (weight over [`MIN_WEIGHT`], coordinates inside its picture) it samples bilinearly,
@@ -9,13 +9,15 @@
 //! too small does not read its coordinates.
 
 use cuda_std::prelude::*;
-use glam::Vec3;
+use glam::{Vec3, uvec2};
 use shared_types::Rgba8;
 use shared_types::colour::{TABLE_LEN, TableEntry};
 use shared_types::nv12::{Nv12, Nv12Mut};
 use shared_types::stitch::{BLOCK_THREADS, MIN_WEIGHT, StitchParams};
+use shared_types::warp::CameraPlanes;
 use shared_types::yuv::YuvToRgb;
 
+use crate::camera::Camera;
 use crate::grade::{Exact, Fast, Grade, Linear, Table};
 use crate::picture::{Panorama, Picture};
 
@@ -30,12 +32,8 @@ macro_rules! stitch_planes {
         pub fn $name(
             left: $picture,
             right: $picture,
-            lut_left_x: View<f32>,
-            lut_left_y: View<f32>,
-            lut_right_x: View<f32>,
-            lut_right_y: View<f32>,
-            weight_left: View<f32>,
-            weight_right: View<f32>,
+            planes_left: CameraPlanes,
+            planes_right: CameraPlanes,
             table: Slice<TableEntry>,
             params: StitchParams,
             out: $panorama,
@@ -45,32 +43,28 @@ macro_rules! stitch_planes {
             }
             // SAFETY: all threads are still here; the length was just checked.
             let grades = unsafe { Table::load(table) };
-            let left = Source { picture: left, x: lut_left_x, y: lut_left_y, weight: weight_left };
-            let right = Source { picture: right, x: lut_right_x, y: lut_right_y, weight: weight_right };
+            let left = Source { picture: left, planes: planes_left };
+            let right = Source { picture: right, planes: planes_right };
             stitch(left, right, &grades, &params, out);
         }
     };
     ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, $grade:ident) => {
         $(#[$doc])*
         ///
-        /// `out` and the planes have the panorama's size; what of a smaller plane is missing counts
+        /// `out` and the planes have the panorama's size; what of smaller planes is missing counts
         /// as weight 0. Pixels that no camera sees become opaque black. Nothing is written where
         /// an NV12 picture's chroma is not half of its luma in size.
         #[kernel(launch_bounds(BLOCK_THREADS, 4))]
         pub fn $name(
             left: $picture,
             right: $picture,
-            lut_left_x: View<f32>,
-            lut_left_y: View<f32>,
-            lut_right_x: View<f32>,
-            lut_right_y: View<f32>,
-            weight_left: View<f32>,
-            weight_right: View<f32>,
+            planes_left: CameraPlanes,
+            planes_right: CameraPlanes,
             params: StitchParams,
             out: $panorama,
         ) {
-            let left = Source { picture: left, x: lut_left_x, y: lut_left_y, weight: weight_left };
-            let right = Source { picture: right, x: lut_right_x, y: lut_right_y, weight: weight_right };
+            let left = Source { picture: left, planes: planes_left };
+            let right = Source { picture: right, planes: planes_right };
             stitch(left, right, &[$grade(params.left), $grade(params.right)], &params, out);
         }
     };
@@ -173,31 +167,20 @@ fn stitch<P: Picture, G: Grade, O: Panorama>(
 /// One camera: its picture and where each panorama pixel looks in it.
 struct Source<P> {
     picture: P,
-    x: View<f32>,
-    y: View<f32>,
-    weight: View<f32>,
+    planes: CameraPlanes,
 }
 
 impl<P: Picture> Source<P> {
     /// Adds what the camera sees at panorama pixel `(x, y)`, if it counts there.
     #[inline(always)]
     fn add<G: Grade>(&self, x: u32, y: u32, grade: &G, decode: &YuvToRgb, sum: &mut WeightedSum) {
-        if !(self.weight.contains(x, y) && self.x.contains(x, y) && self.y.contains(x, y)) {
-            return;
-        }
-        // SAFETY: inside, as just checked.
-        let weight = unsafe { self.weight.load(x, y) };
-        if weight > MIN_WEIGHT {
-            // SAFETY: inside, as just checked.
-            let (u, v) = unsafe { (self.x.load(x, y), self.y.load(x, y)) };
-            let (w, h) = (self.picture.width() as f32, self.picture.height() as f32);
-            // A NaN fails all four.
-            if u >= 0.0 && u < w && v >= 0.0 && v < h {
-                // SAFETY: just checked, and before that the picture is whole.
-                let levels = unsafe { self.picture.sample(u, v, decode) };
-                sum.colour += weight * grade.apply(levels);
-                sum.weight += weight;
-            }
+        let size = uvec2(self.picture.width(), self.picture.height());
+        let camera = Camera { planes: self.planes, size };
+        if let Some((place, weight)) = camera.source(x, y, MIN_WEIGHT) {
+            // SAFETY: inside of the picture, which is whole, as the kernel has checked.
+            let levels = unsafe { self.picture.sample(place.x, place.y, decode) };
+            sum.colour += weight * grade.apply(levels);
+            sum.weight += weight;
         }
     }
 }

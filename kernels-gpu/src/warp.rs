@@ -13,9 +13,11 @@
 use core::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
 use cuda_std::prelude::*;
-use glam::{DVec2, DVec3, UVec2, dvec2, dvec3};
+use glam::{DVec2, DVec3, UVec2, Vec2, dvec2, dvec3, vec2};
 use shared_types::stitch::MIN_WEIGHT;
-use shared_types::warp::{BLOCK_THREADS, Camera, Canvas, Lens, Projection, UNSEEN};
+use shared_types::warp::{BLOCK_THREADS, Camera, CameraPlanes, Canvas, Lens, Projection, UNSEEN};
+
+use crate::camera::is_inside;
 
 /// Writes source coordinates and edge distance of one camera for every canvas pixel.
 ///
@@ -37,13 +39,13 @@ pub fn warp_camera(
     }
     let ray = ray(&canvas, dvec2(x.into(), y.into()));
     let source = match project(&camera, camera.from_ray * ray) {
-        Some(source) => [bounded(source.x), bounded(source.y)],
-        None => [UNSEEN; 2],
+        Some(source) => vec2(bounded(source.x), bounded(source.y)),
+        None => Vec2::splat(UNSEEN),
     };
     // SAFETY: inside of all three; each thread has a pixel of its own.
     unsafe {
-        u.store(x, y, source[0]);
-        v.store(x, y, source[1]);
+        u.store(x, y, source.x);
+        v.store(x, y, source.y);
         margin.store(x, y, edge_distance(camera.size, source));
     }
 }
@@ -70,16 +72,14 @@ pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {
     }
 }
 
-/// Brings one camera's planes to another size: `u`, `v` and `weight` to `out_u`, `out_v` and `out_weight`,
-/// whose pixels lie evenly over the former.
+/// Brings one camera's planes to another size: to `out_u`, `out_v` and `out_weight`, whose pixels lie evenly
+/// over the former.
 ///
 /// Bilinear between four pixels where the camera, whose picture has `size`, counts; elsewhere, where
 /// coordinates may be anything, those of the nearest pixel.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn warp_resize(
-    u: View<f32>,
-    v: View<f32>,
-    weight: View<f32>,
+    planes: CameraPlanes,
     size: UVec2,
     out_u: ViewMut<f32>,
     out_v: ViewMut<f32>,
@@ -87,10 +87,8 @@ pub fn warp_resize(
 ) {
     let at = thread::index_2d();
     let (x, y) = (at.x, at.y);
-    let whole = u.width() == v.width() && u.width() == weight.width();
-    let whole = whole && u.height() == v.height() && u.height() == weight.height();
     let inside = out_u.contains(x, y) && out_v.contains(x, y) && out_weight.contains(x, y);
-    if !(inside && whole) || u.width() == 0 || u.height() == 0 {
+    if !inside || planes.width() == 0 || planes.height() == 0 {
         return;
     }
     let along = |at: u32, from: u32, to: u32| {
@@ -100,16 +98,14 @@ pub fn warp_resize(
         // In range: `from` is a u32.
         (low as u32, (low as u32 + 1).min(from - 1), (place - low) as f32)
     };
-    let (x0, x1, a) = along(x, u.width(), out_u.width());
-    let (y0, y1, b) = along(y, u.height(), out_u.height());
+    let (x0, x1, a) = along(x, planes.width(), out_u.width());
+    let (y0, y1, b) = along(y, planes.height(), out_u.height());
     let load = |x: u32, y: u32| {
-        // SAFETY: clamped to the planes, which are of one size.
-        unsafe { [u.load(x, y), v.load(x, y), weight.load(x, y)] }
+        // SAFETY: clamped to the planes.
+        let (place, weight) = unsafe { (planes.place(x, y), planes.weight(x, y)) };
+        [place.x, place.y, weight]
     };
-    let counts = |[u, v, weight]: [f32; 3]| {
-        let size = size.as_vec2();
-        weight > MIN_WEIGHT && u >= 0.0 && u < size.x && v >= 0.0 && v < size.y
-    };
+    let counts = |[u, v, weight]: [f32; 3]| weight > MIN_WEIGHT && is_inside(size, vec2(u, v));
     let corners = [load(x0, y0), load(x1, y0), load(x0, y1), load(x1, y1)];
     let [u, v, weight] = if corners.into_iter().all(counts) {
         let lerp = |a: f32, b: f32, t: f32| (b - a).mul_add(t, a);
@@ -205,9 +201,9 @@ fn bounded(coordinate: f64) -> f32 {
 ///
 /// Edges are at −1 and at the size, so that every pixel that counts has a distance over 0.
 #[inline(always)]
-pub(crate) fn edge_distance(size: UVec2, [u, v]: [f32; 2]) -> f32 {
-    let (w, h) = (size.x as f32, size.y as f32);
-    if u >= 0.0 && u < w && v >= 0.0 && v < h {
+pub(crate) fn edge_distance(size: UVec2, place: Vec2) -> f32 {
+    if is_inside(size, place) {
+        let ([u, v], [w, h]) = (place.to_array(), size.as_vec2().to_array());
         (u + 1.0).min(w - u).min(v + 1.0).min(h - v) / w.min(h)
     } else {
         0.0

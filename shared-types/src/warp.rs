@@ -5,8 +5,16 @@
 //! 1e-3 px at the far side of a 4K picture.
 
 use bytemuck::{Pod, Zeroable};
-use cuda_std::KernelArg;
-use glam::{DMat3, DVec2, UVec2};
+use cuda_std::arg::ParamsOf;
+use cuda_std::{KernelArg, View};
+use glam::{DMat3, DVec2, UVec2, Vec2, vec2};
+
+#[cfg(not(target_arch = "nvptx64"))]
+use cuda_std::{
+    DeviceView,
+    arg::HostArg,
+    launch::{Params, Place},
+};
 
 /// How a panorama pixel becomes a ray. With `p = (pixel - centre) / scale`:
 ///
@@ -44,6 +52,15 @@ pub struct Canvas {
     pub reserved: u32,
 }
 
+impl Canvas {
+    /// A flat canvas whose pixels are the rays `(pixel − centre, 1)`, for cameras that are a
+    /// [matrix](Camera::from_matrix) to source pixels.
+    #[must_use]
+    pub const fn of_pixels(centre: DVec2, size: UVec2) -> Self {
+        Self { centre, scale: DVec2::ONE, size, projection: Projection::PLANAR, reserved: 0 }
+    }
+}
+
 /// What the lens does to a ray `(X, Y, Z)` in the camera's frame.
 ///
 /// | lens | distorted point, before `focal` and `centre` |
@@ -65,8 +82,9 @@ impl Lens {
 
 /// One camera as the warp kernel sees it.
 ///
-/// A homography is such a camera too: a planar canvas with `scale` 1, the matrix canvas → source in
-/// `from_ray`, and a pinhole of focal length 1 without distortion.
+/// A homography is such a camera too: a planar canvas with `scale` 1 ([`Canvas::of_pixels`]), the matrix
+/// canvas → source in `from_ray`, and a pinhole of focal length 1 without distortion
+/// ([`from_matrix`](Self::from_matrix)).
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Camera {
@@ -87,6 +105,143 @@ pub struct Camera {
     pub lens: Lens,
     /// Keeps the layout free of hidden padding.
     pub reserved: u32,
+}
+
+impl Camera {
+    /// A camera that is nothing but a matrix from a ray to a pixel.
+    #[must_use]
+    pub const fn from_matrix(from_ray: DMat3, size: UVec2) -> Self {
+        Self {
+            from_ray,
+            focal: DVec2::ONE,
+            centre: DVec2::ZERO,
+            distortion: [0.0; 5],
+            limit: f64::INFINITY,
+            size,
+            lens: Lens::PINHOLE,
+            reserved: 0,
+        }
+    }
+}
+
+/// One camera's planes of a warp, all of one size and pitch: for each panorama pixel, where it lies in the
+/// camera's picture and how much the camera counts there.
+#[derive(Clone, Copy, Debug)]
+pub struct CameraPlanes {
+    x: View<f32>,
+    y: View<f32>,
+    weight: View<f32>,
+}
+
+impl CameraPlanes {
+    /// Columns.
+    #[inline(always)]
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        self.weight.width()
+    }
+
+    /// Rows.
+    #[inline(always)]
+    #[must_use]
+    pub fn height(&self) -> u32 {
+        self.weight.height()
+    }
+
+    /// Whether panorama pixel `(x, y)` is in the planes.
+    #[inline(always)]
+    #[must_use]
+    pub fn contains(&self, x: u32, y: u32) -> bool {
+        self.weight.contains(x, y)
+    }
+
+    /// Where the camera's picture shows panorama pixel `(x, y)`.
+    ///
+    /// # Safety
+    /// `x < width` and `y < height`.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn place(&self, x: u32, y: u32) -> Vec2 {
+        // SAFETY: as the caller vouches; the planes are of one size.
+        unsafe { vec2(self.x.load(x, y), self.y.load(x, y)) }
+    }
+
+    /// How much the camera counts at panorama pixel `(x, y)`.
+    ///
+    /// # Safety
+    /// `x < width` and `y < height`.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn weight(&self, x: u32, y: u32) -> f32 {
+        // SAFETY: as the caller vouches.
+        unsafe { self.weight.load(x, y) }
+    }
+}
+
+/// What the host passes for [`CameraPlanes`].
+#[cfg(not(target_arch = "nvptx64"))]
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceCameraPlanes<'a> {
+    x: DeviceView<'a, f32>,
+    y: DeviceView<'a, f32>,
+    weight: DeviceView<'a, f32>,
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<'a> DeviceCameraPlanes<'a> {
+    /// `None` where the planes are not on one device with one size and one pitch.
+    #[must_use]
+    pub fn new(
+        x: DeviceView<'a, f32>,
+        y: DeviceView<'a, f32>,
+        weight: DeviceView<'a, f32>,
+    ) -> Option<Self> {
+        (x.is_like(&weight) && y.is_like(&weight)).then_some(Self { x, y, weight })
+    }
+}
+
+// SAFETY: address, width, height and pitch of the first plane and the addresses of the others, pushed in
+// this order by the host handle.
+unsafe impl KernelArg for CameraPlanes {
+    type P0 = *const f32;
+    type P1 = u32;
+    type P2 = u32;
+    type P3 = u32;
+    type P4 = *const f32;
+    type P5 = *const f32;
+    type P6 = ();
+    type P7 = ();
+    #[cfg(not(target_arch = "nvptx64"))]
+    type Host<'a> = DeviceCameraPlanes<'a>;
+
+    #[inline(always)]
+    unsafe fn from_params(params: ParamsOf<Self>) -> Self {
+        let (x, width, height, pitch, y, weight, ..) = params;
+        // SAFETY: as the caller vouches; the host handle's planes differ in their addresses alone.
+        let view =
+            |data| unsafe { View::from_params((data, width, height, pitch, (), (), (), ())) };
+        Self { x: view(x), y: view(y), weight: view(weight) }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl HostArg<CameraPlanes> for DeviceCameraPlanes<'_> {
+    fn places(&self) -> [Option<Place>; 2] {
+        self.x.places()
+    }
+
+    fn push<'a>(&'a self, params: &mut Params<'a>) {
+        self.x.push(params);
+        self.y.push_address(params);
+        self.weight.push_address(params);
+    }
+
+    unsafe fn on_cpu(&self) -> CameraPlanes {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            CameraPlanes { x: self.x.on_cpu(), y: self.y.on_cpu(), weight: self.weight.on_cpu() }
+        }
+    }
 }
 
 /// Threads of a block in x and y for the warp kernels.

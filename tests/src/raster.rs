@@ -1,10 +1,12 @@
-//! Pictures in host memory as tests make and check them, in every format.
+//! Pictures in host memory as tests make and check them, in every format, and planes of a warp that need not
+//! be one.
 
 use bytemuck::Pod;
 use glam::UVec2;
 use panoweave::device::{Device, Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, YuvEncoding};
 use shared_types::nv12::chroma_side;
+use shared_types::warp::DeviceCameraPlanes;
 use shared_types::{Chroma, Rgba8};
 
 use crate::random::Random;
@@ -136,4 +138,39 @@ pub fn upload_plane<T: Pod>(
     let mut image = padded(stream.device(), size, padding);
     image.upload(stream, elements).expect("an upload");
     image
+}
+
+/// A warp's planes on a device, in the order of [`Plane`](panoweave::warp::Plane). Unlike a
+/// [`Warp`](panoweave::warp::Warp)'s their numbers may be anything.
+#[derive(Debug)]
+pub struct DevicePlanes([Image<f32>; 6]);
+
+impl DevicePlanes {
+    /// Copies planes of `size` to a device, those of the left and of the right camera with so many bytes
+    /// behind each row.
+    ///
+    /// # Panics
+    /// If the device fails.
+    #[must_use]
+    pub fn upload(
+        stream: &Stream,
+        size: UVec2,
+        planes: &[Vec<f32>; 6],
+        [left, right]: [u64; 2],
+    ) -> Self {
+        let padding = [left, left, right, right, left, right];
+        Self(std::array::from_fn(|i| upload_plane(stream, size, &planes[i], padding[i])))
+    }
+
+    /// For a kernel: left, right.
+    ///
+    /// # Panics
+    /// Never: each camera's planes are alike.
+    #[must_use]
+    pub fn cameras(&self) -> [DeviceCameraPlanes<'_>; 2] {
+        let [left_x, left_y, right_x, right_y, left_weight, right_weight] =
+            self.0.each_ref().map(Image::view);
+        [(left_x, left_y, left_weight), (right_x, right_y, right_weight)]
+            .map(|(x, y, weight)| DeviceCameraPlanes::new(x, y, weight).expect("planes alike"))
+    }
 }

@@ -18,7 +18,7 @@ use panoweave::picture::Picture;
 use panoweave::stitch::{Power, StitchError, StitchOptions, stitch_with_table};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::random::Random;
-use panoweave_tests::raster::{Pixels, Raster, padded, upload_plane};
+use panoweave_tests::raster::{DevicePlanes, Pixels, Raster, padded};
 use panoweave_tests::{data, oracle, panoweave_devices};
 use shared_types::Rgba8;
 use shared_types::colour::{
@@ -32,7 +32,7 @@ struct Case {
     size: UVec2,
     sources: [Raster; 2],
     planes: [Vec<f32>; 6],
-    padding: [u64; 10],
+    padding: [u64; 5],
 }
 
 /// What one device makes of a [`Case`].
@@ -141,7 +141,7 @@ impl Case {
             4.. => vec![1.0; size.element_product() as usize],
             _ => (0..size.element_product()).map(|_| random.between(0.0, 39.0)).collect(),
         });
-        Self { size, sources, planes, padding: [0; 10] }
+        Self { size, sources, planes, padding: [0; 5] }
     }
 
     fn exact_overlap(&self) -> Vec<Option<[[usize; 2]; 2]>> {
@@ -151,19 +151,16 @@ impl Case {
     /// Finds the overlap and sums up `launches` times, all into the same memory.
     fn run(&self, stream: &Stream, launches: usize) -> Found {
         let device = stream.device();
-        let planes: [Image<f32>; 6] = std::array::from_fn(|i| {
-            upload_plane(stream, self.size, &self.planes[i], self.padding[i])
-        });
+        let [planes_left, planes_right, overlap, source_left, source_right] = self.padding;
+        let planes =
+            DevicePlanes::upload(stream, self.size, &self.planes, [planes_left, planes_right]);
+        let [planes_left, planes_right] = planes.cameras();
         let [left, right] = self.sources.each_ref().map(|source| source.size);
         macro_rules! launch {
             ($kernel:ident over $size:expr, $($argument:ident: $value:expr),+) => {
                 stream.launch(&cover($size), &$kernel {
-                    lut_left_x: planes[0].view(),
-                    lut_left_y: planes[1].view(),
-                    lut_right_x: planes[2].view(),
-                    lut_right_y: planes[3].view(),
-                    weight_left: planes[4].view(),
-                    weight_right: planes[5].view(),
+                    planes_left,
+                    planes_right,
                     left,
                     right,
                     $($argument: $value),+
@@ -179,10 +176,11 @@ impl Case {
             assert_eq!(place, OverlapBox::EMPTY);
             return Found { place, pixels: Vec::new(), sums: Vec::new() };
         }
-        let mut pixels = padded(device, place.size(), self.padding[6]);
+        let mut pixels = padded(device, place.size(), overlap);
         launch!(MapOverlap over place.size(), place: place, out: pixels.view_mut());
 
-        let frames = [0, 1].map(|i| self.sources[i].upload(stream, self.padding[7 + i]));
+        let [left, right] = &self.sources;
+        let frames = [left.upload(stream, source_left), right.upload(stream, source_right)];
         let width = place.size().x as f32;
         let decode = match self.sources[0].format().pixels {
             PixelFormat::Rgba8 => YuvEncoding::default(),

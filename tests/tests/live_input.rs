@@ -1,6 +1,7 @@
 //! What goes into a live stitcher: how much at once, what is refused, who waits for whom, and what comes of
 //! a panic in what a frame brought along.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -187,18 +188,21 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
     }
 }
 
+/// Pushes one camera's frames of these numbers.
+fn push(stitcher: &Stitcher, camera: Camera, frames: Range<u32>) {
+    let bytes = stamp(9);
+    for i in frames {
+        stitcher.push(camera, frame(&bytes), FRAME * i).unwrap();
+    }
+}
+
 #[test]
 fn a_camera_that_is_ahead_waits_where_nothing_is_to_be_dropped() {
     for device in panoweave_devices() {
         // The right camera begins later, by the clock on the wall and by that of the frames.
         for ahead in [0_u32, 10] {
             let stitcher = stitcher(&device, waiting());
-            let bytes = stamp(9);
-            let push = |camera, frames: std::ops::Range<u32>| {
-                for i in frames {
-                    stitcher.push(camera, frame(&bytes), FRAME * i).unwrap();
-                }
-            };
+            let push = |camera, frames| push(&stitcher, camera, frames);
             thread::scope(|scope| {
                 let left = scope.spawn(|| push(Camera::Left, 0..40));
                 let reader = scope.spawn(|| stitcher.panoramas().count());
@@ -218,12 +222,7 @@ fn a_camera_that_is_ahead_waits_where_nothing_is_to_be_dropped() {
 fn a_camera_that_begins_in_the_past_keeps_nobody_waiting() {
     for device in panoweave_devices() {
         let stitcher = stitcher(&device, waiting());
-        let bytes = stamp(9);
-        let push = |camera, frames: std::ops::Range<u32>| {
-            for i in frames {
-                stitcher.push(camera, frame(&bytes), FRAME * i).unwrap();
-            }
-        };
+        let push = |camera, frames| push(&stitcher, camera, frames);
         thread::scope(|scope| {
             let reader = scope.spawn(|| stitcher.panoramas().count());
             push(Camera::Left, 20..23);

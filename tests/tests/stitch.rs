@@ -15,7 +15,7 @@ use panoweave::stitch::{Power, StitchError, StitchOptions, stitch, stitch_pictur
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::oracle::{self, Grade};
 use panoweave_tests::random::Random;
-use panoweave_tests::raster::{Pixels, Raster, chroma_size, upload_plane};
+use panoweave_tests::raster::{DevicePlanes, Pixels, Raster, chroma_size};
 use panoweave_tests::{gpu, panoweave_devices};
 use shared_types::colour::{TABLE_BLOCK, TABLE_LEN};
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
@@ -50,7 +50,7 @@ struct Case {
     sources: [Raster; 2],
     planes: [Vec<f32>; 6],
     params: StitchParams,
-    padding: [u64; 9],
+    padding: [u64; 5],
 }
 
 /// How a kernel computes gamma, and what it should give.
@@ -122,19 +122,19 @@ impl Case {
 
     /// Runs the kernel on the stream's device.
     fn run(&self, stream: &Stream, gamma: Gamma) -> Raster {
-        let frames = [0, 1].map(|i| self.sources[i].upload(stream, self.padding[i]));
-        let planes: [Image<f32>; 6] = std::array::from_fn(|i| {
-            upload_plane(stream, self.size, &self.planes[i], self.padding[2 + i])
-        });
+        let [left, right, planes_left, planes_right, panorama] = self.padding;
+        let frames = [self.sources[0].upload(stream, left), self.sources[1].upload(stream, right)];
+        let planes =
+            DevicePlanes::upload(stream, self.size, &self.planes, [planes_left, planes_right]);
         // What the kernel does not write must show.
         let mut count = 0_u8;
         let unwritten = Raster::from_bytes(self.size, self.output, || {
             count = count.wrapping_add(1);
             count
         });
-        let mut out = unwritten.upload(stream, self.padding[8]);
+        let mut out = unwritten.upload(stream, panorama);
         let views = (frames[0].view(), frames[1].view(), out.view_mut());
-        launch(stream, self.size, views, planes.each_ref(), self.params, gamma);
+        launch(stream, self.size, views, &planes, self.params, gamma);
         Raster::download(stream, &out)
     }
 
@@ -186,7 +186,7 @@ fn launch(
     stream: &Stream,
     size: UVec2,
     (left, right, out): (FrameView<'_>, FrameView<'_>, FrameViewMut<'_>),
-    planes: [&Image<f32>; 6],
+    planes: &DevicePlanes,
     params: StitchParams,
     gamma: Gamma,
 ) {
@@ -201,6 +201,7 @@ fn launch(
     let config = LaunchConfig::cover(size.x.div_ceil(cell), size.y.div_ceil(cell), BLOCK);
     let mut table = GammaTable::new(stream.device()).unwrap();
     table.update(stream, params.left, params.right).unwrap();
+    let [planes_left, planes_right] = planes.cameras();
     macro_rules! launch {
         ($kernel:ident, $left:ident, $right:ident, $out:ident $(, $table:ident)?) => {
             stream.launch(
@@ -208,12 +209,8 @@ fn launch(
                 &kernels::$kernel {
                     left: $left,
                     right: $right,
-                    lut_left_x: planes[0].view(),
-                    lut_left_y: planes[1].view(),
-                    lut_right_x: planes[2].view(),
-                    lut_right_y: planes[3].view(),
-                    weight_left: planes[4].view(),
-                    weight_right: planes[5].view(),
+                    planes_left,
+                    planes_right,
                     $($table: $table.view(),)?
                     params,
                     out: $out,
@@ -302,7 +299,7 @@ fn left_alone(size: UVec2, at: impl Fn(u32, u32) -> [f32; 2]) -> [Vec<f32>; 6] {
 /// One picture seen by both cameras, as it is.
 fn case(picture: &Raster, size: UVec2, planes: [Vec<f32>; 6], output: PixelFormat) -> Case {
     let sources = [picture.clone(), picture.clone()];
-    Case { size, output, sources, planes, params: StitchParams::default(), padding: [0; 9] }
+    Case { size, output, sources, planes, params: StitchParams::default(), padding: [0; 5] }
 }
 
 #[test]
@@ -522,17 +519,15 @@ fn missing_planes_count_as_weight_zero() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let picture = Image::from_slice(&stream, 2, 2, &[Rgba8::opaque(9, 9, 9); 4]).unwrap();
-        let small = Image::from_slice(&stream, 1, 1, &[1.0_f32]).unwrap();
+        let small = [0; 6].map(|_| vec![1.0]);
+        let small = DevicePlanes::upload(&stream, UVec2::ONE, &small, [0; 2]);
+        let [planes_left, planes_right] = small.cameras();
         let mut out = Image::new(&device, 3, 2).unwrap();
         let kernel = kernels_gpu::stitch::StitchPlanesLinear {
             left: picture.view(),
             right: picture.view(),
-            lut_left_x: small.view(),
-            lut_left_y: small.view(),
-            lut_right_x: small.view(),
-            lut_right_y: small.view(),
-            weight_left: small.view(),
-            weight_right: small.view(),
+            planes_left,
+            planes_right,
             params: StitchParams::default(),
             out: out.view_mut(),
         };
@@ -550,7 +545,7 @@ fn nothing_is_written_where_chroma_is_missing() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let planes = left_alone(size, |x, y| [x as f32, y as f32]);
-        let planes = planes.map(|plane| upload_plane(&stream, size, &plane, 0));
+        let planes = DevicePlanes::upload(&stream, size, &planes, [0; 2]);
         let frame = |chroma: UVec2| DeviceFrame::Nv12 {
             y: Image::new(&device, size.x, size.y).unwrap(),
             uv: Image::new(&device, chroma.x, chroma.y).unwrap(),
@@ -572,7 +567,7 @@ fn nothing_is_written_where_chroma_is_missing() {
                     let (left, right, mut out) = (frame(left), frame(right), frame(out));
                     let views = (left.view(), right.view(), out.view_mut());
                     let params = StitchParams::default();
-                    launch(&stream, size, views, planes.each_ref(), params, gamma);
+                    launch(&stream, size, views, &planes, params, gamma);
                     let DeviceFrame::Nv12 { y, uv, .. } = out else { unreachable!("it is NV12") };
                     // Black, and no colour, would be 16 and 128.
                     assert!(y.download(&stream).unwrap().iter().all(|&y| y == 0), "{gamma:?}");
@@ -587,7 +582,7 @@ fn nothing_is_written_where_chroma_is_missing() {
             let mut out = DeviceFrame::Rgba8(Image::new(&device, size.x, size.y).unwrap());
             let views = (left.view(), right.view(), out.view_mut());
             let params = StitchParams::default();
-            launch(&stream, size, views, planes.each_ref(), params, Gamma::Fast);
+            launch(&stream, size, views, &planes, params, Gamma::Fast);
             let DeviceFrame::Rgba8(image) = out else { unreachable!("it is RGBA") };
             assert!(image.download(&stream).unwrap().iter().all(|pixel| pixel.a == 0));
         }

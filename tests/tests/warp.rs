@@ -1,12 +1,13 @@
 //! The warp kernels against the camera models written out in f64, and the GPU against the CPU.
 
-use panoweave::device::Device;
+use panoweave::device::{Device, Image};
 use panoweave::geometry::Geometry;
 use panoweave::homography::Homography;
 use panoweave::rig::{LensName, ProjectionName, Rig, RigCamera};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
-use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
+use panoweave_tests::{gpu, panoweave_devices};
+use shared_types::warp::DeviceCameraPlanes;
 
 /// A rig made at random, every projection and lens in turn.
 fn random_rig(seed: u64) -> Rig {
@@ -234,6 +235,27 @@ fn gpu_and_cpu_make_the_same_warp() {
                     |warp: &Warp| warp.plane(plane).iter().map(|v| v.to_bits()).collect::<Vec<_>>();
                 assert!(bits(&a) == bits(&b), "seed {seed}: {} differs on {gpu}", plane.name());
             }
+        }
+    }
+}
+
+#[test]
+fn a_cameras_planes_are_alike_or_no_argument() {
+    let of = |device: &Device, width, height, pitch| {
+        Image::<f32>::with_pitch(device, width, height, pitch).unwrap()
+    };
+    let are_taken = |images: [&Image<f32>; 3]| {
+        let [x, y, weight] = images.map(Image::view);
+        DeviceCameraPlanes::new(x, y, weight).is_some()
+    };
+    let cpu = Device::cpu();
+    let plane = of(&cpu, 9, 5, 64);
+    assert!(are_taken([&plane, &of(&cpu, 9, 5, 64), &of(&cpu, 9, 5, 64)]));
+    let mut others = vec![of(&cpu, 8, 5, 64), of(&cpu, 9, 6, 64), of(&cpu, 9, 5, 68)];
+    others.extend(gpu().map(|gpu| of(&gpu, 9, 5, 64)));
+    for other in &others {
+        for images in [[other, &plane, &plane], [&plane, other, &plane], [&plane, &plane, other]] {
+            assert!(!are_taken(images), "{}×{}", other.width(), other.height());
         }
     }
 }

@@ -25,8 +25,10 @@ const TESTS: &[&str] = &[
     "live_memory",
     "lost_gpu",
     "matching",
+    "panorama",
     "planted",
     "seam",
+    "ssim",
     "stitch",
     "teardown",
     "warp",
@@ -70,8 +72,8 @@ sanitize)
     # lost_gpu breaks its GPU on purpose; device asks for memory that is not there.
     for tool in memcheck racecheck initcheck synccheck; do
         sanitizer="compute-sanitizer --tool $tool --error-exitcode 9 --report-api-errors no"
-        for t in colour conformance convolve features launch_errors live live_memory matching seam stitch \
-            teardown warp; do
+        for t in colour conformance convolve features launch_errors live live_memory matching panorama seam \
+            ssim stitch teardown warp; do
             echo "== $tool $t"
             $sanitizer "tests/$t" --test-threads 1 > log 2>&1 || { failed=1; cat log; }
             tail -n 1 log

@@ -143,6 +143,20 @@ macro_rules! view {
             pub fn size(&self) -> (u32, u32) {
                 (self.view.width, self.view.height)
             }
+
+            /// Whether `other` has the same size and pitch and lies on the same device, so that it differs in
+            /// its address alone.
+            #[must_use]
+            pub fn is_like(&self, other: &Self) -> bool {
+                let layout = |of: &Self| (of.size(), of.view.pitch, of.place);
+                layout(self) == layout(other)
+            }
+
+            /// Appends the address alone, for an argument that is several images which are
+            /// [alike](Self::is_like).
+            pub fn push_address<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
+                params.push(&self.view.data);
+            }
         }
 
         #[cfg(not(target_arch = "nvptx64"))]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use glam::UVec2;
 use panoweave::calibrate::{Drift, ModelChoice, Options, Pair, RigOptions, check};
 use panoweave::device::DeviceName;
 use panoweave::picture::Picture;
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::calibrated::{Calibrated, Pictures, matched, open};
 use super::failure::Failure;
+use super::map::check_pictures;
 use super::output;
 use super::sketch;
 use super::stages::Stages;
@@ -57,7 +59,7 @@ pub(crate) struct Args {
     /// The rig file to write.
     #[arg(short, long, value_name = "RIG.toml", required_unless_present = "check")]
     output: Option<PathBuf>,
-    /// Says instead whether this rig still fits the pictures of its first two cameras.
+    /// Says instead whether this rig still fits the pictures of its cameras.
     #[arg(long, value_name = "RIG.toml", conflicts_with_all = ["output", "preview", "model", "crop", "projection"])]
     check: Option<PathBuf>,
     /// How the pictures lie to each other.
@@ -87,18 +89,20 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         Picture::check_name(preview)?;
     }
     let mut stages = Stages::new();
+    let rig =
+        args.check.as_ref().map(|file| Ok::<_, Failure>((file, Rig::open(file)?))).transpose()?;
     let pictures = stages.run("load", "reading", || open(&files))?;
+    let sizes: Vec<_> = pictures.iter().map(|p| UVec2::new(p.width(), p.height())).collect();
+    if let Some((file, rig)) = &rig {
+        let wanted: Vec<_> = rig.cameras.iter().map(|camera| camera.size.into()).collect();
+        check_pictures(file, &wanted, &sizes, &files)?;
+    }
     let device = args.device.open()?;
     let stream = device.stream()?;
     let options = Options { model: args.model.into(), ..Options::default() };
-    if let Some(file) = &args.check {
+    if let Some((file, rig)) = &rig {
         let links = matched(&mut stages, &stream, &pictures)?;
-        let [Pair { correspondences, .. }] = &links[..] else {
-            return Err(Failure::Usage("--check takes the pictures of two cameras"));
-        };
-        let rig = Rig::open(file)?;
-        let drift = stages
-            .run("check", "checking", || Ok(check(&rig, [0, 1], correspondences, &options)?))?;
+        let drift = stages.run("check", "checking", || worst(rig, &links, &options))?;
         tell_drift(file, &drift, &stages, as_json)?;
         return Ok(if drift.drifted { ExitCode::from(DRIFTED) } else { ExitCode::SUCCESS });
     }
@@ -139,6 +143,22 @@ fn tell(found: &Calibrated, args: &Args, stages: &Stages, as_json: bool) -> Resu
         all.extend(figures);
     }
     output::print_json(&all)
+}
+
+/// How far the rig is off where it is off most, of the pairs that have enough in common to tell.
+fn worst(rig: &Rig, links: &[Pair], options: &Options) -> Result<Drift, Failure> {
+    let mut found: Result<Drift, Failure> = Err(Failure::Usage("a rig has two cameras or more"));
+    for Pair { left, right, correspondences } in links {
+        let drift = check(rig, [*left, *right], correspondences, options);
+        let off = |drift: &Drift| drift.median_px / drift.allowed_px;
+        found = match (found, drift) {
+            (Ok(worst), Ok(drift)) if off(&drift) <= off(&worst) => Ok(worst),
+            (_, Ok(drift)) => Ok(drift),
+            (Err(Failure::Usage(_)), Err(refusal)) => Err(refusal.into()),
+            (found, Err(_)) => found,
+        };
+    }
+    found
 }
 
 fn tell_drift(rig: &Path, drift: &Drift, stages: &Stages, as_json: bool) -> Result<(), Failure> {

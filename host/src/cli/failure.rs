@@ -11,9 +11,9 @@ use panoweave::features::FeatureError;
 use panoweave::homography::HomographyError;
 use panoweave::live::LiveError;
 use panoweave::matching::MatchError;
+use panoweave::panorama::PanoramaError;
 use panoweave::picture::PictureError;
 use panoweave::rig::RigError;
-use panoweave::seam::SeamError;
 use panoweave::stitch::StitchError;
 use panoweave::video::VideoError;
 use panoweave::warp::{RenderError, WarpError};
@@ -76,7 +76,7 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Stitch(StitchError),
     #[error(transparent)]
-    Seam(SeamError),
+    Panorama(PanoramaError),
     #[error(transparent)]
     Features(FeatureError),
     #[error(transparent)]
@@ -145,6 +145,7 @@ impl Failure {
             | Self::OutputTwice { .. }
             | Self::Stdout(_)
             | Self::Warp(WarpError::Unwritable { .. })
+            | Self::Rig(RigError::Unsaved { .. } | RigError::Unwritable { .. })
             | Self::Picture(
                 PictureError::Extension { .. }
                 | PictureError::Unencodable { .. }
@@ -158,7 +159,7 @@ impl Failure {
             | Self::Picture(_)
             | Self::Render(_)
             | Self::Stitch(_)
-            | Self::Seam(_)
+            | Self::Panorama(_)
             | Self::Features(_)
             | Self::Matching(_)
             | Self::Refused(_) => Kind::Input,
@@ -201,12 +202,11 @@ impl From<StitchError> for Failure {
     }
 }
 
-impl From<SeamError> for Failure {
-    fn from(error: SeamError) -> Self {
+impl From<PanoramaError> for Failure {
+    fn from(error: PanoramaError) -> Self {
         match error {
-            SeamError::Device(error) => error.into(),
-            SeamError::Stitch(error) => error.into(),
-            other => Self::Seam(other),
+            PanoramaError::Device(error) => error.into(),
+            other => Self::Panorama(other),
         }
     }
 }

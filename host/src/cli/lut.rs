@@ -171,8 +171,7 @@ impl Make {
             _ => Err(Failure::Usage("one of --rig, --homography and --import is needed")),
         })?;
         let stream = self.device.open()?.stream()?;
-        let (_, warp) = stages.run("warp", "computing the warp", || recipe.render(&stream))?;
-        Ok(warp)
+        stages.run("warp", "computing the warp", || recipe.render(&stream))
     }
 
     /// Sizes of the pictures: left, right.

@@ -34,6 +34,31 @@ struct Source {
     homography: Option<PathBuf>,
 }
 
+/// Checks number and sizes of pictures against those that a map is for.
+pub(crate) fn check_pictures(
+    map: &Path,
+    wanted: &[UVec2],
+    found: &[UVec2],
+    files: &[&Path],
+) -> Result<(), Failure> {
+    if wanted.len() != found.len() {
+        let (found, expected) = (found.len(), wanted.len());
+        return Err(Failure::PictureCount { source_of_warp: map.to_owned(), found, expected });
+    }
+    for (i, ((&expected, &found), file)) in wanted.iter().zip(found).zip(files).enumerate() {
+        if found != expected {
+            let which = match (wanted.len(), i) {
+                (2, 0) => "a left picture".to_owned(),
+                (2, _) => "a right picture".to_owned(),
+                _ => format!("picture {}", i + 1),
+            };
+            let (file, source_of_warp) = ((*file).to_owned(), map.to_owned());
+            return Err(Failure::PictureSize { file, which, found, expected, source_of_warp });
+        }
+    }
+    Ok(())
+}
+
 /// A warp before it is on the device.
 pub(crate) enum Plan {
     Planes(Warp),
@@ -56,21 +81,7 @@ impl Map {
     ) -> Result<Plan, Failure> {
         let plan = self.read(sources, output)?;
         // Before anything is computed, and with the names of the files.
-        let wanted = plan.sources();
-        if wanted.len() != sources.len() {
-            return Err(self.count(sources.len(), wanted.len()));
-        }
-        for (i, (&expected, &found)) in wanted.iter().zip(sources).enumerate() {
-            if found != expected {
-                let which = match (wanted.len(), i) {
-                    (2, 0) => "a left picture".to_owned(),
-                    (2, _) => "a right picture".to_owned(),
-                    _ => format!("picture {}", i + 1),
-                };
-                let (file, source_of_warp) = (files[i].to_owned(), self.name());
-                return Err(Failure::PictureSize { file, which, found, expected, source_of_warp });
-            }
-        }
+        check_pictures(&self.name(), &plan.sources(), sources, files)?;
         Ok(plan)
     }
 
@@ -114,15 +125,13 @@ impl Plan {
         }
     }
 
-    /// The warp of two pictures on the device, and on the host.
-    pub(crate) fn prepare(self, stream: &Stream) -> Result<(DeviceWarp, Warp), Failure> {
-        match self {
-            Self::Planes(warp) => {
-                let on_device = DeviceWarp::upload(stream, &warp)?;
-                stream.synchronize()?;
-                Ok((on_device, warp))
-            }
-            Self::Render(recipe) => recipe.render(stream),
-        }
+    /// The warp of two pictures on the device.
+    pub(crate) fn prepare(self, stream: &Stream) -> Result<DeviceWarp, Failure> {
+        let warp = match self {
+            Self::Planes(warp) => DeviceWarp::upload(stream, &warp)?,
+            Self::Render(recipe) => DeviceWarp::render(stream, recipe.geometry())?,
+        };
+        stream.synchronize()?;
+        Ok(warp)
     }
 }

@@ -17,7 +17,6 @@ mod lut;
 mod map;
 mod meter;
 mod output;
-mod panorama;
 mod recipe;
 mod report;
 mod sketch;

@@ -61,10 +61,9 @@ impl Recipe {
         self.geometry.cameras.iter().map(|camera| camera.size).collect()
     }
 
-    /// The warp of two pictures, where it was made and on the host.
-    pub(crate) fn render(self, stream: &Stream) -> Result<(DeviceWarp, Warp), Failure> {
-        let made = DeviceWarp::render(stream, &self.geometry)?;
-        let warp = made.download(stream)?.made_from(Some(self.projection), Some(self.text));
-        Ok((made, warp))
+    /// The warp of two pictures, for a file.
+    pub(crate) fn render(self, stream: &Stream) -> Result<Warp, Failure> {
+        let warp = DeviceWarp::render(stream, &self.geometry)?.download(stream)?;
+        Ok(warp.made_from(Some(self.projection), Some(self.text)))
     }
 }

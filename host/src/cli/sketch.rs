@@ -3,16 +3,13 @@
 
 use glam::{DVec2, UVec2};
 use panoweave::device::Stream;
-use panoweave::mosaic::{Mosaic, Step};
+use panoweave::panorama::{Panorama, PanoramaOptions, stitch_geometry};
 use panoweave::picture::Picture;
 use panoweave::seam::{Blend, SeamOptions};
-use panoweave::stitch::StitchOptions;
-use panoweave::warp::Plane;
 use shared_types::Rgba8;
 
 use super::calibrated::Calibrated;
 use super::failure::Failure;
-use super::panorama::Making;
 use super::stages::Stages;
 
 /// Widest preview, in pixels.
@@ -32,25 +29,21 @@ pub(super) fn calibration(
     pictures: &[Picture],
     found: &Calibrated,
 ) -> Result<Picture, Failure> {
-    let mosaic = Mosaic::new(stream, &found.rig.geometry()?)?;
-    let UVec2 { x, y } = UVec2::new(found.rig.panorama.width, found.rig.panorama.height);
-    let mut owners = vec![None; x as usize * y as usize];
-    let making = Making {
-        options: StitchOptions::default(),
+    let options = PanoramaOptions {
         match_colour: true,
         blend: Blend::Seam(SeamOptions::default()),
+        owners: true,
+        ..PanoramaOptions::default()
     };
-    let panorama =
-        making.mosaic(stages, stream, pictures, mosaic, |step| own(stream, step, &mut owners))?;
-    stages.run("preview", "drawing", || Ok(draw(pictures, found, &panorama, &owners)))
+    stages.run("preview", "drawing", || {
+        let geometry = found.rig.geometry()?;
+        let (panorama, _) = stitch_geometry(stream, pictures, &geometry, &options)?;
+        Ok(draw(pictures, found, &panorama))
+    })
 }
 
-fn draw(
-    pictures: &[Picture],
-    found: &Calibrated,
-    panorama: &Picture,
-    owners: &[Option<usize>],
-) -> Picture {
+fn draw(pictures: &[Picture], found: &Calibrated, panorama: &Panorama) -> Picture {
+    let Panorama { picture: panorama, owners, .. } = panorama;
     let size = |p: &Picture| UVec2::new(p.width(), p.height()).as_dvec2();
     // All pictures at one scale, and the panorama as wide as the row.
     let sizes: Vec<DVec2> = pictures.iter().map(size).collect();
@@ -76,7 +69,7 @@ fn draw(
         for (own, other) in [(pair.left, pair.right), (pair.right, pair.left)] {
             let edge = outline(sizes[other]).map(|at| {
                 let at = found.views().map(own, other, at)?;
-                let inside = at.cmpge(DVec2::ZERO).all() && at.cmple(sizes[own]).all();
+                let inside = at.cmpge(DVec2::ZERO).all() && at.cmple(sizes[own] - 1.0).all();
                 inside.then(|| on(own, at))
             });
             edge.flatten().for_each(|at| sketch.dot(at, 1, OUTLINE));
@@ -104,20 +97,6 @@ fn draw(
     sketch.picture
 }
 
-/// Notes for each panorama pixel the camera that counts most, after a step.
-fn own(stream: &Stream, step: &Step, owners: &mut [Option<usize>]) -> Result<(), Failure> {
-    let left = step.warp.plane(Plane::WeightLeft).download(stream)?;
-    let right = step.warp.plane(Plane::WeightRight).download(stream)?;
-    for (owner, (left, right)) in owners.iter_mut().zip(left.into_iter().zip(right)) {
-        if right > left {
-            *owner = Some(step.right);
-        } else if left > 0.0 && step.left.is_some() {
-            *owner = step.left;
-        }
-    }
-    Ok(())
-}
-
 /// Places along the edges of a picture, close together.
 fn outline(size: DVec2) -> impl Iterator<Item = DVec2> {
     (0..1000).flat_map(move |i| {
@@ -132,8 +111,8 @@ fn outline(size: DVec2) -> impl Iterator<Item = DVec2> {
 }
 
 /// Panorama pixels where one camera follows another.
-fn handover(owners: &[Option<usize>], width: usize) -> Vec<DVec2> {
-    let differ = |a: Option<usize>, b: Option<usize>| a.is_some() && b.is_some() && a != b;
+fn handover(owners: &[u8], width: usize) -> Vec<DVec2> {
+    let differ = |a: u8, b: u8| a.max(b) < u8::MAX && a != b;
     let mut places = Vec::new();
     for (at, &owner) in owners.iter().enumerate() {
         let (x, y) = (at % width, at / width);

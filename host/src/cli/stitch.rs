@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use glam::UVec2;
 use panoweave::calibrate::{Options, RigOptions};
-use panoweave::colour::Colours;
 use panoweave::device::{DeviceName, Stream};
-use panoweave::mosaic::Mosaic;
+use panoweave::panorama::{
+    Coverage, Panorama, PanoramaError, PanoramaOptions, stitch_geometry, stitch_warp,
+};
 use panoweave::picture::Picture;
 use panoweave::seam::{Blend, SeamOptions};
+use panoweave::warp::DeviceWarp;
 use serde_json::{Value, json};
 
 use super::blend::Blending;
@@ -18,7 +20,6 @@ use super::failure::Failure;
 use super::look::{COLOURS, Look};
 use super::map::{Map, Plan};
 use super::output;
-use super::panorama::Making;
 use super::recipe::Recipe;
 use super::stages::Stages;
 
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let inputs: Vec<&Path> = files.iter().copied().chain(args.map.path()).collect();
     output::check(&args.output, &inputs)?;
     Picture::check_name(&args.output)?;
-    let making = args.making()?;
+    let options = args.options()?;
 
     let mut stages = Stages::new();
     let (pictures, plan) = stages.run("load", "reading", || {
@@ -83,107 +84,112 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let (plan, calibrated) = match plan {
         Some(plan) => (plan, None),
         None => {
-            let (options, rig) = (Options::default(), RigOptions::default());
-            let found = Calibrated::new(&mut stages, &stream, &files, &pictures, &options, &rig)?;
+            let (how, rig) = (Options::default(), RigOptions::default());
+            let found = Calibrated::new(&mut stages, &stream, &files, &pictures, &how, &rig)?;
             (Plan::Render(Recipe::new(&found.rig)?), Some(found))
         }
     };
-    let Stitched { panorama, coverage, colours } =
-        stitched(&making, &mut stages, &stream, &pictures, plan)?;
-    stages.run("save", "writing", || Ok(panorama.save(&args.output)?))?;
+    let (panorama, coverage) = stitched(&options, &mut stages, &stream, &pictures, plan)?;
+    stages.run("save", "writing", || Ok(panorama.picture.save(&args.output)?))?;
 
+    let Coverage { any, overlap, .. } = coverage;
+    if overlap == 0.0 {
+        tracing::warn!(
+            "the pictures have nothing in common by this map: are left and right swapped, or is the homography \
+             one from left to right?"
+        );
+    }
+    for reason in &panorama.without_seam {
+        tracing::warn!("{reason}: done so");
+    }
+    if !panorama.unmatched.is_empty() {
+        tracing::warn!("colours are left as they are: the overlap is small or dark");
+    }
+    let size = [panorama.picture.width(), panorama.picture.height()];
     if as_json {
         return output::print_json(&json!({
             "output": args.output.to_string_lossy(),
-            "size": [panorama.width(), panorama.height()],
+            "size": size,
             "device": device.to_string(),
             "times_ms": stages.json(),
-            "coverage": coverage,
-            "colour": colours.as_ref().map(colour::describe),
+            "coverage": described(&coverage),
+            "colour": panorama.colours.iter().map(colour::describe).collect::<Vec<_>>(),
             "calibration": calibrated.as_ref().map(Calibrated::json),
         }));
     }
-    let percent = |name: &str| 100.0 * coverage[name].as_f64().unwrap_or(0.0);
     let calibration = calibrated.map(|found| format!("calibrated: {}\n", found.summary()));
-    let matched = colours.filter(|_| making.match_colour).map(|found| colour::text(&found));
+    let matched = options.match_colour.then(|| colour::text(&panorama.colours));
     output::print(&format!(
         "{}{}{}: {}×{} pixels, {:.1} % filled, {:.1} % seen by more than one, {:.0} ms on {device}\n",
         calibration.unwrap_or_default(),
         matched.unwrap_or_default(),
         args.output.display(),
-        panorama.width(),
-        panorama.height(),
-        percent("any"),
-        percent("overlap"),
+        size[0],
+        size[1],
+        100.0 * any,
+        100.0 * overlap,
         stages.total().as_secs_f64() * 1e3,
     ))
 }
 
 impl Args {
     /// How the panorama is made. Without a map nothing was settled before, so what looks best is chosen.
-    fn making(&self) -> Result<Making, Failure> {
+    fn options(&self) -> Result<PanoramaOptions, Failure> {
         let calibrates = self.map.path().is_none();
-        let as_they_are = self.look.leaves_colours();
-        if self.pictures.files().len() > 2 && !as_they_are {
-            return Err(Failure::Usage(
-                "gains and gammas are of two pictures; --match-colour is for more",
-            ));
+        if self.pictures.files().len() > 2 && !self.look.leaves_colours() {
+            // Before anything is computed.
+            return Err(PanoramaError::Colours.into());
         }
         let otherwise =
             if calibrates { Blend::Seam(SeamOptions::default()) } else { Blend::Feather };
-        Ok(Making {
-            options: self.look.options(),
-            match_colour: self.match_colour || (calibrates && as_they_are),
+        Ok(PanoramaOptions {
+            stitch: self.look.options(),
+            match_colour: self.match_colour || (calibrates && self.look.leaves_colours()),
             blend: self.blending.blend(otherwise)?,
+            owners: false,
         })
     }
 }
 
-struct Stitched {
-    panorama: Picture,
-    /// What fractions of it are seen.
-    coverage: Value,
-    /// Of two pictures: how they were corrected.
-    colours: Option<Colours>,
-}
-
+/// The panorama, and what fractions of it are seen.
 fn stitched(
-    making: &Making,
+    options: &PanoramaOptions,
     stages: &mut Stages,
     stream: &Stream,
     pictures: &[Picture],
     plan: Plan,
-) -> Result<Stitched, Failure> {
+) -> Result<(Panorama, Coverage), Failure> {
     match (plan, pictures) {
-        (plan, [left, right]) => {
-            let (on_device, warp) =
-                stages.run("warp", "preparing the warp", || plan.prepare(stream))?;
-            let (panorama, _, colours) = making.pair(stages, stream, [left, right], on_device)?;
+        (Plan::Planes(warp), [left, right]) => {
             let stats = warp.stats();
-            if stats.overlap == 0.0 {
-                tracing::warn!(
-                    "the pictures have nothing in common by this map: are left and right swapped, or is the \
-                     homography one from left to right?"
-                );
-            }
-            let coverage = json!({
-                "any": stats.coverage,
-                "left": stats.cameras[0].coverage,
-                "right": stats.cameras[1].coverage,
-                "overlap": stats.overlap,
-            });
-            Ok(Stitched { panorama, coverage, colours: Some(colours) })
-        }
-        (Plan::Render(recipe), pictures) => {
-            let mosaic = stages.run("warp", "preparing the warp", || {
-                Ok(Mosaic::new(stream, recipe.geometry())?)
+            let coverage = Coverage {
+                any: stats.coverage,
+                cameras: stats.cameras.iter().map(|camera| camera.coverage).collect(),
+                overlap: stats.overlap,
+            };
+            let warp = stages.run("warp", "preparing the warp", || {
+                let warp = DeviceWarp::upload(stream, &warp)?;
+                stream.synchronize()?;
+                Ok(warp)
             })?;
-            let seen = mosaic.coverage();
-            let coverage =
-                json!({ "any": seen.any, "cameras": seen.cameras, "overlap": seen.overlap });
-            let panorama = making.mosaic(stages, stream, pictures, mosaic, |_| Ok(()))?;
-            Ok(Stitched { panorama, coverage, colours: None })
+            let panorama = stages.run("stitch", "stitching", || {
+                Ok(stitch_warp(stream, [left, right], &warp, options)?)
+            })?;
+            Ok((panorama, coverage))
         }
+        (Plan::Render(recipe), pictures) => stages.run("stitch", "stitching", || {
+            Ok(stitch_geometry(stream, pictures, recipe.geometry(), options)?)
+        }),
+        // The plan was read for as many pictures.
         (Plan::Planes(_), _) => Err(Failure::Usage("a warp is of two pictures")),
     }
+}
+
+/// As JSON; of two pictures with their names.
+fn described(Coverage { any, cameras, overlap }: &Coverage) -> Value {
+    let mut json = json!({ "any": any, "overlap": overlap, "cameras": cameras });
+    if let [left, right] = cameras[..] {
+        (json["left"], json["right"]) = (left.into(), right.into());
+    }
+    json
 }

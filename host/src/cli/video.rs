@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use glam::UVec2;
+use panoweave::colour::Colours;
 use panoweave::device::DeviceName;
 use panoweave::live::{Camera, ColourOptions};
 use panoweave::seam::Blend;
@@ -132,7 +133,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     })?;
     let device = args.device.open()?;
     let stream = device.stream()?;
-    let (warp, _) = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
+    let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
 
     let (size, rate) = (warp.size(), args.fps.unwrap_or(left.rate()));
     let expected = args.expected([&left, &right], rate);
@@ -283,7 +284,9 @@ fn describe(done: &Summary) -> Value {
         "seconds": done.time.as_secs_f64(),
         "fps": fps(done),
         "latency_ms": { "p50": milliseconds(done.live.latency_p50), "p99": milliseconds(done.live.latency_p99) },
-        "colour": done.colours.as_ref().map(colour::describe),
+        "colour": done.colours.map(|Colours { left, right }| {
+            json!({ "left": colour::describe(&left), "right": colour::describe(&right) })
+        }),
         "stopped": done.stopped,
     })
 }

@@ -11,7 +11,7 @@ use crate::device::{Buffer, Device, DeviceError, Image, LaunchConfig, Pinned, St
 use crate::frame::{FrameView, PixelFormat};
 use crate::picture::Picture;
 use crate::stitch::{StitchError, check_sources};
-use crate::warp::{DeviceWarp, of_warp};
+use crate::warp::DeviceWarp;
 
 /// Which pixel of either camera every pixel of the overlap shows.
 #[derive(Debug)]
@@ -49,7 +49,9 @@ pub(crate) fn find_box(
     let empty = bytemuck::cast::<_, [u32; 4]>(OverlapBox::EMPTY);
     let mut found = Buffer::from_slice(stream, &empty)?;
     let corners = found.view_mut();
-    stream.launch(&cover(warp.size()), &of_warp!(FindOverlap, warp, min_weight, corners))?;
+    let ([planes_left, planes_right], [left, right]) = (warp.planes()?, warp.sources());
+    let kernel = FindOverlap { planes_left, planes_right, left, right, min_weight, corners };
+    stream.launch(&cover(warp.size()), &kernel)?;
     Ok(bytemuck::pod_read_unaligned(bytemuck::cast_slice(&found.download(stream)?)))
 }
 
@@ -92,7 +94,9 @@ impl Overlap {
         let size = place.size();
         let mut pixels = Image::new(stream.device(), size.x, size.y)?;
         let out = pixels.view_mut();
-        stream.launch(&cover(size), &of_warp!(MapOverlap, warp, place, out))?;
+        let ([planes_left, planes_right], [left, right]) = (warp.planes()?, warp.sources());
+        let kernel = MapOverlap { planes_left, planes_right, left, right, place, out };
+        stream.launch(&cover(size), &kernel)?;
         stream.synchronize()?;
         Ok(Some(Self { place, sources: warp.sources(), pixels }))
     }

@@ -95,6 +95,9 @@ pub enum ErrorKind {
         /// The format needed.
         expected: FrameFormat,
     },
+    /// One camera's planes of a warp cannot be one argument of a kernel.
+    #[error("a camera's planes differ in size, pitch or device; allocate them alike")]
+    UnlikePlanes,
     /// A size that no allocation can have.
     #[error("an allocation of {0} is empty or larger than the address space")]
     ImpossibleSize(String),

@@ -12,10 +12,9 @@ mod error;
 use std::path::{Path, PathBuf};
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
-use shared_types::warp::{Canvas, Projection};
+use shared_types::warp::{Camera, Canvas};
 
 use crate::geometry::{Geometry, MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
-use crate::rig::matrix_camera;
 use crate::text_file::read_text;
 pub use error::HomographyError;
 
@@ -150,7 +149,7 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
         for bent in images.map(|p: DVec3| p.truncate() / p.z) {
             (low, high) = (low.min(bent), high.max(bent));
         }
-        cameras.push(matrix_camera(matrix.inverse(), size));
+        cameras.push(Camera::from_matrix(matrix.inverse(), size));
     }
     // Pixel i covers i - 0.5 to i + 0.5.
     let first = (low + 0.5).floor();
@@ -161,16 +160,7 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
         let (width, height) = (size.x, size.y);
         return Err(HomographyError::CanvasTooLarge { file: file.to_owned(), width, height });
     }
-    Ok(Geometry {
-        canvas: Canvas {
-            centre: -first,
-            scale: DVec2::ONE,
-            size: size.as_uvec2(),
-            projection: Projection::PLANAR,
-            reserved: 0,
-        },
-        cameras,
-    })
+    Ok(Geometry { canvas: Canvas::of_pixels(-first, size.as_uvec2()), cameras })
 }
 
 /// Whether a matrix has no inverse, as far as rounding lets one tell.

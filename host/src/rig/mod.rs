@@ -394,7 +394,7 @@ impl RigCamera {
                     &mount.distortion,
                 )
             }
-            View::Homography(matrix) => matrix_camera(*matrix * panorama_to_world, size),
+            View::Homography(matrix) => Camera::from_matrix(*matrix * panorama_to_world, size),
         }
     }
 
@@ -437,20 +437,6 @@ pub(crate) fn lens_camera(
         limit: radial_limit(lens.lens(), &distortion),
         size,
         lens: lens.lens(),
-        reserved: 0,
-    }
-}
-
-/// A camera that is nothing but a matrix from a ray to a pixel.
-pub(crate) fn matrix_camera(from_ray: DMat3, size: UVec2) -> Camera {
-    Camera {
-        from_ray,
-        focal: DVec2::ONE,
-        centre: DVec2::ZERO,
-        distortion: [0.0; 5],
-        limit: f64::INFINITY,
-        size,
-        lens: Lens::PINHOLE,
         reserved: 0,
     }
 }

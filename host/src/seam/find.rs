@@ -11,7 +11,7 @@ use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
 use crate::picture::Picture;
 use crate::stitch::{StitchError, StitchOptions, check_sources};
-use crate::warp::{DeviceWarp, Plane};
+use crate::warp::DeviceWarp;
 
 /// A search for the cheapest path on a grid: memory of the device. One at a time.
 #[derive(Debug)]
@@ -141,6 +141,7 @@ impl Seam {
                 return Err(StitchError::Chroma { which });
             }
         }
+        let [planes_left, planes_right] = warp.planes()?;
         let grid = self.grid();
         let decode = l.pixels.encoding().to_rgb();
         let look = SeamLook { left: colours.left, right: colours.right, decode };
@@ -151,12 +152,8 @@ impl Seam {
                     &$kernel {
                         left: $left,
                         right: $right,
-                        lut_left_x: warp.plane(Plane::LeftX).view(),
-                        lut_left_y: warp.plane(Plane::LeftY).view(),
-                        lut_right_x: warp.plane(Plane::RightX).view(),
-                        lut_right_y: warp.plane(Plane::RightY).view(),
-                        weight_left: warp.plane(Plane::WeightLeft).view(),
-                        weight_right: warp.plane(Plane::WeightRight).view(),
+                        planes_left,
+                        planes_right,
                         grid,
                         look,
                         out: self.search.difference.view_mut(),
@@ -244,18 +241,29 @@ impl Seam {
         out: &mut DeviceWarp,
     ) -> Result<(), DeviceError> {
         out.await_ready(stream)?;
-        let Some([left, right]) = out.weights_mut().filter(|_| self.known > 0) else {
+        if self.known == 0 {
             return Ok(());
-        };
+        }
         let grid = self.grid();
         let [to, from] = self.paths.each_ref().map(Buffer::view);
         let (part, from_path) = (part.clamp(0.0, 1.0), (self.known > 1).into());
         let blend = SeamBlend { feather: self.feather, part, from_path };
-        let (out_left, out_right) = (left.view_mut(), right.view_mut());
+        let [out_left, out_right] = out.weights_mut().map(Image::view_mut);
+        let ([planes_left, planes_right], [left, right]) = (warp.planes()?, warp.sources());
         let size = grid.max - grid.min;
         let config = LaunchConfig::cover(size.x, size.y, BLOCK);
-        let kernel =
-            crate::warp::of_warp!(SeamWeights, warp, grid, from, to, blend, out_left, out_right);
+        let kernel = SeamWeights {
+            planes_left,
+            planes_right,
+            left,
+            right,
+            grid,
+            from,
+            to,
+            blend,
+            out_left,
+            out_right,
+        };
         stream.launch(&config, &kernel)?;
         out.written(stream)
     }

@@ -10,7 +10,7 @@ use super::find::Search;
 use super::{SeamError, SeamOptions};
 use crate::colour::find_box;
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
-use crate::warp::{DeviceWarp, of_warp};
+use crate::warp::DeviceWarp;
 
 /// Most cells across while only the seam's direction is looked for.
 const COARSE: u32 = 64;
@@ -68,7 +68,9 @@ impl Gridded {
         let mut cells = Image::new(stream.device(), across, along)?;
         let mut sides = Image::new(stream.device(), across + 1, along)?;
         let out = cells.view_mut();
-        stream.launch(&cover(grid.cells()), &of_warp!(SeamCells, warp, grid, out))?;
+        let ([planes_left, planes_right], [left, right]) = (warp.planes()?, warp.sources());
+        let kernel = SeamCells { planes_left, planes_right, left, right, grid, out };
+        stream.launch(&cover(grid.cells()), &kernel)?;
         let config = LaunchConfig::cover(along, 1, [BLOCK_THREADS, 1]);
         stream.launch(&config, &SeamSides { cells: cells.view(), out: sides.view_mut() })?;
         Ok(Self { grid, cells, sides })

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use glam::UVec2;
 use kernels_gpu::warp::{WarpCamera, WarpFeather, WarpResize};
-use shared_types::warp::{BLOCK, Camera, Canvas};
+use shared_types::warp::{BLOCK, Camera, Canvas, DeviceCameraPlanes};
 use thiserror::Error;
 
 use super::{Plane, PlaneError, Warp, check_sizes};
-use crate::device::{DeviceError, Event, Image, LaunchConfig, Stream};
+use crate::device::{DeviceError, ErrorKind, Event, Image, LaunchConfig, Stream};
 use crate::geometry::Geometry;
 
 /// The six planes of a warp in device memory, in the order of [`Plane`].
@@ -17,28 +17,11 @@ pub struct DeviceWarp {
     size: UVec2,
     sources: [UVec2; 2],
     /// Warps that differ in their weights alone share the others.
-    planes: [Arc<Image<f32>>; 6],
+    coordinates: [Arc<Image<f32>>; 4],
+    weights: [Image<f32>; 2],
     /// Behind what fills the planes.
     ready: Event,
 }
-
-/// A kernel that takes a warp's six planes and its sources' sizes, with its other arguments.
-macro_rules! of_warp {
-    ($kernel:ident, $warp:expr $(, $argument:ident)*) => {
-        $kernel {
-            lut_left_x: $warp.plane($crate::warp::Plane::LeftX).view(),
-            lut_left_y: $warp.plane($crate::warp::Plane::LeftY).view(),
-            lut_right_x: $warp.plane($crate::warp::Plane::RightX).view(),
-            lut_right_y: $warp.plane($crate::warp::Plane::RightY).view(),
-            weight_left: $warp.plane($crate::warp::Plane::WeightLeft).view(),
-            weight_right: $warp.plane($crate::warp::Plane::WeightRight).view(),
-            left: $warp.sources()[0],
-            right: $warp.sources()[1],
-            $($argument),*
-        }
-    };
-}
-pub(crate) use of_warp;
 
 /// A geometry could not be made into a warp.
 #[derive(Debug, Error)]
@@ -110,8 +93,7 @@ impl DeviceWarp {
     #[track_caller]
     pub(crate) fn feather(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
-        let Some([left, right]) = self.weights_mut() else { return Ok(()) };
-        let (left, right) = (left.view_mut(), right.view_mut());
+        let [left, right] = self.weights_mut().map(Image::view_mut);
         stream.launch(&config, &WarpFeather { left, right })?;
         self.written(stream)
     }
@@ -132,22 +114,10 @@ impl DeviceWarp {
         let mut planes = [plane()?, plane()?, plane()?, plane()?, plane()?, plane()?];
         let [left_u, left_v, right_u, right_v, left_weight, right_weight] = &mut planes;
         let config = LaunchConfig::cover(size.x, size.y, BLOCK);
-        for (source, from, to) in [
-            (
-                self.sources[0],
-                [Plane::LeftX, Plane::LeftY, Plane::WeightLeft],
-                [left_u, left_v, left_weight],
-            ),
-            (
-                self.sources[1],
-                [Plane::RightX, Plane::RightY, Plane::WeightRight],
-                [right_u, right_v, right_weight],
-            ),
-        ] {
-            let [u, v, weight] = from.map(|plane| self.plane(plane).view());
-            let [out_u, out_v, out_weight] = to.map(Image::view_mut);
-            let resize = WarpResize { u, v, weight, size: source, out_u, out_v, out_weight };
-            stream.launch(&config, &resize)?;
+        let out = [[left_u, left_v, left_weight], [right_u, right_v, right_weight]];
+        for ((planes, size), out) in self.planes()?.into_iter().zip(self.sources).zip(out) {
+            let [out_u, out_v, out_weight] = out.map(Image::view_mut);
+            stream.launch(&config, &WarpResize { planes, size, out_u, out_v, out_weight })?;
         }
         Ok(Self::filled(stream, size, self.sources, planes)?)
     }
@@ -162,7 +132,9 @@ impl DeviceWarp {
     ) -> Result<Self, DeviceError> {
         let ready = Event::for_order(stream.device())?;
         ready.record(stream)?;
-        Ok(Self { size, sources, planes: planes.map(Arc::new), ready })
+        let [left_x, left_y, right_x, right_y, left, right] = planes;
+        let coordinates = [left_x, left_y, right_x, right_y].map(Arc::new);
+        Ok(Self { size, sources, coordinates, weights: [left, right], ready })
     }
 
     /// The same coordinates with a copy of the weights, in memory of their own. Does not wait.
@@ -175,21 +147,18 @@ impl DeviceWarp {
         let copy = |plane: Plane| {
             let mut image = Image::new(stream.device(), self.size.x, self.size.y)?;
             image.copy_from(stream, self.plane(plane))?;
-            Ok::<_, DeviceError>(Arc::new(image))
+            Ok::<_, DeviceError>(image)
         };
-        let mut planes = self.planes.clone();
-        for plane in [Plane::WeightLeft, Plane::WeightRight] {
-            planes[plane as usize] = copy(plane)?;
-        }
+        let coordinates = self.coordinates.clone();
+        let weights = [copy(Plane::WeightLeft)?, copy(Plane::WeightRight)?];
         let ready = Event::for_order(stream.device())?;
         ready.record(stream)?;
-        Ok(Self { size: self.size, sources: self.sources, planes, ready })
+        Ok(Self { size: self.size, sources: self.sources, coordinates, weights, ready })
     }
 
-    /// The weights to be written, left and right; `None` where another warp shares them.
-    pub(crate) fn weights_mut(&mut self) -> Option<[&mut Image<f32>; 2]> {
-        let [.., left, right] = &mut self.planes;
-        Some([Arc::get_mut(left)?, Arc::get_mut(right)?])
+    /// The weights to be written, left and right.
+    pub(crate) fn weights_mut(&mut self) -> [&mut Image<f32>; 2] {
+        self.weights.each_mut()
     }
 
     /// Says that what `stream` was told to do with the weights belongs to the warp.
@@ -201,7 +170,7 @@ impl DeviceWarp {
     /// Makes `stream`, if it is not the one that the warp was made on, wait until it is there.
     ///
     /// All that takes a warp in this crate does so; only who launches kernels of his own on its
-    /// [`plane`](Self::plane)s must.
+    /// [`planes`](Self::planes) must.
     ///
     /// # Errors
     /// What the device says.
@@ -217,10 +186,8 @@ impl DeviceWarp {
     #[track_caller]
     pub fn download(&self, stream: &Stream) -> Result<Warp, RenderError> {
         self.await_ready(stream)?;
-        let [a, b, c, d, e, f] = &self.planes;
-        let download = |plane: &Arc<Image<f32>>| plane.download(stream);
-        let planes =
-            [download(a)?, download(b)?, download(c)?, download(d)?, download(e)?, download(f)?];
+        let [a, b, c, d, e, f] = Plane::ALL.map(|plane| self.plane(plane).download(stream));
+        let planes = [a?, b?, c?, d?, e?, f?];
         Ok(Warp::new(self.size, self.sources, planes)?)
     }
 
@@ -236,9 +203,27 @@ impl DeviceWarp {
         self.sources
     }
 
+    /// Both cameras' planes for a kernel: left, right.
+    ///
+    /// # Errors
+    /// None: all planes of a warp are allocated alike.
+    #[track_caller]
+    pub fn planes(&self) -> Result<[DeviceCameraPlanes<'_>; 2], DeviceError> {
+        let [left_x, left_y, right_x, right_y, left_weight, right_weight] =
+            Plane::ALL.map(|plane| self.plane(plane).view());
+        DeviceCameraPlanes::new(left_x, left_y, left_weight)
+            .zip(DeviceCameraPlanes::new(right_x, right_y, right_weight))
+            .map(<[_; 2]>::from)
+            .ok_or_else(|| DeviceError::new("taking a warp's planes", ErrorKind::UnlikePlanes))
+    }
+
     /// One plane.
     #[must_use]
     pub fn plane(&self, plane: Plane) -> &Image<f32> {
-        &self.planes[plane as usize]
+        match plane {
+            Plane::WeightLeft => &self.weights[0],
+            Plane::WeightRight => &self.weights[1],
+            coordinates => &self.coordinates[coordinates as usize],
+        }
     }
 }

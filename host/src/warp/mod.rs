@@ -21,7 +21,6 @@ use glam::UVec2;
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::picture::MAX_SIDE;
 use crate::rig::ProjectionName;
-pub(crate) use device::of_warp;
 pub use device::{DeviceWarp, RenderError};
 pub use error::{PlaneError, WarpError};
 use shared_types::stitch::MIN_WEIGHT;

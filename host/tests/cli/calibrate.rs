@@ -165,14 +165,19 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
         let turned: Vec<Rgba8> = flipped.pixels().iter().rev().copied().collect();
         assert!(turned == panorama.pixels(), "{how}");
     }
+    let fits = folder.quiet("calibrate c.png a.png b.png --check made.toml --device cpu");
+    assert!(fits.contains("made.toml: fits"), "{fits}");
     for name in ["a", "b"] {
         std::fs::copy(folder.path(format!("{name}.png")), folder.path(format!("{name}1.png")))
             .unwrap();
     }
     for (line, said) in [
         ("stitch a.png b.png --rig made.toml", "made.toml: is for 3 pictures, but 2 are given"),
-        ("stitch a.png b.png c.png --gain-left 2", "gains and gammas are of two pictures"),
-        ("calibrate a.png b.png c.png --check made.toml", "takes the pictures of two cameras"),
+        ("stitch a.png b.png c.png --gain-left 2", "gains and gammas are given for two pictures"),
+        (
+            "calibrate a.png b.png --check made.toml",
+            "made.toml: is for 3 pictures, but 2 are given",
+        ),
         ("video a%d.png b%d.png --rig made.toml", "made.toml: is for 3 pictures, but 2 are given"),
     ] {
         let out = if line.contains("--check") { "" } else { "-o p.png" };

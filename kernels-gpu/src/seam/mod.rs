@@ -24,6 +24,7 @@ use shared_types::seam::{
     SeamLook, Sees,
 };
 use shared_types::stitch::MIN_WEIGHT;
+use shared_types::warp::CameraPlanes;
 
 mod path;
 mod weights;
@@ -31,7 +32,7 @@ mod weights;
 pub use path::*;
 pub use weights::*;
 
-use crate::colour::Camera;
+use crate::camera::Camera;
 use crate::grade::{Fast, Grade};
 use crate::picture::Picture;
 use crate::warp::edge_distance;
@@ -52,6 +53,15 @@ enum Seen {
 }
 
 impl Cameras {
+    /// Those with such planes and sizes of pictures: left, right.
+    #[inline(always)]
+    fn new([left, right]: [CameraPlanes; 2], sizes: [UVec2; 2]) -> Self {
+        Self {
+            left: Camera { planes: left, size: sizes[0] },
+            right: Camera { planes: right, size: sizes[1] },
+        }
+    }
+
     #[inline(always)]
     fn seen(&self, at: UVec2) -> Seen {
         let left = self.left.source(at.x, at.y, MIN_WEIGHT);
@@ -68,10 +78,8 @@ impl Cameras {
     /// and its distance's from its picture's edge. 0 at the edge, half in the middle of the overlap.
     #[inline(always)]
     fn shares(&self, [left, right]: [(Vec2, f32); 2]) -> Vec2 {
-        let distance = vec2(
-            edge_distance(self.left.size, left.0.to_array()),
-            edge_distance(self.right.size, right.0.to_array()),
-        );
+        let distance =
+            vec2(edge_distance(self.left.size, left.0), edge_distance(self.right.size, right.0));
         let weight = vec2(left.1, right.1);
         (distance / distance.element_sum()).min(weight / weight.element_sum())
     }
@@ -91,20 +99,14 @@ fn pixels(grid: &SeamGrid, cell: UVec2) -> (UVec2, UVec2) {
 /// `left` and `right` are the sizes of the pictures. `out` has the grid's cells, across by along.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn seam_cells(
-    lut_left_x: View<f32>,
-    lut_left_y: View<f32>,
-    lut_right_x: View<f32>,
-    lut_right_y: View<f32>,
-    weight_left: View<f32>,
-    weight_right: View<f32>,
+    planes_left: CameraPlanes,
+    planes_right: CameraPlanes,
     left: UVec2,
     right: UVec2,
     grid: SeamGrid,
     out: ViewMut<u32>,
 ) {
-    let left = Camera { x: lut_left_x, y: lut_left_y, weight: weight_left, size: left };
-    let right = Camera { x: lut_right_x, y: lut_right_y, weight: weight_right, size: right };
-    let cameras = Cameras { left, right };
+    let cameras = Cameras::new([planes_left, planes_right], [left, right]);
     let cell = thread::index_2d();
     if !out.contains(cell.x, cell.y) {
         return;
@@ -202,22 +204,15 @@ macro_rules! seam_difference {
         pub fn $name(
             left: $picture,
             right: $picture,
-            lut_left_x: View<f32>,
-            lut_left_y: View<f32>,
-            lut_right_x: View<f32>,
-            lut_right_y: View<f32>,
-            weight_left: View<f32>,
-            weight_right: View<f32>,
+            planes_left: CameraPlanes,
+            planes_right: CameraPlanes,
             grid: SeamGrid,
             look: SeamLook,
             out: ViewMut<Vec4>,
         ) {
             let size = |picture: &$picture| uvec2(Picture::width(picture), Picture::height(picture));
-            let (lx, ly, rx, ry) = (lut_left_x, lut_left_y, lut_right_x, lut_right_y);
-            let cameras = Cameras {
-                left: Camera { x: lx, y: ly, weight: weight_left, size: size(&left) },
-                right: Camera { x: rx, y: ry, weight: weight_right, size: size(&right) },
-            };
+            let sizes = [size(&left), size(&right)];
+            let cameras = Cameras::new([planes_left, planes_right], sizes);
             if left.is_whole() && right.is_whole() {
                 difference(left, right, &cameras, &grid, &look, out);
             }

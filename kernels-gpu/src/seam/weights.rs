@@ -3,9 +3,9 @@
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2};
 use shared_types::seam::{BLOCK_THREADS, FREEDOM, SeamBlend, SeamGrid};
+use shared_types::warp::CameraPlanes;
 
 use super::{Cameras, Seen};
-use crate::colour::Camera;
 
 /// Writes the weights of the box's pixels, which sum to 1 where anybody sees the pixel.
 ///
@@ -26,12 +26,8 @@ use crate::colour::Camera;
 /// panorama's size.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn seam_weights(
-    lut_left_x: View<f32>,
-    lut_left_y: View<f32>,
-    lut_right_x: View<f32>,
-    lut_right_y: View<f32>,
-    weight_left: View<f32>,
-    weight_right: View<f32>,
+    planes_left: CameraPlanes,
+    planes_right: CameraPlanes,
     left: UVec2,
     right: UVec2,
     grid: SeamGrid,
@@ -41,9 +37,7 @@ pub fn seam_weights(
     out_left: ViewMut<f32>,
     out_right: ViewMut<f32>,
 ) {
-    let left = Camera { x: lut_left_x, y: lut_left_y, weight: weight_left, size: left };
-    let right = Camera { x: lut_right_x, y: lut_right_y, weight: weight_right, size: right };
-    let cameras = Cameras { left, right };
+    let cameras = Cameras::new([planes_left, planes_right], [left, right]);
     let at = thread::index_2d() + grid.min;
     let inside = out_left.contains(at.x, at.y) && out_right.contains(at.x, at.y);
     if !(inside && at.x < grid.max.x && at.y < grid.max.y) {
@@ -89,9 +83,9 @@ fn left_share(
     for tap in -TAPS..=TAPS {
         // In rows of cells, whose middles are at integers.
         let row = (tap as f32).mul_add(feather / (2 * TAPS) as f32, along - 0.5);
-        let row = row.clamp(0.0, (path.len() - 1) as f32);
+        let row = row.max(0.0).min((path.len() - 1) as f32);
         let first = row.floor();
-        // SAFETY: clamped to the path, and a path has a row.
+        // SAFETY: on the path, even of what is no number; and a path has a row.
         let (a, b) = unsafe {
             let first = first.to_int_unchecked::<u32>();
             (path.load(first), path.load((first + 1).min(path.len() - 1)))

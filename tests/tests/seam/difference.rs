@@ -7,7 +7,7 @@ use panoweave::frame::{FrameView, PixelFormat, YuvEncoding};
 use panoweave_tests::oracle;
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
-use panoweave_tests::raster::{Raster, upload_plane};
+use panoweave_tests::raster::{DevicePlanes, Raster};
 use shared_types::seam::{BASE, BLOCK, LARGEST, NOISE, PER_LEVEL, SeamGrid, SeamLook, Sees};
 use shared_types::stitch::{Colour, StitchParams};
 
@@ -29,8 +29,8 @@ fn differences(
     grid: SeamGrid,
 ) -> Vec<Vec4> {
     let size = uvec2(PANORAMA[0] as u32, PANORAMA[1] as u32);
-    let planes: [Image<f32>; 6] =
-        std::array::from_fn(|i| upload_plane(stream, size, &planes[i], 8 * i as u64));
+    let planes = DevicePlanes::upload(stream, size, planes, [8, 40]);
+    let [planes_left, planes_right] = planes.cameras();
     let frames = sources.each_ref().map(|source| source.upload(stream, 16));
     let cells = grid.cells();
     let mut out = Image::<Vec4>::new(stream.device(), cells.x, cells.y).unwrap();
@@ -42,12 +42,8 @@ fn differences(
                 &$kernel {
                     left: $left,
                     right: $right,
-                    lut_left_x: planes[0].view(),
-                    lut_left_y: planes[1].view(),
-                    lut_right_x: planes[2].view(),
-                    lut_right_y: planes[3].view(),
-                    weight_left: planes[4].view(),
-                    weight_right: planes[5].view(),
+                    planes_left,
+                    planes_right,
                     grid,
                     look,
                     out: out.view_mut(),

@@ -1,0 +1,224 @@
+//! Panoramas of many pictures against the blend of all cameras at once, in f64, on every device; and colours
+//! that do not depend on the order.
+
+use glam::{DMat3, DVec2, UVec2, uvec2};
+use panoweave::device::Device;
+use panoweave::geometry::Geometry;
+use panoweave::panorama::{Coverage, PanoramaOptions, stitch_geometry};
+use panoweave::picture::Picture;
+use panoweave::stitch::{StitchOptions, stitch_pictures};
+use panoweave_tests::panoweave_devices;
+use panoweave_tests::random::Random;
+use shared_types::Rgba8;
+use shared_types::stitch::Colour;
+use shared_types::warp::{Camera, Canvas};
+
+const CANVAS: UVec2 = uvec2(97, 61);
+
+/// Cameras that are turned and scaled over a planar canvas, with pictures of noise.
+fn made_up(seed: u64) -> (Geometry, Vec<Picture>) {
+    let mut random = Random::new(seed);
+    let r = &mut random;
+    let canvas = Canvas::of_pixels(DVec2::ZERO, CANVAS);
+    let (mut cameras, mut pictures) = (Vec::new(), Vec::new());
+    for _ in 0..2 + seed % 5 {
+        let size = uvec2(20 + r.below(50) as u32, 20 + r.below(40) as u32);
+        let (angle, scale) = (r.between(-0.3, 0.3).into(), r.between(0.7, 1.4).into());
+        let place = DVec2::new(r.between(0.0, 70.0).into(), r.between(0.0, 40.0).into());
+        let to_canvas = DMat3::from_scale_angle_translation(DVec2::splat(scale), angle, place);
+        cameras.push(Camera::from_matrix(to_canvas.inverse(), size));
+        let noise = (0..size.element_product()).map(|_| {
+            let [r, g, b] = [0, 1, 2].map(|_| r.below(256) as u8);
+            Rgba8::opaque(r, g, b)
+        });
+        pictures.push(Picture::from_pixels(size.x, size.y, noise.collect()).unwrap());
+    }
+    (Geometry { canvas, cameras }, pictures)
+}
+
+fn stitched(device: &Device, geometry: &Geometry, pictures: &[Picture]) -> (Picture, Coverage) {
+    let stream = device.stream().unwrap();
+    let options = PanoramaOptions::default();
+    let (panorama, coverage) = stitch_geometry(&stream, pictures, geometry, &options).unwrap();
+    (panorama.picture, coverage)
+}
+
+/// What a camera sees at a canvas pixel, and its distance from the picture's edge.
+fn seen(camera: &Camera, picture: &Picture, x: u32, y: u32) -> Option<([f64; 3], f64)> {
+    let at = (camera.from_ray * DVec2::new(x.into(), y.into()).extend(1.0)).truncate();
+    let size = camera.size.as_dvec2();
+    if !(at.x >= 0.0 && at.y >= 0.0 && at.x < size.x && at.y < size.y) {
+        return None;
+    }
+    let (low, part) = (at.floor(), at - at.floor());
+    let pixel = |dx: f64, dy: f64| {
+        let place = (low + DVec2::new(dx, dy)).min(size - 1.0).as_uvec2();
+        let Rgba8 { r, g, b, .. } = picture.pixels()[(place.y * camera.size.x + place.x) as usize];
+        [r, g, b].map(f64::from)
+    };
+    let corners = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)].map(|(dx, dy)| {
+        let weight =
+            (1.0 - dx + (2.0 * dx - 1.0) * part.x) * (1.0 - dy + (2.0 * dy - 1.0) * part.y);
+        (weight, pixel(dx, dy))
+    });
+    let level = |c: usize| corners.iter().map(|(weight, pixel)| weight * pixel[c]).sum::<f64>();
+    let edge = (at + 1.0).min(size - at).min_element() / size.min_element();
+    Some(([0, 1, 2].map(level), edge))
+}
+
+#[test]
+fn every_camera_counts_by_its_distance_from_the_edge() {
+    for device in panoweave_devices() {
+        for seed in 0..25 {
+            let (geometry, pictures) = made_up(seed);
+            let (found, coverage) = stitched(&device, &geometry, &pictures);
+            let mut covered = [0.0; 2];
+            // A camera that counts less than a thousandth is left out, and each step rounds.
+            let steps = pictures.len() as f64 - 1.0;
+            let allowed = steps * (0.5 + 0.26) + 0.05;
+            for y in 0..CANVAS.y {
+                for x in 0..CANVAS.x {
+                    let all: Vec<_> = geometry
+                        .cameras
+                        .iter()
+                        .zip(&pictures)
+                        .filter_map(|(camera, picture)| seen(camera, picture, x, y))
+                        .collect();
+                    covered[0] += f64::from(u8::from(!all.is_empty()));
+                    covered[1] += f64::from(u8::from(all.len() > 1));
+                    let total: f64 = all.iter().map(|(_, edge)| edge).sum();
+                    let Rgba8 { r, g, b, a } = found.pixels()[(y * CANVAS.x + x) as usize];
+                    assert_eq!(a, 255);
+                    for (c, level) in [r, g, b].into_iter().enumerate() {
+                        let sum: f64 = all.iter().map(|(levels, edge)| edge * levels[c]).sum();
+                        let exact = if all.is_empty() { 0.0 } else { sum / total };
+                        let off = (f64::from(level) - exact).abs();
+                        assert!(off < allowed, "{device}, {seed}: {off} levels at {x}, {y}");
+                    }
+                }
+            }
+            let pixels = f64::from(CANVAS.element_product());
+            assert!((coverage.any - covered[0] / pixels).abs() < 1e-3, "{coverage:?}");
+            assert!((coverage.overlap - covered[1] / pixels).abs() < 1e-3, "{coverage:?}");
+            assert_eq!(coverage.cameras.len(), pictures.len());
+        }
+    }
+}
+
+#[test]
+fn two_pictures_are_stitched_as_two_are() {
+    for device in panoweave_devices() {
+        let (geometry, pictures) = made_up(5);
+        assert_eq!(pictures.len(), 2);
+        let stream = device.stream().unwrap();
+        let warp = panoweave::warp::DeviceWarp::render(&stream, &geometry).unwrap();
+        let options = StitchOptions::default();
+        let stitched =
+            stitch_pictures(&stream, &pictures[0], &pictures[1], &warp, &options).unwrap();
+        assert_eq!(self::stitched(&device, &geometry, &pictures).0.pixels(), stitched.pixels());
+    }
+}
+
+/// Cameras in a row that each see a part of a grey scene, by exposures of their own.
+fn exposed(order: &[usize]) -> (Geometry, Vec<Picture>) {
+    let (width, step) = (60, 35);
+    let exposures = [1.0, 0.8, 0.7, 1.1];
+    let canvas = Canvas { size: uvec2(width + 3 * step, 40), ..made_up(0).0.canvas };
+    let scene = |x: u32, y: u32| 60.0 + 40.0 * (f64::from(x) * 0.2).sin() + f64::from(y);
+    let one = |&i: &usize| {
+        let first = i as u32 * step;
+        let place = DVec2::new(first.into(), 0.0);
+        let mut camera = made_up(0).0.cameras[0];
+        camera.from_ray = DMat3::from_translation(-place);
+        camera.size = uvec2(width, 40);
+        let pixels = (0..width * 40).map(|at| {
+            let level = (exposures[i] * scene(first + at % width, at / width)).round() as u8;
+            Rgba8::opaque(level, level, level)
+        });
+        (camera, Picture::from_pixels(width, 40, pixels.collect()).unwrap())
+    };
+    let (cameras, pictures) = order.iter().map(one).unzip();
+    (Geometry { canvas, cameras }, pictures)
+}
+
+#[test]
+fn colours_do_not_depend_on_the_order() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let options = PanoramaOptions { match_colour: true, ..PanoramaOptions::default() };
+        let mut first: Option<Vec<f32>> = None;
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
+            let (geometry, pictures) = exposed(&order);
+            let (made, _) = stitch_geometry(&stream, &pictures, &geometry, &options).unwrap();
+            assert!(made.unmatched.is_empty());
+            let mut gains = vec![0.0; 4];
+            order.iter().zip(&made.colours).for_each(|(&i, colour)| gains[i] = colour.gain.y);
+            // Brightest and darkest camera meet: gains undo the exposures, and brighten nothing in all.
+            let undone: Vec<f32> =
+                gains.iter().zip([1.0, 0.8, 0.7, 1.1]).map(|(gain, by)| gain * by).collect();
+            for exposure in &undone {
+                assert!((exposure / undone[0] - 1.0).abs() < 0.02, "{device}: {gains:?}");
+            }
+            let logs: f32 = gains.iter().map(|gain| gain.ln()).sum();
+            assert!(logs.abs() < 1e-3, "{device}: {gains:?}");
+            let first = first.get_or_insert(gains.clone());
+            for (a, b) in gains.iter().zip(first) {
+                assert!((a - *b).abs() < 1e-3, "{device}, {order:?}: {gains:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_turned_panorama_is_the_panorama_turned() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let (geometry, pictures) = made_up(3);
+        assert!(pictures.len() > 3);
+        let made = |flip| {
+            let stitch = StitchOptions { flip, ..StitchOptions::default() };
+            let options = PanoramaOptions { stitch, owners: true, ..PanoramaOptions::default() };
+            stitch_geometry(&stream, &pictures, &geometry, &options).unwrap().0
+        };
+        let (upright, turned) = (made(false), made(true));
+        assert!(upright.picture.pixels().iter().rev().eq(turned.picture.pixels()), "{device}");
+        // Who counts most has a picture there.
+        for (i, &owner) in upright.owners.iter().enumerate() {
+            let (x, y) = (i as u32 % CANVAS.x, i as u32 / CANVAS.x);
+            let edges: Vec<f64> = geometry
+                .cameras
+                .iter()
+                .zip(&pictures)
+                .map(|(camera, picture)| seen(camera, picture, x, y).map_or(0.0, |(_, edge)| edge))
+                .collect();
+            let nobody = edges.iter().all(|&edge| edge == 0.0);
+            assert_eq!(nobody, owner == u8::MAX, "{device}: {x}, {y}");
+            assert!(nobody || edges[usize::from(owner)] > 0.0, "{device}: {x}, {y}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_panorama() {
+    let stream = Device::cpu().stream().unwrap();
+    let (geometry, pictures) = made_up(3);
+    let options = PanoramaOptions::default();
+    let error = |pictures: &[Picture], geometry: &Geometry, options: &PanoramaOptions| {
+        stitch_geometry(&stream, pictures, geometry, options).unwrap_err().to_string()
+    };
+    for count in [0, 1, 65] {
+        let cameras = geometry.cameras.iter().copied().cycle().take(count).collect();
+        let said = error(&pictures, &Geometry { cameras, ..geometry }, &options);
+        assert!(said.contains(&format!("{count} cameras; it has 2 to 64")), "{said}");
+    }
+    let said = error(&pictures[1..], &geometry, &options);
+    assert!(said.contains("4 pictures for a geometry of 5 cameras"), "{said}");
+    let mut others = pictures.clone();
+    others.swap(0, 1);
+    let said = error(&others, &geometry, &options);
+    assert!(said.contains("picture is"), "{said}");
+    let colour = Colour { gamma: 0.9, ..Colour::IDENTITY };
+    let stitch = StitchOptions { right: colour, ..StitchOptions::default() };
+    let said = error(&pictures, &geometry, &PanoramaOptions { stitch, ..options });
+    assert!(said.contains("given for two pictures"), "{said}");
+}
