@@ -27,6 +27,7 @@ pub fn pairs(
     right: &Described,
     options: &MatchOptions,
 ) -> Result<Vec<Correspondence>, MatchError> {
+    options.check()?;
     if left.points.is_empty() || right.points.is_empty() {
         return Ok(Vec::new());
     }

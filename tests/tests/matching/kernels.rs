@@ -111,7 +111,7 @@ fn peaks_are_found_along_one_axis() {
         let mut peaks = Buffer::<Peak>::new(&device, 2).unwrap();
         for (grid, block) in [([1, 2, 1], [2, 1, 1]), ([1; 3], [2, 2, 1])] {
             let (values, peaks) = (image.view(), peaks.view_mut());
-            let config = LaunchConfig::new(grid, block);
+            let config = LaunchConfig { grid, block, dynamic_shared: 0 };
             let kernel = FindPeaks { values, border: 1, first: 0, peaks };
             let error = stream.launch(&config, &kernel).unwrap_err().to_string();
             assert!(error.contains("`find_peaks` works in 1 dimensions"), "{device}: {error}");
