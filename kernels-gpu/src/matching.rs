@@ -116,7 +116,7 @@ impl Corners {
 ///
 /// Its place is the top of the parabolas through the neighbours. Pixels nearer than `border`, at least 1, to
 /// an edge are left out. `peaks` gets them from element `first` on.
-#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn find_peaks(values: View<f32>, border: u32, first: u32, peaks: SliceMut<Peak>) {
     let (width, height) = (values.width(), values.height());
     let columns = width.div_ceil(CELL);

@@ -116,10 +116,14 @@ impl Model for Cameras {
     }
 
     fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2> {
-        let (to, from) = (&self.cameras[to], &self.cameras[from]);
-        let world = from.from_ray.transpose() * unproject(from, pixel)?;
-        project(to, to.from_ray * world)
+        let from = &self.cameras[from];
+        map(&self.cameras[to], from, from.from_ray.transpose(), pixel)
     }
+}
+
+/// Where camera `to` has what camera `from`, whose frame `to_world` takes to the world's, has at a pixel.
+pub(super) fn map(to: &Camera, from: &Camera, to_world: DMat3, pixel: DVec2) -> Option<DVec2> {
+    project(to, to.from_ray * (to_world * unproject(from, pixel)?))
 }
 
 /// The rotation that takes the right rays nearest to the left ones, which have length 1 (Kabsch; of two

@@ -11,6 +11,7 @@ use shared_types::warp::{Camera, Canvas, Lens};
 use super::crop::largest_rectangle;
 use super::horizon::{angles, level, up};
 use super::lens::unproject;
+use super::planes::normed;
 use super::{Picture, Refusal, Views};
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::homography::span;
@@ -34,9 +35,9 @@ const CYLINDRICAL_AT_MOST: f64 = 80.0;
 /// What panorama a rig gets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RigOptions {
-    /// How it is laid out; `None` for what suits the view. A plane is always planar.
+    /// How it is laid out; `None` for what suits the view. A plane can only be planar.
     pub projection: Option<ProjectionName>,
-    /// Whether it is cut to the largest rectangle without black edges.
+    /// Whether it is cut to the largest rectangle without black edges, which there must be.
     pub crop: bool,
 }
 
@@ -49,8 +50,8 @@ pub(super) fn rig(
     options: &RigOptions,
 ) -> Result<Rig, Refusal> {
     let (panorama, views) = match views {
-        Views::Planes(matrices) => on_plane(pictures, matrices)?,
-        Views::Cameras(cameras) => in_one_place(cameras, reference, options),
+        Views::Planes(matrices) => on_plane(pictures, matrices, options)?,
+        Views::Cameras(cameras) => in_one_place(cameras, reference, options)?,
     };
     let camera = |(picture, view): (&Picture, View)| RigCamera {
         name: picture.name.clone(),
@@ -62,9 +63,8 @@ pub(super) fn rig(
     let file = "calibration".into();
     let mut rig = Rig { file, panorama, cameras, quality, calibrations: Vec::new() };
     let geometry = rig.geometry()?;
-    if options.crop
-        && let Some((first, size)) = largest_rectangle(&geometry)
-    {
+    if options.crop {
+        let (first, size) = largest_rectangle(&geometry).ok_or(Refusal::Crop)?;
         let Canvas { scale, centre, .. } = geometry.canvas;
         let centre = centre - first.as_dvec2();
         rig.panorama = Panorama { fov_vertical: None, ..rig.panorama };
@@ -90,7 +90,14 @@ fn panorama(projection: ProjectionName) -> Panorama {
 }
 
 /// Pictures on the plane of the reference.
-fn on_plane(pictures: &[Picture], matrices: &[DMat3]) -> Result<(Panorama, Vec<View>), Refusal> {
+fn on_plane(
+    pictures: &[Picture],
+    matrices: &[DMat3],
+    options: &RigOptions,
+) -> Result<(Panorama, Vec<View>), Refusal> {
+    if let Some(projection) = options.projection.filter(|&p| p != ProjectionName::Planar) {
+        return Err(Refusal::ProjectionOfPlane { projection: projection.as_str() });
+    }
     let maps: Vec<_> =
         matrices.iter().zip(pictures).map(|(matrix, picture)| (*matrix, picture.size)).collect();
     let geometry = span("calibration".as_ref(), &maps)?;
@@ -103,10 +110,8 @@ fn on_plane(pictures: &[Picture], matrices: &[DMat3]) -> Result<(Panorama, Vec<V
         DMat3::from_cols(DVec3::X * own.scale.x, DVec3::Y * own.scale.y, own.centre.extend(1.0));
     let plane = DMat3::from_translation(-canvas.centre);
     let view = |camera: &Camera| {
-        let matrix = camera.from_ray * plane * pixel;
-        // It has no scale: here the middle's ray comes to z = 1, where it can.
-        let z = matrix.z_axis.z;
-        View::Homography(if z > 0.0 { matrix * (1.0 / z) } else { matrix })
+        // A canvas is not mirrored, and neither is a picture of it.
+        View::Homography(normed(camera.from_ray * plane * pixel))
     };
     Ok((panorama, geometry.cameras.iter().map(view).collect()))
 }
@@ -123,7 +128,7 @@ fn in_one_place(
     cameras: &[Camera],
     reference: usize,
     options: &RigOptions,
-) -> (Panorama, Vec<View>) {
+) -> Result<(Panorama, Vec<View>), Refusal> {
     let to_world: Vec<DMat3> = cameras.iter().map(|camera| camera.from_ray.transpose()).collect();
     let ahead = to_world.iter().map(|axes| axes.z_axis).sum::<DVec3>();
     let levelled = level(up(&to_world, reference), ahead);
@@ -132,7 +137,12 @@ fn in_one_place(
         .zip(&to_world)
         .flat_map(|(camera, axes)| border(camera).map(move |ray| levelled * *axes * ray))
         .collect();
-    let (middle, width) = longitudes(&rays);
+    let (mut middle, mut width) = longitudes(&rays);
+    // Where the largest gap is seen it is one between samples: the cameras see all around.
+    if sees(cameras, levelled, middle + std::f64::consts::PI) {
+        let ahead = to_world.get(reference).map_or(DVec3::Z, |axes| levelled * axes.z_axis);
+        (middle, width) = (libm::atan2(ahead.x, ahead.z), std::f64::consts::TAU);
+    }
     let centred = rotation(middle.to_degrees(), 0.0, 0.0).transpose();
     let rays: Vec<DVec3> = rays.into_iter().map(|ray| centred * ray).collect();
     let elevation = |ray: &DVec3| libm::atan2(-ray.y, libm::hypot(ray.x, ray.z)).to_degrees();
@@ -142,19 +152,8 @@ fn in_one_place(
         .fold((90.0_f64, -90.0_f64), |(low, high), e| (low.min(e), high.max(e)));
     let width = width.to_degrees();
     // A pole within a picture is on no border.
-    let pole = cameras.iter().zip(&to_world).any(|(camera, axes)| {
-        let into = axes.transpose() * levelled.transpose();
-        [DVec3::Y, -DVec3::Y].into_iter().any(|pole| {
-            kernels_gpu::warp::project(camera, into * pole)
-                .is_some_and(|at| super::quality::inside(at, camera.size))
-        })
-    });
+    let pole = [DVec3::Y, -DVec3::Y].into_iter().any(|pole| sees_ray(cameras, levelled, pole));
     let highest = if pole { 90.0 } else { high.max(-low) };
-    let fits = |projection| match projection {
-        ProjectionName::Planar => width < PLANAR_AT_MOST && high - low < PLANAR_AT_MOST && !pole,
-        ProjectionName::Cylindrical => highest < CYLINDRICAL_AT_MOST,
-        ProjectionName::Equirectangular => true,
-    };
     let suits = if width < PLANAR && high - low < PLANAR && !pole {
         ProjectionName::Planar
     } else if highest < CYLINDRICAL {
@@ -162,7 +161,17 @@ fn in_one_place(
     } else {
         ProjectionName::Equirectangular
     };
-    let projection = options.projection.filter(|&wanted| fits(wanted)).unwrap_or(suits);
+    let projection = options.projection.unwrap_or(suits);
+    let (degrees, most) = match projection {
+        ProjectionName::Planar if pole => (180.0, PLANAR_AT_MOST),
+        ProjectionName::Planar => (width.max(high - low), PLANAR_AT_MOST),
+        ProjectionName::Cylindrical => (2.0 * highest, 2.0 * CYLINDRICAL_AT_MOST),
+        ProjectionName::Equirectangular => (0.0, 360.0),
+    };
+    if degrees >= most {
+        let (projection, suits) = (projection.as_str(), suits.as_str());
+        return Err(Refusal::Projection { projection, degrees, most, suits });
+    }
     let mut panorama = panorama(projection);
     if projection == ProjectionName::Planar {
         // A photograph that looks at the middle; a cylinder stays upright instead.
@@ -206,7 +215,26 @@ fn in_one_place(
             roll,
         })
     };
-    (panorama, cameras.iter().zip(&to_world).map(view).collect())
+    Ok((panorama, cameras.iter().zip(&to_world).map(view).collect()))
+}
+
+/// Whether a camera sees a ray of the levelled world.
+fn sees_ray(cameras: &[Camera], levelled: DMat3, ray: DVec3) -> bool {
+    let ray = levelled.transpose() * ray;
+    cameras.iter().any(|camera| {
+        kernels_gpu::warp::project(camera, camera.from_ray * ray)
+            .is_some_and(|at| super::quality::inside(at, camera.size))
+    })
+}
+
+/// Whether a camera sees anything at this longitude in radians, between the poles.
+fn sees(cameras: &[Camera], levelled: DMat3, longitude: f64) -> bool {
+    let ahead = DVec3::new(libm::sin(longitude), 0.0, libm::cos(longitude));
+    (-89..90).any(|degrees| {
+        let elevation = f64::from(degrees).to_radians();
+        let ray = ahead * libm::cos(elevation) - DVec3::Y * libm::sin(elevation);
+        sees_ray(cameras, levelled, ray)
+    })
 }
 
 /// Without the zeros at the end.
@@ -228,7 +256,8 @@ fn border(camera: &Camera) -> impl Iterator<Item = DVec3> {
     sides.filter_map(|at| unproject(camera, DVec2::from(at)))
 }
 
-/// Middle and width in radians of what lies outside of the largest gap between longitudes.
+/// Middle and width in radians of what lies outside of the largest gap between longitudes; that there is
+/// one is taken for granted.
 fn longitudes(rays: &[DVec3]) -> (f64, f64) {
     let turn = 2.0 * std::f64::consts::PI;
     let mut all: Vec<f64> = rays.iter().map(|ray| libm::atan2(ray.x, ray.z)).collect();

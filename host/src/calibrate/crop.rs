@@ -3,6 +3,7 @@
 use glam::{DVec2, UVec2};
 use kernels_gpu::warp::{project, ray};
 
+use super::quality::inside;
 use crate::geometry::Geometry;
 
 /// Columns or rows, at most, of the grid on which the rectangle is looked for.
@@ -12,9 +13,7 @@ const GRID: u32 = 1024;
 fn seen(geometry: &Geometry, pixel: DVec2) -> bool {
     let ray = ray(&geometry.canvas, pixel);
     geometry.cameras.iter().any(|camera| {
-        project(camera, camera.from_ray * ray).is_some_and(|at| {
-            at.cmpge(DVec2::ZERO).all() && at.cmple(camera.size.as_dvec2() - 1.0).all()
-        })
+        project(camera, camera.from_ray * ray).is_some_and(|at| inside(at, camera.size))
     })
 }
 

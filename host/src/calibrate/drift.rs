@@ -5,10 +5,9 @@
 //! model and a rig that is off everywhere.
 
 use glam::UVec2;
-use kernels_gpu::warp::project;
 
+use super::cameras::map;
 use super::fit::Sight;
-use super::lens::unproject;
 use super::matches::{Matches, check_picture};
 use super::select::{Choice, choose};
 use super::{Correspondence, KnownLens, ModelChoice, Options, Picture, Refusal, judged};
@@ -83,10 +82,8 @@ pub fn check(
     let (left, right) = (&cameras[left], &cameras[right]);
     // Not the transpose: a homography is a camera too.
     let to_world = right.from_ray.inverse();
-    let off = |sight: &Sight| {
-        let world = to_world * unproject(right, sight.right)?;
-        Some((project(left, left.from_ray * world)? - sight.left).length())
-    };
+    let off =
+        |sight: &Sight| Some((map(left, right, to_world, sight.right)? - sight.left).length());
     let off: Vec<f64> =
         fresh.inliers.iter().map(|&i| off(&sights[i]).unwrap_or(f64::INFINITY)).collect();
     let side = f64::from(pictures[0].size.max_element());

@@ -1,27 +1,50 @@
 //! Which way is up, and the angles of a camera.
 //!
 //! People hold cameras level, so that the x axes of cameras that turned lie in the horizon's plane (Brown
-//! and Lowe, IJCV 2007). A camera that stands on its side has its y axis there; and where all axes
-//! point one way, as with a camera that nodded, the reference camera says what is up.
+//! and Lowe, IJCV 2007). A camera that lies on its side has its y axis there; what is up is what most cameras
+//! have as their own. Where all axes point one way, as with a camera that nodded, one camera's own up stays:
+//! the reference's, unless most cameras contradict it.
 
 use glam::{DMat3, DVec3};
 
-/// How much the reference camera's own upright counts against one other camera's level axis. Small, so that
+/// How much one camera's own upright counts against another camera's level axis. Small, so that
 /// cameras 10° apart already outweigh it tenfold in what they can tell (sin² 10° = 0.03).
-const REFERENCE: f64 = 0.003;
+const OWN: f64 = 0.003;
 
 /// The world's up as cameras tell it; `to_world` has each camera's axes as columns. Of length 1.
 pub(super) fn up(to_world: &[DMat3], reference: usize) -> DVec3 {
-    let own = to_world.get(reference).map_or(-DVec3::Y, |axes| -axes.y_axis);
-    // (Σ a·aᵀ + λI)·up = λ·own: level axes at right angles, and the rest as the reference has it.
-    let mut matrix = DMat3::IDENTITY * REFERENCE;
+    let own = upright(to_world, reference);
+    // (Σ a·aᵀ + λI)·up = λ·own: level axes at right angles, and the rest as that camera has it.
+    let mut matrix = DMat3::IDENTITY * OWN;
     for axes in to_world {
-        let lies = axes.x_axis.dot(own).abs() > axes.y_axis.dot(own).abs();
-        let level = if lies { axes.y_axis } else { axes.x_axis };
+        let level = if stands(axes, own) { axes.x_axis } else { axes.y_axis };
         matrix += DMat3::from_cols(level * level.x, level * level.y, level * level.z);
     }
     let up = matrix.inverse() * own;
     up.try_normalize().filter(|up| up.dot(own) > 0.5).unwrap_or(own)
+}
+
+/// Whether `up` lies along a camera's y axis, either way, rather than along its x axis.
+fn stands(axes: &DMat3, up: DVec3) -> bool {
+    axes.x_axis.dot(up).abs() <= axes.y_axis.dot(up).abs()
+}
+
+/// The camera's own up that most cameras take for theirs too; on a tie the reference's.
+fn upright(to_world: &[DMat3], reference: usize) -> DVec3 {
+    let Some(first) = to_world.get(reference) else { return -DVec3::Y };
+    let votes = |up: DVec3| {
+        let own = |axes: &&DMat3| stands(axes, up) && axes.y_axis.dot(up) < 0.0;
+        to_world.iter().filter(own).count()
+    };
+    let mut best = (votes(-first.y_axis), -first.y_axis);
+    for axes in to_world {
+        let up = -axes.y_axis;
+        let many = votes(up);
+        if many > best.0 {
+            best = (many, up);
+        }
+    }
+    best.1
 }
 
 /// What turns the world so that `up` is up (y points down) and `ahead` as far ahead as that allows.

@@ -15,7 +15,9 @@
 
 mod bundle;
 mod cameras;
+mod common;
 mod compose;
+mod conflict;
 mod crop;
 mod drift;
 mod fit;
@@ -28,6 +30,7 @@ mod quality;
 mod refusal;
 mod robust;
 mod select;
+mod tree;
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::warp::Camera;
@@ -41,7 +44,7 @@ use crate::rig::{LensName, Matrix, ModelName, Quality, Rig};
 use cameras::Cameras;
 use fit::{Model, Sight};
 use matches::{Matches, check_picture};
-use planes::nearest_plane;
+use planes::{nearest_plane, normed};
 use quality::{Figures, check_chance, judge};
 use select::{Choice, choose};
 
@@ -132,7 +135,8 @@ impl Default for Options {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Views {
     /// On one plane: a matrix for each picture that takes its pixels to those of a reference picture, whose
-    /// own is the identity.
+    /// own is the identity. The third coordinate is positive where a picture and the reference see the same; the
+    /// last number is 1, or −1 where the picture's pixel (0, 0) lies behind.
     Planes(Vec<DMat3>),
     /// In one place: a camera for each picture, as the warp kernel takes it; the reference camera looks
     /// along z.
@@ -158,15 +162,14 @@ impl Views {
                 let matrix = matrices.get(to)?.inverse() * *matrices.get(from)?;
                 planes::flat(matrix * pixel.extend(1.0))
             }
-            Self::Cameras(cameras) if to.max(from) < cameras.len() => {
-                let known = vec![true; cameras.len()];
-                Cameras::new(cameras.clone(), known, 0).map(to, from, pixel)
+            Self::Cameras(cameras) => {
+                let (to, from) = (cameras.get(to)?, cameras.get(from)?);
+                cameras::map(to, from, from.from_ray.transpose(), pixel)
             }
-            Self::Cameras(_) => None,
         }
     }
 
-    /// The homography of a pair, right to left, scaled so that its last number is 1 where it can be.
+    /// The homography of a pair, right to left, [`normed`].
     fn homography(&self) -> DMat3 {
         let matrix = match self {
             Self::Planes(matrices) => matrices[0].inverse() * matrices[1],
@@ -187,8 +190,7 @@ impl Views {
                 nearest_plane(&Cameras::new(cameras.clone(), known, 0), sizes, start)
             }
         };
-        let last = matrix.z_axis.z;
-        if last.abs() > 1e-9 * matrix.z_axis.length() { matrix * (1.0 / last) } else { matrix }
+        normed(matrix)
     }
 }
 
@@ -200,7 +202,8 @@ pub struct Calibration {
     /// Where they lie to each other; the left one is the reference.
     pub views: Views,
     /// From pixels of the right picture to those of the left one. Where lenses distort it is not exact, but as
-    /// near as a homography comes to the views over what both pictures see.
+    /// near as a homography comes to the views over what both pictures see. There its third coordinate is positive;
+    /// the last number is 1, or −1 where the right picture's pixel (0, 0) lies behind the left camera.
     pub homography_right_to_left: DMat3,
     /// How many different correspondences there were.
     pub matches: usize,
@@ -261,8 +264,7 @@ pub fn pair(
         Choice::Planes(fitted) => {
             let figures = judged(&fitted.model, &matches.sights, fitted.noise, pictures, options)?;
             let matrices = fitted.model.to_reference();
-            let scaled = |matrix: &DMat3| *matrix * (1.0 / matrix.z_axis.z);
-            (Views::Planes(vec![DMat3::IDENTITY, scaled(&matrices[1])]), figures)
+            (Views::Planes(vec![DMat3::IDENTITY, normed(matrices[1])]), figures)
         }
         Choice::Cameras(fitted) => {
             let figures = judged(&fitted.model, &matches.sights, fitted.noise, pictures, options)?;

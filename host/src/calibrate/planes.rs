@@ -57,6 +57,14 @@ impl Planes {
         &self.to_reference
     }
 
+    /// From picture `i` to the reference, [`normed`]; the reference's own is the identity.
+    pub(super) fn normed(&self, i: usize) -> DMat3 {
+        if i == self.reference {
+            return DMat3::IDENTITY;
+        }
+        normed(self.from_reference[self.reference] * self.to_reference[i])
+    }
+
     fn between(&self, to: usize, from: usize) -> DMat3 {
         if to == self.reference {
             self.to_reference[from]
@@ -69,6 +77,15 @@ impl Planes {
 /// The pixel of a homogeneous point in front.
 pub(super) fn flat(point: DVec3) -> Option<DVec2> {
     (point.z > 0.0).then(|| point.truncate() / point.z)
+}
+
+/// The matrix of the same homography with what is seen in front of both pictures: a map that does not mirror has a
+/// derivative of the sign of `det / z³`, so that `z` is positive where both see if the determinant is. Its last
+/// number is 1, or −1 where pixel (0, 0) lies behind; where that is at infinity, its last column has length 1.
+pub(super) fn normed(matrix: DMat3) -> DMat3 {
+    let (last, length) = (matrix.z_axis.z.abs(), matrix.z_axis.length());
+    let size = if last > 1e-9 * length { last } else { length };
+    matrix * (1.0 / size.max(f64::MIN_POSITIVE)).copysign(matrix.determinant())
 }
 
 /// The largest of nine numbers.
@@ -182,8 +199,9 @@ mod tests {
         let sample =
             [sight(10.0, 20.0), sight(600.0, 35.0), sight(90.0, 400.0), sight(555.0, 470.0)];
         let found = of_four(&sample).unwrap();
-        let found = found * (1.0 / found.z_axis.z);
+        let found = normed(found);
         assert!(found.abs_diff_eq(truth, 1e-8), "{found}");
+        assert!(normed(of_four(&sample).unwrap() * -1.0).abs_diff_eq(truth, 1e-8));
         // Mirrored, and three on a line.
         let mirrored = sample.map(|s| Sight { left: DVec2::new(-s.left.x, s.left.y), ..s });
         assert!(of_four(&mirrored).is_none());

@@ -77,9 +77,9 @@ fn places(size: UVec2) -> (impl Iterator<Item = DVec2>, f64) {
     ((0..many.x * many.y).map(place), cell)
 }
 
-/// Whether a pixel lies in a picture, half a pixel beyond its outermost centres.
+/// Whether a picture has something at a pixel, as the stitch has it: from 0 up to the size.
 pub(super) fn inside(at: DVec2, size: UVec2) -> bool {
-    at.cmpge(DVec2::splat(-0.5)).all() && at.cmple(size.as_dvec2() - 0.5).all()
+    at.cmpge(DVec2::ZERO).all() && at.cmplt(size.as_dvec2()).all()
 }
 
 /// What the pictures `[left, right]` have in common, at evenly spread places.
@@ -313,5 +313,21 @@ mod tests {
         let mean = all.iter().sum::<DVec2>() / all.len() as f64;
         assert!((mean - DVec2::new(319.5, 239.5)).length() < 1e-9);
         assert!(all.iter().all(|at| inside(*at, size)));
+    }
+
+    #[test]
+    fn inside_is_where_the_stitch_takes_pixels() {
+        let size = UVec2::new(640, 480);
+        for (x, y, expected) in [
+            (0.0, 0.0, true),
+            (639.9, 479.9, true),
+            (-0.1, 5.0, false),
+            (5.0, -0.1, false),
+            (640.0, 5.0, false),
+            (5.0, 480.0, false),
+            (f64::NAN, 5.0, false),
+        ] {
+            assert_eq!(inside(DVec2::new(x, y), size), expected, "{x} {y}");
+        }
     }
 }

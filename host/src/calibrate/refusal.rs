@@ -37,7 +37,7 @@ pub enum Refusal {
     Lens { name: String, field: &'static str, value: f64 },
     /// Nothing to work with.
     #[error(
-        "only {found} different correspondences between the pictures, at least {MIN_INLIERS} are needed: take pictures with more texture in what both see, or lower the contrast threshold"
+        "only {found} different correspondences between the pictures, at least {MIN_INLIERS} are needed: take pictures with more texture in what both see"
     )]
     TooFew { found: usize },
     /// What agrees could agree by chance.
@@ -77,9 +77,29 @@ pub enum Refusal {
         "the pictures are not those of cameras that only turn ({reason}); allow a homography, or give the lenses"
     )]
     NotTurning { reason: String },
+    /// A pair that holds by itself but that the other pairs contradict, or one of those that do not.
+    #[error(
+        "pictures {left} and {right} fit by themselves, but not with what the other pairs say ({source}): take out whatever both show that is not one thing, such as a poster or a repeated pattern, or give other pictures"
+    )]
+    Pair { left: String, right: String, source: Box<Refusal> },
     /// Some pictures have no way to the others.
-    #[error("{} {} not fit to the others: take pictures with more overlap between neighbours, or leave {} out", names.join(", "), if names.len() == 1 { "does" } else { "do" }, if names.len() == 1 { "it" } else { "them" })]
-    Disconnected { names: Vec<String> },
+    #[error("{} {} not fit to the others: take pictures with more overlap between neighbours, or leave {} out{}", names.join(", "), if names.len() == 1 { "does" } else { "do" }, if names.len() == 1 { "it" } else { "them" }, told(reasons))]
+    Disconnected { names: Vec<String>, reasons: Vec<String> },
+    /// The projection that was asked for cannot show the view.
+    #[error(
+        "a {projection} panorama would be {degrees:.0}° across or high, under {most:.0}° are allowed: take {suits}, or leave the projection open"
+    )]
+    Projection { projection: &'static str, degrees: f64, most: f64, suits: &'static str },
+    /// Another projection than that of a plane was asked for.
+    #[error(
+        "the pictures lie on one plane, not around one place: that is planar, not {projection}; leave the projection open, or ask for cameras that turn"
+    )]
+    ProjectionOfPlane { projection: &'static str },
+    /// Nothing to crop to.
+    #[error(
+        "no rectangle of the panorama is wholly seen, so that there is nothing to crop it to: leave cropping out"
+    )]
+    Crop,
     /// The rig has no such cameras.
     #[error(
         "checking a rig of {cameras} cameras against pictures {left} and {right}: it has no such cameras"
@@ -96,4 +116,9 @@ pub enum Refusal {
 /// Pixels for people: a fit that leaves something open has no number.
 fn about(pixels: f64) -> String {
     if pixels.is_finite() { format!("about {pixels:.1} px") } else { "any amount".to_owned() }
+}
+
+/// The most telling reasons, where there are any.
+fn told(reasons: &[String]) -> String {
+    if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) }
 }

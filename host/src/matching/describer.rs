@@ -114,6 +114,7 @@ impl Describer {
     /// [`MatchError`].
     #[track_caller]
     pub fn new(stream: &Stream, size: UVec2, options: &MatchOptions) -> Result<Self, MatchError> {
+        options.check()?;
         let device = stream.device();
         let angles = (0..BINS).map(|bin| TAU * f64::from(bin) / f64::from(BINS));
         let directions: Vec<_> = angles.map(|a| DVec2::from_angle(a).as_vec2()).collect();
@@ -124,7 +125,7 @@ impl Describer {
         let cells: u32 = levels.iter().map(Level::cells).sum();
         let points: usize = share(&levels, options.points).iter().sum();
         // There is no empty buffer.
-        let points = (points as u32).clamp(1, cells.max(1));
+        let points = u32::try_from(points).unwrap_or(u32::MAX).clamp(1, cells.max(1));
         let poses = points * ORIENTATIONS as u32;
         Ok(Self {
             options: options.clone(),

@@ -2,7 +2,7 @@
 
 use glam::UVec2;
 
-use super::{Describer, MatchError, MatchOptions, pairs};
+use super::{Described, Describer, MatchError, MatchOptions, pairs};
 use crate::calibrate::Pair;
 use crate::device::{Image, Stream};
 use crate::picture::Picture;
@@ -18,12 +18,22 @@ pub fn links(
     pictures: &[Picture],
     options: &MatchOptions,
 ) -> Result<Vec<Pair>, MatchError> {
-    let describe = |picture: &Picture| {
-        let size = UVec2::new(picture.width(), picture.height());
-        let image = Image::from_slice(stream, size.x, size.y, picture.pixels())?;
-        Describer::new(stream, size, options)?.describe(stream, image.view())
-    };
-    let described = pictures.iter().map(describe).collect::<Result<Vec<_>, MatchError>>()?;
+    options.check()?;
+    let size = |i: usize| UVec2::new(pictures[i].width(), pictures[i].height());
+    // A describer for each size, one after the other: each keeps memory of its own.
+    let mut order: Vec<usize> = (0..pictures.len()).collect();
+    order.sort_by_key(|&i| size(i).to_array());
+    let mut described = Vec::with_capacity(order.len());
+    for alike in order.chunk_by(|&a, &b| size(a) == size(b)) {
+        let size = size(alike[0]);
+        let mut describer = Describer::new(stream, size, options)?;
+        for &i in alike {
+            let image = Image::from_slice(stream, size.x, size.y, pictures[i].pixels())?;
+            described.push((i, describer.describe(stream, image.view())?));
+        }
+    }
+    described.sort_by_key(|(i, _)| *i);
+    let described: Vec<Described> = described.into_iter().map(|(_, one)| one).collect();
     let mut links = Vec::new();
     for right in 1..described.len() {
         for left in 0..right {

@@ -13,25 +13,25 @@ mod links;
 mod pairs;
 mod spread;
 
-use cuda_std::DeviceView;
 use glam::UVec2;
-use shared_types::Rgba8;
 use thiserror::Error;
 
-use crate::calibrate::Correspondence;
-use crate::device::{DeviceError, Stream};
+use crate::device::DeviceError;
 use crate::features::FeatureError;
 
 pub use describer::{Described, Describer, Keypoint};
 pub use links::links;
 pub use pairs::pairs;
 
+/// Most points of a picture that may be asked for.
+const MAX_POINTS: usize = 1_000_000;
+
 /// How points are found and matched.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatchOptions {
-    /// Most points of a picture.
+    /// Most points of a picture: 1 to a million.
     pub points: usize,
-    /// Most pixels of the finest level: larger pictures begin smaller.
+    /// Most pixels of the finest level, at least 1: larger pictures begin smaller.
     pub pixels: u64,
     /// A match counts if its distance is at most so much of that to the next best place: over 0, up to 1.
     pub ratio: f32,
@@ -43,10 +43,44 @@ impl Default for MatchOptions {
     }
 }
 
+impl MatchOptions {
+    /// Checks points, pixels and ratio.
+    ///
+    /// # Errors
+    /// [`MatchError::Points`], [`MatchError::Pixels`] or [`MatchError::Ratio`].
+    pub fn check(&self) -> Result<(), MatchError> {
+        let Self { points, pixels, ratio } = *self;
+        if !(1..=MAX_POINTS).contains(&points) {
+            return Err(MatchError::Points { points });
+        }
+        if pixels == 0 {
+            return Err(MatchError::Pixels);
+        }
+        // Written so that a NaN is refused.
+        let fine = ratio > 0.0 && ratio <= 1.0;
+        if fine { Ok(()) } else { Err(MatchError::Ratio { ratio }) }
+    }
+}
+
 /// Pictures cannot be matched, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MatchError {
+    /// No points, or too many.
+    #[error("matching: {points} points of a picture; 1 to {MAX_POINTS} are allowed")]
+    Points {
+        /// What was given.
+        points: usize,
+    },
+    /// A finest level without pixels.
+    #[error("matching: 0 pixels of the finest level; give at least 1")]
+    Pixels,
+    /// A ratio that no match has, or that every guess has.
+    #[error("matching: a ratio of distances of {ratio}; it is over 0 and at most 1")]
+    Ratio {
+        /// What was given.
+        ratio: f32,
+    },
     /// A picture of another size than the describer's.
     #[error(
         "matching: the picture is {}×{} pixels but the describer was made for {}×{}", found.x, found.y, expected.x, expected.y
@@ -63,25 +97,4 @@ pub enum MatchError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-}
-
-/// Finds what two pictures have in common, the best match first, and waits for it.
-///
-/// # Errors
-/// [`MatchError`].
-#[track_caller]
-pub fn matches(
-    stream: &Stream,
-    left: DeviceView<'_, Rgba8>,
-    right: DeviceView<'_, Rgba8>,
-    options: &MatchOptions,
-) -> Result<Vec<Correspondence>, MatchError> {
-    let size = |picture: DeviceView<'_, Rgba8>| UVec2::from(picture.size());
-    let mut describer = Describer::new(stream, size(left), options)?;
-    let described = describer.describe(stream, left)?;
-    if size(right) != size(left) {
-        describer = Describer::new(stream, size(right), options)?;
-    }
-    let (left, right) = (described, describer.describe(stream, right)?);
-    pairs(stream, &left, &right, options)
 }

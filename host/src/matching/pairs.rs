@@ -27,6 +27,7 @@ pub fn pairs(
     right: &Described,
     options: &MatchOptions,
 ) -> Result<Vec<Correspondence>, MatchError> {
+    options.check()?;
     if left.points.is_empty() || right.points.is_empty() {
         return Ok(Vec::new());
     }
@@ -61,22 +62,54 @@ fn same_place(a: &Keypoint, b: &Keypoint) -> bool {
     a.at.distance(b.at) <= SAME_PLACE * a.scale.max(b.scale)
 }
 
-/// Distance to the nearest as a part of that to the next of another place; 0 if all that were kept are of one.
+/// Distance to the nearest as a part of that to the next of another place, at most: if all that were kept are of
+/// one place, the next is at least as far as the last of them. 0 if there are no others.
 fn ratio(nearest: &Nearest, points: &[Keypoint]) -> f32 {
     // Descriptors are of one length, so that their product says their distance.
     let distance =
         |product: u32| (2.0 * (Descriptor::LENGTH.powi(2) - product as f32)).max(0.0).sqrt();
     let first = &points[nearest.index[0] as usize];
-    let second = nearest
-        .index
-        .iter()
-        .zip(nearest.product)
-        .skip(1)
-        .find(|(index, product)| *product > 0 && !same_place(first, &points[**index as usize]));
+    let kept = nearest.index.iter().zip(nearest.product).skip(1);
+    // What was not filled has no product: there are fewer others.
+    let second = kept
+        .clone()
+        .find(|(index, product)| *product == 0 || !same_place(first, &points[**index as usize]))
+        .or(kept.last());
     match second {
         Some((_, product)) if product > 0 => {
             distance(nearest.product[0]) / distance(product).max(1.0)
         }
         _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::DVec2;
+    use shared_types::matching::KEPT;
+
+    use super::*;
+
+    #[test]
+    fn many_of_one_place_are_no_proof() {
+        let at = |x: f64| Keypoint { at: DVec2::new(x, 0.0), scale: 1.0, angle: 0.0, value: 1.0 };
+        let points: Vec<_> = [0.0, 1.0, 2.0, 3.0, 4.0, 90.0].map(at).to_vec();
+        let whole = Descriptor::LENGTH.powi(2) as u32;
+        // Distances √(2·off).
+        let nearest = |off: [u32; KEPT]| Nearest {
+            index: std::array::from_fn(|i| i as u32),
+            product: off.map(|off| whole - off),
+        };
+        let mut all = nearest(std::array::from_fn(|i| 100 * (i as u32 + 1)));
+        let last = 100.0 * KEPT as f32;
+        // As far as the last one, or farther.
+        assert!((ratio(&all, &points) - (100.0 / last).sqrt()).abs() < 1e-6);
+        // The second is of another place.
+        all.index[1] = 5;
+        assert!((ratio(&all, &points) - 0.5_f32.sqrt()).abs() < 1e-6);
+        // There are no more than two, of one place.
+        all.index[1] = 1;
+        all.product[2..].fill(0);
+        assert_eq!(ratio(&all, &points), 0.0);
     }
 }

@@ -343,7 +343,7 @@ impl Panorama {
         let fov_vertical = match self.fov_vertical {
             None if !same_aspect => {
                 let half = f64::from(self.height) / 2.0 / self.scale().y;
-                let half = if self.projection.straight_rows() { half.atan() } else { half };
+                let half = if self.projection.straight_rows() { libm::atan(half) } else { half };
                 Some(2.0 * half.to_degrees())
             }
             given => given,
@@ -358,7 +358,7 @@ impl Panorama {
     pub(crate) fn scale(&self) -> DVec2 {
         let along = |pixels: u32, fov: f64, straight: bool| {
             let half = fov.to_radians() / 2.0;
-            f64::from(pixels) / 2.0 / if straight { half.tan() } else { half }
+            f64::from(pixels) / 2.0 / if straight { libm::tan(half) } else { half }
         };
         let x = along(self.width, self.fov, self.projection.straight_columns());
         let y = self

@@ -225,3 +225,26 @@ fn the_homography_of_lenses_that_distort_is_the_nearest() {
         }
     }
 }
+
+/// The right picture's first pixel lies behind the left camera: the matrix has the sign of what both see.
+#[test]
+fn a_homography_has_in_front_what_both_see() {
+    let left = Pinhole { size: SIZE, focal: 800.0, k1: 0.0, to_world: DMat3::IDENTITY };
+    let right = Pinhole { to_world: turn(-50.0, 1.0, 2.0), ..left };
+    let truth = between(left, right);
+    let found = Matcher { many: 600, wrong: 0.3, noise: 0.4, seed: 3 }.find([SIZE; 2], &truth);
+    let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
+    for model in [ModelChoice::Homography, ModelChoice::Rotation] {
+        // Without distortion, so that a homography is all there is.
+        let options = Options { model, radial: false, ..Options::default() };
+        let found = pair(&found, [&pictures[0], &pictures[1]], &options).unwrap();
+        let (off, seen) = grid_distance([SIZE; 2], &truth, &|p| found.views.map(0, 1, p));
+        assert!(seen > 200 && off < 1.0, "{model:?}: off by {off} px at {seen} places");
+        let matrix = found.homography_right_to_left;
+        let (off, _) = grid_distance([SIZE; 2], &truth, &flat(matrix));
+        assert!(off < 1.0, "{model:?}: off by {off} px, {matrix}");
+        assert!((matrix.z_axis.z - -1.0).abs() < 1e-9, "{matrix}");
+        let Views::Planes(matrices) = &found.views else { continue };
+        assert_eq!(matrices[0], DMat3::IDENTITY);
+    }
+}

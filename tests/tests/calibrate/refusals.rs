@@ -201,5 +201,6 @@ fn a_plane_is_no_turning_camera() {
     let auto = pair(&found, [left, right], &Options::default()).unwrap();
     assert_eq!(auto.views.name(), panoweave::rig::ModelName::Homography);
     let options = Options { model: ModelChoice::Rotation, ..Options::default() };
-    refusal(&found, &options);
+    let refusal = refusal(&found, &options);
+    assert!(matches!(refusal, Refusal::NotTurning { .. }), "{refusal}");
 }

@@ -1,7 +1,9 @@
 //! From a calibration to a rig, and whether a rig still fits.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
-use panoweave::calibrate::{Calibration, Options, Picture, Refusal, RigOptions, check, pair};
+use panoweave::calibrate::{
+    Calibration, Options, Picture, Refusal, RigOptions, Views, check, pair,
+};
 use panoweave::geometry::Geometry;
 use panoweave::rig::{ModelName, ProjectionName, Rig, View};
 use proptest::prelude::*;
@@ -27,6 +29,11 @@ fn pixel(camera: &Camera, ray: DVec3) -> Option<DVec2> {
     let r2 = at.length_squared();
     (r2 < camera.limit * camera.limit)
         .then(|| at * (1.0 + camera.distortion[0] * r2) * camera.focal + camera.centre)
+}
+
+/// What the stitch shows of a picture: from its first pixel's centre up to its size.
+fn stitched(pixel: DVec2, size: UVec2) -> bool {
+    pixel.cmpge(DVec2::ZERO).all() && pixel.cmplt(size.as_dvec2()).all()
 }
 
 fn ray(geometry: &Geometry, at: DVec2) -> DVec3 {
@@ -151,7 +158,7 @@ fn a_cropped_panorama_has_no_black_edges() {
             let seen = geometry
                 .cameras
                 .iter()
-                .any(|camera| pixel(camera, ray).is_some_and(|at| inside(at, SIZE)));
+                .any(|camera| pixel(camera, ray).is_some_and(|at| stitched(at, SIZE)));
             assert!(seen, "({x}, {y}) of {size} is black");
         }
         assert_eq!(Rig::parse(&crop.to_toml().unwrap(), &crop.file).unwrap(), crop);
@@ -210,4 +217,57 @@ fn a_rig_of_a_plane_can_be_checked() {
     assert!(!fresh(plane).drifted);
     let moved = fresh(DMat3::from_translation(DVec2::new(6.0, 0.0)) * plane);
     assert!(moved.drifted && (moved.median_px - 6.0).abs() < 1.0, "{moved:?}");
+}
+
+/// What is asked for is made, or refused with the degrees and what suits; nothing else comes silently.
+#[test]
+fn a_projection_that_cannot_show_the_view_is_refused() {
+    let matcher = Matcher { many: 600, wrong: 0.3, noise: 0.5, seed: 1 };
+    let left = Pinhole { size: SIZE, focal: 500.0, k1: 0.0, to_world: DMat3::IDENTITY };
+    let right = Pinhole { to_world: turn(60.0, 1.0, 0.0), ..left };
+    // 2·atan(600/500) and 60° are 160°.
+    let wide = calibrated(left, right, matcher).unwrap();
+    let asked = |projection| RigOptions { projection: Some(projection), crop: false };
+    let refusal = wide.rig(&asked(ProjectionName::Planar)).unwrap_err();
+    let message = refusal.to_string();
+    let Refusal::Projection { projection: "planar", degrees, most, suits: "cylindrical" } = refusal
+    else {
+        panic!("{message}")
+    };
+    assert!((degrees - 160.0).abs() < 3.0 && most == 150.0, "{message}");
+    assert!(message.contains("160°") || message.contains(&format!("{degrees:.0}°")), "{message}");
+    let fine = wide.rig(&asked(ProjectionName::Cylindrical)).unwrap();
+    assert_eq!(fine.panorama.projection, ProjectionName::Cylindrical);
+    // Upright, and so high that the pole is seen.
+    let up = Pinhole { to_world: turn(0.0, 50.0, 0.0), ..left };
+    let high = calibrated(left, up, matcher).unwrap();
+    let refusal = high.rig(&asked(ProjectionName::Cylindrical)).unwrap_err();
+    let fits = matches!(refusal, Refusal::Projection { suits: "equirectangular", most: 160.0, .. });
+    assert!(fits, "{refusal}");
+
+    let plane = DMat3::from_cols_array(&[0.9, 0.02, -6e-5, -0.03, 0.95, 2e-5, 500.0, 30.0, 1.0]);
+    let matches = matcher.find([SIZE; 2], &flat(plane));
+    let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
+    let flat = pair(&matches, [&pictures[0], &pictures[1]], &Options::default()).unwrap();
+    let refusal = flat.rig(&asked(ProjectionName::Cylindrical)).unwrap_err();
+    assert!(
+        matches!(refusal, Refusal::ProjectionOfPlane { projection: "cylindrical" }),
+        "{refusal}"
+    );
+    assert!(flat.rig(&asked(ProjectionName::Planar)).is_ok());
+}
+
+/// A panorama one pixel wide has no rectangle of a cell's corners.
+#[test]
+fn a_crop_to_nothing_is_refused() {
+    let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.5, seed: 1 };
+    let left = Pinhole { size: SIZE, focal: 1000.0, k1: 0.0, to_world: DMat3::IDENTITY };
+    let found = calibrated(left, Pinhole { to_world: turn(30.0, 1.0, 0.0), ..left }, matcher);
+    let line = UVec2::new(1, 900);
+    let pictures = ["left", "right"].map(|name| Picture::new(name, line));
+    let views = Views::Planes(vec![DMat3::IDENTITY; 2]);
+    let thin = Calibration { pictures, views, ..found.unwrap() };
+    assert_eq!(thin.rig(&RigOptions::default()).unwrap().panorama.width, 1);
+    let refusal = thin.rig(&RigOptions { crop: true, projection: None }).unwrap_err();
+    assert!(matches!(refusal, Refusal::Crop), "{refusal}");
 }

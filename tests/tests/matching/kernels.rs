@@ -102,6 +102,23 @@ fn peaks_are_the_largest_of_their_cells_that_top_their_neighbours() {
     }
 }
 
+/// Threads of another row would be of the same cells, and race with the first.
+#[test]
+fn peaks_are_found_along_one_axis() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let image = Image::from_slice(&stream, 16, 8, &[0.0_f32; 128]).unwrap();
+        let mut peaks = Buffer::<Peak>::new(&device, 2).unwrap();
+        for (grid, block) in [([1, 2, 1], [2, 1, 1]), ([1; 3], [2, 2, 1])] {
+            let (values, peaks) = (image.view(), peaks.view_mut());
+            let config = LaunchConfig { grid, block, dynamic_shared: 0 };
+            let kernel = FindPeaks { values, border: 1, first: 0, peaks };
+            let error = stream.launch(&config, &kernel).unwrap_err().to_string();
+            assert!(error.contains("`find_peaks` works in 1 dimensions"), "{device}: {error}");
+        }
+    }
+}
+
 #[test]
 fn shrinking_is_a_weighed_mean_and_adds_no_edge() {
     let mut random = Random::new(3);

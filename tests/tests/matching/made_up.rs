@@ -1,8 +1,10 @@
 //! A made-up picture against itself, turned, darkened and shrunk.
 
 use glam::{DVec2, UVec2, uvec2};
+use panoweave::calibrate::Correspondence;
 use panoweave::device::{Image, Stream};
-use panoweave::matching::{Describer, MatchError, MatchOptions, matches};
+use panoweave::matching::{Describer, MatchError, MatchOptions, links, pairs};
+use panoweave::picture::Picture;
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::Rgba8;
@@ -29,14 +31,27 @@ fn scene() -> impl Fn(DVec2) -> f64 {
     }
 }
 
-fn picture(stream: &Stream, size: UVec2, level: impl Fn(DVec2) -> f64) -> Image<Rgba8> {
+fn picture(size: UVec2, level: impl Fn(DVec2) -> f64) -> Picture {
     let pixels: Vec<_> = (0..size.x * size.y)
         .map(|i| {
             let level = level(DVec2::new((i % size.x).into(), (i / size.x).into())).round() as u8;
             Rgba8::opaque(level, level, level)
         })
         .collect();
-    Image::from_slice(stream, size.x, size.y, &pixels).unwrap()
+    Picture::from_pixels(size.x, size.y, pixels).unwrap()
+}
+
+/// The matches of two pictures.
+fn matches(stream: &Stream, left: &Picture, right: &Picture) -> Vec<Correspondence> {
+    let pictures = [left.clone(), right.clone()];
+    let mut found = links(stream, &pictures, &MatchOptions::default()).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].left, found[0].right), (0, 1));
+    found.remove(0).correspondences
+}
+
+fn image(stream: &Stream, picture: &Picture) -> Image<Rgba8> {
+    Image::from_slice(stream, picture.width(), picture.height(), picture.pixels()).unwrap()
 }
 
 #[test]
@@ -45,7 +60,7 @@ fn turned_darkened_and_shrunk_pictures_are_matched() {
     let middle = SIZE.as_dvec2() * 0.5 - 0.5;
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        let left = picture(&stream, SIZE, &scene);
+        let left = picture(SIZE, &scene);
         for (degrees, scale, gain) in [
             (0.0, 1.0, 0.3),
             (90.0, 1.0, 1.0),
@@ -56,9 +71,8 @@ fn turned_darkened_and_shrunk_pictures_are_matched() {
             // From the right picture to the left one.
             let turn = DVec2::from_angle(f64::to_radians(degrees));
             let to_left = |at: DVec2| turn.rotate(at - middle) / scale + middle;
-            let right = picture(&stream, SIZE, |at| gain * scene(to_left(at)));
-            let found =
-                matches(&stream, left.view(), right.view(), &MatchOptions::default()).unwrap();
+            let right = picture(SIZE, |at| gain * scene(to_left(at)));
+            let found = matches(&stream, &left, &right);
             let good = found.iter().filter(|m| to_left(m.right).distance(m.left) < 2.0 / scale);
             let good = good.count();
             println!("{device}: {degrees}°, ×{scale}, gain {gain}: {good} of {}", found.len());
@@ -74,13 +88,71 @@ fn pictures_of_any_size_are_described_and_wrong_sizes_refused() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         for size in [uvec2(1, 1), uvec2(3, 500), uvec2(17, 16), uvec2(49, 48)] {
-            let image = picture(&stream, size, &scene);
-            let found = matches(&stream, image.view(), image.view(), &MatchOptions::default());
-            assert!(found.unwrap().iter().all(|m| m.left == m.right));
+            let picture = picture(size, &scene);
+            let found = matches(&stream, &picture, &picture);
+            assert!(found.iter().all(|m| m.left == m.right));
         }
         let mut describer = Describer::new(&stream, SIZE, &MatchOptions::default()).unwrap();
-        let wrong = picture(&stream, uvec2(5, 5), &scene);
-        let found = describer.describe(&stream, wrong.view());
+        let wrong = picture(uvec2(5, 5), &scene);
+        let found = describer.describe(&stream, image(&stream, &wrong).view());
         assert!(matches!(found, Err(MatchError::Size { .. })));
+    }
+}
+
+/// Pictures of sizes that alternate, as each described by itself.
+#[test]
+fn every_two_of_several_pictures_are_matched() {
+    let scene = scene();
+    let options = MatchOptions::default();
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let shifted = |size, by: f64| picture(size, |at| scene(at + DVec2::new(by, 2.0)));
+        let (large, small) = (uvec2(160, 120), uvec2(150, 130));
+        let pictures =
+            [(large, 0.0), (small, 5.0), (large, 9.0), (small, 14.0)].map(|(s, by)| shifted(s, by));
+        let described = pictures.each_ref().map(|picture| {
+            let size = uvec2(picture.width(), picture.height());
+            let mut describer = Describer::new(&stream, size, &options).unwrap();
+            describer.describe(&stream, image(&stream, picture).view()).unwrap()
+        });
+        let found = links(&stream, &pictures, &options).unwrap();
+        let order: Vec<_> = found.iter().map(|pair| (pair.left, pair.right)).collect();
+        assert_eq!(order, [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]);
+        for pair in found {
+            let alone =
+                pairs(&stream, &described[pair.left], &described[pair.right], &options).unwrap();
+            assert!(alone.len() > 20 && alone == pair.correspondences, "{device}");
+        }
+    }
+}
+
+#[test]
+fn options_that_match_nothing_are_refused() {
+    let fine = MatchOptions::default();
+    let small = MatchOptions { points: 1, pixels: 1, ratio: 1.0 };
+    assert!(fine.check().is_ok() && small.check().is_ok());
+    let blank = [Picture::filled(60, 50, Rgba8::opaque(9, 9, 9)), picture(SIZE, scene())];
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        for ratio in [f32::NAN, 0.0, -0.5, 1.01, f32::INFINITY] {
+            let options = MatchOptions { ratio, ..fine.clone() };
+            let error = links(&stream, &blank, &options).unwrap_err();
+            assert!(matches!(error, MatchError::Ratio { .. }), "{error}");
+            let error = Describer::new(&stream, SIZE, &options).unwrap_err();
+            assert!(matches!(error, MatchError::Ratio { .. }), "{error}");
+        }
+        for points in [0, 1 << 32, usize::MAX] {
+            let options = MatchOptions { points, ..fine.clone() };
+            let error = links(&stream, &blank, &options).unwrap_err();
+            assert!(matches!(error, MatchError::Points { points: p } if p == points), "{error}");
+        }
+        let options = MatchOptions { pixels: 0, ..fine.clone() };
+        let error = links(&stream, &blank, &options).unwrap_err();
+        assert!(matches!(error, MatchError::Pixels), "{error}");
+        let mut describer = Describer::new(&stream, SIZE, &fine).unwrap();
+        let described = describer.describe(&stream, image(&stream, &blank[1]).view()).unwrap();
+        let options = MatchOptions { ratio: f32::NAN, ..fine.clone() };
+        let error = pairs(&stream, &described, &described, &options).unwrap_err();
+        assert!(matches!(error, MatchError::Ratio { .. }), "{error}");
     }
 }

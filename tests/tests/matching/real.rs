@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use glam::{DMat3, UVec2};
 use panoweave::calibrate::{self, Calibration, Options, Refusal, pair};
-use panoweave::device::{Image, Stream};
-use panoweave::matching::{MatchOptions, matches};
+use panoweave::device::Stream;
+use panoweave::matching::{MatchOptions, links};
 use panoweave::picture::Picture;
 use panoweave_tests::made_up::{flat, grid_distance};
 use panoweave_tests::{data, panoweave_devices};
@@ -72,15 +72,12 @@ fn cases() -> Option<Vec<Case>> {
 fn calibrate(stream: &Stream, paths: &[PathBuf; 2]) -> Result<Calibration, Refusal> {
     let pictures = paths.each_ref().map(|path| Picture::open(path).unwrap());
     let sizes = pictures.each_ref().map(|p| UVec2::new(p.width(), p.height()));
-    let images = pictures
-        .each_ref()
-        .map(|p| Image::from_slice(stream, p.width(), p.height(), p.pixels()).unwrap());
     let begin = Instant::now();
-    let found =
-        matches(stream, images[0].view(), images[1].view(), &MatchOptions::default()).unwrap();
+    let found = links(stream, &pictures, &MatchOptions::default()).unwrap();
+    let found = &found[0].correspondences;
     let matched = begin.elapsed();
     let named = [0, 1].map(|i| calibrate::Picture::new(["left", "right"][i], sizes[i]));
-    let result = pair(&found, named.each_ref(), &Options::default());
+    let result = pair(found, named.each_ref(), &Options::default());
     println!("  {} matches in {matched:.1?}, then {:.1?}", found.len(), begin.elapsed() - matched);
     result
 }

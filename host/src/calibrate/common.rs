@@ -1,0 +1,207 @@
+//! One fit to what all pairs of several pictures agree on (bundle adjustment: Triggs et al., 2000; the residual is
+//! that of Brown and Lowe, IJCV 2007), from a start that a tree of pairs gives.
+//!
+//! It is done for cameras that turn and for one plane, and the better one stays, as with two pictures.
+
+use glam::{DMat3, UVec2};
+
+use super::cameras::{Cameras, Focal, rays, rotation_between};
+use super::fit::{Model, Sight, covariance};
+use super::planes::Planes;
+use super::quality::judge;
+use super::select::{Fitted, camera_of, evidence, most_noise, plausible, settle, some, tolerant};
+use super::tree::{Edge, Hung, Tree};
+use super::{ModelChoice, Options, Pair, PairFigures, Picture, Refusal, Views};
+
+/// Correspondences of a pair that take part in the common fit.
+pub(super) const PER_PAIR: usize = 150;
+
+/// What several pictures turned out to be.
+pub(super) struct Common {
+    /// The picture that all others were related to.
+    pub(super) reference: usize,
+    pub(super) views: Views,
+    /// Of each edge, whether it took part or not.
+    pub(super) figures: Vec<Result<PairFigures, Refusal>>,
+}
+
+/// Fits everything to the pairs `kept` of the edges, and holds all edges against it.
+pub(super) fn common(
+    pictures: &[Picture],
+    tree: &Tree,
+    edges: &[Edge<'_>],
+    kept: &[usize],
+    options: &Options,
+) -> Result<Common, Refusal> {
+    let sights: Vec<Sight> =
+        kept.iter().flat_map(|&e| some(&edges[e].inliers, PER_PAIR)).copied().collect();
+    let sights_of: Vec<&Sight> = sights.iter().collect();
+    let sizes: Vec<UVec2> = pictures.iter().map(|picture| picture.size).collect();
+    let most = most_noise(options, &sizes);
+
+    let plane = |options: &Options| {
+        let rotation = options.model == ModelChoice::Rotation;
+        let start = (!rotation).then(|| planes(&sizes, tree, edges))?;
+        Some(settle(start, &sights_of, most))
+    };
+    let turning = turning(pictures, tree, edges, &sights_of, options, most);
+    let (views, fitted) = match (plane(options), turning) {
+        (Some(plane), Ok(turning)) => {
+            let noise = tolerant(plane.noise.min(turning.noise), &sizes);
+            let planes = evidence(&plane.model, &sights, noise);
+            if evidence(&turning.model, &sights, noise) < planes {
+                finish_cameras(turning)
+            } else {
+                finish_planes(plane)
+            }
+        }
+        (Some(plane), Err(_)) => finish_planes(plane),
+        (None, Ok(turning)) => finish_cameras(turning),
+        (None, Err(reason)) => return Err(Refusal::NotTurning { reason }),
+    };
+    let figures = fitted.figures(edges, &sights_of, pictures, options);
+    Ok(Common { reference: tree.reference, views, figures })
+}
+
+/// The fit that stays.
+enum Chosen {
+    Planes(Fitted<Planes>),
+    Cameras(Fitted<Cameras>),
+}
+
+fn finish_planes(plane: Fitted<Planes>) -> (Views, Chosen) {
+    let matrices = (0..plane.model.to_reference().len()).map(|i| plane.model.normed(i));
+    (Views::Planes(matrices.collect()), Chosen::Planes(plane))
+}
+
+fn finish_cameras(turning: Fitted<Cameras>) -> (Views, Chosen) {
+    (Views::Cameras(turning.model.cameras().to_vec()), Chosen::Cameras(turning))
+}
+
+impl Chosen {
+    /// The figures of all pairs, of a fit to `sights`.
+    fn figures(
+        &self,
+        edges: &[Edge<'_>],
+        sights: &[&Sight],
+        pictures: &[Picture],
+        options: &Options,
+    ) -> Vec<Result<PairFigures, Refusal>> {
+        match self {
+            Self::Planes(fitted) => figures(fitted, edges, sights, pictures, options),
+            Self::Cameras(fitted) => figures(fitted, edges, sights, pictures, options),
+        }
+    }
+}
+
+fn figures<M: Model>(
+    fitted: &Fitted<M>,
+    edges: &[Edge<'_>],
+    sights: &[&Sight],
+    pictures: &[Picture],
+    options: &Options,
+) -> Vec<Result<PairFigures, Refusal>> {
+    // What one pair says does not determine the others; all of them together do.
+    let fit = covariance(&fitted.model, sights);
+    let one = |edge: &Edge<'_>| {
+        let Pair { left, right, .. } = *edge.pair;
+        let sizes = [pictures[left].size, pictures[right].size];
+        let (sights, least) = (&edge.matches.sights, options.least_overlap);
+        let found = judge(&fitted.model, sights, fitted.noise, sizes, least, fit.as_ref())?;
+        let mut inliers: Vec<usize> =
+            found.inliers.iter().map(|&i| edge.matches.index[i]).collect();
+        inliers.sort_unstable();
+        Ok(PairFigures {
+            left,
+            right,
+            matches: sights.len(),
+            inliers,
+            rms_px: found.rms_px,
+            overlap: found.overlap,
+            coverage: found.coverage,
+            seam_error_px: found.seam_error_px,
+        })
+    };
+    edges.iter().map(one).collect()
+}
+
+/// Homographies chained along the tree.
+fn planes(sizes: &[UVec2], tree: &Tree, edges: &[Edge<'_>]) -> Planes {
+    let mut matrices = vec![DMat3::IDENTITY; sizes.len()];
+    for &Hung { child, parent, edge } in &tree.hung {
+        let matrix = edges[edge].calibration.homography_right_to_left;
+        let forward = edges[edge].pair.right == child;
+        matrices[child] = matrices[parent] * if forward { matrix } else { matrix.inverse() };
+    }
+    Planes::new(sizes, tree.reference, matrices)
+}
+
+/// Cameras in one place, from rotations chained along the tree, or why they are none.
+fn turning(
+    pictures: &[Picture],
+    tree: &Tree,
+    edges: &[Edge<'_>],
+    sights: &[&Sight],
+    options: &Options,
+    most: f64,
+) -> Result<Fitted<Cameras>, String> {
+    if options.model == ModelChoice::Homography {
+        return Err("a homography is asked for".to_owned());
+    }
+    // Each pair that turned has an opinion of the focal length, in sides of the picture.
+    let mut shares: Vec<f64> = edges
+        .iter()
+        .filter_map(|edge| match &edge.calibration.views {
+            Views::Cameras(cameras) => Some(cameras),
+            Views::Planes(_) => None,
+        })
+        .flatten()
+        .map(|camera| camera.focal.x / f64::from(camera.size.max_element()))
+        .collect();
+    shares.sort_by(f64::total_cmp);
+    let known = pictures.iter().all(|picture| picture.lens.is_some());
+    let share = match shares.get(shares.len() / 2) {
+        Some(share) => *share,
+        None if known => 1.0,
+        None => return Err("no pair of pictures says how long the focal length is".to_owned()),
+    };
+    let camera = |picture| camera_of(picture, share * f64::from(picture.size.max_element()));
+    let mut cameras: Vec<_> = pictures.iter().map(camera).collect();
+    for &Hung { child, parent, edge } in &tree.hung {
+        let pairs = edges[edge].inliers.iter().filter_map(|sight| rays(&cameras, sight));
+        let Some(right_to_left) = rotation_between(pairs) else {
+            return Err("what agrees lies on one ray".to_owned());
+        };
+        // From the parent's frame to the child's.
+        let turn =
+            if edges[edge].pair.right == child { right_to_left.transpose() } else { right_to_left };
+        cameras[child].from_ray = turn * cameras[parent].from_ray;
+    }
+    let known: Vec<bool> = pictures.iter().map(|picture| picture.lens.is_some()).collect();
+    let start = Cameras::new(cameras, known, tree.reference);
+    let size = pictures[tree.reference].size;
+    let alike = start.unknown().all(|i| pictures[i].size == size);
+    // Far from the start, the least that is free is the safest; then the rest is let go.
+    let first = if alike { Focal::Shared } else { Focal::Each };
+    let rough = settle(start.freed(first, false), sights, most);
+    let owned: Vec<Sight> = sights.iter().map(|sight| **sight).collect();
+    let mut best: Option<(f64, Fitted<Cameras>)> = None;
+    let mut reason = "no focal length fits".to_owned();
+    for (focal, radial) in
+        [(first, false), (first, true), (Focal::Each, false), (Focal::Each, true)]
+    {
+        if radial && !options.radial {
+            continue;
+        }
+        let fitted = settle(rough.model.freed(focal, radial), sights, most);
+        let cost = evidence(&fitted.model, &owned, rough.noise.min(fitted.noise));
+        if best.as_ref().is_some_and(|(least, _)| cost >= *least) {
+            continue;
+        }
+        match plausible(&fitted, sights) {
+            Ok(()) => best = Some((cost, fitted)),
+            Err(why) => reason = why,
+        }
+    }
+    best.map(|(_, fitted)| fitted).ok_or(reason)
+}
