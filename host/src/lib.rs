@@ -21,6 +21,7 @@ pub mod rig;
 pub mod text_file;
 pub mod warp;
 
+pub use replace_file::remove_unfinished;
 // Their types are part of the interface: a crate that embeds this one names them through it.
 pub use {glam, shared_types};
 
@@ -32,6 +33,7 @@ pub mod features;
 pub mod kernels;
 pub mod live;
 pub mod panorama;
+pub mod resample;
 pub mod seam;
 pub mod ssim;
 pub mod stitch;

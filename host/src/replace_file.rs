@@ -9,6 +9,7 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::NamedTempFile;
 
@@ -21,6 +22,7 @@ pub(crate) fn replace<E: From<io::Error>>(
     write: impl FnOnce(&mut BufWriter<&mut File>) -> Result<(), E>,
 ) -> Result<(), E> {
     let (mut temporary, target) = temporary_beside(path)?;
+    let _unfinished = Unfinished::new(temporary.path());
     let mut writer = BufWriter::with_capacity(1 << 18, temporary.as_file_mut());
     write(&mut writer)?;
     writer.flush()?;
@@ -50,6 +52,39 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<(NamedTempFile, PathBu
         temporary.as_file().set_permissions(kept)?;
     }
     Ok((temporary, target))
+}
+
+/// Temporary files of [`replace`] that are being written.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// A temporary file in the list, until it is renamed or removed.
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    fn new(path: &Path) -> Self {
+        unfinished().push(path.to_owned());
+        Self(path.to_owned())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        unfinished().retain(|path| *path != self.0);
+    }
+}
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    // A panic elsewhere leaves whole paths.
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the temporary files of pictures, warps and rigs that are being written. It is for a program that
+/// ends at once, by a signal for instance: their writers may fail from then on.
+pub fn remove_unfinished() {
+    for path in unfinished().iter() {
+        // Who ends has nobody to tell.
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// The folder that a file lies in.

@@ -263,7 +263,9 @@ fn fast<V: Value>(
     out: ViewMut<V>,
     fault: SliceMut<u64>,
 ) {
-    let (batch, first) = (thread::block_idx_y(), thread::block_idx_x().saturating_mul(TARGETS));
+    // Blocks of a batch follow each other.
+    let blocks = targets.width().div_ceil(TARGETS).max(1);
+    let (batch, first) = (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks * TARGETS);
     if !is_sound(times, values, targets, out, fault)
         || batch >= times.height()
         || first >= targets.width()
@@ -357,7 +359,7 @@ macro_rules! resample {
         /// A row of `times` and of `targets` is a batch; `values` and `out` have a row for each of them, batch after
         /// batch. `fault` becomes the least [`fault_code`]. Nothing happens if sizes do not go together or
         /// blocks are not of [`BLOCK_THREADS`]; wrong times give wrong values, of the same batch.
-        #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(2))]
+        #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(2), dims(1))]
         pub fn $name(
             times: View<$time>,
             values: View<$value>,

@@ -10,8 +10,8 @@ pub const BLOCK_THREADS: u32 = 256;
 /// Targets of a block.
 pub const TARGETS: u32 = 64;
 
-/// Most times that are kept in shared memory. More are searched where they lie.
-pub const MAX_STAGED: u32 = 12_288;
+/// Most bytes of times that are kept in shared memory. More are searched where they lie.
+pub const MAX_STAGED: u32 = 44 << 10;
 
 /// Source times nearer than this are one: the value at the first is taken.
 pub const SAME_TIME: f32 = 1e-6;

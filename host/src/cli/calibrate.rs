@@ -85,6 +85,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     for file in args.output.iter().chain(&args.preview) {
         output::check(file, &files)?;
     }
+    if let (Some(output), Some(preview)) = (&args.output, &args.preview)
+        && (output::same(output, preview) || output::place(output) == output::place(preview))
+    {
+        return Err(Failure::OutputTwice { file: preview.clone() });
+    }
     if let Some(preview) = &args.preview {
         Picture::check_name(preview)?;
     }
@@ -102,7 +107,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let options = Options { model: args.model.into(), ..Options::default() };
     if let Some((file, rig)) = &rig {
         let links = matched(&mut stages, &stream, &pictures)?;
-        let drift = stages.run("check", "checking", || worst(rig, &links, &options))?;
+        let drift = stages.run("check", "checking", || worst(rig, &links, &options, &files))?;
         tell_drift(file, &drift, &stages, as_json)?;
         return Ok(if drift.drifted { ExitCode::from(DRIFTED) } else { ExitCode::SUCCESS });
     }
@@ -146,7 +151,7 @@ fn tell(found: &Calibrated, args: &Args, stages: &Stages, as_json: bool) -> Resu
 }
 
 /// How far the rig is off where it is off most, of the pairs that have enough in common to tell.
-fn worst(rig: &Rig, links: &[Pair], options: &Options) -> Result<Drift, Failure> {
+fn worst(rig: &Rig, links: &[Pair], options: &Options, files: &[&Path]) -> Result<Drift, Failure> {
     let mut found: Result<Drift, Failure> = Err(Failure::Usage("a rig has two cameras or more"));
     for Pair { left, right, correspondences } in links {
         let drift = check(rig, [*left, *right], correspondences, options);
@@ -154,7 +159,9 @@ fn worst(rig: &Rig, links: &[Pair], options: &Options) -> Result<Drift, Failure>
         found = match (found, drift) {
             (Ok(worst), Ok(drift)) if off(&drift) <= off(&worst) => Ok(worst),
             (_, Ok(drift)) => Ok(drift),
-            (Err(Failure::Usage(_)), Err(refusal)) => Err(refusal.into()),
+            (Err(Failure::Usage(_)), Err(refusal)) => {
+                Err(Failure::refused(&[files[*left], files[*right]], refusal))
+            }
             (found, Err(_)) => found,
         };
     }

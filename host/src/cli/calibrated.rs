@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use glam::UVec2;
 use panoweave::calibrate::{
-    self, Bundle, Calibration, Options, Pair, RigOptions, Views, bundle, pair,
+    self, Bundle, Calibration, Options, Pair, Refusal, RigOptions, Views, bundle, pair,
 };
 use panoweave::device::Stream;
 use panoweave::matching::{MatchOptions, links};
 use panoweave::picture::Picture;
-use panoweave::rig::Rig;
+use panoweave::rig::{MAX_CAMERAS, Rig};
 use serde_json::{Value, json};
 
 use super::failure::Failure;
@@ -78,17 +78,24 @@ impl Calibrated {
         options: &Options,
         rig: &RigOptions,
     ) -> Result<Self, Failure> {
+        if pictures.len() > MAX_CAMERAS {
+            // Before every two of them are matched.
+            let found = pictures.len();
+            return Err(Failure::refused(files, Refusal::Pictures { found }));
+        }
         let links = matched(stages, stream, pictures)?;
         let named = named(files, pictures);
+        let refused = |refusal| Failure::refused(files, refusal);
         stages.run("fit", "calibrating", || {
             let (rig, figures) = match &links[..] {
                 [Pair { correspondences, .. }] => {
-                    let found = pair(correspondences, [&named[0], &named[1]], options)?;
-                    (found.rig(rig)?, Figures::Pair(Box::new(found)))
+                    let found = pair(correspondences, [&named[0], &named[1]], options);
+                    let found = found.map_err(refused)?;
+                    (found.rig(rig).map_err(refused)?, Figures::Pair(Box::new(found)))
                 }
                 links => {
-                    let found = bundle(&named, links, options)?;
-                    (found.rig(rig)?, Figures::Bundle(found))
+                    let found = bundle(&named, links, options).map_err(refused)?;
+                    (found.rig(rig).map_err(refused)?, Figures::Bundle(found))
                 }
             };
             Ok(Self { rig, links, figures })
@@ -178,7 +185,8 @@ fn named(files: &[&Path], pictures: &[Picture]) -> Vec<calibrate::Picture> {
     };
     for i in 0..names.len() {
         if names[i].is_empty() || names[..i].contains(&names[i]) {
-            names[i] = format!("camera {}", i + 1);
+            let free = (i + 1..).map(|number| format!("camera {number}"));
+            names[i] = free.into_iter().find(|name| !names.contains(name)).unwrap_or_default();
         }
     }
     let sizes = pictures.iter().map(|picture| UVec2::new(picture.width(), picture.height()));

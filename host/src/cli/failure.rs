@@ -1,7 +1,7 @@
 //! What can end a command, with its kind and exit code.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use glam::UVec2;
 use panoweave::calibrate::Refusal;
@@ -59,6 +59,8 @@ pub(crate) enum Failure {
     Interrupted { file: PathBuf },
     #[error("{}: stopped before the first frame, and not written", file.display())]
     NotBegun { file: PathBuf },
+    #[error("stopped by a signal, and nothing was written")]
+    Stopped,
     #[error("signals cannot be listened for: {0}")]
     Signals(io::Error),
     #[error("the result cannot be printed: {0}")]
@@ -81,8 +83,8 @@ pub(crate) enum Failure {
     Features(FeatureError),
     #[error(transparent)]
     Matching(MatchError),
-    #[error(transparent)]
-    Refused(#[from] Refusal),
+    #[error("{files}: {refusal}")]
+    Refused { files: String, refusal: Refusal },
     #[error(transparent)]
     Video(VideoError),
     // Where in this program's source it failed is of no use to who lacks a device.
@@ -132,6 +134,19 @@ impl Kind {
 }
 
 impl Failure {
+    /// Why these pictures are not calibrated.
+    pub(crate) fn refused(files: &[&Path], refusal: Refusal) -> Self {
+        let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+        let files = match &names[..] {
+            [first, rest @ .., last] if rest.len() > 2 => {
+                format!("{first}, {} more and {last}", rest.len())
+            }
+            [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+            names => names.concat(),
+        };
+        Self::Refused { files, refusal }
+    }
+
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Usage(_)
@@ -162,14 +177,14 @@ impl Failure {
             | Self::Panorama(_)
             | Self::Features(_)
             | Self::Matching(_)
-            | Self::Refused(_) => Kind::Input,
+            | Self::Refused { .. } => Kind::Input,
             // Another try may find room.
             Self::Video(VideoError::Thread(_) | VideoError::Live(LiveError::Thread(_))) => {
                 Kind::Device
             }
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) => Kind::Input,
-            Self::Interrupted { .. } | Self::NotBegun { .. } => Kind::Interrupted,
+            Self::Interrupted { .. } | Self::NotBegun { .. } | Self::Stopped => Kind::Interrupted,
             Self::Signals(_) => Kind::Device,
             Self::NoDevice(_) => Kind::NoDevice,
             Self::Device(error) if error.is_fatal() => Kind::DeviceLost,

@@ -34,9 +34,7 @@ impl Interrupt {
     pub(crate) fn listen(output: &Path, as_json: bool) -> Result<Self, Failure> {
         let this = Self { stop: Stop::default(), running: Arc::default() };
         let (stop, running) = (this.stop.clone(), Arc::clone(&this.running));
-        let hangup = (!ignores_hangup()).then_some(SIGHUP);
-        let heard = [SIGINT, SIGTERM].into_iter().chain(hangup);
-        let mut signals = Signals::new(heard).map_err(Failure::Signals)?;
+        let mut signals = signals()?;
         let not_begun = Failure::NotBegun { file: output.to_owned() };
         let listen = move || {
             for _ in signals.forever() {
@@ -60,6 +58,21 @@ impl Interrupt {
         Ok(this)
     }
 
+    /// For a command whose outputs appear when they are whole: the first signal ends it, and leaves nothing
+    /// half written.
+    pub(crate) fn end_at_once(as_json: bool) -> Result<(), Failure> {
+        let mut signals = signals()?;
+        let listen = move || {
+            if signals.forever().next().is_some() {
+                panoweave::remove_unfinished();
+                report::failure(&Failure::Stopped, as_json);
+                std::process::exit(Kind::Interrupted.exit_code().into());
+            }
+        };
+        thread::Builder::new().name("signals".into()).spawn(listen).map_err(Failure::Signals)?;
+        Ok(())
+    }
+
     /// What a signal asks.
     pub(crate) fn stop(&self) -> &Stop {
         &self.stop
@@ -69,6 +82,12 @@ impl Interrupt {
     pub(crate) fn running(&self) {
         self.running.store(true, Ordering::Relaxed);
     }
+}
+
+/// The signals that end the program.
+fn signals() -> Result<Signals, Failure> {
+    let hangup = (!ignores_hangup()).then_some(SIGHUP);
+    Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup)).map_err(Failure::Signals)
 }
 
 /// Whether SIGHUP is ignored, which a program inherits. Only Linux says.

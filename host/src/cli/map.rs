@@ -66,6 +66,14 @@ pub(crate) enum Plan {
 }
 
 impl Map {
+    /// Refuses options that say nothing without a map.
+    pub(crate) fn check_absent(&self) -> Result<(), Failure> {
+        match self.size {
+            Some(_) => Err(Failure::Usage("--size is for a folder of raw planes; give --lut too")),
+            None => Ok(()),
+        }
+    }
+
     /// The file or folder.
     pub(crate) fn path(&self) -> Option<&Path> {
         let Source { lut, rig, homography } = &self.source;

@@ -29,6 +29,7 @@ use std::ffi::OsStr;
 use std::process::ExitCode;
 
 use clap::{ArgAction, Parser, Subcommand};
+use interrupt::Interrupt;
 
 /// Heading of the options that every subcommand has.
 const COMMON: &str = "Common options";
@@ -83,6 +84,11 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return report::usage(&error, asks_for_json()),
     };
     log::start(cli.verbose, cli.quiet);
+    if !matches!(cli.command, Command::Video(_))
+        && let Err(failure) = Interrupt::end_at_once(cli.json)
+    {
+        return report::failure(&failure, cli.json);
+    }
     let done = match &cli.command {
         Command::Video(args) => video::run(args, cli.json),
         Command::Stitch(args) => stitch::run(args, cli.json).map(|()| ExitCode::SUCCESS),

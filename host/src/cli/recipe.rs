@@ -63,6 +63,11 @@ impl Recipe {
 
     /// The warp of two pictures, for a file.
     pub(crate) fn render(self, stream: &Stream) -> Result<Warp, Failure> {
+        if self.geometry.cameras.len() != 2 {
+            return Err(Failure::Usage(
+                "a warp is of two cameras, and this rig has more; `stitch` takes it as it is",
+            ));
+        }
         let warp = DeviceWarp::render(stream, &self.geometry)?.download(stream)?;
         Ok(warp.made_from(Some(self.projection), Some(self.text)))
     }

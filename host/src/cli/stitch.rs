@@ -75,7 +75,10 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         let sizes: Vec<_> = pictures.iter().map(|p| UVec2::new(p.width(), p.height())).collect();
         let plan = match args.map.path() {
             Some(_) => Some(args.map.open(&sizes, &files, &args.output)?),
-            None => None,
+            None => {
+                args.map.check_absent()?;
+                None
+            }
         };
         Ok((pictures, plan))
     })?;

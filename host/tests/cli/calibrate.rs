@@ -187,3 +187,22 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
         assert!(done.stderr.contains(said), "{line}: {done:?}");
     }
 }
+
+#[test]
+fn outputs_do_not_overwrite_each_other() {
+    let folder = folder();
+    std::os::unix::fs::symlink("made.png", folder.path("link.png")).unwrap();
+    for preview in ["made.png", "./made.png", "link.png"] {
+        let line = format!("calibrate left.png right.png -o made.png --preview {preview}");
+        let done = folder.words(&format!("{line} --device cpu"));
+        // A link that leads nowhere yet is another name.
+        if preview == "link.png" {
+            continue;
+        }
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains("two outputs have this name"), "{done:?}");
+    }
+    let done = folder.words("stitch left.png right.png --size 10x10 -o p.png --device cpu");
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("give --lut too"), "{done:?}");
+}

@@ -236,3 +236,44 @@ fn names_need_not_be_utf8() {
     );
     assert_eq!(done.code, Some(2), "{done:?}");
 }
+
+#[test]
+fn a_signal_leaves_nothing_half_written() {
+    let folder = Folder::new();
+    let side = 6000;
+    let mut random = panoweave_tests::random::Random::new(5);
+    let pixels =
+        (0..64).map(|_| Rgba8::opaque(random.below(256) as u8, random.below(256) as u8, 7));
+    let tile: Vec<Rgba8> = pixels.collect();
+    let pixels = (0..side * side).map(|i| tile[(i % 61) as usize]).collect();
+    let picture = panoweave::picture::Picture::from_pixels(side, side, pixels).unwrap();
+    picture.save(folder.path("large.png")).unwrap();
+    folder.write("one.txt", "1 0 1  0 1 1  0 0 1\n");
+    let temporary = || {
+        let names = std::fs::read_dir(folder.path("")).unwrap();
+        names.filter(|n| n.as_ref().unwrap().file_name().as_encoded_bytes()[0] == b'.').count()
+    };
+    let line = "stitch large.png large.png --homography one.txt --device cpu --json -o p.png";
+    let mut stopped = 0;
+    for _ in 0..5 {
+        let mut command = folder.command();
+        command.args(line.split(' ')).stdout(std::process::Stdio::piped());
+        let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+        while temporary() == 0 && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let mut kill = std::process::Command::new("kill");
+        let _ = kill.args(["-s", "TERM", &child.id().to_string()]).status();
+        let done = crate::Done::from(child.wait_with_output().unwrap());
+        assert_eq!(temporary(), 0, "{done:?}");
+        // It may have been done already.
+        if done.code == Some(130) {
+            assert_eq!(done.json()["error"]["kind"], "interrupted", "{done:?}");
+            assert!(!folder.path("p.png").exists());
+            stopped += 1;
+            break;
+        }
+        let _ = std::fs::remove_file(folder.path("p.png"));
+    }
+    assert!(stopped > 0, "the signal came too late each time");
+}

@@ -75,7 +75,9 @@ fn check_photos(scene: &str, left: &str, least: f64) {
     let table = std::fs::read_to_string(table).unwrap();
     let mut rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let row = rows.find(|row| row[0] == scene && row[1] == left).unwrap();
-    let files = [row[1], row[2]].map(|file| data(format!("scenes/{scene}/{file}")).unwrap());
+    let files = [row[1], row[2]].map(|file| data(format!("scenes/{scene}/{file}")));
+    let [Some(left), Some(right)] = files else { return };
+    let files = [left, right];
     let pictures = files.map(|file| Picture::open(file).unwrap());
     let [a, b] = pictures.each_ref().map(|p| UVec2::new(p.width(), p.height()));
     let geometry = Homography::parse(row[9], scene).unwrap().geometry(a, b).unwrap();

@@ -1,0 +1,217 @@
+//! Resampling of trajectories: values known at some times, at others, for many batches at once.
+//!
+//! A batch is a row of `times` and of `targets`; `values` have a row for each source time, batch after batch, and
+//! `out` one for each target. What is computed is in [`kernels_gpu::resample`]. Values are f32, bf16 or f16 with
+//! f32 times, or f64 with f64 times. Times of a clock that began long ago are useless as f32: [`rebased`]
+//! takes off the first one.
+//!
+//! Wrong times are found by the kernel, on its way: nothing is copied to look at them.
+
+use half::{bf16, f16};
+use kernels_gpu::resample::{
+    ResampleBf16, ResampleBf16x8, ResampleF16, ResampleF16x8, ResampleF32, ResampleF32x4,
+    ResampleF64,
+};
+use shared_types::resample::{
+    BLOCK_THREADS, F32x4, FINE, Fault, Half8, MAX_STAGED, Number, TARGETS, fault_of,
+};
+use thiserror::Error;
+
+use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
+use cuda_std::{DeviceSliceMut, DeviceView, DeviceViewMut};
+
+/// Times or sizes are wrong, or the device failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ResampleError {
+    /// Sizes that do not go together.
+    #[error("resampling: {what} has {found} rows or columns where {expected} are needed")]
+    Size {
+        /// Which argument.
+        what: &'static str,
+        /// What it has.
+        found: u64,
+        /// What it should have.
+        expected: u64,
+    },
+    /// A source time that is before the one before it, or no finite number.
+    #[error(
+        "resampling: source time {index} of batch {batch} is before the one before it, or no finite number; times must ascend"
+    )]
+    Source {
+        /// The batch.
+        batch: u32,
+        /// The time's place in it.
+        index: u32,
+    },
+    /// A target time that is no finite number.
+    #[error("resampling: target time {index} of batch {batch} is no finite number")]
+    Target {
+        /// The batch.
+        batch: u32,
+        /// The time's place in it.
+        index: u32,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// The images of one resampling.
+#[derive(Debug)]
+pub struct Resampling<'a, V: Sampled> {
+    /// Ascending source times, a row a batch.
+    pub times: &'a Image<V::Time>,
+    /// A row of values for each source time, batch after batch.
+    pub values: &'a Image<V>,
+    /// Target times, a row a batch, in any order.
+    pub targets: &'a Image<V::Time>,
+    /// A row for each target, batch after batch.
+    pub out: &'a mut Image<V>,
+}
+
+/// Numbers that can be resampled.
+pub trait Sampled: Number {
+    /// What times are of.
+    type Time: Number;
+
+    /// Submits the kernel: the one that moves 16 bytes a thread where rows allow it.
+    #[doc(hidden)]
+    fn launch(
+        stream: &Stream,
+        config: &LaunchConfig,
+        resampling: Resampling<'_, Self>,
+        fault: DeviceSliceMut<'_, u64>,
+    ) -> Result<(), DeviceError>;
+}
+
+/// The rows of an image as pieces of 16 bytes, if they are whole ones at such addresses.
+fn wide<V: Number, W: bytemuck::Pod>(image: &Image<V>) -> Option<DeviceView<'_, W>> {
+    let numbers = (size_of::<W>() / size_of::<V>()) as u32;
+    let fits = image.width().is_multiple_of(numbers)
+        && image.pitch().is_multiple_of(16)
+        && (image.as_ptr() as usize).is_multiple_of(16);
+    // SAFETY: the image's own memory, for as long as it is borrowed; every pattern of bits is a `W`.
+    fits.then(|| unsafe {
+        let data = image.as_ptr().cast();
+        let place = image.device().place();
+        DeviceView::new(place, data, image.width() / numbers, image.height(), image.pitch())
+    })
+}
+
+/// As [`wide`], to write.
+fn wide_mut<V: Number, W: bytemuck::Pod>(image: &mut Image<V>) -> Option<DeviceViewMut<'_, W>> {
+    let (width, height) = wide::<V, W>(image)?.size();
+    let (data, pitch, place) = (image.as_ptr(), image.pitch(), image.device().place());
+    // SAFETY: as above, and the borrow is exclusive.
+    Some(unsafe { DeviceViewMut::new(place, data.cast_mut().cast(), width, height, pitch) })
+}
+
+macro_rules! sampled {
+    ($type:ty, $time:ty, $kernel:ident $(, $wide:ty, $wide_kernel:ident)?) => {
+        impl Sampled for $type {
+            type Time = $time;
+
+            #[track_caller]
+            fn launch(
+                stream: &Stream,
+                config: &LaunchConfig,
+                resampling: Resampling<'_, Self>,
+                fault: DeviceSliceMut<'_, u64>,
+            ) -> Result<(), DeviceError> {
+                let Resampling { times, values, targets, out } = resampling;
+                let (times, targets) = (times.view(), targets.view());
+                $(if let (Some(values), true) =
+                    (wide::<_, $wide>(values), wide::<_, $wide>(out).is_some())
+                    && let Some(out) = wide_mut(out)
+                {
+                    let kernel = $wide_kernel { times, values, targets, out, fault };
+                    return stream.launch(config, &kernel);
+                })?
+                let (values, out) = (values.view(), out.view_mut());
+                stream.launch(config, &$kernel { times, values, targets, out, fault })
+            }
+        }
+    };
+}
+sampled!(f64, f64, ResampleF64);
+sampled!(f32, f32, ResampleF32, F32x4, ResampleF32x4);
+sampled!(bf16, f32, ResampleBf16, Half8<bf16>, ResampleBf16x8);
+sampled!(f16, f32, ResampleF16, Half8<f16>, ResampleF16x8);
+
+/// Resamples, and remembers the first fault until it is asked for.
+#[derive(Debug)]
+pub struct Resampler {
+    fault: Buffer<u64>,
+}
+
+impl Resampler {
+    /// A resampler whose work `stream`'s device does.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn new(stream: &Stream) -> Result<Self, DeviceError> {
+        Ok(Self { fault: Buffer::from_slice(stream, &[FINE])? })
+    }
+
+    /// Submits a resampling and does not wait. Wrong times give wrong values; [`check`](Self::check) tells.
+    ///
+    /// # Errors
+    /// [`ResampleError::Size`], or what the device says.
+    #[track_caller]
+    pub fn submit<V: Sampled>(
+        &mut self,
+        stream: &Stream,
+        resampling: Resampling<'_, V>,
+    ) -> Result<(), ResampleError> {
+        let Resampling { times, values, targets, ref out } = resampling;
+        let batches = times.height();
+        let rows = |each: u32| u64::from(each) * u64::from(batches);
+        for (what, found, expected) in [
+            ("targets", targets.height().into(), batches.into()),
+            ("values", values.height().into(), rows(times.width())),
+            ("out", out.height().into(), rows(targets.width())),
+            ("out", out.width().into(), values.width().into()),
+        ] {
+            if found != expected {
+                return Err(ResampleError::Size { what, found, expected });
+            }
+        }
+        let blocks = rows(targets.width().div_ceil(TARGETS));
+        let most = u64::from(u32::MAX / BLOCK_THREADS);
+        if blocks > most {
+            let (what, found, expected) = ("targets", blocks, most);
+            return Err(ResampleError::Size { what, found, expected });
+        }
+        let staged = times.width() as usize * size_of::<V::Time>();
+        let config = LaunchConfig {
+            dynamic_shared: if staged <= MAX_STAGED as usize { staged as u32 } else { 0 },
+            ..LaunchConfig::cover(blocks as u32 * BLOCK_THREADS, 1, [BLOCK_THREADS, 1])
+        };
+        Ok(V::launch(stream, &config, resampling, self.fault.view_mut())?)
+    }
+
+    /// Waits for what was submitted, and tells the first fault of all times since the last check.
+    ///
+    /// # Errors
+    /// [`ResampleError::Source`], [`ResampleError::Target`], or what the device says.
+    #[track_caller]
+    pub fn check(&mut self, stream: &Stream) -> Result<(), ResampleError> {
+        let code = self.fault.download(stream)?[0];
+        let Some((batch, fault, index)) = fault_of(code) else { return Ok(()) };
+        self.fault.upload(stream, &[FINE])?;
+        Err(match fault {
+            Fault::Source => ResampleError::Source { batch, index },
+            Fault::Target => ResampleError::Target { batch, index },
+        })
+    }
+}
+
+/// The first source time, and all times less that, as f32: of a clock that began long ago nothing else is left.
+#[must_use]
+pub fn rebased(times: &[f64], targets: &[f64]) -> (f64, Vec<f32>, Vec<f32>) {
+    let origin = times.first().copied().unwrap_or(0.0);
+    let less = |times: &[f64]| times.iter().map(|time| (time - origin) as f32).collect();
+    (origin, less(times), less(targets))
+}

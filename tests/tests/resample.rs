@@ -1,0 +1,264 @@
+//! Resampling against linear interpolation in f64, in every type, width and length; numpy's numbers; and faults
+//! that the kernels find.
+
+use glam::uvec2;
+use half::{bf16, f16};
+use panoweave::device::{Device, Image, Stream};
+use panoweave::resample::{ResampleError, Resampler, Resampling, Sampled, rebased};
+use panoweave_tests::random::Random;
+use panoweave_tests::raster::upload_plane;
+use panoweave_tests::{data, gpu, panoweave_devices};
+use shared_types::resample::Number;
+
+/// A resampling made at random.
+struct Case {
+    batches: usize,
+    count: usize,
+    targets_of: usize,
+    width: usize,
+    times: Vec<f64>,
+    values: Vec<f64>,
+    targets: Vec<f64>,
+}
+
+impl Case {
+    fn random(seed: u64, most: usize) -> Self {
+        let mut random = Random::new(seed);
+        let r = &mut random;
+        let (batches, count) = (1 + r.below(5), 1 + r.below(most));
+        let (targets_of, width) = (1 + r.below(200), r.pick(&[1, 3, 4, 8, 12, 16, 31, 32]));
+        let (mut times, mut targets) = (Vec::new(), Vec::new());
+        for _ in 0..batches {
+            let mut time = r.between(-5.0, 5.0);
+            let first = time;
+            for _ in 0..count {
+                times.push(f64::from(time));
+                // Some are equal, and some nearly.
+                time += r.pick(&[0.0, 1e-7, 0.01, 0.03, 0.5]);
+            }
+            for _ in 0..targets_of {
+                let known = times[times.len() - 1 - r.below(count)];
+                let any = f64::from(r.between(first - 1.0, time + 1.0));
+                targets.push(r.pick(&[any, known]));
+            }
+        }
+        let values =
+            (0..batches * count * width).map(|_| f64::from(r.between(-3.0, 3.0))).collect();
+        Self { batches, count, targets_of, width, times, values, targets }
+    }
+
+    /// Everything as it is in the type.
+    fn rounded<V: Sampled>(&self) -> (Vec<V::Time>, Vec<V>, Vec<V::Time>) {
+        let times = |times: &[f64]| times.iter().map(|&t| V::Time::from_f64(t)).collect();
+        let values = self.values.iter().map(|&v| V::from_f64(v)).collect();
+        (times(&self.times), values, times(&self.targets))
+    }
+
+    fn run<V: Sampled>(&self, stream: &Stream, padding: u64) -> Result<Vec<V>, ResampleError> {
+        let (times, values, targets) = self.rounded::<V>();
+        let image = |width: usize, height: usize| uvec2(width as u32, height as u32);
+        let times = upload_plane(stream, image(self.count, self.batches), &times, 8);
+        let targets = upload_plane(stream, image(self.targets_of, self.batches), &targets, 16);
+        let values =
+            upload_plane(stream, image(self.width, self.batches * self.count), &values, padding);
+        let rows = (self.batches * self.targets_of) as u32;
+        let mut out = Image::new(stream.device(), self.width as u32, rows)?;
+        let mut resampler = Resampler::new(stream)?;
+        let resampling =
+            Resampling { times: &times, values: &values, targets: &targets, out: &mut out };
+        resampler.submit(stream, resampling)?;
+        resampler.check(stream)?;
+        Ok(out.download(stream)?)
+    }
+
+    /// By searching from the front, in f64, of what the type holds.
+    fn exact<V: Sampled>(&self) -> Vec<f64> {
+        let (times, values, targets) = self.rounded::<V>();
+        let mut exact = Vec::new();
+        for batch in 0..self.batches {
+            let time = |i: usize| times[batch * self.count + i].to_f64();
+            let value =
+                |i: usize, d: usize| values[(batch * self.count + i) * self.width + d].to_f64();
+            for target in &targets[batch * self.targets_of..][..self.targets_of] {
+                let t = target.to_f64();
+                for d in 0..self.width {
+                    let next = (0..self.count).find(|&i| time(i) > t);
+                    exact.push(match next {
+                        Some(0) => value(0, d),
+                        None => value(self.count - 1, d),
+                        Some(i) if time(i) - time(i - 1) < 1e-6 => value(i - 1, d),
+                        Some(i) => {
+                            let share = (t - time(i - 1)) / (time(i) - time(i - 1));
+                            value(i - 1, d) * (1.0 - share) + value(i, d) * share
+                        }
+                    });
+                }
+            }
+        }
+        exact
+    }
+
+    fn check<V: Sampled>(&self, device: &Device, allowed: f64) {
+        let stream = device.stream().unwrap();
+        for padding in [16, 2 * size_of::<V>() as u64] {
+            let found: Vec<V> = self.run(&stream, padding).unwrap();
+            for (i, (found, exact)) in found.iter().zip(self.exact::<V>()).enumerate() {
+                let off = (found.to_f64() - exact).abs();
+                assert!(off <= allowed, "{device}: number {i} is {found:?} and should be {exact}");
+            }
+        }
+    }
+}
+
+#[test]
+fn values_are_interpolated() {
+    for device in panoweave_devices() {
+        for seed in 0..30 {
+            let case = Case::random(seed, 300);
+            // Half a unit in the last place of values up to 3, and what rounding of the share takes.
+            case.check::<f64>(&device, 1e-14);
+            case.check::<f32>(&device, 2e-5);
+            case.check::<bf16>(&device, 0.008);
+            case.check::<f16>(&device, 0.0011);
+        }
+    }
+}
+
+#[test]
+fn more_times_than_shared_memory_holds() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let count = 30_000;
+        let case = Case {
+            batches: 2,
+            count,
+            targets_of: 70,
+            width: 4,
+            times: (0..2 * count).map(|i| (i % count) as f64).collect(),
+            values: (0..2 * count * 4).map(|i| (i % 1000) as f64).collect(),
+            targets: (0..140).map(|i| f64::from(i) * 213.77).collect(),
+        };
+        let found: Vec<f32> = case.run(&stream, 0).unwrap();
+        for (found, exact) in found.iter().zip(case.exact::<f32>()) {
+            assert!((f64::from(*found) - exact).abs() < 2.0, "{found} {exact}");
+        }
+        let found: Vec<f64> = case.run(&stream, 0).unwrap();
+        for (found, exact) in found.iter().zip(case.exact::<f64>()) {
+            assert!((found - exact).abs() < 1e-9, "{found} {exact}");
+        }
+    }
+}
+
+#[test]
+fn the_gpu_agrees_to_the_bit() {
+    let Some(gpu) = gpu() else { return };
+    let streams = [gpu.stream().unwrap(), Device::cpu().stream().unwrap()];
+    for seed in 0..30 {
+        let case = Case::random(seed, 300);
+        let bits = |stream: &Stream| {
+            let bf16s: Vec<bf16> = case.run(stream, 16).unwrap();
+            let f16s: Vec<f16> = case.run(stream, 16).unwrap();
+            let f32s: Vec<f32> = case.run(stream, 16).unwrap();
+            let f64s: Vec<f64> = case.run(stream, 16).unwrap();
+            (bf16s, f16s, f32s, f64s)
+        };
+        assert!(bits(&streams[0]) == bits(&streams[1]), "{seed}");
+    }
+}
+
+#[test]
+fn faults_are_found_on_the_device() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let good = || Case::random(77, 200);
+        let (count, targets) = (good().count, good().targets_of);
+        assert!(good().batches > 1 && count > 10);
+        let fails = |spoil: &dyn Fn(&mut Case)| {
+            let mut case = good();
+            spoil(&mut case);
+            case.run::<f32>(&stream, 16).unwrap_err()
+        };
+        let source = |error| match error {
+            ResampleError::Source { batch, index } => (batch as usize, index as usize),
+            other => panic!("{other}"),
+        };
+        assert_eq!(source(fails(&|case| case.times[count + 5] = f64::NAN)), (1, 5));
+        assert_eq!(source(fails(&|case| case.times[count + 5] = -1e9)), (1, 5));
+        assert_eq!(source(fails(&|case| case.times[count - 1] = f64::INFINITY)), (0, count - 1));
+        assert_eq!(source(fails(&|case| case.times[0] = f64::NEG_INFINITY)), (0, 0));
+        // The first of several.
+        let several = |case: &mut Case| {
+            (case.times[count + 3], case.times[7], case.targets[0]) =
+                (f64::NAN, f64::NAN, f64::NAN);
+        };
+        assert_eq!(source(fails(&several)), (0, 7));
+        let error = fails(&|case| case.targets[targets + 1] = f64::NAN);
+        assert!(matches!(error, ResampleError::Target { batch: 1, index: 1 }), "{error}");
+    }
+}
+
+#[test]
+fn sizes_must_go_together() {
+    let stream = Device::cpu().stream().unwrap();
+    let image = |width, height| Image::<f32>::new(stream.device(), width, height).unwrap();
+    let mut resampler = Resampler::new(&stream).unwrap();
+    for (values, targets, out, said) in [
+        (image(4, 21), image(5, 2), image(4, 10), "values has 21 rows or columns where 20"),
+        (image(4, 20), image(5, 3), image(4, 10), "targets has 3 rows or columns where 2"),
+        (image(4, 20), image(5, 2), image(4, 11), "out has 11 rows or columns where 10"),
+        (image(4, 20), image(5, 2), image(3, 10), "out has 3 rows or columns where 4"),
+    ] {
+        let (times, mut out) = (image(10, 2), out);
+        let resampling =
+            Resampling { times: &times, values: &values, targets: &targets, out: &mut out };
+        let error = resampler.submit(&stream, resampling).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn times_since_1970_are_rebased() {
+    let Some(file) = data("traj/freiburg1_xyz-groundtruth.txt") else { return };
+    let Some(golden) = data("traj/fr1_xyz_golden.csv") else { return };
+    let numbers = |line: &str| -> Vec<f64> {
+        line.split([',', ' ']).map(|word| word.parse().unwrap()).collect()
+    };
+    let source = std::fs::read_to_string(file).unwrap();
+    let source: Vec<_> =
+        source.lines().filter(|line| !line.starts_with('#')).map(numbers).collect();
+    let golden = std::fs::read_to_string(golden).unwrap();
+    let golden: Vec<_> = golden.lines().skip(1).map(numbers).collect();
+    let column = |rows: &[Vec<f64>], i: usize| rows.iter().map(|row| row[i]).collect::<Vec<_>>();
+    let (times, targets) = (column(&source, 0), column(&golden, 0));
+    let case = Case {
+        batches: 1,
+        count: times.len(),
+        targets_of: targets.len(),
+        width: 3,
+        values: source.iter().flat_map(|row| row[1..4].to_vec()).collect(),
+        times: times.clone(),
+        targets: targets.clone(),
+    };
+    let (origin, near, near_targets) = rebased(&times, &targets);
+    assert_eq!(origin, times[0]);
+    let f64s = |times: Vec<f32>| times.into_iter().map(f64::from).collect();
+    let near = Case {
+        times: f64s(near),
+        targets: f64s(near_targets),
+        values: case.values.clone(),
+        ..case
+    };
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let found: Vec<f64> = case.run(&stream, 0).unwrap();
+        let single: Vec<f32> = near.run(&stream, 0).unwrap();
+        for (i, row) in golden.iter().enumerate() {
+            for d in 0..3 {
+                let (exact, at) = (row[1 + d], 3 * i + d);
+                assert!((found[at] - exact).abs() < 1e-9, "{device}: {} is {exact}", found[at]);
+                let off = (f64::from(single[at]) - exact).abs();
+                assert!(off < 2e-6, "{device}: {} is {exact}", single[at]);
+            }
+        }
+    }
+}
