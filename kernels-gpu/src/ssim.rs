@@ -34,68 +34,40 @@ const fn tap(i: usize) -> f32 {
     if i < TAPS.len() { TAPS[i] } else { TAPS[WINDOW as usize - 1 - i] }
 }
 
-/// A picture that is compared by its luma.
-trait Compared: Copy {
+/// A pixel that is compared by its luma.
+trait Pixel: bytemuck::Pod {
     /// Whether there are colours to compare too.
     const COLOUR: bool;
 
-    /// Columns.
-    fn width(&self) -> u32;
-
-    /// Rows.
-    fn height(&self) -> u32;
-
     /// Luma; red, green and blue.
-    ///
-    /// # Safety
-    /// `x < width` and `y < height`.
-    unsafe fn levels(&self, x: u32, y: u32) -> (i32, [i32; 3]);
+    fn levels(self) -> (i32, [i32; 3]);
 }
 
-macro_rules! compared_luma {
-    ($type:ty) => {
-        impl Compared for View<$type> {
-            const COLOUR: bool = false;
+impl Pixel for u8 {
+    const COLOUR: bool = false;
 
-            #[inline(always)]
-            fn width(&self) -> u32 {
-                View::width(self)
-            }
-
-            #[inline(always)]
-            fn height(&self) -> u32 {
-                View::height(self)
-            }
-
-            #[inline(always)]
-            unsafe fn levels(&self, x: u32, y: u32) -> (i32, [i32; 3]) {
-                // SAFETY: as the caller vouches.
-                (unsafe { self.load(x, y) }.into(), [0; 3])
-            }
-        }
-    };
+    #[inline(always)]
+    fn levels(self) -> (i32, [i32; 3]) {
+        (self.into(), [0; 3])
+    }
 }
-compared_luma!(u8);
-compared_luma!(u16);
 
-impl Compared for View<Rgba8> {
+impl Pixel for u16 {
+    const COLOUR: bool = false;
+
+    #[inline(always)]
+    fn levels(self) -> (i32, [i32; 3]) {
+        (self.into(), [0; 3])
+    }
+}
+
+impl Pixel for Rgba8 {
     const COLOUR: bool = true;
-
-    #[inline(always)]
-    fn width(&self) -> u32 {
-        View::width(self)
-    }
-
-    #[inline(always)]
-    fn height(&self) -> u32 {
-        View::height(self)
-    }
 
     /// Luma by BT.601 in integers, as Pillow's `convert("L")` has it.
     #[inline(always)]
-    unsafe fn levels(&self, x: u32, y: u32) -> (i32, [i32; 3]) {
-        // SAFETY: as the caller vouches.
-        let Rgba8 { r, g, b, .. } = unsafe { self.load(x, y) };
+    fn levels(self) -> (i32, [i32; 3]) {
+        let Self { r, g, b, .. } = self;
         let [r, g, b] = [r, g, b].map(i32::from);
         ((19_595 * r + 38_470 * g + 7_471 * b + 0x8000) >> 16, [r, g, b])
     }
@@ -142,12 +114,7 @@ impl Totals {
 #[repr(C, align(16))]
 struct Two([f32; 4]);
 
-/// Pairs of pixels in a row of a block.
-const ROW: u32 = (BLOCK_COLUMNS + MARGIN) / COLUMNS;
-
-const _: () = assert!(COLUMNS == 2 && ROW - BLOCK_THREADS < BLOCK_THREADS);
-// Sums are of whole warps.
-const _: () = assert!(TWO_PASS_THREADS.is_multiple_of(warp::WARP_SIZE));
+const _: () = assert!(COLUMNS == 2);
 
 /// The moments of u, v, u² and v² under the window's row.
 type Moments = [f32; 4];
@@ -194,7 +161,13 @@ fn ssim([u, v, uu, vv]: Moments, params: &SsimParams) -> f32 {
 }
 
 #[inline(always)]
-fn fused<P: Compared>(a: P, b: P, params: &SsimParams, map: ViewMut<f32>, sums: SliceMut<u64>) {
+fn fused<P: Pixel>(
+    a: View<P>,
+    b: View<P>,
+    params: &SsimParams,
+    map: ViewMut<f32>,
+    sums: SliceMut<u64>,
+) {
     let (width, height) = (a.width(), a.height());
     let same = width == b.width() && height == b.height();
     if !same || width < WINDOW || height < WINDOW || params.rows == 0 || sums.len() < SUMS {
@@ -210,75 +183,79 @@ fn fused<P: Compared>(a: P, b: P, params: &SsimParams, map: ViewMut<f32>, sums: 
         return;
     }
     let lines = params.rows.min(rows - y0);
-    // Pixels of the margin are counted by the blocks that they are no margin of.
-    let own_pairs = if columns - x0 <= BLOCK_COLUMNS { ROW } else { BLOCK_THREADS };
-    let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
     let t = thread::thread_idx_x();
-    let mut totals = Totals::default();
-    let buffer = shared_array![Two; 2 * ROW as usize];
-    let mut stage = |line: u32, pair: u32| {
-        let y = y0 + line;
-        let x = x0 + COLUMNS * pair;
-        let own = (line < own_lines) & (pair < own_pairs);
-        let mut one = |x: u32| {
-            let inside = x.min(width - 1);
-            // SAFETY: inside of both pictures, which are of one size; lines reach to the last row.
-            let ((a, a_rgb), (b, b_rgb)) = unsafe { (a.levels(inside, y), b.levels(inside, y)) };
-            let square = |a: i32, b: i32| u64::from((a - b).unsigned_abs()).pow(2);
-            if own & (x < width) {
-                totals.squares += square(a, b);
-                if P::COLOUR {
-                    totals.colour_squares += square(a_rgb[0], b_rgb[0])
-                        + square(a_rgb[1], b_rgb[1])
-                        + square(a_rgb[2], b_rgb[2]);
-                }
-            }
-            let (a, b) = (a as f32 - params.middle, b as f32 - params.middle);
-            [a + b, a - b]
-        };
-        let ([u0, v0], [u1, v1]) = (one(x), one(x + 1));
-        // SAFETY: inside; each element has one thread, and who read it two lines ago has passed the
-        // barrier of the last line.
-        unsafe { buffer.store((line & 1) * ROW + pair, Two([u0, v0, u1, v1])) };
+    let x = x0 + COLUMNS * t;
+    // Pixels of the margin are counted by the blocks that they are no margin of.
+    let own_columns =
+        if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
+    let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
+    let fetch = |line: u32| {
+        let (left, right, y) = (x.min(width - 1), (x + 1).min(width - 1), y0 + line);
+        // SAFETY: inside of both pictures, which are of one size; lines reach to the last row.
+        unsafe { [a.load(left, y), b.load(left, y), a.load(right, y), b.load(right, y)] }
     };
+    let mut totals = Totals::default();
+    let mut weigh = |line: u32, x: u32, a: P, b: P| {
+        let ((a, a_rgb), (b, b_rgb)) = (a.levels(), b.levels());
+        let square = |a: i32, b: i32| u64::from((a - b).unsigned_abs()).pow(2);
+        if (line < own_lines) & (x < own_columns) {
+            totals.squares += square(a, b);
+            if P::COLOUR {
+                totals.colour_squares += square(a_rgb[0], b_rgb[0])
+                    + square(a_rgb[1], b_rgb[1])
+                    + square(a_rgb[2], b_rgb[2]);
+            }
+        }
+        let (a, b) = (a as f32 - params.middle, b as f32 - params.middle);
+        [a + b, a - b]
+    };
+    let buffer = shared_array![Two; 2 * BLOCK_THREADS as usize];
     let mut rings: [Ring; 2] = [[[0.0; 4]; WINDOW as usize]; 2];
     let mut ssims = 0_i64;
+    let mut next = fetch(0);
     let mut line = 0;
     while line < lines + MARGIN {
-        stage(line, t);
-        if t < ROW - BLOCK_THREADS {
-            stage(line, t + BLOCK_THREADS);
-        }
+        let half = (line & 1) * BLOCK_THREADS;
+        let [a0, b0, a1, b1] = next;
+        let ([u0, v0], [u1, v1]) = (weigh(line, x, a0, b0), weigh(line, x + 1, a1, b1));
+        // SAFETY: inside; each element has one thread, and who read it two lines ago has passed the
+        // barrier of the last line.
+        unsafe { buffer.store(half + t, Two([u0, v0, u1, v1])) };
         thread::sync_threads();
-        let mut row: [Moments; 2] = [[0.0; 4]; 2];
-        each_result!((WINDOW as usize).div_ceil(2), |i| {
-            // SAFETY: inside, and behind the barrier after its writing.
-            let Two([u0, v0, u1, v1]) = unsafe { buffer.load((line & 1) * ROW + t + i as u32) };
-            let squares = [[u0 * u0, v0 * v0], [u1 * u1, v1 * v1]];
-            add(&mut row[0], [u0, v0], squares[0], tap(2 * i));
-            if i > 0 {
-                add(&mut row[1], [u0, v0], squares[0], tap(2 * i - 1));
-            }
-            if i < WINDOW as usize / 2 {
-                add(&mut row[0], [u1, v1], squares[1], tap(2 * i + 1));
-            }
-            add(&mut row[1], [u1, v1], squares[1], tap(2 * i));
-        });
-        let whole = [push(&mut rings[0], row[0]), push(&mut rings[1], row[1])];
-        if line >= MARGIN {
-            each_result!(COLUMNS as usize, |i| {
-                let (x, y) = (x0 + COLUMNS * t + i as u32, y0 + line - MARGIN);
-                if x < columns {
-                    let value = ssim(whole[i], params);
-                    let mut one = Totals::default();
-                    one.add_ssim(value);
-                    ssims += one.ssim;
-                    if map.contains(x, y) {
-                        // SAFETY: inside, as just checked; each pixel has one thread.
-                        unsafe { map.store(x, y, value) };
-                    }
+        // On its way while this line is filtered.
+        next = fetch((line + 1).min(lines + MARGIN - 1));
+        // The last threads read for the others only.
+        if t < BLOCK_COLUMNS / COLUMNS {
+            let mut row: [Moments; 2] = [[0.0; 4]; 2];
+            each_result!((WINDOW as usize).div_ceil(2), |i| {
+                // SAFETY: inside, and behind the barrier after its writing.
+                let Two([u0, v0, u1, v1]) = unsafe { buffer.load(half + t + i as u32) };
+                let squares = [[u0 * u0, v0 * v0], [u1 * u1, v1 * v1]];
+                add(&mut row[0], [u0, v0], squares[0], tap(2 * i));
+                if i > 0 {
+                    add(&mut row[1], [u0, v0], squares[0], tap(2 * i - 1));
                 }
+                if i < WINDOW as usize / 2 {
+                    add(&mut row[0], [u1, v1], squares[1], tap(2 * i + 1));
+                }
+                add(&mut row[1], [u1, v1], squares[1], tap(2 * i));
             });
+            let whole = [push(&mut rings[0], row[0]), push(&mut rings[1], row[1])];
+            if line >= MARGIN {
+                each_result!(COLUMNS as usize, |i| {
+                    let (x, y) = (x + i as u32, y0 + line - MARGIN);
+                    if x < columns.min(x0 + BLOCK_COLUMNS) {
+                        let value = ssim(whole[i], params);
+                        let mut one = Totals::default();
+                        one.add_ssim(value);
+                        ssims += one.ssim;
+                        if map.contains(x, y) {
+                            // SAFETY: inside, as just checked; each pixel has one thread.
+                            unsafe { map.store(x, y, value) };
+                        }
+                    }
+                });
+            }
         }
         line += 1;
     }
@@ -324,7 +301,7 @@ ssim_fused! {
 /// The first of two passes: moments of a, b, a², b² and ab along the rows, for each pixel whose window lies
 /// inside, and the squared differences.
 #[inline(always)]
-fn rows<P: Compared>(a: P, b: P, planes: [ViewMut<f32>; 5], sums: SliceMut<u64>) {
+fn rows<P: Pixel>(a: View<P>, b: View<P>, planes: [ViewMut<f32>; 5], sums: SliceMut<u64>) {
     let (width, height) = (a.width(), a.height());
     let same = width == b.width() && height == b.height();
     if !same || width < WINDOW || sums.len() < SUMS {
@@ -335,7 +312,7 @@ fn rows<P: Compared>(a: P, b: P, planes: [ViewMut<f32>; 5], sums: SliceMut<u64>)
     let mut totals = Totals::default();
     if x < width && y < height {
         // SAFETY: inside, as just checked.
-        let ((a, _), (b, _)) = unsafe { (a.levels(x, y), b.levels(x, y)) };
+        let ((a, _), (b, _)) = unsafe { (a.load(x, y).levels(), b.load(x, y).levels()) };
         totals.squares = u64::from((a - b).unsigned_abs()).pow(2);
     }
     let room = planes[0].contains(x, y)
@@ -348,7 +325,7 @@ fn rows<P: Compared>(a: P, b: P, planes: [ViewMut<f32>; 5], sums: SliceMut<u64>)
         each_result!(WINDOW as usize, |i| {
             // SAFETY: inside, as just checked.
             let ((a, _), (b, _)) =
-                unsafe { (a.levels(x + i as u32, y), b.levels(x + i as u32, y)) };
+                unsafe { (a.load(x + i as u32, y).levels(), b.load(x + i as u32, y).levels()) };
             let (a, b) = (a as f32, b as f32);
             moments[0] = a.mul_add(tap(i), moments[0]);
             moments[1] = b.mul_add(tap(i), moments[1]);

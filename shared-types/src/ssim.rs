@@ -14,14 +14,14 @@ pub const TAPS: [f32; WINDOW as usize / 2 + 1] =
 /// Pixels less than the pictures have, along either axis, for which the window lies inside.
 pub const MARGIN: u32 = WINDOW - 1;
 
-/// Threads of a block of the fused kernels. Each makes [`COLUMNS`] columns.
+/// Threads of a block of the fused kernels. Each reads [`COLUMNS`] columns.
 pub const BLOCK_THREADS: u32 = 128;
 
 /// Columns of a thread.
 pub const COLUMNS: u32 = 2;
 
-/// Columns of a block.
-pub const BLOCK_COLUMNS: u32 = BLOCK_THREADS * COLUMNS;
+/// Columns of SSIM of a block: the last threads have none.
+pub const BLOCK_COLUMNS: u32 = BLOCK_THREADS * COLUMNS - MARGIN;
 
 /// Threads of a block in x and y of the kernels in two passes.
 pub const TWO_PASS_BLOCK: [u32; 2] = [16, 8];
