@@ -16,7 +16,7 @@ fn allowed(noise: f64, right: f64) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(crate::config(64))]
 
     /// Any turn, on its side or upside down, any focal length, distortion, up to 70 % wrong.
     #[test]

@@ -44,7 +44,7 @@ fn matcher(many: usize, wrong: f64) -> Matcher {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(crate::config(48))]
 
     #[test]
     fn random_correspondences_are_refused(

@@ -75,7 +75,7 @@ fn shown(rig: &Rig, map: &dyn Fn(DVec2) -> Option<DVec2>) -> ([f64; 2], f64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #![proptest_config(crate::config(16))]
 
     /// Whatever the turn: the rig shows both pictures whole, aligned as the truth has it, and comes back from
     /// its text.

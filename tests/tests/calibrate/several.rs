@@ -55,7 +55,7 @@ fn worst(found: &Bundle, cameras: &[Pinhole]) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+    #![proptest_config(crate::config(8))]
 
     #[test]
     fn a_part_of_a_ring_is_found(
