@@ -11,7 +11,7 @@ use panoweave::picture::Picture;
 use panoweave::rig::{ProjectionName, Rig};
 use serde_json::{Value, json};
 
-use super::calibrated::{Calibrated, Pictures, matched, open};
+use super::calibrated::{Calibrated, Lenses, Pictures, matched, open};
 use super::failure::Failure;
 use super::map::check_pictures;
 use super::output;
@@ -65,6 +65,8 @@ pub(crate) struct Args {
     /// How the pictures lie to each other.
     #[arg(long, value_enum, default_value = "auto")]
     model: Model,
+    #[command(flatten)]
+    lenses: Lenses,
     /// Shape of the panorama; the one that suits the view if it is not given.
     #[arg(long, value_enum)]
     projection: Option<Projection>,
@@ -112,7 +114,15 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         return Ok(if drift.drifted { ExitCode::from(DRIFTED) } else { ExitCode::SUCCESS });
     }
     let rig_options = RigOptions { projection: args.projection.map(Into::into), crop: args.crop };
-    let found = Calibrated::new(&mut stages, &stream, &files, &pictures, &options, &rig_options)?;
+    let found = Calibrated::new(
+        &mut stages,
+        &stream,
+        &files,
+        &pictures,
+        &args.lenses,
+        &options,
+        &rig_options,
+    )?;
     if let Some(file) = &args.output {
         stages.run("save", "writing", || Ok(found.rig.save(file)?))?;
     }

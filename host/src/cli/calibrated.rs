@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use glam::UVec2;
 use panoweave::calibrate::{
-    self, Bundle, Calibration, Options, Pair, Refusal, RigOptions, Views, bundle, pair,
+    self, Bundle, Calibration, KnownLens, Options, Pair, Refusal, RigOptions, Views, bundle, pair,
 };
 use panoweave::device::Stream;
+use panoweave::intrinsics::Intrinsics;
 use panoweave::matching::{MatchOptions, links};
 use panoweave::picture::Picture;
-use panoweave::rig::{MAX_CAMERAS, Rig};
+use panoweave::rig::{LensName, MAX_CAMERAS, Matrix, Rig};
 use serde_json::{Value, json};
 
 use super::failure::Failure;
@@ -30,6 +31,48 @@ impl Pictures {
     /// All files.
     pub(super) fn files(&self) -> Vec<&Path> {
         [&self.left, &self.right].into_iter().chain(&self.more).map(PathBuf::as_path).collect()
+    }
+}
+
+/// Lenses that are known.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct Lenses {
+    /// Camera matrix and distortion where they are known, as OpenCV's YAML: a file for all pictures, or one for
+    /// each in turn. Otherwise lenses are taken for pinholes whose focal length is found.
+    #[arg(long = "lens", value_name = "FILE.yaml")]
+    files: Vec<PathBuf>,
+    /// The lenses given are fisheyes (equidistant, four coefficients).
+    #[arg(long, requires = "files")]
+    fisheye: bool,
+}
+
+impl Lenses {
+    /// The lens of each picture, in the files' order.
+    fn known(
+        &self,
+        files: &[&Path],
+        pictures: &[Picture],
+    ) -> Result<Vec<Option<KnownLens>>, Failure> {
+        if self.files.is_empty() {
+            return Ok(vec![None; files.len()]);
+        }
+        if self.files.len() != 1 && self.files.len() != files.len() {
+            return Err(Failure::Usage("give --lens once, or once for each picture"));
+        }
+        let lens = if self.fisheye { LensName::Fisheye } else { LensName::Pinhole };
+        let known = |((i, file), picture): ((usize, &&Path), &Picture)| {
+            let source = self.files.get(i).unwrap_or(&self.files[0]);
+            let Intrinsics { focal, centre, distortion, size } = Intrinsics::open(source, 1)?;
+            let found = UVec2::new(picture.width(), picture.height());
+            if let Some(expected) = size.filter(|size| *size != found) {
+                let (file, which) = (file.to_path_buf(), "pictures".to_owned());
+                let source_of_warp = source.clone();
+                return Err(Failure::PictureSize { file, which, found, expected, source_of_warp });
+            }
+            let matrix = Matrix { fx: focal.x, fy: focal.y, cx: centre.x, cy: centre.y };
+            Ok(Some(KnownLens { lens, matrix, distortion }))
+        };
+        files.iter().enumerate().zip(pictures).map(known).collect()
     }
 }
 
@@ -75,16 +118,19 @@ impl Calibrated {
         stream: &Stream,
         files: &[&Path],
         pictures: &[Picture],
+        lenses: &Lenses,
         options: &Options,
         rig: &RigOptions,
     ) -> Result<Self, Failure> {
+        let lenses = lenses.known(files, pictures)?;
         if pictures.len() > MAX_CAMERAS {
             // Before every two of them are matched.
             let found = pictures.len();
             return Err(Failure::refused(files, Refusal::Pictures { found }));
         }
         let links = matched(stages, stream, pictures)?;
-        let named = named(files, pictures);
+        let mut named = named(files, pictures);
+        named.iter_mut().zip(lenses).for_each(|(picture, lens)| picture.lens = lens);
         let refused = |refusal| Failure::refused(files, refusal);
         stages.run("fit", "calibrating", || {
             let (rig, figures) = match &links[..] {

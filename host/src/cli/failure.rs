@@ -9,6 +9,7 @@ use panoweave::convolve::ConvolveError;
 use panoweave::device::DeviceError;
 use panoweave::features::FeatureError;
 use panoweave::homography::HomographyError;
+use panoweave::intrinsics::IntrinsicsError;
 use panoweave::live::LiveError;
 use panoweave::matching::MatchError;
 use panoweave::panorama::PanoramaError;
@@ -69,6 +70,8 @@ pub(crate) enum Failure {
     Rig(#[from] RigError),
     #[error(transparent)]
     Homography(#[from] HomographyError),
+    #[error(transparent)]
+    Lens(#[from] IntrinsicsError),
     #[error(transparent)]
     Warp(#[from] WarpError),
     #[error(transparent)]
@@ -170,6 +173,7 @@ impl Failure {
             | Self::PictureCount { .. }
             | Self::Rig(_)
             | Self::Homography(_)
+            | Self::Lens(_)
             | Self::Warp(_)
             | Self::Picture(_)
             | Self::Render(_)

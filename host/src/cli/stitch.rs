@@ -14,7 +14,7 @@ use panoweave::warp::DeviceWarp;
 use serde_json::{Value, json};
 
 use super::blend::Blending;
-use super::calibrated::{Calibrated, Pictures, open};
+use super::calibrated::{Calibrated, Lenses, Pictures, open};
 use super::colour;
 use super::failure::Failure;
 use super::look::{COLOURS, Look};
@@ -88,7 +88,15 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         Some(plan) => (plan, None),
         None => {
             let (how, rig) = (Options::default(), RigOptions::default());
-            let found = Calibrated::new(&mut stages, &stream, &files, &pictures, &how, &rig)?;
+            let found = Calibrated::new(
+                &mut stages,
+                &stream,
+                &files,
+                &pictures,
+                &Lenses::default(),
+                &how,
+                &rig,
+            )?;
             (Plan::Render(Recipe::new(&found.rig)?), Some(found))
         }
     };

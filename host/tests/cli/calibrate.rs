@@ -1,6 +1,7 @@
 //! `panoweave calibrate`: a made-up scene seen by a camera that was moved along it, and pictures that give no rig.
 
 use panoweave::picture::Picture;
+use panoweave_tests::made_up::{Pinhole, turn};
 use panoweave_tests::random::Random;
 use shared_types::Rgba8;
 
@@ -205,4 +206,66 @@ fn outputs_do_not_overwrite_each_other() {
     let done = folder.words("stitch left.png right.png --size 10x10 -o p.png --device cpu");
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.stderr.contains("give --lut too"), "{done:?}");
+}
+
+/// Two views of a scene all around, from one place through one lens.
+fn views(focal: f64, k1: f64, yaw: f64) -> [Picture; 2] {
+    let size = glam::UVec2::from(SIZE);
+    let scene = scene(3);
+    [-0.5, 0.5].map(|side| {
+        let camera = Pinhole { size, focal, k1, to_world: turn(side * yaw, 0.0, 0.0) };
+        let pixels = (0..size.element_product()).map(|i| {
+            let pixel = glam::UVec2::new(i % size.x, i / size.x).as_dvec2();
+            let ray = camera.ray(pixel).unwrap();
+            // Columns of the scene are angles, rows are heights.
+            let x = ray.x.atan2(ray.z).to_degrees() * 7.0 + f64::from(scene.width()) / 2.0;
+            let y = ray.y / ray.x.hypot(ray.z) * focal + f64::from(scene.height()) / 2.0;
+            let [x, y] = [(x, scene.width()), (y, scene.height())]
+                .map(|(at, side)| at.clamp(0.0, f64::from(side - 1)) as u32);
+            scene.pixels()[(y * scene.width() + x) as usize]
+        });
+        Picture::from_pixels(size.x, size.y, pixels.collect()).unwrap()
+    })
+}
+
+#[test]
+fn lenses_that_are_known_stay_as_they_are() {
+    let folder = Folder::new();
+    let (focal, k1, yaw) = (300.0, -0.15, 28.0);
+    for (picture, name) in views(focal, k1, yaw).iter().zip(["left.png", "right.png"]) {
+        picture.save(folder.path(name)).unwrap();
+    }
+    let matrix = |name: &str, rows: u32, columns: u32, data: &str| {
+        format!(
+            "{name}: !!opencv-matrix\n   rows: {rows}\n   cols: {columns}\n   dt: d\n   data: [ {data} ]\n"
+        )
+    };
+    let camera = matrix("camera_matrix", 3, 3, "300., 0., 159.5, 0., 300., 119.5, 0., 0., 1.");
+    let lens = matrix("distortion_coefficients", 5, 1, "-0.15, 0., 0., 0., 0.");
+    let yaml = |size: &str| format!("%YAML:1.0\n---\n{size}{camera}{lens}");
+    folder.write("lens.yaml", yaml("image_width: 320\nimage_height: 240\n"));
+    folder.write("other.yaml", yaml("image_width: 640\nimage_height: 480\n"));
+    let line = "calibrate left.png right.png -o made.toml --device cpu";
+    folder.quiet(&format!("{line} --lens lens.yaml --model rotation"));
+    let rig = panoweave::rig::Rig::open(folder.path("made.toml")).unwrap();
+    let mounts: Vec<_> = rig.cameras.iter().map(|camera| camera.mount().unwrap()).collect();
+    for mount in &mounts {
+        assert_eq!((mount.matrix.fx, mount.matrix.cy), (focal, 119.5));
+        assert_eq!(mount.distortion[0], k1);
+    }
+    let found = mounts[1].yaw - mounts[0].yaw;
+    assert!((found - yaw).abs() < 0.2, "turned by {found}°");
+    for (options, said) in [
+        ("--lens lens.yaml --lens lens.yaml --lens lens.yaml", "once for each picture"),
+        (
+            "--lens other.yaml",
+            "left.png: 320×240 pixels, but other.yaml is for pictures of 640×480",
+        ),
+        ("--lens none.yaml", "none.yaml"),
+        ("--fisheye", "--lens <FILE.yaml>"),
+    ] {
+        let done = folder.words(&format!("{line} {options}"));
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains(said), "{options}: {done:?}");
+    }
 }

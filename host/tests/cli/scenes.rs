@@ -6,7 +6,6 @@ use panoweave::picture::Picture;
 use panoweave::warp::{Plane, Warp};
 use panoweave_tests::data;
 use shared_types::Rgba8;
-use shared_types::stitch::MIN_WEIGHT;
 
 use crate::Folder;
 
@@ -76,7 +75,7 @@ fn check(scene: &str, left: &str) {
         [Plane::WeightLeft, Plane::WeightRight].map(|plane| warp.plane(plane));
     let (mut alone, mut black) = (0, 0);
     for (at, &pixel) in panorama.pixels().iter().enumerate() {
-        match (weight_left[at] > MIN_WEIGHT, weight_right[at] > MIN_WEIGHT) {
+        match (weight_left[at] > 0.0, weight_right[at] > 0.0) {
             (true, false) => {
                 assert_eq!((u[at].fract(), v[at].fract()), (0.0, 0.0));
                 let from = v[at] as usize * left.width() as usize + u[at] as usize;
