@@ -479,15 +479,16 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     if (!current || !*current) return end(INVALID_CONTEXT);
     Task t = {.what = LAUNCH};
     t.function = f;
-    /* As the kernels' signatures have them: a view is four parameters. */
+    /* As the kernels' signatures have them: a view is four parameters; a camera's planes are a view and two
+     * addresses more. */
     if (strstr(f->name, "stitch_planes")) {
-        t.left = view(params, 0), t.right = view(params, 4), t.out = view(params, 33);
+        t.left = view(params, 0), t.right = view(params, 4), t.out = view(params, 21);
     } else if (strstr(f->name, "colour_sums")) {
         t.left = view(params, 0), t.right = view(params, 4), t.to = *(void **)params[15];
     } else if (strstr(f->name, "find_overlap")) {
-        t.out = view(params, 0), t.to = *(void **)params[27];
+        t.out = view(params, 0), t.to = *(void **)params[15];
     } else if (strstr(f->name, "seam_cells")) {
-        t.out = view(params, 27);
+        t.out = view(params, 15);
     }
     submit(stream_of(stream), t);
     return end(0);
