@@ -122,6 +122,16 @@ impl From<StitchError> for PanoramaError {
     }
 }
 
+impl From<RenderError> for PanoramaError {
+    fn from(error: RenderError) -> Self {
+        match error {
+            RenderError::Cameras(found) => Self::Cameras(found),
+            RenderError::Plane(error) => Self::Size(error),
+            RenderError::Device(error) => Self::Device(error),
+        }
+    }
+}
+
 impl From<SeamError> for PanoramaError {
     fn from(error: SeamError) -> Self {
         match error {
@@ -143,7 +153,7 @@ pub fn stitch_warp(
     warp: &DeviceWarp,
     options: &PanoramaOptions,
 ) -> Result<Panorama, PanoramaError> {
-    let images = [upload(stream, left)?, upload(stream, right)?];
+    let images = [Image::from_picture(stream, left)?, Image::from_picture(stream, right)?];
     let mut colours = vec![options.stitch.left, options.stitch.right];
     let mut unmatched = Vec::new();
     if options.match_colour {
@@ -183,20 +193,30 @@ pub fn stitch_geometry(
     }
     for (picture, camera) in pictures.iter().zip(cameras) {
         check_sizes(canvas.size, [camera.size; 2])?;
-        let found = UVec2::new(picture.width(), picture.height());
+        let found = picture.size();
         if found != camera.size {
             let (side, expected) = ("camera's", camera.size);
             return Err(StitchError::SourceSize { side, found, expected }.into());
         }
     }
-    let seen = Seen::new(stream, geometry)?;
-    let coverage = seen.coverage();
+    let of = |camera: usize| (*canvas, cameras[camera]);
+    let mut seen = Seen::nothing(geometry);
     if let [left, right] = pictures {
-        let warp = DeviceWarp::render(stream, geometry).map_err(of_render)?;
-        return Ok((stitch_warp(stream, [left, right], &warp, options)?, coverage));
+        let mut warp = DeviceWarp::margins(stream, canvas.size, [of(0), of(1)])?;
+        seen.look(stream, &warp, [0, 1])?;
+        warp.feather(stream)?;
+        return Ok((stitch_warp(stream, [left, right], &warp, options)?, seen.coverage()));
     }
-    let images: Vec<_> =
-        pictures.iter().map(|picture| upload(stream, picture)).collect::<Result<_, _>>()?;
+    for first in (0..cameras.len()).step_by(2) {
+        // Of an odd number the last one is looked at twice.
+        let two = [first, (first + 1).min(cameras.len() - 1)];
+        seen.look(stream, &DeviceWarp::margins(stream, canvas.size, two.map(of))?, two)?;
+    }
+    let coverage = seen.coverage();
+    let images: Vec<_> = pictures
+        .iter()
+        .map(|picture| Image::from_picture(stream, picture))
+        .collect::<Result<_, _>>()?;
     let (colours, unmatched) = if options.match_colour {
         balanced(stream, &images, geometry, &seen)?
     } else {
@@ -204,7 +224,6 @@ pub fn stitch_geometry(
     };
     let mut making = Making::new(stream, canvas.size, options)?;
     let order = seen.order();
-    let of = |camera: usize| (*canvas, cameras[camera]);
     let mut total: Option<Vec<f32>> = None;
     let mut so_far: Option<Image<Rgba8>> = None;
     for (i, &next) in order.iter().enumerate().skip(1) {
@@ -309,18 +328,6 @@ impl Making {
     }
 }
 
-fn upload(stream: &Stream, picture: &Picture) -> Result<Image<Rgba8>, DeviceError> {
-    Image::from_slice(stream, picture.width(), picture.height(), picture.pixels())
-}
-
-fn of_render(error: RenderError) -> PanoramaError {
-    match error {
-        RenderError::Cameras(found) => PanoramaError::Cameras(found),
-        RenderError::Plane(error) => PanoramaError::Size(error),
-        RenderError::Device(error) => PanoramaError::Device(error),
-    }
-}
-
 /// The view of a picture that is as large as the panorama and lies on it.
 fn itself(size: UVec2) -> (Canvas, Camera) {
     (Canvas::of_pixels(DVec2::ZERO, size), Camera::from_matrix(DMat3::IDENTITY, size))
@@ -333,23 +340,25 @@ struct Seen {
 }
 
 impl Seen {
-    fn new(stream: &Stream, geometry: &Geometry) -> Result<Self, DeviceError> {
-        let Geometry { canvas, cameras } = geometry;
-        let size = canvas.size;
-        let mut pixels = vec![0_u64; size.x as usize * size.y as usize];
-        for (first, two) in cameras.chunks(2).enumerate() {
-            // Of an odd number the last one is looked at twice.
-            let two = [two[0], *two.last().unwrap_or(&two[0])];
-            let warp = DeviceWarp::margins(stream, size, two.map(|camera| (*canvas, camera)))?;
-            for (i, plane) in [Plane::WeightLeft, Plane::WeightRight].into_iter().enumerate() {
-                let camera = (2 * first + i).min(cameras.len() - 1);
-                let margins = warp.plane(plane).download(stream)?;
-                for (seen, margin) in pixels.iter_mut().zip(margins) {
-                    *seen |= u64::from(margin > 0.0) << camera;
-                }
+    fn nothing(Geometry { canvas, cameras }: &Geometry) -> Self {
+        let pixels = vec![0; canvas.size.x as usize * canvas.size.y as usize];
+        Self { pixels, cameras: cameras.len() }
+    }
+
+    /// Notes what two cameras see: those of a warp whose weights are the margins still.
+    fn look(
+        &mut self,
+        stream: &Stream,
+        warp: &DeviceWarp,
+        cameras: [usize; 2],
+    ) -> Result<(), DeviceError> {
+        for (camera, plane) in cameras.into_iter().zip([Plane::WeightLeft, Plane::WeightRight]) {
+            let margins = warp.plane(plane).download(stream)?;
+            for (seen, margin) in self.pixels.iter_mut().zip(margins) {
+                *seen |= u64::from(margin > 0.0) << camera;
             }
         }
-        Ok(Self { pixels, cameras: cameras.len() })
+        Ok(())
     }
 
     fn coverage(&self) -> Coverage {
@@ -411,7 +420,7 @@ fn balanced(
         for left in (0..right).filter(|&left| seen.overlap(left, right)) {
             let cameras = vec![geometry.cameras[left], geometry.cameras[right]];
             let two = Geometry { cameras, ..*geometry };
-            let warp = DeviceWarp::render(stream, &two).map_err(of_render)?;
+            let warp = DeviceWarp::render(stream, &two)?;
             let Some(overlap) = Overlap::find(stream, &warp)? else { continue };
             let sums = overlap.sums(stream, &images[left], &images[right])?;
             let Some(asked) = estimate(&sums, &overlap.limits()) else { continue };

@@ -295,13 +295,9 @@ pub fn compare_pictures(
     a: &Picture,
     b: &Picture,
 ) -> Result<(Similarity, Vec<f32>), SsimError> {
-    let size = |picture: &Picture| (picture.width(), picture.height());
-    check_size("second", size(b), size(a).into())?;
-    let mut comparer = Comparer::new(stream.device(), size(a).into(), 1)?;
-    let upload = |picture: &Picture| {
-        Image::from_slice(stream, picture.width(), picture.height(), picture.pixels())
-    };
-    let (a, b) = (upload(a)?, upload(b)?);
+    check_size("second", b.size().into(), a.size())?;
+    let mut comparer = Comparer::new(stream.device(), a.size(), 1)?;
+    let (a, b) = (Image::from_picture(stream, a)?, Image::from_picture(stream, b)?);
     let inside = comparer.size() - MARGIN;
     let mut map = Image::new(stream.device(), inside.x, inside.y)?;
     comparer.submit(stream, Compared::Rgba8(a.view(), b.view()), Some(&mut map))?;

@@ -299,10 +299,8 @@ pub fn stitch_pictures(
     warp: &DeviceWarp,
     options: &StitchOptions,
 ) -> Result<Picture, StitchError> {
-    let upload = |picture: &Picture| {
-        Image::from_slice(stream, picture.width(), picture.height(), picture.pixels())
-    };
-    let (left, right) = (upload(left)?, upload(right)?);
+    let [left, right] = [left, right].map(|picture| Image::from_picture(stream, picture));
+    let (left, right) = (left?, right?);
     let UVec2 { x, y } = warp.size();
     let mut out = Image::new(stream.device(), x, y)?;
     stitch(stream, &left, &right, warp, options, &mut out)?;

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use glam::UVec2;
 use panoweave::calibrate::{Drift, ModelChoice, Options, Pair, RigOptions, check};
 use panoweave::device::DeviceName;
 use panoweave::picture::Picture;
@@ -99,7 +98,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let rig =
         args.check.as_ref().map(|file| Ok::<_, Failure>((file, Rig::open(file)?))).transpose()?;
     let pictures = stages.run("load", "reading", || open(&files))?;
-    let sizes: Vec<_> = pictures.iter().map(|p| UVec2::new(p.width(), p.height())).collect();
+    let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
     if let Some((file, rig)) = &rig {
         let wanted: Vec<_> = rig.cameras.iter().map(|camera| camera.size.into()).collect();
         check_pictures(file, &wanted, &sizes, &files)?;
@@ -162,20 +161,21 @@ fn tell(found: &Calibrated, args: &Args, stages: &Stages, as_json: bool) -> Resu
 
 /// How far the rig is off where it is off most, of the pairs that have enough in common to tell.
 fn worst(rig: &Rig, links: &[Pair], options: &Options, files: &[&Path]) -> Result<Drift, Failure> {
-    let mut found: Result<Drift, Failure> = Err(Failure::Usage("a rig has two cameras or more"));
+    let off = |drift: &Drift| drift.median_px / drift.allowed_px;
+    let (mut worst, mut reason): (Option<Drift>, Option<Failure>) = (None, None);
     for Pair { left, right, correspondences } in links {
-        let drift = check(rig, [*left, *right], correspondences, options);
-        let off = |drift: &Drift| drift.median_px / drift.allowed_px;
-        found = match (found, drift) {
-            (Ok(worst), Ok(drift)) if off(&drift) <= off(&worst) => Ok(worst),
-            (_, Ok(drift)) => Ok(drift),
-            (Err(Failure::Usage(_)), Err(refusal)) => {
-                Err(Failure::refused(&[files[*left], files[*right]], refusal))
+        match check(rig, [*left, *right], correspondences, options) {
+            Ok(drift) if worst.as_ref().is_none_or(|worst| off(&drift) > off(worst)) => {
+                worst = Some(drift);
             }
-            (found, Err(_)) => found,
-        };
+            Ok(_) => {}
+            Err(refusal) => {
+                let files = [files[*left], files[*right]];
+                reason.get_or_insert_with(|| Failure::refused(&files, refusal));
+            }
+        }
     }
-    found
+    worst.ok_or_else(|| reason.unwrap_or(Failure::Usage("a rig has two cameras or more")))
 }
 
 fn tell_drift(rig: &Path, drift: &Drift, stages: &Stages, as_json: bool) -> Result<(), Failure> {

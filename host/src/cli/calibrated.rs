@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use glam::UVec2;
 use panoweave::calibrate::{
     self, Bundle, Calibration, KnownLens, Options, Pair, Refusal, RigOptions, Views, bundle, pair,
 };
@@ -10,7 +9,7 @@ use panoweave::device::Stream;
 use panoweave::intrinsics::Intrinsics;
 use panoweave::matching::{MatchOptions, links};
 use panoweave::picture::Picture;
-use panoweave::rig::{LensName, MAX_CAMERAS, Matrix, Rig};
+use panoweave::rig::{LensName, MAX_CAMERAS, Rig};
 use serde_json::{Value, json};
 
 use super::failure::Failure;
@@ -62,14 +61,14 @@ impl Lenses {
         let lens = if self.fisheye { LensName::Fisheye } else { LensName::Pinhole };
         let known = |((i, file), picture): ((usize, &&Path), &Picture)| {
             let source = self.files.get(i).unwrap_or(&self.files[0]);
-            let Intrinsics { focal, centre, distortion, size } = Intrinsics::open(source, 1)?;
-            let found = UVec2::new(picture.width(), picture.height());
-            if let Some(expected) = size.filter(|size| *size != found) {
+            let intrinsics = Intrinsics::open(source, 1)?;
+            let found = picture.size();
+            if let Some(expected) = intrinsics.size.filter(|size| *size != found) {
                 let (file, which) = (file.to_path_buf(), "pictures".to_owned());
                 let source_of_warp = source.clone();
                 return Err(Failure::PictureSize { file, which, found, expected, source_of_warp });
             }
-            let matrix = Matrix { fx: focal.x, fy: focal.y, cx: centre.x, cy: centre.y };
+            let (matrix, distortion) = (intrinsics.matrix(), intrinsics.distortion);
             Ok(Some(KnownLens { lens, matrix, distortion }))
         };
         files.iter().enumerate().zip(pictures).map(known).collect()
@@ -235,6 +234,6 @@ fn named(files: &[&Path], pictures: &[Picture]) -> Vec<calibrate::Picture> {
             names[i] = free.into_iter().find(|name| !names.contains(name)).unwrap_or_default();
         }
     }
-    let sizes = pictures.iter().map(|picture| UVec2::new(picture.width(), picture.height()));
+    let sizes = pictures.iter().map(Picture::size);
     names.into_iter().zip(sizes).map(|(name, size)| calibrate::Picture::new(name, size)).collect()
 }

@@ -180,7 +180,7 @@ impl Make {
             (Some(size), _) => Ok(size),
             (None, Some(file)) => {
                 let picture = Picture::open(file)?;
-                Ok(UVec2::new(picture.width(), picture.height()))
+                Ok(picture.size())
             }
             (None, None) => Err(Failure::SourceSize { side }),
         };

@@ -1,7 +1,7 @@
 //! The preview of a calibration: the pictures in a row with what they have in common, and below the panorama
 //! with the lines where one camera hands over to another.
 
-use glam::{DVec2, UVec2};
+use glam::DVec2;
 use panoweave::device::Stream;
 use panoweave::panorama::{Panorama, PanoramaOptions, stitch_geometry};
 use panoweave::picture::Picture;
@@ -44,7 +44,7 @@ pub(super) fn calibration(
 
 fn draw(pictures: &[Picture], found: &Calibrated, panorama: &Panorama) -> Picture {
     let Panorama { picture: panorama, owners, .. } = panorama;
-    let size = |p: &Picture| UVec2::new(p.width(), p.height()).as_dvec2();
+    let size = |p: &Picture| p.size().as_dvec2();
     // All pictures at one scale, and the panorama as wide as the row.
     let sizes: Vec<DVec2> = pictures.iter().map(size).collect();
     let row: f64 = sizes.iter().map(|size| size.x).sum();

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use glam::UVec2;
 use panoweave::calibrate::{Options, RigOptions};
 use panoweave::device::{DeviceName, Stream};
 use panoweave::panorama::{
@@ -10,7 +9,6 @@ use panoweave::panorama::{
 };
 use panoweave::picture::Picture;
 use panoweave::seam::{Blend, SeamOptions};
-use panoweave::warp::DeviceWarp;
 use serde_json::{Value, json};
 
 use super::blend::Blending;
@@ -72,7 +70,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let mut stages = Stages::new();
     let (pictures, plan) = stages.run("load", "reading", || {
         let pictures = open(&files)?;
-        let sizes: Vec<_> = pictures.iter().map(|p| UVec2::new(p.width(), p.height())).collect();
+        let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
         let plan = match args.map.path() {
             Some(_) => Some(args.map.open(&sizes, &files, &args.output)?),
             None => {
@@ -178,11 +176,8 @@ fn stitched(
                 cameras: stats.cameras.iter().map(|camera| camera.coverage).collect(),
                 overlap: stats.overlap,
             };
-            let warp = stages.run("warp", "preparing the warp", || {
-                let warp = DeviceWarp::upload(stream, &warp)?;
-                stream.synchronize()?;
-                Ok(warp)
-            })?;
+            let plan = Plan::Planes(warp);
+            let warp = stages.run("warp", "preparing the warp", || plan.prepare(stream))?;
             let panorama = stages.run("stitch", "stitching", || {
                 Ok(stitch_warp(stream, [left, right], &warp, options)?)
             })?;

@@ -223,10 +223,8 @@ pub fn matched_pictures(
     right: &Picture,
     warp: &DeviceWarp,
 ) -> Result<Option<Colours>, StitchError> {
-    let upload = |picture: &Picture| {
-        Image::from_slice(stream, picture.width(), picture.height(), picture.pixels())
-    };
-    matched(stream, &upload(left)?, &upload(right)?, warp)
+    let [left, right] = [left, right].map(|picture| Image::from_picture(stream, picture));
+    matched(stream, &left?, &right?, warp)
 }
 
 /// As [`matched_pictures`], of frames that lie on the device.

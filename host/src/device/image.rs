@@ -4,10 +4,12 @@ use std::marker::PhantomData;
 
 use bytemuck::Pod;
 use cuda_std::{DeviceView, DeviceViewMut};
+use shared_types::Rgba8;
 
 use super::memory::{ALIGN, Memory};
 use super::stream::{Rows, RowsMut};
 use super::{Device, DeviceError, ErrorKind, Stream};
+use crate::picture::Picture;
 
 /// `height` rows of `width` elements on a device, zero at first.
 ///
@@ -19,6 +21,17 @@ pub struct Image<T> {
     height: u32,
     pitch: u32,
     element: PhantomData<T>,
+}
+
+impl Image<Rgba8> {
+    /// A picture, copied to the stream's device.
+    ///
+    /// # Errors
+    /// What the driver says.
+    #[track_caller]
+    pub fn from_picture(stream: &Stream, picture: &Picture) -> Result<Self, DeviceError> {
+        Self::from_slice(stream, picture.width(), picture.height(), picture.pixels())
+    }
 }
 
 impl<T: Pod> Image<T> {

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use glam::{DVec2, UVec2};
 
+use crate::rig::Matrix;
 use crate::text_file::read_text;
 pub use error::IntrinsicsError;
 pub use opencv_yaml::YamlError;
@@ -57,6 +58,13 @@ impl Intrinsics {
         let file = path.as_ref();
         let text = read_text(file).map_err(YamlError::from)?;
         Self::parse(&text, file, camera)
+    }
+
+    /// The camera matrix, as a rig has it.
+    #[must_use]
+    pub fn matrix(&self) -> Matrix {
+        let Self { focal, centre, .. } = self;
+        Matrix { fx: focal.x, fy: focal.y, cx: centre.x, cy: centre.y }
     }
 
     /// As [`open`](Self::open), from text; `file` is named in errors.

@@ -269,13 +269,19 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Panora
     }
     let Flight { pair, warp, output, colours, timestamp, complete } = flight;
     let latency = complete.elapsed();
-    shared.tally().panorama(latency);
     let (buffer, format) = (output, shared.formats.output);
     let panorama = Panorama { buffer, format, timestamp, latency, colours };
+    // Counted with the sending, not before or after: nobody reads one that does not count, or sees one
+    // counted that nobody can read.
+    let mut tally = shared.tally();
     // There is room for as many as there are buffers.
-    if finished.try_send(panorama).is_err() {
+    let sent = finished.try_send(panorama);
+    if sent.is_ok() {
+        tally.panorama(latency);
+    }
+    drop(tally);
+    if sent.is_err() {
         // The stitcher has failed meanwhile, and nobody reads any more.
-        shared.tally().counters.panoramas -= 1;
         shared.count_unfinished(1);
     }
     drop((pair, warp));

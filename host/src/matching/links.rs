@@ -1,7 +1,5 @@
 //! What each two of several pictures have in common.
 
-use glam::UVec2;
-
 use super::{Described, Describer, MatchError, MatchOptions, pairs};
 use crate::calibrate::Pair;
 use crate::device::{Image, Stream};
@@ -19,7 +17,7 @@ pub fn links(
     options: &MatchOptions,
 ) -> Result<Vec<Pair>, MatchError> {
     options.check()?;
-    let size = |i: usize| UVec2::new(pictures[i].width(), pictures[i].height());
+    let size = |i: usize| pictures[i].size();
     // A describer for each size, one after the other: each keeps memory of its own.
     let mut order: Vec<usize> = (0..pictures.len()).collect();
     order.sort_by_key(|&i| size(i).to_array());
@@ -28,7 +26,7 @@ pub fn links(
         let size = size(alike[0]);
         let mut describer = Describer::new(stream, size, options)?;
         for &i in alike {
-            let image = Image::from_slice(stream, size.x, size.y, pictures[i].pixels())?;
+            let image = Image::from_picture(stream, &pictures[i])?;
             described.push((i, describer.describe(stream, image.view())?));
         }
     }

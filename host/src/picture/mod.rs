@@ -10,6 +10,7 @@ mod png;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use glam::UVec2;
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder, ImageError};
@@ -216,6 +217,12 @@ impl Picture {
     #[must_use]
     pub fn height(&self) -> u32 {
         self.height
+    }
+
+    /// Width and height in pixels.
+    #[must_use]
+    pub fn size(&self) -> UVec2 {
+        UVec2::new(self.width, self.height)
     }
 
     /// All pixels, row by row from the top.

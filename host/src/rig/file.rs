@@ -213,13 +213,7 @@ fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
                 field: field("opencv"),
                 source: Box::new(source),
             })?;
-            let matrix = Matrix {
-                fx: found.focal.x,
-                fy: found.focal.y,
-                cx: found.centre.x,
-                cy: found.centre.y,
-            };
-            (matrix, found.distortion, found.size.map(<[u32; 2]>::from))
+            (found.matrix(), found.distortion, found.size.map(<[u32; 2]>::from))
         }
         (given, _) => {
             let found = if given.is_some() { "both" } else { "neither" };

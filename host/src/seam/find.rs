@@ -326,10 +326,8 @@ pub fn seamed_pictures(
     options: SeamOptions,
 ) -> Result<DeviceWarp, SeamError> {
     stitch.check()?;
-    let upload = |picture: &Picture| {
-        Image::from_slice(stream, picture.width(), picture.height(), picture.pixels())
-    };
-    let (left, right) = (upload(left)?, upload(right)?);
+    let [left, right] = [left, right].map(|picture| Image::from_picture(stream, picture));
+    let (left, right) = (left?, right?);
     let colours = Colours { left: stitch.left, right: stitch.right };
     seamed(stream, warp, &left, &right, colours, options)
 }

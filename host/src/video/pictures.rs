@@ -26,7 +26,7 @@ impl Reader {
         let (first, last) = pattern.find()?;
         let next = Some(first);
         let first = Picture::open(pattern.file(first))?;
-        let size = UVec2::new(first.width(), first.height());
+        let size = first.size();
         Ok(Self { pattern: pattern.clone(), next, last, size })
     }
 
@@ -45,7 +45,7 @@ impl ReadFrame for Reader {
         let Some(next) = self.next.filter(|next| *next <= self.last) else { return Ok(false) };
         let file = self.pattern.file(next);
         let picture = Picture::open(&file)?;
-        let (found, expected) = (UVec2::new(picture.width(), picture.height()), self.size);
+        let (found, expected) = (picture.size(), self.size);
         if found != expected {
             return Err(VideoError::Changed { file, found, expected });
         }
