@@ -37,4 +37,5 @@ pub mod resample;
 pub mod seam;
 pub mod ssim;
 pub mod stitch;
+pub mod trajectory;
 pub mod video;
