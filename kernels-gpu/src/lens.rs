@@ -11,7 +11,13 @@ use shared_types::warp::Lens;
 
 /// What a lens is computed in.
 pub(crate) trait Real:
-    Copy + PartialOrd + From<u8> + Add<Output = Self> + Mul<Output = Self> + Div<Output = Self> + GpuFloat
+    Copy
+    + PartialOrd
+    + From<u8>
+    + Add<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + GpuFloat
 {
     /// The angle of `(x, self)` from the x axis.
     fn atan2(self, x: Self) -> Self;
@@ -56,9 +62,7 @@ fn pinhole<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
         return None;
     }
     let radial = r2.mul_add(r2.mul_add(r2.mul_add(k3, k2), k1), one);
-    let bent = |x: R, xx: R, p: R, q: R| {
-        x.mul_add(radial, p.mul_add(xy2, q * xx.mul_add(two, r2)))
-    };
+    let bent = |x: R, xx: R, p: R, q: R| x.mul_add(radial, p.mul_add(xy2, q * xx.mul_add(two, r2)));
     Some([bent(x, xx, p1, p2), bent(y, yy, p2, p1)])
 }
 

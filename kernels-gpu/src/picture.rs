@@ -89,9 +89,7 @@ impl Picture for Nv12 {
 pub(crate) unsafe fn sample_plane(plane: &View<f32>, place: Vec2) -> f32 {
     let number = |value: f32| vec3(value, 0.0, 0.0);
     // SAFETY: as the caller vouches.
-    unsafe {
-        Corners::around(place.x, place.y, plane.width(), plane.height()).mix(plane, number).x
-    }
+    unsafe { Corners::around(place.x, place.y, plane.width(), plane.height()).mix(plane, number).x }
 }
 
 /// The four pixels around a place, and how near it is to them.

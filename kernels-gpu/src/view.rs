@@ -13,7 +13,9 @@ use glam::{UVec2, Vec2, Vec3, vec2};
 use shared_types::Rgba8;
 use shared_types::nv12::{Nv12, Nv12Mut};
 use shared_types::stitch::{Colour, MIN_WEIGHT};
-use shared_types::view::{BLOCK_THREADS, Rays, ViewCamera, ViewCanvas, ViewCanvasParams, ViewParams};
+use shared_types::view::{
+    BLOCK_THREADS, Rays, ViewCamera, ViewCanvas, ViewCanvasParams, ViewParams,
+};
 use shared_types::warp::Projection;
 use shared_types::yuv::{RgbToYuv, YuvToRgb};
 
@@ -184,21 +186,15 @@ fn ray(Rays { middle, along, down }: &Rays, at: Vec2) -> [f32; 3] {
 /// What both planes say at the place where the canvas shows a ray; the margins where they say nothing of
 /// what the cameras see.
 #[inline(always)]
-fn weights(
-    planes: &[View<f32>; 2],
-    canvas: &ViewCanvas,
-    at: Vec2,
-    margins: [f32; 2],
-) -> [f32; 2] {
+fn weights(planes: &[View<f32>; 2], canvas: &ViewCanvas, at: Vec2, margins: [f32; 2]) -> [f32; 2] {
     let [left, right] = margins;
     // Only one sees it, or none.
     if !(left > 0.0 && right > 0.0) {
         return margins;
     }
     let Some(place) = place_on(canvas, at) else { return margins };
-    let all_there = |plane: &View<f32>| {
-        plane.width() == canvas.size.x && plane.height() == canvas.size.y
-    };
+    let all_there =
+        |plane: &View<f32>| plane.width() == canvas.size.x && plane.height() == canvas.size.y;
     if !planes.iter().all(all_there) {
         return margins;
     }

@@ -24,6 +24,7 @@ mod stages;
 mod stitch;
 mod values;
 mod video;
+mod view;
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
