@@ -14,8 +14,10 @@ use panoweave::live::LiveError;
 use panoweave::matching::MatchError;
 use panoweave::panorama::PanoramaError;
 use panoweave::picture::PictureError;
+use panoweave::resample::ResampleError;
 use panoweave::rig::RigError;
 use panoweave::stitch::StitchError;
+use panoweave::trajectory::TrajectoryError;
 use panoweave::video::VideoError;
 use panoweave::warp::{RenderError, WarpError};
 use thiserror::Error;
@@ -86,6 +88,8 @@ pub(crate) enum Failure {
     Features(FeatureError),
     #[error(transparent)]
     Matching(MatchError),
+    #[error(transparent)]
+    Trajectory(TrajectoryError),
     #[error("{files}: {refusal}")]
     Refused { files: String, refusal: Refusal },
     #[error(transparent)]
@@ -163,6 +167,7 @@ impl Failure {
             | Self::OutputTwice { .. }
             | Self::Stdout(_)
             | Self::Warp(WarpError::Unwritable { .. })
+            | Self::Trajectory(TrajectoryError::Unwritable { .. })
             | Self::Rig(RigError::Unsaved { .. } | RigError::Unwritable { .. })
             | Self::Picture(
                 PictureError::Extension { .. }
@@ -181,6 +186,7 @@ impl Failure {
             | Self::Panorama(_)
             | Self::Features(_)
             | Self::Matching(_)
+            | Self::Trajectory(_)
             | Self::Refused { .. } => Kind::Input,
             // Another try may find room.
             Self::Video(VideoError::Thread(_) | VideoError::Live(LiveError::Thread(_))) => {
@@ -247,6 +253,15 @@ impl From<MatchError> for Failure {
             MatchError::Device(error) => error.into(),
             MatchError::Features(error) => error.into(),
             other => Self::Matching(other),
+        }
+    }
+}
+
+impl From<TrajectoryError> for Failure {
+    fn from(error: TrajectoryError) -> Self {
+        match error {
+            TrajectoryError::Resample(ResampleError::Device(error)) => error.into(),
+            other => Self::Trajectory(other),
         }
     }
 }

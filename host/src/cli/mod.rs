@@ -22,6 +22,7 @@ mod report;
 mod sketch;
 mod stages;
 mod stitch;
+mod trajectory;
 mod values;
 mod video;
 
@@ -74,6 +75,7 @@ enum Command {
     Lut(lut::Args),
     Calibrate(calibrate::Args),
     Features(features::Args),
+    Trajectory(trajectory::Args),
     Info(info::Args),
 }
 
@@ -95,6 +97,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Lut(args) => lut::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Calibrate(args) => calibrate::run(args, cli.json),
         Command::Features(args) => features::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Trajectory(args) => trajectory::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Info(args) => info::run(args, cli.json).map(|()| ExitCode::SUCCESS),
     };
     match done {
