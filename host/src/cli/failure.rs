@@ -14,8 +14,10 @@ use panoweave::live::LiveError;
 use panoweave::matching::MatchError;
 use panoweave::panorama::PanoramaError;
 use panoweave::picture::PictureError;
+use panoweave::resample::ResampleError;
 use panoweave::rig::RigError;
 use panoweave::stitch::StitchError;
+use panoweave::trajectory::TrajectoryError;
 use panoweave::video::VideoError;
 use panoweave::view::{TrackError, ViewError};
 use panoweave::warp::{RenderError, WarpError};
@@ -87,6 +89,8 @@ pub(crate) enum Failure {
     Features(FeatureError),
     #[error(transparent)]
     Matching(MatchError),
+    #[error(transparent)]
+    Trajectory(TrajectoryError),
     #[error("{files}: {refusal}")]
     Refused { files: String, refusal: Refusal },
     #[error(transparent)]
@@ -168,6 +172,7 @@ impl Failure {
             | Self::OutputTwice { .. }
             | Self::Stdout(_)
             | Self::Warp(WarpError::Unwritable { .. })
+            | Self::Trajectory(TrajectoryError::Unwritable { .. })
             | Self::Rig(RigError::Unsaved { .. } | RigError::Unwritable { .. })
             | Self::Picture(
                 PictureError::Extension { .. }
@@ -188,6 +193,7 @@ impl Failure {
             | Self::Matching(_)
             | Self::View(_)
             | Self::Track(_)
+            | Self::Trajectory(_)
             | Self::Refused { .. } => Kind::Input,
             // Another try may find room.
             Self::Video(VideoError::Thread(_) | VideoError::Live(LiveError::Thread(_))) => {
@@ -272,6 +278,15 @@ impl From<TrackError> for Failure {
         match error {
             TrackError::Trajectory(error) => error.into(),
             other => Self::Track(other),
+        }
+    }
+}
+
+impl From<TrajectoryError> for Failure {
+    fn from(error: TrajectoryError) -> Self {
+        match error {
+            TrajectoryError::Resample(ResampleError::Device(error)) => error.into(),
+            other => Self::Trajectory(other),
         }
     }
 }

@@ -22,6 +22,7 @@ mod report;
 mod sketch;
 mod stages;
 mod stitch;
+mod trajectory;
 mod values;
 mod video;
 mod view;
@@ -75,6 +76,7 @@ enum Command {
     Lut(lut::Args),
     Calibrate(calibrate::Args),
     Features(features::Args),
+    Trajectory(trajectory::Args),
     Info(info::Args),
 }
 
@@ -96,6 +98,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Lut(args) => lut::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Calibrate(args) => calibrate::run(args, cli.json),
         Command::Features(args) => features::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Trajectory(args) => trajectory::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Info(args) => info::run(args, cli.json).map(|()| ExitCode::SUCCESS),
     };
     match done {

@@ -11,6 +11,7 @@ mod lut;
 mod malformed;
 mod scenes;
 mod stitch;
+mod trajectory;
 mod video;
 
 use std::ffi::OsStr;
