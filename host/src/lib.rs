@@ -39,3 +39,4 @@ pub mod ssim;
 pub mod stitch;
 pub mod trajectory;
 pub mod video;
+pub mod view;

@@ -19,6 +19,7 @@ use panoweave::rig::RigError;
 use panoweave::stitch::StitchError;
 use panoweave::trajectory::TrajectoryError;
 use panoweave::video::VideoError;
+use panoweave::view::{TrackError, ViewError};
 use panoweave::warp::{RenderError, WarpError};
 use thiserror::Error;
 
@@ -94,6 +95,10 @@ pub(crate) enum Failure {
     Refused { files: String, refusal: Refusal },
     #[error(transparent)]
     Video(VideoError),
+    #[error(transparent)]
+    View(ViewError),
+    #[error(transparent)]
+    Track(TrackError),
     // Where in this program's source it failed is of no use to who lacks a device.
     #[error("no usable device: {}", .0.kind)]
     NoDevice(DeviceError),
@@ -186,6 +191,8 @@ impl Failure {
             | Self::Panorama(_)
             | Self::Features(_)
             | Self::Matching(_)
+            | Self::View(_)
+            | Self::Track(_)
             | Self::Trajectory(_)
             | Self::Refused { .. } => Kind::Input,
             // Another try may find room.
@@ -253,6 +260,24 @@ impl From<MatchError> for Failure {
             MatchError::Device(error) => error.into(),
             MatchError::Features(error) => error.into(),
             other => Self::Matching(other),
+        }
+    }
+}
+
+impl From<ViewError> for Failure {
+    fn from(error: ViewError) -> Self {
+        match error {
+            ViewError::Stitch(error) => error.into(),
+            other => Self::View(other),
+        }
+    }
+}
+
+impl From<TrackError> for Failure {
+    fn from(error: TrackError) -> Self {
+        match error {
+            TrackError::Trajectory(error) => error.into(),
+            other => Self::Track(other),
         }
     }
 }

@@ -25,6 +25,7 @@ mod stitch;
 mod trajectory;
 mod values;
 mod video;
+mod view;
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
