@@ -16,7 +16,7 @@ use panoweave::panorama::PanoramaError;
 use panoweave::picture::PictureError;
 use panoweave::rig::RigError;
 use panoweave::stitch::StitchError;
-use panoweave::video::VideoError;
+use panoweave::video::{CompareError, VideoError};
 use panoweave::warp::{RenderError, WarpError};
 use thiserror::Error;
 
@@ -62,6 +62,16 @@ pub(crate) enum Failure {
     NotBegun { file: PathBuf },
     #[error("stopped by a signal, and nothing was written")]
     Stopped,
+    #[error("{} is a picture but {} a video; two of a kind are needed", picture.display(), video.display())]
+    Kinds { picture: PathBuf, video: PathBuf },
+    #[error("--fail-below: there is no score {name}; there are: {known}")]
+    Gate { name: String, known: String },
+    #[error("--fail-below: the score {name} could not be measured, and says nothing")]
+    NotMeasured { name: String },
+    #[error("{}: cannot be written: {source}", file.display())]
+    TextUnwritable { file: PathBuf, source: io::Error },
+    #[error("{}: cannot be written: {expected}", file.display())]
+    OutputName { file: PathBuf, expected: &'static str },
     #[error("signals cannot be listened for: {0}")]
     Signals(io::Error),
     #[error("the result cannot be printed: {0}")]
@@ -88,6 +98,8 @@ pub(crate) enum Failure {
     Matching(MatchError),
     #[error("{files}: {refusal}")]
     Refused { files: String, refusal: Refusal },
+    #[error("{files}: {error}")]
+    Compare { files: String, error: CompareError },
     #[error(transparent)]
     Video(VideoError),
     // Where in this program's source it failed is of no use to who lacks a device.
@@ -96,6 +108,9 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Device(DeviceError),
 }
+
+/// Exit code of a command that did its work and found what it checks not good enough.
+pub(crate) const CHECK_FAILED: u8 = 5;
 
 /// What a script can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,15 +154,16 @@ impl Kind {
 impl Failure {
     /// Why these pictures are not calibrated.
     pub(crate) fn refused(files: &[&Path], refusal: Refusal) -> Self {
-        let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-        let files = match &names[..] {
-            [first, rest @ .., last] if rest.len() > 2 => {
-                format!("{first}, {} more and {last}", rest.len())
-            }
-            [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-            names => names.concat(),
-        };
-        Self::Refused { files, refusal }
+        Self::Refused { files: listed(files), refusal }
+    }
+
+    /// Why these pictures or videos are not compared.
+    pub(crate) fn compare(files: &[&Path], error: impl Into<CompareError>) -> Self {
+        match error.into() {
+            CompareError::Device(error) => error.into(),
+            CompareError::Video(error) => error.into(),
+            error => Self::Compare { files: listed(files), error },
+        }
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -155,12 +171,15 @@ impl Failure {
             Self::Usage(_)
             | Self::RawSize { .. }
             | Self::NeedlessSize { .. }
-            | Self::SourceSize { .. } => Kind::Usage,
+            | Self::SourceSize { .. }
+            | Self::Gate { .. } => Kind::Usage,
             Self::OutputIsInput { .. }
             | Self::OutputIsFolder { .. }
             | Self::OutputIsSpecial { .. }
             | Self::OutputFolder { .. }
             | Self::OutputTwice { .. }
+            | Self::OutputName { .. }
+            | Self::TextUnwritable { .. }
             | Self::Stdout(_)
             | Self::Warp(WarpError::Unwritable { .. })
             | Self::Rig(RigError::Unsaved { .. } | RigError::Unwritable { .. })
@@ -181,6 +200,9 @@ impl Failure {
             | Self::Panorama(_)
             | Self::Features(_)
             | Self::Matching(_)
+            | Self::Kinds { .. }
+            | Self::NotMeasured { .. }
+            | Self::Compare { .. }
             | Self::Refused { .. } => Kind::Input,
             // Another try may find room.
             Self::Video(VideoError::Thread(_) | VideoError::Live(LiveError::Thread(_))) => {
@@ -194,6 +216,18 @@ impl Failure {
             Self::Device(error) if error.is_fatal() => Kind::DeviceLost,
             Self::Device(_) => Kind::Device,
         }
+    }
+}
+
+/// Names of files in a sentence; of many the first and the last.
+fn listed(files: &[&Path]) -> String {
+    let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+    match &names[..] {
+        [first, rest @ .., last] if rest.len() > 2 => {
+            format!("{first}, {} more and {last}", rest.len())
+        }
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        names => names.concat(),
     }
 }
 

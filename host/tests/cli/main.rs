@@ -4,6 +4,7 @@
 //! and with a driver library that does not exist, so that they are the same beside a GPU.
 
 mod calibrate;
+mod compare;
 mod devices;
 mod features;
 mod info;
