@@ -303,7 +303,7 @@ fn table(found: &Comparison) -> String {
 }
 
 /// PSNR for readers.
-fn shown(psnr: f64) -> String {
+pub(super) fn shown(psnr: f64) -> String {
     if psnr.is_finite() { format!("{psnr:.6} dB") } else { "identical".to_owned() }
 }
 

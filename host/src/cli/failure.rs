@@ -14,6 +14,7 @@ use panoweave::live::LiveError;
 use panoweave::matching::MatchError;
 use panoweave::panorama::PanoramaError;
 use panoweave::picture::PictureError;
+use panoweave::quality::QualityError;
 use panoweave::rig::RigError;
 use panoweave::stitch::StitchError;
 use panoweave::video::{CompareError, VideoError};
@@ -56,6 +57,10 @@ pub(crate) enum Failure {
     },
     #[error("{}: is for {expected} pictures, but {found} are given", source_of_warp.display())]
     PictureCount { source_of_warp: PathBuf, found: usize, expected: usize },
+    #[error("the panorama has {}×{} pixels, but {} makes {}×{}", found.x, found.y, map.display(), expected.x, expected.y)]
+    PanoramaSize { map: PathBuf, found: UVec2, expected: UVec2 },
+    #[error("{}: {reason}; give the cameras' pictures or videos with --cameras LEFT RIGHT", map.display())]
+    NeedsCameras { map: PathBuf, reason: &'static str },
     #[error("{}: stopped at once, and not finished", file.display())]
     Interrupted { file: PathBuf },
     #[error("{}: stopped before the first frame, and not written", file.display())]
@@ -98,6 +103,8 @@ pub(crate) enum Failure {
     Matching(MatchError),
     #[error("{files}: {refusal}")]
     Refused { files: String, refusal: Refusal },
+    #[error(transparent)]
+    Quality(QualityError),
     #[error("{files}: {error}")]
     Compare { files: String, error: CompareError },
     #[error(transparent)]
@@ -172,6 +179,7 @@ impl Failure {
             | Self::RawSize { .. }
             | Self::NeedlessSize { .. }
             | Self::SourceSize { .. }
+            | Self::NeedsCameras { .. }
             | Self::Gate { .. } => Kind::Usage,
             Self::OutputIsInput { .. }
             | Self::OutputIsFolder { .. }
@@ -201,6 +209,8 @@ impl Failure {
             | Self::Features(_)
             | Self::Matching(_)
             | Self::Kinds { .. }
+            | Self::PanoramaSize { .. }
+            | Self::Quality(_)
             | Self::NotMeasured { .. }
             | Self::Compare { .. }
             | Self::Refused { .. } => Kind::Input,
@@ -281,6 +291,15 @@ impl From<MatchError> for Failure {
             MatchError::Device(error) => error.into(),
             MatchError::Features(error) => error.into(),
             other => Self::Matching(other),
+        }
+    }
+}
+
+impl From<QualityError> for Failure {
+    fn from(error: QualityError) -> Self {
+        match error {
+            QualityError::Device(error) => error.into(),
+            other => Self::Quality(other),
         }
     }
 }

@@ -10,6 +10,7 @@ mod colour;
 mod compare;
 mod failure;
 mod features;
+mod figures;
 mod gate;
 mod info;
 mod inspect;
@@ -21,6 +22,7 @@ mod map;
 mod meter;
 mod output;
 mod plot;
+mod quality;
 mod recipe;
 mod report;
 mod sketch;
@@ -78,6 +80,7 @@ enum Command {
     Lut(lut::Args),
     Calibrate(calibrate::Args),
     Compare(compare::Args),
+    Quality(quality::Args),
     Features(features::Args),
     Info(info::Args),
 }
@@ -100,6 +103,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Lut(args) => lut::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Calibrate(args) => calibrate::run(args, cli.json),
         Command::Compare(args) => compare::run(args, cli.json),
+        Command::Quality(args) => quality::run(args, cli.json),
         Command::Features(args) => features::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Info(args) => info::run(args, cli.json).map(|()| ExitCode::SUCCESS),
     };

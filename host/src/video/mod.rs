@@ -10,6 +10,7 @@
 mod compare;
 mod error;
 mod ffmpeg;
+mod measure;
 mod medium;
 mod pairs;
 mod pattern;
@@ -25,6 +26,7 @@ mod y4m;
 pub use compare::{AtFrame, CompareError, Comparison, FrameSimilarity, compare_videos};
 pub use error::{VideoError, Work};
 pub use ffmpeg::{Crf, Sound};
+pub use measure::{Stitched, for_each_pair, stitch_each};
 pub use medium::{Medium, STANDARD, StreamFormat};
 pub use pattern::Pattern;
 pub use rate::{MAX_INTERVAL, MAX_RATE, Rate, RateError};

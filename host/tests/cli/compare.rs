@@ -289,7 +289,10 @@ fn numbered_pictures_and_raw_frames_have_colours() {
 fn files_of_ffmpeg_are_compared() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
-    ffmpeg.run(&folder, "-f lavfi -i testsrc2=s=64x48:r=30 -t 0.5 -pix_fmt yuv420p -c:v libx264 -qp 0 a.mp4");
+    ffmpeg.run(
+        &folder,
+        "-f lavfi -i testsrc2=s=64x48:r=30 -t 0.5 -pix_fmt yuv420p -c:v libx264 -qp 0 a.mp4",
+    );
     ffmpeg.run(&folder, "-i a.mp4 -c:v libx264 -crf 40 b.mp4");
     let line = "compare a.mp4 b.mp4 --device cpu --json";
     let json = folder.words(line).json();
