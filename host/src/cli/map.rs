@@ -96,7 +96,7 @@ impl Map {
     /// Reads it for a panorama whose cameras' pictures are not there. A homography and raw planes do not say for
     /// which sizes they are.
     pub(crate) fn open_alone(&self) -> Result<Plan, Failure> {
-        let Source { lut, rig, homography } = &self.source;
+        let Source { lut, homography, .. } = &self.source;
         if let Some(homography) = homography {
             let reason = "a homography does not say the size of its pictures";
             return Err(Failure::NeedsCameras { map: homography.clone(), reason });
@@ -105,12 +105,8 @@ impl Map {
             let reason = "raw planes do not say the size of their pictures";
             return Err(Failure::NeedsCameras { map: folder.clone(), reason });
         }
-        // Of no use for what is left.
-        let plan = self.read(&[UVec2::ZERO; 2], Path::new(""))?;
-        match (plan.sources().len(), rig) {
-            (2, _) | (_, None) => Ok(plan),
-            (found, Some(_)) => Err(self.count(found, 2)),
-        }
+        // Sizes are of no use for what is left.
+        self.read(&[UVec2::ZERO; 2], Path::new(""))
     }
 
     fn name(&self) -> PathBuf {

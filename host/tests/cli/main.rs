@@ -10,6 +10,7 @@ mod features;
 mod info;
 mod lut;
 mod malformed;
+mod quality;
 mod scenes;
 mod stitch;
 mod video;
