@@ -38,4 +38,6 @@ pub mod resample;
 pub mod seam;
 pub mod ssim;
 pub mod stitch;
+pub mod trajectory;
 pub mod video;
+pub mod view;

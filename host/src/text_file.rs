@@ -1,7 +1,7 @@
 //! Opening regular files, reading small text files whole, and replacing text files.
 //!
-//! Rigs, calibrations and homographies are a few kilobytes. The size is checked before anything is
-//! read, so that a wrong path (a video, a device, a pipe) costs nothing. Directories, pipes and
+//! Rigs, calibrations and homographies are a few kilobytes; trajectories, of which each format says so, more. The
+//! size is checked before anything is read, so that a wrong path (a video, a device, a pipe) costs nothing. Directories, pipes and
 //! devices are refused: reading them could block for ever.
 
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::replace_file::replace;
 
-/// The largest text file that is read, in bytes.
+/// The largest text file that is read, in bytes, where a format says nothing else.
 pub const TEXT_LIMIT: u64 = 1 << 20;
 
 /// Why a text file could not be read.
@@ -26,12 +26,14 @@ pub enum TextError {
         source: io::Error,
     },
     /// The file is larger than any such file can sensibly be.
-    #[error("{}: {bytes} bytes long, at most {TEXT_LIMIT} are read; is it the right file?", file.display())]
+    #[error("{}: {bytes} bytes long, at most {limit} are read; is it the right file?", file.display())]
     TooLong {
         /// The file.
         file: PathBuf,
         /// Its length in bytes.
         bytes: u64,
+        /// The most that is read, in bytes.
+        limit: u64,
     },
     /// The file is not UTF-8.
     #[error("{}: not UTF-8 text: byte {offset} is invalid", file.display())]
@@ -64,16 +66,21 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
 
 /// Reads a UTF-8 file of at most [`TEXT_LIMIT`] bytes.
 pub(crate) fn read_text(path: &Path) -> Result<String, TextError> {
+    read_text_up_to(path, TEXT_LIMIT)
+}
+
+/// Reads a UTF-8 file of at most `limit` bytes.
+pub(crate) fn read_text_up_to(path: &Path, limit: u64) -> Result<String, TextError> {
     let unreadable = |source| TextError::Unreadable { file: path.to_owned(), source };
     let (file, bytes) = open_regular(path).map_err(unreadable)?;
-    let too_long = |bytes| TextError::TooLong { file: path.to_owned(), bytes };
-    if bytes > TEXT_LIMIT {
+    let too_long = |bytes| TextError::TooLong { file: path.to_owned(), bytes, limit };
+    if bytes > limit {
         return Err(too_long(bytes));
     }
     let mut content = Vec::new();
     // The file may have grown since its length was asked.
-    file.take(TEXT_LIMIT + 1).read_to_end(&mut content).map_err(unreadable)?;
-    if content.len() as u64 > TEXT_LIMIT {
+    file.take(limit + 1).read_to_end(&mut content).map_err(unreadable)?;
+    if content.len() as u64 > limit {
         return Err(too_long(content.len() as u64));
     }
     String::from_utf8(content).map_err(|error| TextError::NotText {

@@ -5,7 +5,7 @@
 //! stand for no colour go beyond.
 
 use cuda_std::prelude::*;
-use glam::{Vec3, vec3};
+use glam::{Vec2, Vec3, vec3};
 use shared_types::nv12::{Nv12, Nv12Mut};
 use shared_types::yuv::{RgbToYuv, YuvToRgb};
 use shared_types::{Chroma, Rgba8};
@@ -79,6 +79,17 @@ impl Picture for Nv12 {
             to_rgb(decode, y.x, chroma.mix(&self.uv, differences))
         }
     }
+}
+
+/// Bilinear sample of a plane of numbers, as [`Picture::sample`].
+///
+/// # Safety
+/// `place` is inside: not below 0, and less than the plane's size.
+#[inline(always)]
+pub(crate) unsafe fn sample_plane(plane: &View<f32>, place: Vec2) -> f32 {
+    let number = |value: f32| vec3(value, 0.0, 0.0);
+    // SAFETY: as the caller vouches.
+    unsafe { Corners::around(place.x, place.y, plane.width(), plane.height()).mix(plane, number).x }
 }
 
 /// The four pixels around a place, and how near it is to them.

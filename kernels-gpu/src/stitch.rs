@@ -179,8 +179,7 @@ impl<P: Picture> Source<P> {
         if let Some((place, weight)) = camera.source(x, y, MIN_WEIGHT) {
             // SAFETY: inside of the picture, which is whole, as the kernel has checked.
             let levels = unsafe { self.picture.sample(place.x, place.y, decode) };
-            sum.colour += weight * grade.apply(levels);
-            sum.weight += weight;
+            sum.add(weight, grade.apply(levels));
         }
     }
 }
@@ -195,15 +194,21 @@ fn edge_boost(x: u32, width: u32) -> f32 {
 
 /// Σ weight·colour and Σ weight, colour from 0 to 1.
 #[derive(Default)]
-struct WeightedSum {
+pub(crate) struct WeightedSum {
     colour: Vec3,
     weight: f32,
 }
 
 impl WeightedSum {
+    #[inline(always)]
+    pub(crate) fn add(&mut self, weight: f32, colour: Vec3) {
+        self.colour += weight * colour;
+        self.weight += weight;
+    }
+
     /// The mean times `boost` in levels; black where nothing was added.
     #[inline(always)]
-    fn levels(&self, boost: f32) -> Vec3 {
+    pub(crate) fn levels(&self, boost: f32) -> Vec3 {
         if self.weight > 0.0 { self.colour * (255.0 * boost / self.weight) } else { Vec3::ZERO }
     }
 }

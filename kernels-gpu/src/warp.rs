@@ -15,9 +15,10 @@ use core::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 use cuda_std::prelude::*;
 use glam::{DVec2, DVec3, UVec2, Vec2, dvec2, dvec3, vec2};
 use shared_types::stitch::MIN_WEIGHT;
-use shared_types::warp::{BLOCK_THREADS, Camera, CameraPlanes, Canvas, Lens, Projection, UNSEEN};
+use shared_types::warp::{BLOCK_THREADS, Camera, CameraPlanes, Canvas, Projection, UNSEEN};
 
 use crate::camera::is_inside;
+use crate::lens::bend;
 
 /// Writes source coordinates and edge distance of one camera for every canvas pixel.
 ///
@@ -143,50 +144,13 @@ pub fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
     }
 }
 
-/// Source pixel of a point in the camera's frame; `None` if the lens cannot see it. See [`Lens`].
+/// Source pixel of a point in the camera's frame; `None` if the lens cannot see it. See [`Lens`](shared_types::warp::Lens).
 #[inline(always)]
 pub fn project(camera: &Camera, point: DVec3) -> Option<DVec2> {
-    let distorted = match camera.lens {
-        Lens::FISHEYE => fisheye(camera, point)?,
-        _ => pinhole(camera, point)?,
-    };
+    let Camera { lens, distortion, limit, .. } = camera;
+    let distorted = DVec2::from(bend(*lens, distortion, *limit, point.to_array())?);
     // A ray almost in the picture plane overflows.
     Some(distorted * camera.focal + camera.centre).filter(|source| source.is_finite())
-}
-
-/// Brown–Conrady, as `cv::projectPoints` has it.
-#[inline(always)]
-fn pinhole(camera: &Camera, point: DVec3) -> Option<DVec2> {
-    if point.z <= 0.0 {
-        return None;
-    }
-    let [k1, k2, p1, p2, k3] = camera.distortion;
-    let (x, y) = (point.x / point.z, point.y / point.z);
-    let r2 = x * x + y * y;
-    if r2 > camera.limit * camera.limit {
-        return None;
-    }
-    let radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3));
-    Some(dvec2(
-        x * radial + 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x),
-        y * radial + p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y,
-    ))
-}
-
-/// Equidistant, as `cv::fisheye::projectPoints` has it.
-#[inline(always)]
-fn fisheye(camera: &Camera, point: DVec3) -> Option<DVec2> {
-    let [k1, k2, k3, k4, _] = camera.distortion;
-    let r = (point.x * point.x + point.y * point.y).sqrt();
-    let theta = libm::atan2(r, point.z);
-    if theta > camera.limit {
-        return None;
-    }
-    let t2 = theta * theta;
-    let distorted = theta * (1.0 + t2 * (k1 + t2 * (k2 + t2 * (k3 + t2 * k4))));
-    // On the axis the direction is undefined and the offset is nothing.
-    let scale = if r > 0.0 { distorted / r } else { 0.0 };
-    Some(dvec2(point.x * scale, point.y * scale))
 }
 
 /// A coordinate as f32, kept finite. Where it is cut off it is far outside of any picture.
@@ -198,13 +162,19 @@ fn bounded(coordinate: f64) -> f32 {
 }
 
 /// Distance from a source pixel to the nearest edge, as a fraction of the shorter side; 0 outside.
+#[inline(always)]
+pub(crate) fn edge_distance(size: UVec2, place: Vec2) -> f32 {
+    edge_pixels(size, place) / size.as_vec2().min_element()
+}
+
+/// Distance from a source pixel to the nearest edge in pixels; 0 outside.
 ///
 /// Edges are at −1 and at the size, so that every pixel that counts has a distance over 0.
 #[inline(always)]
-pub(crate) fn edge_distance(size: UVec2, place: Vec2) -> f32 {
+pub(crate) fn edge_pixels(size: UVec2, place: Vec2) -> f32 {
     if is_inside(size, place) {
         let ([u, v], [w, h]) = (place.to_array(), size.as_vec2().to_array());
-        (u + 1.0).min(w - u).min(v + 1.0).min(h - v) / w.min(h)
+        (u + 1.0).min(w - u).min(v + 1.0).min(h - v)
     } else {
         0.0
     }

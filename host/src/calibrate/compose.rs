@@ -8,12 +8,11 @@
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::warp::{Camera, Canvas, Lens};
 
-use super::crop::largest_rectangle;
 use super::horizon::{angles, level, up};
 use super::lens::unproject;
 use super::planes::normed;
 use super::{Picture, Refusal, Views};
-use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
+use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, inside, largest_rectangle};
 use crate::homography::span;
 use crate::rig::{
     LensName, Matrix, Mount, Panorama, ProjectionName, Quality, Rig, RigCamera, View, rotation,
@@ -223,7 +222,7 @@ fn sees_ray(cameras: &[Camera], levelled: DMat3, ray: DVec3) -> bool {
     let ray = levelled.transpose() * ray;
     cameras.iter().any(|camera| {
         kernels_gpu::warp::project(camera, camera.from_ray * ray)
-            .is_some_and(|at| super::quality::inside(at, camera.size))
+            .is_some_and(|at| inside(at, camera.size))
     })
 }
 

@@ -8,7 +8,7 @@
 //! 1. `matches`: checked, each counted once. 2. `robust`: the homography, or with known lenses the rotation,
 //!    that most agree on. 3. `select`: one plane, or cameras that turn. 4. `fit`: nearest to what
 //!    agrees. 5. `quality`: overlap, coverage, expected misalignment at the seam; refusals. 6. `horizon`,
-//!    `compose`, `crop`: the rig and its canvas.
+//!    `compose`: the rig and its canvas.
 //!
 //! Nothing here looks at pixels. All is f64 with a fixed seed and functions of `libm`: the same input
 //! gives the same answer on every machine. Cost: some ten milliseconds a pair with 2000 correspondences.
@@ -18,7 +18,6 @@ mod cameras;
 mod common;
 mod compose;
 mod conflict;
-mod crop;
 mod drift;
 mod fit;
 mod horizon;

@@ -10,6 +10,7 @@ use super::fit::{Model, Sight, covariance, spread, squared};
 use super::loss::CHI2;
 use super::matches::MIN_INLIERS;
 use super::select::{LEAST_NOISE, some};
+use crate::geometry::inside;
 
 /// Agreement that chance gives once in 10⁶ pairs of pictures is none (a-contrario: Moisan, Stival, IJCV
 /// 2004).
@@ -75,11 +76,6 @@ fn places(size: UVec2) -> (impl Iterator<Item = DVec2>, f64) {
     let place =
         move |i: u32| (DVec2::new(f64::from(i % many.x), f64::from(i / many.x)) + 0.5) * step - 0.5;
     ((0..many.x * many.y).map(place), cell)
-}
-
-/// Whether a picture has something at a pixel, as the stitch has it: from 0 up to the size.
-pub(super) fn inside(at: DVec2, size: UVec2) -> bool {
-    at.cmpge(DVec2::ZERO).all() && at.cmplt(size.as_dvec2()).all()
 }
 
 /// What the pictures `[left, right]` have in common, at evenly spread places.

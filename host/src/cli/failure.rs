@@ -15,9 +15,12 @@ use panoweave::matching::MatchError;
 use panoweave::panorama::PanoramaError;
 use panoweave::picture::PictureError;
 use panoweave::quality::QualityError;
+use panoweave::resample::ResampleError;
 use panoweave::rig::RigError;
 use panoweave::stitch::StitchError;
+use panoweave::trajectory::TrajectoryError;
 use panoweave::video::{CompareError, VideoError};
+use panoweave::view::{TrackError, ViewError};
 use panoweave::warp::{RenderError, WarpError};
 use thiserror::Error;
 
@@ -101,6 +104,8 @@ pub(crate) enum Failure {
     Features(FeatureError),
     #[error(transparent)]
     Matching(MatchError),
+    #[error(transparent)]
+    Trajectory(TrajectoryError),
     #[error("{files}: {refusal}")]
     Refused { files: String, refusal: Refusal },
     #[error(transparent)]
@@ -109,6 +114,10 @@ pub(crate) enum Failure {
     Compare { files: String, error: CompareError },
     #[error(transparent)]
     Video(VideoError),
+    #[error(transparent)]
+    View(ViewError),
+    #[error(transparent)]
+    Track(TrackError),
     // Where in this program's source it failed is of no use to who lacks a device.
     #[error("no usable device: {}", .0.kind)]
     NoDevice(DeviceError),
@@ -190,6 +199,7 @@ impl Failure {
             | Self::TextUnwritable { .. }
             | Self::Stdout(_)
             | Self::Warp(WarpError::Unwritable { .. })
+            | Self::Trajectory(TrajectoryError::Unwritable { .. })
             | Self::Rig(RigError::Unsaved { .. } | RigError::Unwritable { .. })
             | Self::Picture(
                 PictureError::Extension { .. }
@@ -213,6 +223,9 @@ impl Failure {
             | Self::Quality(_)
             | Self::NotMeasured { .. }
             | Self::Compare { .. }
+            | Self::View(_)
+            | Self::Track(_)
+            | Self::Trajectory(_)
             | Self::Refused { .. } => Kind::Input,
             // Another try may find room.
             Self::Video(VideoError::Thread(_) | VideoError::Live(LiveError::Thread(_))) => {
@@ -300,6 +313,33 @@ impl From<QualityError> for Failure {
         match error {
             QualityError::Device(error) => error.into(),
             other => Self::Quality(other),
+        }
+    }
+}
+
+impl From<ViewError> for Failure {
+    fn from(error: ViewError) -> Self {
+        match error {
+            ViewError::Stitch(error) => error.into(),
+            other => Self::View(other),
+        }
+    }
+}
+
+impl From<TrackError> for Failure {
+    fn from(error: TrackError) -> Self {
+        match error {
+            TrackError::Trajectory(error) => error.into(),
+            other => Self::Track(other),
+        }
+    }
+}
+
+impl From<TrajectoryError> for Failure {
+    fn from(error: TrajectoryError) -> Self {
+        match error {
+            TrajectoryError::Resample(ResampleError::Device(error)) => error.into(),
+            other => Self::Trajectory(other),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use glam::UVec2;
 use panoweave::device::Stream;
+use panoweave::geometry::Geometry;
 use panoweave::warp::{DeviceWarp, Warp};
 
 use super::failure::Failure;
@@ -146,6 +147,14 @@ impl Plan {
         match self {
             Self::Planes(warp) => warp.sources().to_vec(),
             Self::Render(recipe) => recipe.sources(),
+        }
+    }
+
+    /// Where the cameras are, where a rig says so.
+    pub(crate) fn rig(&self) -> Option<&Geometry> {
+        match self {
+            Self::Render(recipe) if recipe.is_rig() => Some(recipe.geometry()),
+            _ => None,
         }
     }
 

@@ -28,8 +28,10 @@ mod report;
 mod sketch;
 mod stages;
 mod stitch;
+mod trajectory;
 mod values;
 mod video;
+mod view;
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -82,6 +84,7 @@ enum Command {
     Compare(compare::Args),
     Quality(quality::Args),
     Features(features::Args),
+    Trajectory(trajectory::Args),
     Info(info::Args),
 }
 
@@ -105,6 +108,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Compare(args) => compare::run(args, cli.json),
         Command::Quality(args) => quality::run(args, cli.json),
         Command::Features(args) => features::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Trajectory(args) => trajectory::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Info(args) => info::run(args, cli.json).map(|()| ExitCode::SUCCESS),
     };
     match done {

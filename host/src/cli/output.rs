@@ -1,7 +1,7 @@
 //! Printing results, and checking the names of files to be written before any work is done.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, StdoutLock, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,15 @@ use super::failure::Failure;
 
 /// Prints to stdout. A reader that has seen enough (`| head`) is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    print_with(|out| out.write_all(text.as_bytes()))
+}
+
+/// As [`print`], what `write` writes.
+pub(crate) fn print_with(
+    write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Stdout(error)),
         _ => Ok(()),
     }

@@ -17,6 +17,7 @@ pub(crate) struct Recipe {
     geometry: Geometry,
     projection: ProjectionName,
     text: String,
+    is_rig: bool,
 }
 
 impl Recipe {
@@ -41,19 +42,30 @@ impl Recipe {
     /// A rig.
     pub(crate) fn new(rig: &Rig) -> Result<Self, Failure> {
         let geometry = rig.geometry()?;
-        Ok(Self { geometry, projection: rig.panorama.projection, text: rig.to_toml()? })
+        Ok(Self {
+            geometry,
+            projection: rig.panorama.projection,
+            text: rig.to_toml()?,
+            is_rig: true,
+        })
     }
 
     /// A homography between pictures of these sizes (left, right).
     pub(crate) fn from_homography(file: &Path, sources: [UVec2; 2]) -> Result<Self, Failure> {
         let homography = Homography::open(file)?;
         let geometry = homography.geometry(sources[0], sources[1])?;
-        Ok(Self { geometry, projection: ProjectionName::Planar, text: homography.to_text() })
+        let (projection, text) = (ProjectionName::Planar, homography.to_text());
+        Ok(Self { geometry, projection, text, is_rig: false })
     }
 
     /// Where the cameras are.
     pub(crate) fn geometry(&self) -> &Geometry {
         &self.geometry
+    }
+
+    /// Whether its rays are those of the world, and not a picture's pixels.
+    pub(crate) fn is_rig(&self) -> bool {
+        self.is_rig
     }
 
     /// Sizes of the pictures that it is for.

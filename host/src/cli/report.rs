@@ -1,7 +1,7 @@
 //! Telling the user what went wrong: one sentence, or JSON, or the place in a text file.
 //!
-//! Messages already say what to do, so most errors are one line. Only an error at a line of a rig or
-//! a homography is shown with that line.
+//! Messages already say what to do, so most errors are one line. Only an error at a line of a rig, a
+//! homography or a trajectory is shown with that line.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -15,6 +15,7 @@ use miette::{
 use panoweave::homography::HomographyError;
 use panoweave::rig::RigError;
 use panoweave::text_file::TEXT_LIMIT;
+use panoweave::trajectory::{Fault, TrajectoryError};
 use serde_json::json;
 
 use super::failure::{Failure, Kind};
@@ -78,6 +79,10 @@ impl<'a> Snippet<'a> {
             Failure::Rig(RigError::Syntax { file, line, column, .. }) => (file, *line, *column, ""),
             Failure::Homography(HomographyError::NotANumber { file, line, word }) => {
                 (file, *line, 1, word.as_str())
+            }
+            Failure::Trajectory(TrajectoryError::Line { file, line, fault }) => {
+                let word = if let Fault::NotANumber { word, .. } = fault { word } else { "" };
+                (file, *line, 1, word)
             }
             _ => return None,
         };

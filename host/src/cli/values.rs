@@ -7,6 +7,7 @@ use panoweave::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use panoweave::picture::MAX_SIDE;
 use panoweave::seam::SeamOptions;
 use panoweave::video::Crf;
+use panoweave::view::MAX_SMOOTHING;
 use shared_types::features::MAX_WINDOW;
 use thiserror::Error;
 
@@ -35,6 +36,8 @@ pub(crate) enum ValueError {
     Eigenvalue,
     #[error("a sigma is a number of pixels from 0.1 to 1000")]
     Sigma,
+    #[error("a smoothing is a number of seconds from 0 to {MAX_SMOOTHING}")]
+    Smoothing,
     #[error("a quality is a whole number from 0, the best, to 51")]
     Crf,
     #[error("a gate is a score from 0 to 1, such as 0.9 or seam=0.9")]
@@ -140,6 +143,12 @@ pub(crate) fn window(text: &str) -> Result<u32, ValueError> {
 pub(crate) fn eigenvalue(text: &str) -> Result<f32, ValueError> {
     let value: f32 = text.parse().map_err(|_| ValueError::Eigenvalue)?;
     if value >= 0.0 { Ok(value) } else { Err(ValueError::Eigenvalue) }
+}
+
+/// How much a track is smoothed, in seconds.
+pub(crate) fn smoothing(text: &str) -> Result<f64, ValueError> {
+    let seconds = text.parse().map_err(|_| ValueError::Smoothing)?;
+    if (0.0..=MAX_SMOOTHING).contains(&seconds) { Ok(seconds) } else { Err(ValueError::Smoothing) }
 }
 
 /// The standard deviation of a Gaussian.

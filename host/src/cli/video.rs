@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::Ordering::Relaxed;
 
 use clap::ValueEnum;
 use glam::UVec2;
@@ -27,12 +28,14 @@ use super::meter::Meter;
 use super::output;
 use super::stages::Stages;
 use super::values::{crf, picture_size};
+use super::view::Viewing;
 
 const AFTER_HELP: &str = "\
 Examples:
   panoweave video l.mp4 r.mp4 --rig rig.toml -o pano.mp4
   panoweave video l.mkv r.mkv --lut rig.safetensors -o pano.mkv --crf 18 --device cuda:0
   panoweave video l_%04d.png r_%04d.png --fps 25 --homography h.txt -o pano_%04d.png
+  panoweave video l.mp4 r.mp4 --rig rig.toml --view track.csv -o view.mp4
   camera | panoweave video - right.fifo --input-format nv12 --input-size 1920x1080 --fps 30 \\
       --lut rig.safetensors -o - | ffplay -
 
@@ -44,7 +47,7 @@ sound; a last odd column or row is left out. A panorama ends with the shorter vi
 Ctrl-C, SIGTERM or SIGHUP finishes the file and ends with exit code 130; twice ends at once.
 Exit codes and the JSON of errors: see panoweave --help.";
 
-/// Stitches two videos into a video of panoramas.
+/// Stitches two videos into a video of panoramas, or of what a virtual camera sees.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 #[group(id = "map", required = true, multiple = true, args = ["lut", "rig", "homography"])]
@@ -88,6 +91,8 @@ pub(crate) struct Args {
     look: Look,
     #[command(flatten)]
     blending: Blending,
+    #[command(flatten)]
+    viewing: Viewing,
 }
 
 /// A stream's format.
@@ -134,19 +139,23 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     })?;
     let device = args.device.open()?;
     let stream = device.stream()?;
+    let rate = args.fps.unwrap_or(left.rate());
+    let look = args.look.options();
+    let viewed = args.viewing.open(&stream, plan.rig(), &look, rate)?;
     let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
 
-    let (size, rate) = (warp.size(), args.fps.unwrap_or(left.rate()));
+    let size = viewed.as_ref().map_or(warp.size(), |viewed| viewed.size);
     let expected = args.expected([&left, &right], rate);
     video.sound = left.sound().cloned();
     interrupt.running();
     let sink = Sink::create(&video, size, rate, stop)?;
     let follow = !args.no_colour && args.look.leaves_colours();
     let options = VideoOptions {
-        stitch: args.look.options(),
+        stitch: look,
         colour: ColourOptions { follow, ..ColourOptions::default() },
         rate: Some(rate),
         blend,
+        camera: viewed.as_ref().map(|viewed| viewed.camera.clone()),
         limit: args.frames,
     };
     let mut meter = Meter::new(expected);
@@ -167,6 +176,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         json["size"] = json!([size.x, size.y]);
         json["rate"] = rate.to_string().into();
         json["device"] = device.to_string().into();
+        json["view"] =
+            json!(viewed.map(|viewed| json!({ "limited": viewed.limited.load(Relaxed) })));
         output::print_json(&json)?;
     } else {
         let stopped = if done.stopped { ", stopped early" } else { "" };
@@ -210,7 +221,9 @@ impl Args {
         for input in inputs {
             read.extend(files(input)?);
         }
-        let files: Vec<&Path> = read.iter().map(PathBuf::as_path).chain(self.map.path()).collect();
+        let others = [self.map.path(), self.viewing.path()];
+        let files: Vec<&Path> =
+            read.iter().map(PathBuf::as_path).chain(others.into_iter().flatten()).collect();
         match &medium {
             Medium::File => output::check(&path, &files)?,
             Medium::Stream(_) => {

@@ -50,6 +50,7 @@ use crate::device::{Device, DeviceError, Place, Stream};
 use crate::frame::{Frame, FrameFormat, PixelFormat};
 use crate::seam::{Blend, SeamError};
 use crate::stitch::{StitchError, StitchOptions};
+use crate::view::{DEFAULT_SIZE, View, ViewError, Viewer, VirtualCamera};
 use crate::warp::{DeviceWarp, Plane, RenderError};
 
 use buffers::{Input, InputBuffer, OutputBuffer, Pair};
@@ -107,7 +108,7 @@ pub struct LiveOptions {
     pub input: PixelFormat,
     /// What the panorama's pixels are.
     pub output: PixelFormat,
-    /// The panorama's size, if it is not the warp's.
+    /// The panorama's size, if it is not the warp's; or the view's.
     pub size: Option<UVec2>,
     /// Flip, edge boost, how gamma is computed; and the colours where they do not follow the light, or
     /// have not yet begun to.
@@ -228,6 +229,15 @@ impl From<StitchError> for LiveError {
     }
 }
 
+impl From<ViewError> for LiveError {
+    fn from(error: ViewError) -> Self {
+        match error {
+            ViewError::Stitch(error) => error.into(),
+            error => Self::Unusable(Arc::new(error)),
+        }
+    }
+}
+
 impl From<SeamError> for LiveError {
     fn from(error: SeamError) -> Self {
         match error {
@@ -264,22 +274,31 @@ struct Formats {
     output: FrameFormat,
 }
 
-/// A warp in use, with what was derived from it.
+/// A warp in use, with what was derived from it, and the cameras where a view is made of them.
 #[derive(Debug)]
 struct LiveWarp {
     warp: DeviceWarp,
     overlap: Option<(Overlap, Mutex<Summing>)>,
     seam: Option<Mutex<LiveSeam>>,
+    viewer: Option<Viewer>,
 }
 
 impl LiveWarp {
     fn new(
         stream: &Stream,
         warp: DeviceWarp,
+        viewer: Option<Viewer>,
         size: UVec2,
         blend: Blend,
     ) -> Result<Self, LiveError> {
-        let warp = if warp.size() == size { warp } else { warp.resized(stream, size)? };
+        let warp = match &viewer {
+            Some(viewer) => {
+                viewer.check_warp(&warp)?;
+                warp
+            }
+            None if warp.size() == size => warp,
+            None => warp.resized(stream, size)?,
+        };
         let overlap = match Overlap::find(stream, &warp)? {
             Some(overlap) => {
                 let summing = Summing::new(stream.device())?;
@@ -291,7 +310,7 @@ impl LiveWarp {
             Blend::Feather => None,
             Blend::Seam(options) => LiveSeam::new(stream, &warp, options)?.map(Mutex::new),
         };
-        Ok(Self { warp, overlap, seam })
+        Ok(Self { warp, overlap, seam, viewer })
     }
 }
 
@@ -438,6 +457,30 @@ impl Stitcher {
     /// # Errors
     /// [`LiveError`].
     pub fn new(device: &Device, warp: DeviceWarp, options: LiveOptions) -> Result<Self, LiveError> {
+        Self::start(device, warp, None, options)
+    }
+
+    /// As [`new`](Self::new), but what comes out are views of a virtual camera, of [`LiveOptions::size`] pixels or
+    /// [`DEFAULT_SIZE`]. They are made straight from the frames; the warp, which is of
+    /// the same geometry, says where colours are compared and where a seam goes.
+    ///
+    /// # Errors
+    /// [`LiveError`].
+    pub fn with_view(
+        device: &Device,
+        warp: DeviceWarp,
+        camera: VirtualCamera,
+        options: LiveOptions,
+    ) -> Result<Self, LiveError> {
+        Self::start(device, warp, Some(camera), options)
+    }
+
+    fn start(
+        device: &Device,
+        warp: DeviceWarp,
+        camera: Option<VirtualCamera>,
+        options: LiveOptions,
+    ) -> Result<Self, LiveError> {
         if options.slots < 2 {
             return Err(LiveError::Options("fewer than 2 slots; use 4"));
         }
@@ -448,12 +491,17 @@ impl Stitcher {
         let formats = Formats {
             inputs: warp.sources().map(|size| FrameFormat { size, pixels: options.input }),
             output: FrameFormat {
-                size: options.size.unwrap_or(warp.size()),
+                size: options.size.unwrap_or(match camera {
+                    Some(_) => DEFAULT_SIZE,
+                    None => warp.size(),
+                }),
                 pixels: options.output,
             },
         };
+        let (viewer, path) = camera.map(|camera| (camera.viewer, camera.path)).unzip();
         let stream = device.stream()?;
-        let warp = Arc::new(LiveWarp::new(&stream, warp, formats.output.size, options.blend)?);
+        let warp =
+            Arc::new(LiveWarp::new(&stream, warp, viewer, formats.output.size, options.blend)?);
         stream.synchronize()?;
         // One more than panoramas: an analysis may hold on to a pair.
         let pairs = options.slots + 1;
@@ -494,6 +542,8 @@ impl Stitcher {
         let worker = Worker {
             follower: Follower::new(&shared, colour)?,
             table: GammaTable::new(device)?,
+            path,
+            view: View::default(),
             shared: Arc::clone(&shared),
             flights,
         };
@@ -742,16 +792,41 @@ impl Stitcher {
     /// stitcher.
     ///
     /// # Errors
-    /// A warp for other source sizes, or what the device says; the former stays then.
+    /// A warp for other source sizes, a stitcher that makes views, or what the device says; the former stays
+    /// then.
     pub fn swap_warp(&self, warp: DeviceWarp) -> Result<(), LiveError> {
+        self.swap(warp, None)
+    }
+
+    /// As [`swap_warp`](Self::swap_warp), for a stitcher that makes views: with the cameras that the warp was made
+    /// from.
+    ///
+    /// # Errors
+    /// As [`swap_warp`](Self::swap_warp), for a stitcher that makes panoramas.
+    pub fn swap_viewer(&self, warp: DeviceWarp, viewer: Viewer) -> Result<(), LiveError> {
+        self.swap(warp, Some(viewer))
+    }
+
+    fn swap(&self, warp: DeviceWarp, viewer: Option<Viewer>) -> Result<(), LiveError> {
         self.check_open()?;
+        if viewer.is_some() != self.shared.current().warp.viewer.is_some() {
+            return Err(LiveError::Options(match viewer {
+                Some(_) => "it makes panoramas and takes no viewer; use `swap_warp`",
+                None => "it makes views and takes their cameras too; use `swap_viewer`",
+            }));
+        }
         let expected = self.shared.formats.inputs.map(|format| format.size);
         if warp.sources() != expected {
             return Err(LiveError::Sources { found: warp.sources(), expected });
         }
         let mut aside = lock(&self.aside);
-        let warp =
-            LiveWarp::new(&aside.stream, warp, self.shared.formats.output.size, self.shared.blend)?;
+        let warp = LiveWarp::new(
+            &aside.stream,
+            warp,
+            viewer,
+            self.shared.formats.output.size,
+            self.shared.blend,
+        )?;
         aside.stream.synchronize()?;
         let former = std::mem::replace(&mut lock(&self.shared.current).warp, Arc::new(warp));
         aside.retired.push(former);

@@ -23,7 +23,8 @@ use super::pool::Pooled;
 use super::{Current, LOOK_AGAIN, LiveError, LiveWarp, Pace, Panorama, Shared, lock};
 use crate::colour::{Colours, GammaTable};
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
-use crate::stitch::{Power, StitchError, StitchOptions, stitch, stitch_with_table};
+use crate::stitch::{Power, StitchOptions, stitch, stitch_with_table};
+use crate::view::{Path, View};
 
 /// How often a pair is tried.
 const ATTEMPTS: u32 = 3;
@@ -90,6 +91,10 @@ pub(super) struct Worker {
     pub(super) shared: Arc<Shared>,
     pub(super) follower: Follower,
     pub(super) table: GammaTable,
+    /// Where a virtual camera looks.
+    pub(super) path: Option<Path>,
+    /// Where it looked last.
+    pub(super) view: View,
     pub(super) flights: SyncSender<Flight>,
 }
 
@@ -135,6 +140,13 @@ impl Worker {
         if let Some(seam) = &current.warp.seam {
             lock(seam).advance();
         }
+        if let Some(path) = &self.path {
+            let view = path(job.timestamp);
+            match view.check() {
+                Ok(()) => self.view = view,
+                Err(error) => tracing::warn!("the last view stays: {error}"),
+            }
+        }
         let Job { pair, timestamp, complete } = job;
         let (pair, warp) = (Arc::new(pair), Arc::clone(&current.warp));
         let flight = held.insert(Flight { pair, warp, output, colours, timestamp, complete });
@@ -147,7 +159,7 @@ impl Worker {
                 }
                 return shared.fail_with_pair(error.into());
             }
-            let may_pass = matches!(&error, StitchError::Device(error) if error.may_pass());
+            let may_pass = matches!(&error, LiveError::Device(error) if error.may_pass());
             if attempt == ATTEMPTS || !may_pass {
                 tracing::error!("a pair of frames was given up: {error}");
                 *held = None;
@@ -175,7 +187,7 @@ impl Worker {
     }
 
     /// Tells the device all that is to be done for a pair.
-    fn submit(&mut self, flight: &mut Flight, current: &Current) -> Result<(), StitchError> {
+    fn submit(&mut self, flight: &mut Flight, current: &Current) -> Result<(), LiveError> {
         let Streams { upload, compute, download } = &self.shared.streams;
         let Flight { pair, warp, output, colours, .. } = flight;
         let Some(pair) = Arc::get_mut(pair) else {
@@ -192,12 +204,18 @@ impl Worker {
         let options = StitchOptions { left: colours.left, right: colours.right, ..current.stitch };
         let (left, right) = (pair.left.view(), pair.right.view());
         let mut seam = warp.seam.as_ref().map(lock);
-        let warp = match &mut seam {
-            Some(seam) => seam.warp(compute, &warp.warp)?,
-            None => &warp.warp,
+        let viewer = warp.viewer.as_ref();
+        let (warp, weights) = match &mut seam {
+            Some(seam) => {
+                let seamed = seam.warp(compute, &warp.warp)?;
+                (seamed, Some(seamed))
+            }
+            None => (&warp.warp, None),
         };
         let out = &mut output.device;
-        if options.power == Power::Table {
+        if let Some(viewer) = viewer {
+            viewer.submit(compute, [left, right], weights, &self.view, &options, out)?;
+        } else if options.power == Power::Table {
             stitch_with_table(compute, left, right, warp, &options, &mut self.table, out)?;
         } else {
             stitch(compute, left, right, warp, &options, out)?;

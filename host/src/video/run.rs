@@ -17,6 +17,7 @@ use crate::frame::DeviceFrame;
 use crate::live::{Camera, ColourOptions, LiveCounters, LiveError, LiveOptions, Pace, Stitcher};
 use crate::seam::Blend;
 use crate::stitch::StitchOptions;
+use crate::view::VirtualCamera;
 use crate::warp::DeviceWarp;
 
 /// What to do.
@@ -28,6 +29,8 @@ pub struct VideoOptions {
     pub colour: ColourOptions,
     /// How the overlap is shown.
     pub blend: Blend,
+    /// Shows what a virtual camera sees, in place of the panorama.
+    pub camera: Option<VirtualCamera>,
     /// Panoramas a second, as the sink has them; the left video's frames if `None`.
     pub rate: Option<Rate>,
     /// At most so many panoramas.
@@ -72,7 +75,7 @@ pub struct Summary {
     pub stopped: bool,
 }
 
-/// Stitches two videos, to panoramas of the sink's size.
+/// Stitches two videos, to panoramas or views of the sink's size.
 ///
 /// `progress` is called after every panorama. If a source fails, what was stitched before is written and
 /// the output closed properly, and then its error is returned. If the sink or the engine fails, the
@@ -111,7 +114,10 @@ pub fn stitch_video(
         pace: Pace::Wait,
         ..LiveOptions::default()
     };
-    let stitcher = Stitcher::new(device, warp, live)?;
+    let stitcher = match &options.camera {
+        Some(camera) => Stitcher::with_view(device, warp, camera.clone(), live)?,
+        None => Stitcher::new(device, warp, live)?,
+    };
     let rate = options.rate.unwrap_or(sources[0].rate());
     let limit = options.limit.unwrap_or(u64::MAX);
     let stops = sources.each_ref().map(|source| source.stop().clone());

@@ -13,6 +13,7 @@ mod malformed;
 mod quality;
 mod scenes;
 mod stitch;
+mod trajectory;
 mod video;
 
 use std::ffi::OsStr;

@@ -3,8 +3,7 @@
 use glam::{DVec2, UVec2};
 use kernels_gpu::warp::{project, ray};
 
-use super::quality::inside;
-use crate::geometry::Geometry;
+use super::{Geometry, inside};
 
 /// Columns or rows, at most, of the grid on which the rectangle is looked for.
 const GRID: u32 = 1024;
@@ -18,7 +17,7 @@ fn seen(geometry: &Geometry, pixel: DVec2) -> bool {
 }
 
 /// First pixel and size of the largest rectangle, within some cells of the grid; `None` if there is none.
-pub(super) fn largest_rectangle(geometry: &Geometry) -> Option<(UVec2, UVec2)> {
+pub(crate) fn largest_rectangle(geometry: &Geometry) -> Option<(UVec2, UVec2)> {
     let size = geometry.canvas.size;
     let step = size.max_element().div_ceil(GRID).max(1);
     // A cell counts if its corners are seen; edges of pictures are straight across a cell, or nearly.

@@ -3,7 +3,12 @@
 //! This is what the warp kernel takes. It comes from a rig ([`crate::rig`]) or from a homography
 //! ([`crate::homography`]).
 
+mod crop;
+
+use glam::{DVec2, UVec2};
 use shared_types::warp::{Camera, Canvas};
+
+pub(crate) use crop::largest_rectangle;
 
 /// Widest and highest panorama, in pixels a side.
 pub const MAX_CANVAS_SIDE: u32 = 32_768;
@@ -19,4 +24,9 @@ pub struct Geometry {
     pub canvas: Canvas,
     /// What each camera sees of it.
     pub cameras: Vec<Camera>,
+}
+
+/// Whether a picture has something at a place, as the stitch has it: from 0 up to the size.
+pub(crate) fn inside(at: DVec2, size: UVec2) -> bool {
+    at.cmpge(DVec2::ZERO).all() && at.cmplt(size.as_dvec2()).all()
 }

@@ -1,0 +1,401 @@
+//! The virtual camera: perspective views straight from two cameras' frames, or from a panorama.
+//!
+//! A [`View`] says where it looks; a [`Viewer`] knows where the real cameras look and submits the one launch that
+//! makes a view of their frames. [`Limits`] keep a view inside of what they cover, a [`Track`] is a file of
+//! views over time. Live, a [`VirtualCamera`] goes to [`Stitcher::with_view`](crate::live::Stitcher::with_view).
+//!
+//! # Conventions
+//! As in a [rig](crate::rig), in degrees from the panorama's middle: `pan` > 0 to the right, `tilt` > 0 up, `roll` > 0
+//! clockwise as the view sees it, innermost. `fov` is across the view's width; its pixels are square.
+//!
+//! Not here: any lens but a perfect one, and more than two cameras.
+
+mod limits;
+mod track;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use glam::{DMat3, DVec3, UVec2};
+use kernels_gpu::view as kernels;
+use shared_types::Rgba8;
+use shared_types::view::{BLOCK, ViewCamera, ViewCanvas, ViewCanvasParams, ViewParams};
+use shared_types::warp::{Camera, Canvas};
+use thiserror::Error;
+
+use crate::device::{DeviceError, Image, LaunchConfig, Stream};
+use crate::frame::{FrameFormat, FrameView, FrameViewMut};
+use crate::geometry::Geometry;
+use crate::picture::Picture;
+use crate::rig::rotation;
+use crate::stitch::{StitchError, StitchOptions, check_sources};
+use crate::warp::{DeviceWarp, Plane};
+
+pub use limits::Limits;
+pub use track::{MAX_SMOOTHING, Track, TrackError};
+
+/// The narrowest view, in degrees.
+pub const MIN_FOV: f64 = 0.1;
+
+/// The widest view, in degrees: a perspective picture of 180° has no size.
+pub const MAX_FOV: f64 = 170.0;
+
+/// The size of a view of which nothing else is said.
+pub const DEFAULT_SIZE: UVec2 = UVec2::new(1920, 1080);
+
+/// Where a virtual camera looks, in degrees.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct View {
+    /// To the right of the panorama's middle.
+    pub pan: f64,
+    /// Up from the panorama's middle.
+    pub tilt: f64,
+    /// Clockwise, as the view sees it.
+    pub roll: f64,
+    /// From the left edge to the right one.
+    pub fov: f64,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 60.0 }
+    }
+}
+
+impl View {
+    /// Checks the angles: finite, and the field of view from [`MIN_FOV`] to [`MAX_FOV`].
+    ///
+    /// # Errors
+    /// [`ViewError::View`].
+    pub fn check(&self) -> Result<(), ViewError> {
+        let Self { pan, tilt, roll, fov } = *self;
+        let turns = [pan, tilt, roll].iter().all(|angle| angle.is_finite());
+        let usable = turns && (MIN_FOV..=MAX_FOV).contains(&fov);
+        if usable { Ok(()) } else { Err(ViewError::View(*self)) }
+    }
+
+    /// From the view's frame to the panorama's.
+    fn turn(&self) -> DMat3 {
+        rotation(self.pan, self.tilt, self.roll)
+    }
+
+    /// Focal length in pixels of a view so wide.
+    fn focal(&self, width: u32) -> f64 {
+        f64::from(width) / 2.0 / libm::tan(self.fov.to_radians() / 2.0)
+    }
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pan, tilt, roll, fov } = self;
+        write!(f, "pan {pan}, tilt {tilt}, roll {roll}, field of view {fov} degrees")
+    }
+}
+
+/// Where a virtual camera looks at a time, that of a pair of frames.
+pub type Path = Arc<dyn Fn(Duration) -> View + Send + Sync>;
+
+/// A virtual camera of live video: through whose lenses it looks, and where.
+#[derive(Clone)]
+pub struct VirtualCamera {
+    /// The cameras.
+    pub viewer: Viewer,
+    /// Asked once for every pair, on a thread of the stitcher's. Of a view that cannot be the last one is shown
+    /// again.
+    pub path: Path,
+}
+
+impl fmt::Debug for VirtualCamera {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VirtualCamera").field("viewer", &self.viewer).finish_non_exhaustive()
+    }
+}
+
+/// A view cannot be, frames do not fit, or the device failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ViewError {
+    /// Angles that are no view.
+    #[error(
+        "view: {0}; angles are finite numbers, and the field of view is from {MIN_FOV} to {MAX_FOV}"
+    )]
+    View(View),
+    /// A geometry of more or fewer than two cameras.
+    #[error("view: the geometry has {0} cameras, but a view looks through two")]
+    Cameras(usize),
+    /// A warp whose weights are asked for, of another size than the canvas.
+    #[error("view: the warp with the weights is {}×{} pixels but the canvas {}×{}", found.x, found.y, expected.x, expected.y)]
+    Weights {
+        /// The warp's size.
+        found: UVec2,
+        /// The canvas's.
+        expected: UVec2,
+    },
+    /// A panorama of another size than the canvas.
+    #[error("view: the panorama is {}×{} pixels but the canvas {}×{}", found.x, found.y, expected.x, expected.y)]
+    Panorama {
+        /// The panorama's size.
+        found: UVec2,
+        /// The canvas's.
+        expected: UVec2,
+    },
+    /// Frames or colours that no stitch takes either, or the device failed.
+    #[error("view: {0}")]
+    Stitch(#[from] StitchError),
+}
+
+impl From<DeviceError> for ViewError {
+    fn from(error: DeviceError) -> Self {
+        Self::Stitch(error.into())
+    }
+}
+
+/// Two cameras for views to look through.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Viewer {
+    canvas: Canvas,
+    cameras: [Camera; 2],
+    flip: bool,
+}
+
+impl Viewer {
+    /// The cameras of a geometry. With `flip` its panorama is turned by 180°, and all views with it.
+    ///
+    /// # Errors
+    /// [`ViewError::Cameras`].
+    pub fn new(geometry: &Geometry, flip: bool) -> Result<Self, ViewError> {
+        let cameras = geometry.cameras[..]
+            .try_into()
+            .map_err(|_| ViewError::Cameras(geometry.cameras.len()))?;
+        Ok(Self { canvas: geometry.canvas, cameras, flip })
+    }
+
+    /// Sizes of the cameras' frames in pixels: left, right.
+    #[must_use]
+    pub fn sources(&self) -> [UVec2; 2] {
+        self.cameras.map(|camera| camera.size)
+    }
+
+    /// Size of the canvas in pixels.
+    #[must_use]
+    pub fn canvas_size(&self) -> UVec2 {
+        self.canvas.size
+    }
+
+    /// Checks that the weights of a warp can be asked for.
+    pub(crate) fn check_warp(&self, warp: &DeviceWarp) -> Result<(), ViewError> {
+        check_sources(warp.sources(), self.sources())?;
+        let (found, expected) = (warp.size(), self.canvas.size);
+        if found == expected { Ok(()) } else { Err(ViewError::Weights { found, expected }) }
+    }
+
+    /// What keeps views inside of what the cameras cover; `None` where that is nothing.
+    #[must_use]
+    pub fn limits(&self) -> Option<Limits> {
+        Limits::of(&self.cameras, self.flip)
+    }
+
+    /// Submits a view of the frames `left` and `right` into `out` and does not wait: one launch, whatever the formats.
+    ///
+    /// What both cameras see is blended as a feathered warp has it, or by the weights of `warp`, which is one of
+    /// the same geometry. Of the options, colours count; gamma is computed fast, and `edge_boost` is of
+    /// panoramas. Pixels that no camera sees become black.
+    ///
+    /// # Errors
+    /// [`ViewError`].
+    #[track_caller]
+    pub fn submit<'a>(
+        &self,
+        stream: &Stream,
+        [left, right]: [FrameView<'_>; 2],
+        warp: Option<&DeviceWarp>,
+        view: &View,
+        options: &StitchOptions,
+        out: impl Into<FrameViewMut<'a>>,
+    ) -> Result<(), ViewError> {
+        let out = out.into();
+        view.check()?;
+        options.check()?;
+        let (input, other) = (left.format(), right.format());
+        if input.pixels != other.pixels {
+            return Err(StitchError::Formats { left: input, right: other }.into());
+        }
+        check_sources([input.size, other.size], self.sources())?;
+        whole([
+            ("left", left.is_whole()),
+            ("right", right.is_whole()),
+            ("output", out.is_whole()),
+        ])?;
+        let seen = Seen::new(view, self.flip, input, &out);
+        let camera =
+            |i: usize, colour| ViewCamera::new(&self.cameras[i], seen.turn, seen.focal, colour);
+        let canvas = seen.canvas(&self.canvas);
+        let ViewCanvasParams { middle, decode, encode, .. } = canvas;
+        let (l, r) = (camera(0, options.left), camera(1, options.right));
+        let params = ViewParams { left: l, right: r, middle, decode, encode };
+        let weights = match warp {
+            None => None,
+            Some(warp) => {
+                self.check_warp(warp)?;
+                warp.await_ready(stream)?;
+                let plane = |plane| warp.plane(plane).view();
+                Some((plane(Plane::WeightLeft), plane(Plane::WeightRight)))
+            }
+        };
+        /// Feathered, or by weights.
+        macro_rules! launch {
+            ($left:ident, $right:ident, $out:ident: $feather:ident, $weighed:ident) => {{
+                let (left, right, out) = ($left, $right, $out);
+                match weights {
+                    None => {
+                        stream.launch(&seen.config, &kernels::$feather { left, right, params, out })
+                    }
+                    Some((left_weight, right_weight)) => stream.launch(
+                        &seen.config,
+                        &kernels::$weighed {
+                            left,
+                            right,
+                            left_weight,
+                            right_weight,
+                            canvas,
+                            params,
+                            out,
+                        },
+                    ),
+                }
+            }};
+        }
+        use {FrameView as In, FrameViewMut as Out};
+        match (left, right, out) {
+            (In::Rgba8(l), In::Rgba8(r), Out::Rgba8(out)) => {
+                launch!(l, r, out: ViewRgba8, ViewWeighedRgba8)
+            }
+            (In::Nv12(l, _), In::Nv12(r, _), Out::Nv12(out, _)) => {
+                launch!(l, r, out: ViewNv12, ViewWeighedNv12)
+            }
+            (In::Nv12(l, _), In::Nv12(r, _), Out::Rgba8(out)) => {
+                launch!(l, r, out: ViewNv12Rgba8, ViewWeighedNv12Rgba8)
+            }
+            (In::Rgba8(l), In::Rgba8(r), Out::Nv12(out, _)) => {
+                launch!(l, r, out: ViewRgba8Nv12, ViewWeighedRgba8Nv12)
+            }
+            (left, right, _) => {
+                let (left, right) = (left.format(), right.format());
+                return Err(StitchError::Formats { left, right }.into());
+            }
+        }
+        .map_err(ViewError::from)
+    }
+}
+
+/// Submits a view of a panorama, which lies on `canvas`, into `out` and does not wait. Pixels beside the panorama
+/// become black.
+///
+/// # Errors
+/// [`ViewError`].
+#[track_caller]
+pub fn view_panorama<'a>(
+    stream: &Stream,
+    panorama: impl Into<FrameView<'a>>,
+    canvas: &Canvas,
+    view: &View,
+    out: impl Into<FrameViewMut<'a>>,
+) -> Result<(), ViewError> {
+    let (panorama, out) = (panorama.into(), out.into());
+    view.check()?;
+    let input = panorama.format();
+    if input.size != canvas.size {
+        return Err(ViewError::Panorama { found: input.size, expected: canvas.size });
+    }
+    whole([("panorama", panorama.is_whole()), ("output", out.is_whole())])?;
+    let seen = Seen::new(view, false, input, &out);
+    let (params, config) = (seen.canvas(canvas), &seen.config);
+    use {FrameView as In, FrameViewMut as Out};
+    match (panorama, out) {
+        (In::Rgba8(panorama), Out::Rgba8(out)) => {
+            stream.launch(config, &kernels::ViewPanoramaRgba8 { panorama, params, out })
+        }
+        (In::Nv12(panorama, _), Out::Nv12(out, _)) => {
+            stream.launch(config, &kernels::ViewPanoramaNv12 { panorama, params, out })
+        }
+        (In::Nv12(panorama, _), Out::Rgba8(out)) => {
+            stream.launch(config, &kernels::ViewPanoramaNv12Rgba8 { panorama, params, out })
+        }
+        (In::Rgba8(panorama), Out::Nv12(out, _)) => {
+            stream.launch(config, &kernels::ViewPanoramaRgba8Nv12 { panorama, params, out })
+        }
+    }
+    .map_err(ViewError::from)
+}
+
+/// A view of two pictures in host memory, of `size` pixels, feathered. Waits for it.
+///
+/// # Errors
+/// [`ViewError`].
+#[track_caller]
+pub fn view_pictures(
+    stream: &Stream,
+    left: &Picture,
+    right: &Picture,
+    viewer: &Viewer,
+    view: &View,
+    size: UVec2,
+    options: &StitchOptions,
+) -> Result<Picture, ViewError> {
+    let [left, right] = [left, right].map(|picture| Image::from_picture(stream, picture));
+    let (left, right) = (left?, right?);
+    let mut out = Image::new(stream.device(), size.x, size.y)?;
+    viewer.submit(stream, [(&left).into(), (&right).into()], None, view, options, &mut out)?;
+    let mut picture = Picture::filled(size.x, size.y, Rgba8::BLACK);
+    out.download_to(stream, picture.pixels_mut())?;
+    Ok(picture)
+}
+
+/// What all launches of a view have in common.
+struct Seen {
+    turn: DMat3,
+    focal: f64,
+    size: UVec2,
+    formats: [FrameFormat; 2],
+    config: LaunchConfig,
+}
+
+impl Seen {
+    fn new(view: &View, flip: bool, input: FrameFormat, out: &FrameViewMut<'_>) -> Self {
+        let output = out.format();
+        // A thread makes a pixel, or the four of a chroma sample.
+        let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
+        let [columns, rows] = output.size.to_array().map(|side| side.div_ceil(cell));
+        Self {
+            turn: upright(flip) * view.turn(),
+            focal: view.focal(output.size.x),
+            size: output.size,
+            formats: [input, output],
+            config: LaunchConfig::cover(columns, rows, BLOCK),
+        }
+    }
+
+    fn canvas(&self, canvas: &Canvas) -> ViewCanvasParams {
+        let [input, output] = self.formats;
+        ViewCanvasParams {
+            canvas: ViewCanvas::new(canvas, self.turn, self.focal),
+            middle: (self.size.as_vec2() - 1.0) / 2.0,
+            decode: input.pixels.encoding().to_rgb(),
+            encode: output.pixels.encoding().from_rgb(),
+        }
+    }
+}
+
+/// From the frame of a panorama that may be turned by 180° to that of the geometry.
+fn upright(flip: bool) -> DMat3 {
+    DMat3::from_diagonal(if flip { DVec3::new(-1.0, -1.0, 1.0) } else { DVec3::ONE })
+}
+
+/// Refuses a frame whose chroma is not as large as luma asks for.
+fn whole<const N: usize>(frames: [(&'static str, bool); N]) -> Result<(), ViewError> {
+    match frames.into_iter().find(|(_, whole)| !whole) {
+        Some((which, _)) => Err(StitchError::Chroma { which }.into()),
+        None => Ok(()),
+    }
+}

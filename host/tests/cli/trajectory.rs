@@ -1,0 +1,160 @@
+//! `panoweave trajectory resample`: a recorded path against numpy's numbers, and small ones that can be checked by hand.
+
+use panoweave_tests::data;
+use serde_json::json;
+
+use crate::Folder;
+
+const PATH: &str = "t,pan,tilt\n10,0,5\n11,10,5\n13,30,-5\n";
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("path.csv", PATH);
+    folder.write("times.csv", "12\n9.5\n11\n14\n");
+    folder
+}
+
+/// Rows of numbers below a header.
+fn rows(text: &str) -> Vec<Vec<f64>> {
+    let row = |line: &str| line.split(',').map(|word| word.trim().parse().unwrap()).collect();
+    text.lines().skip(1).map(row).collect()
+}
+
+#[test]
+fn a_recorded_path_is_as_numpy_has_it() {
+    let Some(source) = data("traj/freiburg1_xyz-groundtruth.txt") else { return };
+    let Some(golden) = data("traj/fr1_xyz_golden.csv") else { return };
+    let folder = Folder::new();
+    let line = ["--device", "cpu", "-o", "out.csv", "--times"].map(str::as_ref);
+    let done = folder.run(
+        ["trajectory".as_ref(), "resample".as_ref(), source.as_os_str()]
+            .into_iter()
+            .chain(line)
+            .chain([golden.as_os_str()]),
+    );
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
+    let said = "out.csv: 788 rows of 7 values from 3000, 0 clamped to its ends, on CPU\n";
+    assert_eq!(done.stdout, said);
+    let written = String::from_utf8(folder.read("out.csv")).unwrap();
+    assert!(written.starts_with("t,tx,ty,tz,qx,qy,qz,qw\n"), "{written}");
+    let (found, golden) = (rows(&written), rows(&std::fs::read_to_string(golden).unwrap()));
+    assert_eq!(found.len(), golden.len());
+    for (found, golden) in found.iter().zip(&golden) {
+        // The time is the same number, and its place the same to a nanometre.
+        assert_eq!(found[0], golden[0]);
+        for (found, exact) in found[1..4].iter().zip(&golden[1..4]) {
+            assert!((found - exact).abs() < 1e-9, "{found} should be {exact}");
+        }
+    }
+}
+
+#[test]
+fn frames_of_a_rate() {
+    let folder = folder();
+    let line = "trajectory resample path.csv --fps 2 --device cpu -o";
+    let said = folder.quiet(&format!("{line} frames.csv"));
+    assert_eq!(said, "frames.csv: 7 rows of 2 values from 3, 0 clamped to its ends, on CPU\n");
+    let expected =
+        "t,pan,tilt\n10,0,5\n10.5,5,5\n11,10,5\n11.5,15,2.5\n12,20,0\n12.5,25,-2.5\n13,30,-5\n";
+    assert_eq!(String::from_utf8(folder.read("frames.csv")).unwrap(), expected);
+    // What is written can be read; the file is replaced.
+    folder.quiet("trajectory resample frames.csv --fps 1/3 --device cpu -o frames.csv.2");
+    assert_eq!(folder.read("frames.csv.2"), b"t,pan,tilt\n10,0,5\n13,30,-5\n");
+    folder.quiet("trajectory resample path.csv --fps 1/3 --device cpu -o frames.csv");
+    assert_eq!(folder.read("frames.csv"), folder.read("frames.csv.2"));
+}
+
+#[test]
+fn times_of_a_file_in_any_order_and_beyond_the_ends() {
+    let folder = folder();
+    let line = "trajectory resample path.csv --times times.csv --device cpu";
+    let done = folder.words(&format!("{line} -o -"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(done.stdout, "t,pan,tilt\n12,20,0\n9.5,0,5\n11,10,5\n14,30,-5\n");
+    assert!(done.stderr.contains("4 rows of 2 values from 3, 2 clamped"), "{done:?}");
+    assert_eq!(folder.quiet(&format!("-q {line} -o -")), done.stdout);
+
+    let json = folder.words(&format!("--json {line} -o out.csv"));
+    assert_eq!((json.code, json.stderr.as_str()), (Some(0), ""), "{json:?}");
+    let said = json.json();
+    assert_eq!(said["clamped"], 2);
+    assert_eq!(said["rows"], json!({ "read": 3, "written": 4 }));
+    assert_eq!(said["columns"], json!(["pan", "tilt"]));
+    assert_eq!((&said["input"], &said["output"]), (&json!("path.csv"), &json!("out.csv")));
+    assert_eq!((&said["device"], &said["rate"]), (&json!("CPU"), &json!(null)));
+    assert!(said["times_ms"]["resample"].is_number(), "{said}");
+    assert_eq!(folder.read("out.csv"), done.stdout.as_bytes());
+    let json = folder.words("--json trajectory resample path.csv --fps 29.97 -o out.csv");
+    assert_eq!((&json.json()["rate"], &json.json()["clamped"]), (&json!("30000/1001"), &json!(0)));
+}
+
+#[test]
+fn what_cannot_be_read_or_written_is_refused() {
+    let folder = folder();
+    folder.write("descends.csv", "t,x\n2,1\n1,1\n");
+    folder.write("word.csv", "t,x\n2,1\n3,one\n");
+    folder.write("short.txt", "0 1 2\n1 2\n");
+    folder.write("nan.csv", "1\nnan\n");
+    folder.write("empty.csv", "");
+    folder.write("nanoseconds.csv", "t,x\n1403636579758555392,1\n1403636580763555584,2\n");
+    for (line, kind, part) in [
+        ("missing.csv --fps 30 -o o.csv", "input", "missing.csv: cannot be read"),
+        ("left.png --fps 30 -o o.csv", "input", "left.png: not UTF-8 text"),
+        ("empty.csv --fps 30 -o o.csv", "input", "empty.csv: no rows"),
+        ("word.csv --fps 30 -o o.csv", "input", "word.csv:3: column 2: \"one\" is not a number"),
+        ("descends.csv --fps 30 -o o.csv", "input", "descends.csv:3: time 1 is before"),
+        ("short.txt --fps 30 -o o.csv", "input", "short.txt:2: 2 fields, where"),
+        ("nanoseconds.csv --fps 30 -o o.csv", "input", "are its times in seconds?"),
+        ("path.csv --times missing.csv -o o.csv", "input", "missing.csv: cannot be read"),
+        ("path.csv --times nan.csv -o o.csv", "input", "nan.csv:2: column 1 is no finite number"),
+        ("path.csv --times empty.csv -o o.csv", "input", "empty.csv: no rows"),
+        ("path.csv --fps 30 -o path.csv", "output", "it is an input too"),
+        ("path.csv --times times.csv -o times.csv", "output", "it is an input too"),
+        ("path.csv --fps 30 -o no/o.csv", "output", "the folder no does not exist"),
+        ("path.csv --fps 30 -o .", "output", "it is a folder"),
+        ("path.csv --fps 30 -o -", "usage", "both want standard output"),
+        ("path.csv --fps 0 -o o.csv", "usage", "a frame rate is a number"),
+        ("path.csv -o o.csv", "usage", "--fps"),
+        ("path.csv --fps 30 --times times.csv -o o.csv", "usage", "cannot be used with"),
+        ("path.csv --fps 30", "usage", "--output"),
+    ] {
+        let done = folder.words(&format!("--json trajectory resample {line}"));
+        assert_eq!(done.code, Some(2), "{line}: {done:?}");
+        let error = &done.json()["error"];
+        assert_eq!(error["kind"], kind, "{line}");
+        assert!(error["message"].as_str().unwrap().contains(part), "{line}: {error}");
+        assert!(!folder.path("o.csv").exists(), "{line}");
+    }
+    assert_eq!(folder.read("path.csv"), PATH.as_bytes());
+    let done = folder.words("trajectory resample path.csv --fps 30 -o o.csv --device cuda:0");
+    assert_eq!(done.code, Some(3), "{done:?}");
+}
+
+#[test]
+fn a_wrong_word_is_shown_in_its_line() {
+    let folder = folder();
+    folder.write("word.csv", "t,x\n2,1\n3,one\n");
+    let done = folder.words("trajectory resample word.csv --fps 30 -o o.csv");
+    insta::assert_snapshot!(done.stderr, @r#"
+      x error: word.csv:3: column 2: "one" is not a number, such as 12, -1.5 or 2e-3
+       ,-[word.csv:3:3]
+     2 | 2,1
+     3 | 3,one
+       :   ^|^
+       :    `-- here
+       `----
+    "#);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    use std::process::Stdio;
+    let folder = Folder::new();
+    // More than a pipe holds.
+    folder.write("long.csv", "t,x\n0,0\n1000,1\n");
+    let mut command = folder.command();
+    command.args("trajectory resample long.csv --fps 100 --device cpu -o -".split(' '));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
