@@ -238,7 +238,7 @@ impl Job<'_> {
                 let frame = Frame::tight(format, &bytes).map_err(VideoError::Pair)?;
                 let levels = Levels::of_frame(&frame);
                 flicker.add(&levels)?;
-                if frames % args.every == 0 {
+                if frames.is_multiple_of(args.every) {
                     figures.add_seam(frames, line.visibility(&levels)?);
                 }
                 frames += 1;
@@ -296,7 +296,7 @@ impl Job<'_> {
                 let levels = Levels::of_frame(&frame);
                 flicker.add(&levels)?;
                 let number = stitched.number;
-                if number % args.every == 0 {
+                if number.is_multiple_of(args.every) {
                     if matches!(blend, Blend::Seam(_)) {
                         // It moves.
                         let weights = stitched.weights()?;

@@ -44,7 +44,8 @@ impl Stitched<'_> {
     }
 }
 
-/// Stitches two videos and shows each panorama to `each`. Says how many there were.
+/// Stitches two videos and shows each panorama to `each`. Says how many there were. A virtual camera is of no
+/// effect.
 ///
 /// # Errors
 /// What `each` says, or [`VideoError`].
