@@ -136,16 +136,18 @@ impl Figures {
         }
         let before = spread(self.cameras.iter().map(|c| (c.frame, c.before.colour())));
         if let Some(before) = before {
-            let before = format!("{:.2}{}", before.worst.value, of(&before.worst));
+            let (before, frame) = (before.worst.value, of(&before.worst));
             line(
                 "colour",
                 match self.colour() {
                     Some(after) => format!(
-                        "cameras {:.2} levels apart{}, {before} before correction",
+                        "cameras {:.2} levels apart{}, {before:.2} before correction{frame}",
                         after.worst.value,
                         of(&after.worst)
                     ),
-                    None => format!("cameras {before} levels apart before any correction"),
+                    None => {
+                        format!("cameras {before:.2} levels apart{frame}, before any correction")
+                    }
                 },
             );
         }

@@ -66,10 +66,10 @@ impl FlickerMeter {
     /// [`SeamLine`](super::SeamLine): blocks that are mostly black say nothing.
     ///
     /// # Errors
-    /// [`QualityError::Count`], or [`QualityError::Size`] of no pixels.
+    /// [`QualityError::Count`], of no pixels too.
     pub fn new(size: UVec2, owners: &[u8]) -> Result<Self, QualityError> {
         if size.min_element() == 0 {
-            return Err(QualityError::Size { what: "panorama", found: size, expected: BLOCKS });
+            return Err(QualityError::Count { what: "pixels", found: 0, size });
         }
         check_count("owners", owners.len(), size)?;
         let blocks = BLOCKS.min(size);

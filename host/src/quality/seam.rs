@@ -97,7 +97,8 @@ impl SeamVisibility {
 }
 
 /// Who owns each pixel of a warp, row by row: the camera that counts more, 0 left, 1 right; [`NOBODY`] where none
-/// counts. So the line is in the middle of the blend.
+/// counts. Where both count the same, as [`Panorama::owners`](crate::panorama::Panorama::owners) too, it is the
+/// left one. So the line is in the middle of a blend from edge to edge.
 #[must_use]
 pub fn owners_of_warp(warp: &Warp) -> Vec<u8> {
     let weights = [0, 1].map(|camera| {
