@@ -4,10 +4,10 @@
 //! them are looked at, `span` apart, the line between the second and the third:
 //!
 //! ```text
-//!   a ──span── b ──span──│──── c ──span── d        ratio = (Σ|c − b| + ½) / (½ Σ|b − a| + ½ Σ|d − c| + ½)
+//!   a ──span── b ──span──│──── c ──span── d        ratio = (mean |c − b| + ½) / (mean of |b − a| and |d − c| + ½)
 //! ```
 //!
-//! The sums are means over all places and channels. A line that nobody sees has the ratio 1: across it the
+//! Means are over all places and channels. A line that nobody sees has the ratio 1: across it the
 //! picture changes as much as beside it. The half level on both sides is what rounding can make, so that flat
 //! pictures have a ratio too. A sharp line shows at the span of 1; a step of brightness that fades over a seam's
 //! feather shows at a longer one. The largest of the spans' ratios counts.
