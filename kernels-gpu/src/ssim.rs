@@ -125,7 +125,8 @@ impl Totals {
     unsafe fn add_to(self, sums: SliceMut<u64>) {
         // SAFETY: as the caller vouches.
         unsafe {
-            let ssim = warp::warp_reduce_add(self.ssim as u64);
+            // SSIM may be negative: a sum in two's complement.
+            let ssim = warp::warp_reduce(self.ssim as u64, u64::wrapping_add);
             let squares = warp::warp_reduce_add(self.squares);
             let colour_squares = warp::warp_reduce_add(self.colour_squares);
             if warp::lane_id() == 0 {
