@@ -31,6 +31,8 @@ const TESTS: &[&str] = &[
     "ssim",
     "stitch",
     "teardown",
+    "view",
+    "view_memory",
     "warp",
 ];
 
@@ -73,7 +75,7 @@ sanitize)
     for tool in memcheck racecheck initcheck synccheck; do
         sanitizer="compute-sanitizer --tool $tool --error-exitcode 9 --report-api-errors no"
         for t in colour conformance convolve features launch_errors live live_memory matching panorama seam \
-            ssim stitch teardown warp; do
+            ssim stitch teardown view view_memory warp; do
             echo "== $tool $t"
             $sanitizer "tests/$t" --test-threads 1 > log 2>&1 || { failed=1; cat log; }
             tail -n 1 log
