@@ -39,11 +39,11 @@ yaw = 15.0
 fn round(device: &Device, rig: &Rig, i: u32) {
     let stream = device.stream().unwrap();
     let geometry = rig.geometry().unwrap();
-    let viewer = Viewer::new(&geometry, i % 2 == 0).unwrap();
+    let viewer = Viewer::new(&geometry, i.is_multiple_of(2)).unwrap();
     let warp = DeviceWarp::render(&stream, &geometry).unwrap();
     let view = View { pan: f64::from(i % 20), ..View::default() };
     let (size, options) = (uvec2(16, 9), StitchOptions::default());
-    if i % 4 == 0 {
+    if i.is_multiple_of(4) {
         let camera = VirtualCamera { viewer, path: Arc::new(move |_| view) };
         let live = LiveOptions { size: Some(size), ..waiting() };
         let stitcher = Stitcher::with_view(device, warp, camera, live).unwrap();
@@ -52,7 +52,7 @@ fn round(device: &Device, rig: &Rig, i: u32) {
         for n in 0..i / 4 % 3 {
             stitcher.submit(frame(&bytes), frame(&bytes), FRAME * n).unwrap();
         }
-        if i % 16 == 0 {
+        if i.is_multiple_of(16) {
             let warp = DeviceWarp::render(&stream, &geometry).unwrap();
             stitcher.swap_viewer(warp, Viewer::new(&geometry, false).unwrap()).unwrap();
         }
@@ -67,7 +67,7 @@ fn round(device: &Device, rig: &Rig, i: u32) {
     let panorama = new(geometry.canvas.size);
     view_panorama(&stream, &panorama, &geometry.canvas, &view, &mut out).unwrap();
     // A third is dropped with its work on its way.
-    if i % 3 > 0 {
+    if !i.is_multiple_of(3) {
         stream.synchronize().unwrap();
     }
 }
