@@ -21,6 +21,9 @@ pub(crate) trait Real:
 {
     /// The angle of `(x, self)` from the x axis.
     fn atan2(self, x: Self) -> Self;
+
+    /// 1 / `self`; of f32 within 1 ULP.
+    fn reciprocal(self) -> Self;
 }
 
 impl Real for f32 {
@@ -28,12 +31,22 @@ impl Real for f32 {
     fn atan2(self, x: Self) -> Self {
         angle(x, self)
     }
+
+    #[inline(always)]
+    fn reciprocal(self) -> Self {
+        self.fast_recip()
+    }
 }
 
 impl Real for f64 {
     #[inline(always)]
     fn atan2(self, x: Self) -> Self {
         libm::atan2(self, x)
+    }
+
+    #[inline(always)]
+    fn reciprocal(self) -> Self {
+        1.0 / self
     }
 }
 
@@ -54,7 +67,7 @@ fn pinhole<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
         return None;
     }
     let &[k1, k2, p1, p2, k3] = k;
-    let per_z = one / z;
+    let per_z = z.reciprocal();
     let (x, y) = (x * per_z, y * per_z);
     let (xx, yy, xy2) = (x * x, y * y, two * x * y);
     let r2 = xx + yy;

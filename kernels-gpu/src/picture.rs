@@ -7,6 +7,7 @@
 use cuda_std::prelude::*;
 use glam::{Vec2, Vec3, vec3};
 use shared_types::nv12::{Nv12, Nv12Mut};
+use shared_types::texture::{Nv12Texture, Rgba8Texture};
 use shared_types::yuv::{RgbToYuv, YuvToRgb};
 use shared_types::{Chroma, Rgba8};
 
@@ -78,6 +79,53 @@ impl Picture for Nv12 {
             let chroma = Corners::around(cu, cv, self.uv.width(), self.uv.height());
             to_rgb(decode, y.x, chroma.mix(&self.uv, differences))
         }
+    }
+}
+
+impl Picture for Rgba8Texture {
+    #[inline(always)]
+    fn width(&self) -> u32 {
+        self.width
+    }
+
+    #[inline(always)]
+    fn height(&self) -> u32 {
+        self.height
+    }
+
+    #[inline(always)]
+    fn is_whole(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn sample(&self, u: f32, v: f32, _: &YuvToRgb) -> Vec3 {
+        self.texels.read(u + 0.5, v + 0.5).truncate() * 255.0
+    }
+}
+
+impl Picture for Nv12Texture {
+    #[inline(always)]
+    fn width(&self) -> u32 {
+        self.width
+    }
+
+    #[inline(always)]
+    fn height(&self) -> u32 {
+        self.height
+    }
+
+    #[inline(always)]
+    fn is_whole(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
+        let y = self.y.read(u + 0.5, v + 0.5).x * 255.0;
+        // A chroma sample lies in the middle of its four pixels.
+        let chroma = self.uv.read(u.mul_add(0.5, 0.25), v.mul_add(0.5, 0.25)).truncate();
+        to_rgb(decode, y, chroma * 255.0 - 128.0)
     }
 }
 

@@ -235,119 +235,114 @@ unsafe fn tell(fault: SliceMut<u64>, code: u64) {
     unsafe { u64::atomic_min(fault.atomic(0), code) };
 }
 
-/// Whether the arguments are of one resampling: some times, as many rows of values, a row for each target.
-#[inline(always)]
-fn is_sound<V: Value>(
+/// The arguments of a kernel.
+#[derive(Clone, Copy)]
+struct Batches<V: Value> {
     times: View<V::Time>,
     values: View<V>,
     targets: View<V::Time>,
     out: ViewMut<V>,
     fault: SliceMut<u64>,
-) -> bool {
-    let batches = times.height();
-    let rows = |each: u32| u64::from(each) * u64::from(batches);
-    times.width() > 0
-        && fault.len() > 0
-        && targets.height() == batches
-        && values.width() == out.width()
-        && u64::from(values.height()) == rows(times.width())
-        && u64::from(out.height()) == rows(targets.width())
-        && thread::block_dim_x() == BLOCK_THREADS
 }
 
-#[inline(always)]
-fn fast<V: Value>(
-    times: View<V::Time>,
-    values: View<V>,
-    targets: View<V::Time>,
-    out: ViewMut<V>,
-    fault: SliceMut<u64>,
-) {
-    // Blocks of a batch follow each other.
-    let blocks = targets.width().div_ceil(TARGETS).max(1);
-    let (batch, first) = (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks * TARGETS);
-    if !is_sound(times, values, targets, out, fault)
-        || batch >= times.height()
-        || first >= targets.width()
-    {
-        return;
+impl<V: Value> Batches<V> {
+    /// Whether they are of one resampling: some times, as many rows of values, a row for each target.
+    #[inline(always)]
+    fn is_sound(self) -> bool {
+        let Self { times, values, targets, out, fault } = self;
+        let batches = times.height();
+        let rows = |each: u32| u64::from(each) * u64::from(batches);
+        times.width() > 0
+            && fault.len() > 0
+            && targets.height() == batches
+            && values.width() == out.width()
+            && u64::from(values.height()) == rows(times.width())
+            && u64::from(out.height()) == rows(targets.width())
+            && thread::block_dim_x() == BLOCK_THREADS
     }
-    let rows = shared_array![u32; TARGETS as usize];
-    let shares = V::Time::shares();
-    let t = thread::thread_idx_x();
-    let count = TARGETS.min(targets.width() - first);
-    // SAFETY: all threads are still here; the batch is one of them, and both barriers are passed by all.
-    let staged = unsafe { stage(times, batch, first == 0, fault) };
-    thread::sync_threads();
-    if t < count {
-        // SAFETY: inside; there is a time; each element has one thread.
-        unsafe {
-            let target = targets.load(first + t, batch);
-            if !target.is_time() {
-                tell(fault, fault_code(batch, Fault::Target, first + t));
-            }
-            let (row, share) = staged.find(times.width(), target);
-            rows.store(t, row);
-            shares.store(t, share);
-        }
-    }
-    thread::sync_threads();
-    let width = values.width();
-    let mut item = t;
-    while item < count * width {
-        let (target, column) = (item / width, item % width);
-        // SAFETY: behind the barrier; rows are of the batch, and the next is one of it too.
-        unsafe {
-            let (row, share) = (rows.load(target), shares.load(target));
-            let next = (row + 1).min(times.width() - 1);
-            let from = batch * times.width();
-            let (a, b) = (values.load(column, from + row), values.load(column, from + next));
-            out.store(column, batch * targets.width() + first + target, a.lerp(b, share));
-        }
-        item += BLOCK_THREADS;
-    }
-}
 
-#[inline(always)]
-fn persistent<V: Value>(
-    times: View<V::Time>,
-    values: View<V>,
-    targets: View<V::Time>,
-    out: ViewMut<V>,
-    fault: SliceMut<u64>,
-) {
-    if !is_sound(times, values, targets, out, fault) {
-        return;
-    }
-    let width = values.width();
-    let mut batch = thread::block_idx_x();
-    while batch < times.height() {
-        // SAFETY: all threads are still here; a barrier lies before and after.
-        let staged = unsafe { stage(times, batch, true, fault) };
+    #[inline(always)]
+    fn fast(self) {
+        let Self { times, values, targets, out, fault } = self;
+        // Blocks of a batch follow each other.
+        let blocks = targets.width().div_ceil(TARGETS).max(1);
+        let (batch, first) =
+            (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks * TARGETS);
+        if !self.is_sound() || batch >= times.height() || first >= targets.width() {
+            return;
+        }
+        let rows = shared_array![u32; TARGETS as usize];
+        let shares = V::Time::shares();
+        let t = thread::thread_idx_x();
+        let count = TARGETS.min(targets.width() - first);
+        // SAFETY: all threads are still here; the batch is one of them, and both barriers are passed by all.
+        let staged = unsafe { stage(times, batch, first == 0, fault) };
         thread::sync_threads();
-        let mut target = thread::thread_idx_x();
-        while target < targets.width() {
-            // SAFETY: inside; there is a time; each row of the output has one thread.
+        if t < count {
+            // SAFETY: inside; there is a time; each element has one thread.
             unsafe {
-                let time = targets.load(target, batch);
-                if !time.is_time() {
-                    tell(fault, fault_code(batch, Fault::Target, target));
+                let target = targets.load(first + t, batch);
+                if !target.is_time() {
+                    tell(fault, fault_code(batch, Fault::Target, first + t));
                 }
-                let (row, share) = staged.find(times.width(), time);
+                let (row, share) = staged.find(times.width(), target);
+                rows.store(t, row);
+                shares.store(t, share);
+            }
+        }
+        thread::sync_threads();
+        let width = values.width();
+        let mut item = t;
+        while item < count * width {
+            let (target, column) = (item / width, item % width);
+            // SAFETY: behind the barrier; rows are of the batch, and the next is one of it too.
+            unsafe {
+                let (row, share) = (rows.load(target), shares.load(target));
                 let next = (row + 1).min(times.width() - 1);
                 let from = batch * times.width();
-                let mut column = 0;
-                while column < width {
-                    let (a, b) =
-                        (values.load(column, from + row), values.load(column, from + next));
-                    out.store(column, batch * targets.width() + target, a.lerp(b, share));
-                    column += 1;
-                }
+                let (a, b) = (values.load(column, from + row), values.load(column, from + next));
+                out.store(column, batch * targets.width() + first + target, a.lerp(b, share));
             }
-            target += BLOCK_THREADS;
+            item += BLOCK_THREADS;
         }
-        thread::sync_threads();
-        batch += thread::grid_dim_x();
+    }
+
+    #[inline(always)]
+    fn persistent(self) {
+        let Self { times, values, targets, out, fault } = self;
+        if !self.is_sound() {
+            return;
+        }
+        let width = values.width();
+        let mut batch = thread::block_idx_x();
+        while batch < times.height() {
+            // SAFETY: all threads are still here; a barrier lies before and after.
+            let staged = unsafe { stage(times, batch, true, fault) };
+            thread::sync_threads();
+            let mut target = thread::thread_idx_x();
+            while target < targets.width() {
+                // SAFETY: inside; there is a time; each row of the output has one thread.
+                unsafe {
+                    let time = targets.load(target, batch);
+                    if !time.is_time() {
+                        tell(fault, fault_code(batch, Fault::Target, target));
+                    }
+                    let (row, share) = staged.find(times.width(), time);
+                    let next = (row + 1).min(times.width() - 1);
+                    let from = batch * times.width();
+                    let mut column = 0;
+                    while column < width {
+                        let (a, b) =
+                            (values.load(column, from + row), values.load(column, from + next));
+                        out.store(column, batch * targets.width() + target, a.lerp(b, share));
+                        column += 1;
+                    }
+                }
+                target += BLOCK_THREADS;
+            }
+            thread::sync_threads();
+            batch += thread::grid_dim_x();
+        }
     }
 }
 
@@ -367,7 +362,7 @@ macro_rules! resample {
             out: ViewMut<$value>,
             fault: SliceMut<u64>,
         ) {
-            $design(times, values, targets, out, fault);
+            Batches { times, values, targets, out, fault }.$design();
         }
     };
 }

@@ -81,13 +81,14 @@ struct Totals {
     colour_squares: u64,
 }
 
-impl Totals {
-    #[inline(always)]
-    fn add_ssim(&mut self, ssim: f32) {
-        // SAFETY: an SSIM is within −1 and 1, but for rounding; what no levels give is no number here.
-        self.ssim += i64::from(unsafe { (ssim * ONE).to_int_unchecked::<i32>() });
-    }
+/// An SSIM as sums have it.
+#[inline(always)]
+fn summand(ssim: f32) -> i64 {
+    // SAFETY: an SSIM is within −1 and 1, but for rounding; what no levels give is no number here.
+    i64::from(unsafe { (ssim * ONE).to_int_unchecked::<i32>() })
+}
 
+impl Totals {
     /// Adds those of all threads to `sums`.
     ///
     /// # Safety
@@ -246,9 +247,7 @@ fn fused<P: Pixel>(
                     let (x, y) = (x + i as u32, y0 + line - MARGIN);
                     if x < columns.min(x0 + BLOCK_COLUMNS) {
                         let value = ssim(whole[i], params);
-                        let mut one = Totals::default();
-                        one.add_ssim(value);
-                        ssims += one.ssim;
+                        ssims += summand(value);
                         if map.contains(x, y) {
                             // SAFETY: inside, as just checked; each pixel has one thread.
                             unsafe { map.store(x, y, value) };
@@ -409,7 +408,7 @@ pub fn ssim_columns(
         let [a, b, aa, bb, ab] = moments;
         let (var_a, var_b, cov) = (aa - a * a, bb - b * b, ab - a * b);
         let SsimParams { c1, c2, .. } = params;
-        totals.add_ssim(
+        totals.ssim = summand(
             ((2.0 * a * b + c1) * (2.0 * cov + c2)) / ((a * a + b * b + c1) * (var_a + var_b + c2)),
         );
     }

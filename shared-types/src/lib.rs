@@ -15,6 +15,7 @@ pub mod resample;
 pub mod seam;
 pub mod ssim;
 pub mod stitch;
+pub mod texture;
 pub mod view;
 pub mod warp;
 pub mod yuv;

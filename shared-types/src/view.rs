@@ -5,7 +5,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
-use glam::{DMat3, UVec2, Vec2, Vec3};
+use glam::{DMat3, DVec3, UVec2, Vec2, Vec3};
 
 use crate::stitch::Colour;
 use crate::warp::{Camera, Canvas, Lens, Projection};
@@ -16,6 +16,12 @@ pub const BLOCK: [u32; 2] = [32, 8];
 
 /// Threads of a block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
+
+/// Cells that a thread makes, each of `cell` by `cell` pixels: four pixels in all.
+#[must_use]
+pub const fn run(cell: u32) -> u32 {
+    4 / (cell * cell)
+}
 
 /// The rays of a view's pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
@@ -63,15 +69,27 @@ pub struct ViewCamera {
     pub per_side: f32,
     /// Gain and gamma.
     pub colour: Colour,
+    /// `(a, b, c)` each: the camera sees nothing of the view where `a·x + b·y + c < 0` in pixels from the view's
+    /// middle.
+    pub bounds: [Vec3; 4],
 }
 
 impl ViewCamera {
     /// A camera as warps have it, for a view whose rays `turn` takes into the panorama's frame, `focal` pixels
-    /// away.
+    /// away. Of a ray in the camera's frame it sees nothing where its product with one of `normals` is negative.
     #[must_use]
-    pub fn new(camera: &Camera, turn: DMat3, focal: f64, colour: Colour) -> Self {
+    pub fn new(
+        camera: &Camera,
+        normals: &[DVec3; 4],
+        turn: DMat3,
+        focal: f64,
+        colour: Colour,
+    ) -> Self {
+        let turn = camera.from_ray * turn;
+        let across = DVec3::new(1.0 / focal, 1.0 / focal, 1.0);
         Self {
-            rays: Rays::new(camera.from_ray * turn, focal),
+            rays: Rays::new(turn, focal),
+            bounds: normals.map(|normal| (turn.transpose() * normal * across).as_vec3()),
             focal: camera.focal.as_vec2(),
             centre: camera.centre.as_vec2(),
             distortion: camera.distortion.map(|k| k as f32),

@@ -27,10 +27,12 @@ const TESTS: &[&str] = &[
     "matching",
     "panorama",
     "planted",
+    "resample",
     "seam",
     "ssim",
     "stitch",
     "teardown",
+    "trajectory",
     "view",
     "view_memory",
     "warp",
@@ -74,8 +76,8 @@ sanitize)
     # lost_gpu breaks its GPU on purpose; device asks for memory that is not there.
     for tool in memcheck racecheck initcheck synccheck; do
         sanitizer="compute-sanitizer --tool $tool --error-exitcode 9 --report-api-errors no"
-        for t in colour conformance convolve features launch_errors live live_memory matching panorama seam \
-            ssim stitch teardown view view_memory warp; do
+        for t in colour conformance convolve features launch_errors live live_memory matching panorama resample seam \
+            ssim stitch teardown trajectory view view_memory warp; do
             echo "== $tool $t"
             $sanitizer "tests/$t" --test-threads 1 > log 2>&1 || { failed=1; cat log; }
             tail -n 1 log

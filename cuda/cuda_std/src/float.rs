@@ -46,6 +46,10 @@ pub trait GpuPower: Sized {
     #[must_use]
     fn fast_powf(self, exponent: Self) -> Self;
 
+    /// 1 / `self` within 1 ULP; a subnormal counts as 0.
+    #[must_use]
+    fn fast_recip(self) -> Self;
+
     /// Nearest integer, ties to even, as `u8`: below 0 is 0, above 255 is 255, NaN is 0.
     #[must_use]
     fn to_u8_saturating(self) -> u8;
@@ -111,6 +115,11 @@ impl GpuPower for f32 {
     }
 
     #[inline]
+    fn fast_recip(self) -> Self {
+        1.0 / self
+    }
+
+    #[inline]
     fn to_u8_saturating(self) -> u8 {
         self.round_ties_even() as u8
     }
@@ -136,6 +145,11 @@ impl GpuPower for f32 {
     #[inline(always)]
     fn fast_powf(self, exponent: Self) -> Self {
         (exponent * self.fast_log2()).fast_exp2()
+    }
+
+    #[inline(always)]
+    fn fast_recip(self) -> Self {
+        unary::<RCP>(self)
     }
 
     #[inline(always)]

@@ -144,6 +144,12 @@ macro_rules! view {
                 (self.view.width, self.view.height)
             }
 
+            /// Where the first row begins, and bytes from one row to the next.
+            #[must_use]
+            pub fn rows(&self) -> ($pointer, u32) {
+                (self.view.data, self.view.pitch)
+            }
+
             /// Whether `other` has the same size and pitch and lies on the same device, so that it differs in
             /// its address alone.
             #[must_use]

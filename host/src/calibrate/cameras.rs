@@ -10,7 +10,7 @@ use nalgebra::Matrix3;
 use shared_types::warp::Camera;
 
 use super::fit::{Model, Sight};
-use super::lens::unproject;
+use crate::geometry::unproject;
 use crate::rig::{LensName, Matrix, lens_camera, radial_limit};
 
 /// Which focal lengths a fit may change.

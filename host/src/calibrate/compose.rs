@@ -9,10 +9,9 @@ use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::warp::{Camera, Canvas, Lens};
 
 use super::horizon::{angles, level, up};
-use super::lens::unproject;
 use super::planes::normed;
 use super::{Picture, Refusal, Views};
-use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, inside, largest_rectangle};
+use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, border, inside, largest_rectangle};
 use crate::homography::span;
 use crate::rig::{
     LensName, Matrix, Mount, Panorama, ProjectionName, Quality, Rig, RigCamera, View, rotation,
@@ -134,7 +133,7 @@ fn in_one_place(
     let rays: Vec<DVec3> = cameras
         .iter()
         .zip(&to_world)
-        .flat_map(|(camera, axes)| border(camera).map(move |ray| levelled * *axes * ray))
+        .flat_map(|(camera, axes)| border(camera).flatten().map(move |ray| levelled * *axes * ray))
         .collect();
     let (mut middle, mut width) = longitudes(&rays);
     // Where the largest gap is seen it is one between samples: the cameras see all around.
@@ -240,19 +239,6 @@ fn sees(cameras: &[Camera], levelled: DMat3, longitude: f64) -> bool {
 fn coefficients(camera: &Camera) -> Vec<f64> {
     let many = camera.distortion.iter().rposition(|&k| k != 0.0).map_or(0, |last| last + 1);
     camera.distortion[..many].to_vec()
-}
-
-/// Rays along the border of a camera's picture, in its frame.
-fn border(camera: &Camera) -> impl Iterator<Item = DVec3> {
-    /// Along each side.
-    const MANY: u32 = 48;
-    let far = camera.size.as_dvec2() - 0.5;
-    let near = DVec2::splat(-0.5);
-    let sides = (0..=MANY).flat_map(move |i| {
-        let at = near + (far - near) * (f64::from(i) / f64::from(MANY));
-        [(at.x, near.y), (at.x, far.y), (near.x, at.y), (far.x, at.y)]
-    });
-    sides.filter_map(|at| unproject(camera, DVec2::from(at)))
 }
 
 /// Middle and width in radians of what lies outside of the largest gap between longitudes; that there is

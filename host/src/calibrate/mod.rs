@@ -21,7 +21,6 @@ mod conflict;
 mod drift;
 mod fit;
 mod horizon;
-mod lens;
 mod loss;
 mod matches;
 mod planes;

@@ -12,12 +12,12 @@ use shared_types::warp::Camera;
 
 use super::cameras::{Cameras, Focal, plain_camera, rays, rotation_between};
 use super::fit::{Model, Sight, covariance, fit, squared};
-use super::lens::unproject;
 use super::loss::{CHI2, Loss};
 use super::matches::Matches;
 use super::planes::{Planes, of_four};
 use super::robust::search;
 use super::{ModelChoice, Options, Picture, Refusal};
+use crate::geometry::unproject;
 use crate::homography::corners;
 use crate::rig::lens_camera;
 

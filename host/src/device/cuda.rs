@@ -59,6 +59,10 @@ pub struct CudaInfo {
     pub multiprocessors: u32,
     /// Most shared memory of a block in bytes, if the kernel asks for it.
     pub shared_per_block: u32,
+    /// What addresses of textures are multiples of, in bytes.
+    pub texture_alignment: u32,
+    /// What pitches of textures are multiples of, in bytes.
+    pub texture_pitch: u32,
 }
 
 impl CudaInfo {
@@ -87,6 +91,8 @@ impl CudaInfo {
             shared_per_block: attribute(
                 Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
             )?,
+            texture_alignment: attribute(Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)?,
+            texture_pitch: attribute(Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT)?,
         })
     }
 }

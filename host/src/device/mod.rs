@@ -23,6 +23,7 @@ mod pinned;
 mod ptx;
 mod stream;
 mod texture;
+mod textures;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,6 +47,7 @@ pub use ptx::{Arch, PtxImage};
 pub use stream::{Priority, Stream};
 pub(crate) use stream::{Rows, RowsMut};
 pub use texture::{Array, Texel, Texture, TextureMode};
+pub(crate) use textures::Textures;
 
 pub use cuda_std::cpu::texture::{Address, Filter};
 pub use cuda_std::launch::{LaunchConfig, Place};

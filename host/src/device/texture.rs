@@ -5,10 +5,10 @@ use std::ptr;
 
 use bytemuck::Pod;
 use cuda_std::cpu::texture::{Address, Channel, Filter, Format};
-use cuda_std::{DeviceTexture, TextureValue, cpu};
+use cuda_std::{DeviceTexture, DeviceView, TextureValue, cpu};
 use cust::sys;
 use glam::{UVec4, Vec2, Vec4};
-use shared_types::Rgba8;
+use shared_types::{Chroma, Rgba8};
 
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
@@ -40,7 +40,7 @@ macro_rules! texels {
 }
 
 texels! {
-    u8: U8, [u8; 2]: U8, [u8; 4]: U8, Rgba8: U8,
+    u8: U8, [u8; 2]: U8, [u8; 4]: U8, Rgba8: U8, Chroma: U8,
     u16: U16, [u16; 2]: U16, [u16; 4]: U16,
     f32: F32, Vec2: F32, Vec4: F32,
 }
@@ -162,9 +162,15 @@ impl<T> Drop for Storage<T> {
 /// A texture object over an image or an array, for kernels to read as `V`.
 #[derive(Debug)]
 pub struct Texture<'a, V> {
+    made: Made,
+    value: PhantomData<(&'a (), V)>,
+}
+
+/// A texture object. What it is over, whoever has it answers for.
+#[derive(Debug)]
+pub(super) struct Made {
     object: Object,
-    device: &'a Device,
-    value: PhantomData<V>,
+    device: Device,
 }
 
 #[derive(Debug)]
@@ -181,19 +187,9 @@ impl<'a, V: ReadMode> Texture<'a, V> {
     /// says.
     #[track_caller]
     pub fn of_image<T: Texel>(image: &'a Image<T>, mode: TextureMode) -> Result<Self, DeviceError> {
-        let device = image.device();
-        if let Kind::Cpu { .. } = device.kind() {
-            return Self::on_cpu(image, mode);
-        }
-        let rows = sys::CUDA_RESOURCE_DESC_pitch2D {
-            devPtr: image.memory().address(),
-            format: format(T::CHANNEL),
-            numChannels: texel_format::<T>().channels,
-            width: image.width() as usize,
-            height: image.height() as usize,
-            pitchInBytes: image.pitch() as usize,
-        };
-        Self::on_cuda::<T>(device, &sys::CUDA_RESOURCE_DESC::pitch2D(rows), mode)
+        // SAFETY: the image's rows, which the borrow keeps alive; no side of an image is 0.
+        let made = unsafe { Made::over::<V, T>(image.device(), &image.view(), mode) }?;
+        Ok(Self { made, value: PhantomData })
     }
 
     /// A texture over an array.
@@ -202,42 +198,66 @@ impl<'a, V: ReadMode> Texture<'a, V> {
     /// Linear filtering of whole integers, or what the driver says.
     #[track_caller]
     pub fn of_array<T: Texel>(array: &'a Array<T>, mode: TextureMode) -> Result<Self, DeviceError> {
-        match &array.0 {
-            Storage::Cpu(image) => Self::on_cpu(image, mode),
+        let made = match &array.0 {
+            Storage::Cpu(image) => return Self::of_image(image, mode),
             Storage::Cuda { array, device, .. } => {
-                Self::on_cuda::<T>(device, &sys::CUDA_RESOURCE_DESC::array(*array), mode)
+                Made::on_cuda::<V, T>(device, &sys::CUDA_RESOURCE_DESC::array(*array), mode)?
             }
-        }
+        };
+        Ok(Self { made, value: PhantomData })
     }
 
     /// For a kernel to read.
     #[must_use]
     pub fn view(&self) -> DeviceTexture<'_, V> {
-        let handle = match &self.object {
-            Object::Cpu(texture) => ptr::from_ref(&**texture).expose_provenance() as u64,
-            Object::Cuda { handle, .. } => *handle,
-        };
         // SAFETY: made for reads of `V`; object and texels live as long as the borrow.
-        unsafe { DeviceTexture::new(self.device.place(), handle) }
+        unsafe { DeviceTexture::new(self.made.device.place(), self.made.handle()) }
     }
+}
 
+impl Made {
+    /// Over rows in place.
+    ///
+    /// # Safety
+    /// The rows live, unwritten, while anything reads through the object, and neither side is 0.
     #[track_caller]
-    fn on_cpu<T: Texel>(image: &'a Image<T>, mode: TextureMode) -> Result<Self, DeviceError> {
+    pub(super) unsafe fn over<V: ReadMode, T: Texel>(
+        device: &Device,
+        view: &DeviceView<'_, T>,
+        mode: TextureMode,
+    ) -> Result<Self, DeviceError> {
+        let ((texels, pitch), (width, height)) = (view.rows(), view.size());
+        if let Kind::Cuda(_) = device.kind() {
+            let rows = sys::CUDA_RESOURCE_DESC_pitch2D {
+                devPtr: texels.addr() as u64,
+                format: format(T::CHANNEL),
+                numChannels: texel_format::<T>().channels,
+                width: width as usize,
+                height: height as usize,
+                pitchInBytes: pitch as usize,
+            };
+            return Self::on_cuda::<V, T>(device, &sys::CUDA_RESOURCE_DESC::pitch2D(rows), mode);
+        }
         check_mode::<V, T>(mode)?;
-        let (size, pitch) = ([image.width(), image.height()], image.pitch());
-        let format = texel_format::<T>();
-        // SAFETY: the image's rows, which the borrow keeps alive; no side of an image is 0.
+        let (texels, size, format) = (texels.cast(), [width, height], texel_format::<T>());
+        // SAFETY: as the caller vouches.
         let texture = unsafe {
-            let texels = image.memory().pointer();
             cpu::texture::Texture::new(texels, size, pitch, format, mode.filter, mode.address)
         };
-        let object = Object::Cpu(Box::new(texture));
-        Ok(Self { object, device: image.device(), value: PhantomData })
+        Ok(Self { object: Object::Cpu(Box::new(texture)), device: device.clone() })
+    }
+
+    /// As kernels take it.
+    pub(super) fn handle(&self) -> u64 {
+        match &self.object {
+            Object::Cpu(texture) => ptr::from_ref(&**texture).expose_provenance() as u64,
+            Object::Cuda { handle, .. } => *handle,
+        }
     }
 
     #[track_caller]
-    fn on_cuda<T: Texel>(
-        device: &'a Device,
+    fn on_cuda<V: ReadMode, T: Texel>(
+        device: &Device,
         resource: &sys::CUDA_RESOURCE_DESC,
         mode: TextureMode,
     ) -> Result<Self, DeviceError> {
@@ -272,12 +292,12 @@ impl<'a, V: ReadMode> Texture<'a, V> {
             }
             .check(OP)?;
             let object = Object::Cuda { handle, counted: Token::new(counters::Kind::Textures, 1) };
-            Ok(Self { object, device, value: PhantomData })
+            Ok(Self { object, device: device.clone() })
         })
     }
 }
 
-impl<V> Drop for Texture<'_, V> {
+impl Drop for Made {
     fn drop(&mut self) {
         if let (Object::Cuda { handle, counted }, Kind::Cuda(cuda)) =
             (&mut self.object, self.device.kind())

@@ -4,11 +4,13 @@
 //! ([`crate::homography`]).
 
 mod crop;
+mod lens;
 
 use glam::{DVec2, UVec2};
 use shared_types::warp::{Camera, Canvas};
 
 pub(crate) use crop::largest_rectangle;
+pub(crate) use lens::{border, unproject};
 
 /// Widest and highest panorama, in pixels a side.
 pub const MAX_CANVAS_SIDE: u32 = 32_768;

@@ -2,9 +2,9 @@
 //!
 //! A trajectory has a row for each time, in seconds, and a value for each column. Between two times values are linear,
 //! before the first and after the last time they stay; between times nearer than a microsecond they jump
-//! ([`crate::resample`]). All of it is f64: times are often seconds
-//! since 1970, which f32 knows to two minutes. Each column is for itself: a quaternion in four of them, as in
-//! TUM's files, comes out shorter than 1 between times, and is for its reader to normalise.
+//! ([`crate::resample`]). All of it is f64: times are often seconds since 1970, which f32 knows to two minutes. Each
+//! column is for itself: a quaternion in four of them, as in TUM's files, comes out shorter than 1 between times, and
+//! is for its reader to normalise.
 //!
 //! Files are text of at most [`FILE_LIMIT`] bytes, in one of two forms:
 //!

@@ -14,19 +14,21 @@ mod limits;
 mod track;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use glam::{DMat3, DVec3, UVec2};
+use cuda_std::DeviceTexture;
+use glam::{DMat3, DVec2, DVec3, UVec2, Vec4};
 use kernels_gpu::view as kernels;
 use shared_types::Rgba8;
-use shared_types::view::{BLOCK, ViewCamera, ViewCanvas, ViewCanvasParams, ViewParams};
+use shared_types::texture::{DeviceNv12Texture, DeviceRgba8Texture};
+use shared_types::view::{BLOCK, ViewCamera, ViewCanvas, ViewCanvasParams, ViewParams, run};
 use shared_types::warp::{Camera, Canvas};
 use thiserror::Error;
 
-use crate::device::{DeviceError, Image, LaunchConfig, Stream};
-use crate::frame::{FrameFormat, FrameView, FrameViewMut};
-use crate::geometry::Geometry;
+use crate::device::{Device, DeviceError, Image, LaunchConfig, Stream, Textures};
+use crate::frame::{DeviceNv12, FrameFormat, FrameView, FrameViewMut};
+use crate::geometry::{Geometry, border};
 use crate::picture::Picture;
 use crate::rig::rotation;
 use crate::stitch::{StitchError, StitchOptions, check_sources};
@@ -152,11 +154,15 @@ impl From<DeviceError> for ViewError {
 }
 
 /// Two cameras for views to look through.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Viewer {
     canvas: Canvas,
     cameras: [Camera; 2],
+    /// What each camera cannot see; see [`ViewCamera::new`].
+    normals: [[DVec3; 4]; 2],
     flip: bool,
+    /// Over the frames that it has seen.
+    textures: Arc<Mutex<Textures>>,
 }
 
 impl Viewer {
@@ -165,10 +171,12 @@ impl Viewer {
     /// # Errors
     /// [`ViewError::Cameras`].
     pub fn new(geometry: &Geometry, flip: bool) -> Result<Self, ViewError> {
-        let cameras = geometry.cameras[..]
+        let cameras: [Camera; 2] = geometry.cameras[..]
             .try_into()
             .map_err(|_| ViewError::Cameras(geometry.cameras.len()))?;
-        Ok(Self { canvas: geometry.canvas, cameras, flip })
+        let normals = cameras.each_ref().map(normals);
+        let canvas = geometry.canvas;
+        Ok(Self { canvas, cameras, normals, flip, textures: Arc::default() })
     }
 
     /// Sizes of the cameras' frames in pixels: left, right.
@@ -228,8 +236,9 @@ impl Viewer {
             ("output", out.is_whole()),
         ])?;
         let seen = Seen::new(view, self.flip, input, &out);
-        let camera =
-            |i: usize, colour| ViewCamera::new(&self.cameras[i], seen.turn, seen.focal, colour);
+        let camera = |i: usize, colour| {
+            ViewCamera::new(&self.cameras[i], &self.normals[i], seen.turn, seen.focal, colour)
+        };
         let canvas = seen.canvas(&self.canvas);
         let ViewCanvasParams { middle, decode, encode, .. } = canvas;
         let (l, r) = (camera(0, options.left), camera(1, options.right));
@@ -243,6 +252,11 @@ impl Viewer {
                 Some((plane(Plane::WeightLeft), plane(Plane::WeightRight)))
             }
         };
+        // Held until the launch is submitted, so that no texture goes before.
+        let mut textures = self.textures.lock().unwrap_or_else(PoisonError::into_inner);
+        let device = stream.device();
+        let textured =
+            textured(device, &mut textures, &left)?.zip(textured(device, &mut textures, &right)?);
         /// Feathered, or by weights.
         macro_rules! launch {
             ($left:ident, $right:ident, $out:ident: $feather:ident, $weighed:ident) => {{
@@ -266,21 +280,33 @@ impl Viewer {
                 }
             }};
         }
-        use {FrameView as In, FrameViewMut as Out};
-        match (left, right, out) {
-            (In::Rgba8(l), In::Rgba8(r), Out::Rgba8(out)) => {
+        use {FrameView as In, FrameViewMut as Out, Textured as Tex};
+        match (textured, left, right, out) {
+            (Some((Tex::Rgba8(l), Tex::Rgba8(r))), _, _, Out::Rgba8(out)) => {
+                launch!(l, r, out: ViewTexturedRgba8, ViewTexturedWeighedRgba8)
+            }
+            (Some((Tex::Nv12(l), Tex::Nv12(r))), _, _, Out::Nv12(out, _)) => {
+                launch!(l, r, out: ViewTexturedNv12, ViewTexturedWeighedNv12)
+            }
+            (Some((Tex::Nv12(l), Tex::Nv12(r))), _, _, Out::Rgba8(out)) => {
+                launch!(l, r, out: ViewTexturedNv12Rgba8, ViewTexturedWeighedNv12Rgba8)
+            }
+            (Some((Tex::Rgba8(l), Tex::Rgba8(r))), _, _, Out::Nv12(out, _)) => {
+                launch!(l, r, out: ViewTexturedRgba8Nv12, ViewTexturedWeighedRgba8Nv12)
+            }
+            (_, In::Rgba8(l), In::Rgba8(r), Out::Rgba8(out)) => {
                 launch!(l, r, out: ViewRgba8, ViewWeighedRgba8)
             }
-            (In::Nv12(l, _), In::Nv12(r, _), Out::Nv12(out, _)) => {
+            (_, In::Nv12(l, _), In::Nv12(r, _), Out::Nv12(out, _)) => {
                 launch!(l, r, out: ViewNv12, ViewWeighedNv12)
             }
-            (In::Nv12(l, _), In::Nv12(r, _), Out::Rgba8(out)) => {
+            (_, In::Nv12(l, _), In::Nv12(r, _), Out::Rgba8(out)) => {
                 launch!(l, r, out: ViewNv12Rgba8, ViewWeighedNv12Rgba8)
             }
-            (In::Rgba8(l), In::Rgba8(r), Out::Nv12(out, _)) => {
+            (_, In::Rgba8(l), In::Rgba8(r), Out::Nv12(out, _)) => {
                 launch!(l, r, out: ViewRgba8Nv12, ViewWeighedRgba8Nv12)
             }
-            (left, right, _) => {
+            (_, left, right, _) => {
                 let (left, right) = (left.format(), right.format());
                 return Err(StitchError::Formats { left, right }.into());
             }
@@ -352,6 +378,66 @@ pub fn view_pictures(
     Ok(picture)
 }
 
+/// A frame as textures.
+enum Textured<'a> {
+    Rgba8(DeviceRgba8Texture<'a>),
+    Nv12(DeviceNv12Texture<'a>),
+}
+
+/// The frame's textures, if the device can read it so. They live as long as `textures` is not asked for others.
+#[track_caller]
+fn textured<'a>(
+    device: &Device,
+    textures: &mut Textures,
+    frame: &FrameView<'a>,
+) -> Result<Option<Textured<'a>>, DeviceError> {
+    // SAFETY: of a frame that lives so long, for reads of fractions; the caller holds on to the objects.
+    let texture = |handle| unsafe { DeviceTexture::<'a, Vec4>::new(device.place(), handle) };
+    Ok(match frame {
+        FrameView::Rgba8(view) => textures.over(device, view)?.map(|handle| {
+            let (width, height) = view.size();
+            Textured::Rgba8(DeviceRgba8Texture { texels: texture(handle), width, height })
+        }),
+        FrameView::Nv12(DeviceNv12 { y, uv }, _) => {
+            let (luma, chroma) = (textures.over(device, y)?, textures.over(device, uv)?);
+            luma.zip(chroma).map(|(luma, chroma)| {
+                let (width, height) = y.size();
+                let (y, uv) = (texture(luma), texture(chroma));
+                Textured::Nv12(DeviceNv12Texture { y, uv, width, height })
+            })
+        }
+    })
+}
+
+/// Planes through the camera, in its frame: of a ray whose product with one of these is negative it sees nothing.
+/// They stand around its picture with some room; around one that they cannot hold, as of half a sphere, there
+/// are none.
+fn normals(camera: &Camera) -> [DVec3; 4] {
+    /// Room for what lies between the rays that are looked at, as a share of the picture.
+    const ROOM: f64 = 0.02;
+    let mut bounds: Option<(DVec2, DVec2)> = None;
+    for ray in border(camera) {
+        match ray {
+            // Of length 1.
+            Some(DVec3 { x, y, z }) if z > 1e-6 => {
+                let p = DVec2::new(x / z, y / z);
+                let (low, high) = bounds.unwrap_or((p, p));
+                bounds = Some((low.min(p), high.max(p)));
+            }
+            _ => return [DVec3::ZERO; 4],
+        }
+    }
+    let Some((low, high)) = bounds else { return [DVec3::ZERO; 4] };
+    let room = (high - low) * ROOM;
+    let (low, high) = (low - room, high + room);
+    [
+        DVec3::new(1.0, 0.0, -low.x),
+        DVec3::new(-1.0, 0.0, high.x),
+        DVec3::new(0.0, 1.0, -low.y),
+        DVec3::new(0.0, -1.0, high.y),
+    ]
+}
+
 /// What all launches of a view have in common.
 struct Seen {
     turn: DMat3,
@@ -364,9 +450,10 @@ struct Seen {
 impl Seen {
     fn new(view: &View, flip: bool, input: FrameFormat, out: &FrameViewMut<'_>) -> Self {
         let output = out.format();
-        // A thread makes a pixel, or the four of a chroma sample.
+        // Pixels, or the four of a chroma sample; some of them a thread.
         let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
         let [columns, rows] = output.size.to_array().map(|side| side.div_ceil(cell));
+        let columns = columns.div_ceil(BLOCK[0] * run(cell)) * BLOCK[0];
         Self {
             turn: upright(flip) * view.turn(),
             focal: view.focal(output.size.x),

@@ -13,13 +13,26 @@ const STEPS: usize = 24;
 const NEAR: f64 = 1e-10;
 
 /// The ray, in the camera's own frame and of length 1, that lands on a pixel.
-pub(super) fn unproject(camera: &Camera, pixel: DVec2) -> Option<DVec3> {
+pub(crate) fn unproject(camera: &Camera, pixel: DVec2) -> Option<DVec3> {
     let at = (pixel - camera.centre) / camera.focal;
     let ray = match camera.lens {
         Lens::FISHEYE => fisheye(camera, at)?,
         _ => pinhole(camera, at)?.extend(1.0),
     };
     ray.try_normalize()
+}
+
+/// Rays along the border of a camera's picture, in its frame; none where its lens sees nothing.
+pub(crate) fn border(camera: &Camera) -> impl Iterator<Item = Option<DVec3>> {
+    /// Along each side.
+    const MANY: u32 = 48;
+    let far = camera.size.as_dvec2() - 0.5;
+    let near = DVec2::splat(-0.5);
+    let sides = (0..=MANY).flat_map(move |i| {
+        let at = near + (far - near) * (f64::from(i) / f64::from(MANY));
+        [(at.x, near.y), (at.x, far.y), (near.x, at.y), (far.x, at.y)]
+    });
+    sides.map(|at| unproject(camera, DVec2::from(at)))
 }
 
 /// The undistorted point of a distorted one, Brown–Conrady.

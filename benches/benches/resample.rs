@@ -1,0 +1,205 @@
+//! Resampling 256 and 8192 batches of 500 times to 250, 32 values each, in bf16, f32 and f16: our kernels, the floor
+//! under them, and the original design, in Rust and in CUDA C++ (`benches/cuda/resample.cu`, where
+//! `PANOWEAVE_REFERENCE_PTX` names a folder with `resample.ptx`).
+//!
+//! Every source row has a target beside it, so that all bytes must move, once. The floor is a copy of half of them,
+//! which moves as much. A set of 8192 batches is larger than any cache, and the same one each time.
+
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use cuda_std::prelude::*;
+use half::{bf16, f16};
+use kernels_gpu::resample::{ResamplePersistentBf16, ResamplePersistentF32};
+use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
+use panoweave::resample::{Resampler, Resampling, Sampled};
+use panoweave_benches::{SETS, bench, bench_copy, gpu, reference};
+use shared_types::resample::{BLOCK_THREADS, FINE, Number};
+
+/// Times of a batch.
+const SOURCES: u32 = 500;
+/// Targets of a batch.
+const TARGETS: u32 = 250;
+/// Values of a row.
+const WIDTH: u32 = 32;
+/// Persistent blocks of a multiprocessor: the threads that it holds.
+const RESIDENT: u32 = 2048 / BLOCK_THREADS;
+
+/// The signature of a CUDA C++ kernel, which the PTX has instead.
+macro_rules! original {
+    ($name:ident, $value:ty) => {
+        /// Times in shared memory, a thread for each target; it looks for no faults.
+        ///
+        /// # Safety
+        /// Sizes go together as those of a [`Resampling`], and shared memory holds a batch's times.
+        #[kernel(launch_bounds(256))]
+        #[expect(unused_variables, reason = "what it does with them is in the PTX")]
+        unsafe fn $name(
+            times: View<f32>,
+            values: View<$value>,
+            targets: View<f32>,
+            out: ViewMut<$value>,
+            fault: SliceMut<u64>,
+        ) {
+        }
+    };
+}
+original!(original_resample_bf16, bf16);
+original!(original_resample_f32, f32);
+original!(original_resample_f16, f16);
+
+/// Launches the original design, in one language or the other.
+type Launch<V> = fn(&Stream, &LaunchConfig, Resampling<'_, V>, &mut Buffer<u64>);
+
+macro_rules! launch {
+    ($kernel:ident) => {
+        |stream, config, Resampling { times, values, targets, out }, fault| {
+            let (times, values, targets) = (times.view(), values.view(), targets.view());
+            let (out, fault) = (out.view_mut(), fault.view_mut());
+            let kernel = $kernel { times, values, targets, out, fault };
+            // SAFETY: sizes go together, and the launch has shared memory for the times.
+            unsafe { stream.launch_unchecked(config, &kernel) }.expect("a resampling");
+        }
+    };
+}
+
+/// What a resampling reads and writes.
+struct Set<V: Sampled<Time = f32>> {
+    times: Image<f32>,
+    values: Image<V>,
+    targets: Image<f32>,
+    out: Image<V>,
+}
+
+impl<V: Sampled<Time = f32>> Set<V> {
+    /// Uneven times, a target between each second one and the next, and noise for values.
+    fn new(stream: &Stream, batches: u32, seed: u32) -> Self {
+        let mut state = seed.wrapping_mul(2_654_435_761) | 1;
+        let mut noise = || {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            f64::from(state) / f64::from(u32::MAX)
+        };
+        let [times, targets] = [(SOURCES, 0.0), (TARGETS, 0.5)].map(|(count, behind)| {
+            let step = SOURCES / count;
+            let row = (0..count).map(|i| behind + f64::from(step * i));
+            let times = (0..batches).flat_map(|_| row.clone());
+            let times: Vec<_> = times.map(|time| (0.01 * (time + 0.4 * noise())) as f32).collect();
+            Image::from_slice(stream, count, batches, &times).expect("times")
+        });
+        let rows = batches * SOURCES;
+        let values: Vec<_> = (0..rows * WIDTH).map(|_| V::from_f64(2.0 * noise() - 1.0)).collect();
+        let values = Image::from_slice(stream, WIDTH, rows, &values).expect("values");
+        let out = Image::new(stream.device(), WIDTH, batches * TARGETS).expect("memory for values");
+        Self { times, values, targets, out }
+    }
+
+    fn resampling(&mut self) -> Resampling<'_, V> {
+        let Self { times, values, targets, out } = self;
+        Resampling { times, values, targets, out }
+    }
+
+    fn result(&self, stream: &Stream) -> Vec<V> {
+        self.out.download(stream).expect("a result")
+    }
+}
+
+/// Checks that two results are the same but for rounding.
+fn check<V: Number>(name: &str, found: &[V], expected: &[V]) {
+    let far = |(a, b): (&V, &V)| (a.to_f64() - b.to_f64()).abs() > 0.01;
+    let wrong = found.iter().zip(expected).filter(|&pair| far(pair)).count();
+    assert!(wrong == 0, "{wrong} values of {name} differ");
+}
+
+/// Where all of it runs: ours, and the CUDA C++ if it is there.
+struct Bench<'a> {
+    criterion: &'a mut Criterion,
+    device: &'a Device,
+    reference: Option<&'a Device>,
+}
+
+impl Bench<'_> {
+    fn values<V: Sampled<Time = f32>>(
+        &mut self,
+        of: &str,
+        persistent: Option<Launch<V>>,
+        original: Launch<V>,
+    ) {
+        for (batches, sets) in [(256, SETS), (8192, 1)] {
+            self.batches(of, batches, sets, [("persistent", persistent), ("c++", Some(original))]);
+        }
+    }
+
+    fn batches<V: Sampled<Time = f32>>(
+        &mut self,
+        of: &str,
+        batches: u32,
+        sets: usize,
+        designs: [(&str, Option<Launch<V>>); 2],
+    ) {
+        let device = self.device;
+        let stream = device.stream().expect("a stream");
+        let set = |seed| Set::<V>::new(&stream, batches, seed as u32);
+        let mut sets: Vec<_> = (0..sets).map(set).collect();
+        let count = sets.len();
+        let row = size_of::<f32>() as u64 + u64::from(WIDTH) * size_of::<V>() as u64;
+        let bytes = u64::from(batches) * u64::from(SOURCES + TARGETS) * row;
+
+        let mut group = self.criterion.benchmark_group(format!("resample/{of}/{batches}/{device}"));
+        group.throughput(Throughput::Bytes(bytes)).sample_size(20);
+        group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+        let floor = bench_copy(&mut group, "floor", &stream, bytes);
+        let mut resampler = Resampler::new(&stream).expect("a resampler");
+        resampler.submit(&stream, sets[0].resampling()).expect("a resampling");
+        let expected = sets[0].result(&stream);
+        let rust = bench(&mut group, "rust", &stream, |set| {
+            resampler.submit(&stream, sets[set % count].resampling()).expect("a resampling");
+        });
+        resampler.check(&stream).expect("times that ascend");
+        if let (Some(rust), Some(floor)) = (rust, floor) {
+            let (megabytes, rate) = (bytes as f64 / 1e6, bytes as f64 / 1e3 / rust);
+            println!(
+                "{of}, {batches} batches: {rust:.1} µs for {megabytes:.1} MB, {rate:.0} GB/s, {:.2} times the floor",
+                rust / floor
+            );
+        }
+        let resident = device.cuda_info().map_or(1, |info| info.multiprocessors) * RESIDENT;
+        let blocks = batches.min(resident);
+        let config = LaunchConfig::cover(blocks * BLOCK_THREADS, 1, [BLOCK_THREADS, 1])
+            .with_dynamic_shared(SOURCES * size_of::<f32>() as u32);
+        for ((name, launch), device) in designs.into_iter().zip([Some(device), self.reference]) {
+            let (Some(launch), Some(device)) = (launch, device) else { continue };
+            let stream = device.stream().expect("a stream");
+            let mut fault = Buffer::from_slice(&stream, &[FINE]).expect("a fault");
+            launch(&stream, &config, sets[0].resampling(), &mut fault);
+            check(name, &sets[0].result(&stream), &expected);
+            let time = bench(&mut group, name, &stream, |set| {
+                launch(&stream, &config, sets[set % count].resampling(), &mut fault);
+            });
+            if let (Some(rust), Some(time)) = (rust, time) {
+                let times = time / rust;
+                println!(
+                    "{of}, {batches} batches: {name}, the original design, takes {time:.1} µs, {times:.1} times"
+                );
+            }
+        }
+        group.finish();
+    }
+}
+
+fn benches(criterion: &mut Criterion) {
+    let Some(device) = gpu("resample") else { return };
+    let reference = reference("resample");
+    let mut bench = Bench { criterion, device: &device, reference: reference.as_ref() };
+    bench.values::<bf16>(
+        "bf16",
+        Some(launch!(ResamplePersistentBf16)),
+        launch!(OriginalResampleBf16),
+    );
+    bench.values::<f32>("f32", Some(launch!(ResamplePersistentF32)), launch!(OriginalResampleF32));
+    bench.values::<f16>("f16", None, launch!(OriginalResampleF16));
+}
+
+criterion_group!(all, benches);
+criterion_main!(all);

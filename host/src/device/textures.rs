@@ -1,0 +1,76 @@
+//! Textures over frames that come again and again: each is made when its memory is first seen, and kept.
+//!
+//! A texture object is no more than an address, a size and a pitch: it stays right for whatever lies there with
+//! the same ones. So nothing tells when memory is freed; those that were asked for least lately go
+//! when there are too many.
+
+use std::collections::VecDeque;
+
+use cuda_std::DeviceView;
+use cuda_std::cpu::texture::{Address, Filter};
+use glam::Vec4;
+
+use super::texture::{Made, Texel, TextureMode};
+use super::{Device, DeviceError, Kind};
+
+/// Most objects that are kept: those of a dozen frames of two planes under way from each of two cameras.
+const MOST: usize = 64;
+
+/// Bilinear, and beyond the edge the edge.
+const MODE: TextureMode = TextureMode { filter: Filter::Linear, address: Address::Clamp };
+
+/// What tells one object from another.
+type Key = (usize, (u32, u32), u32, usize);
+
+/// Texture objects of one device, filtered and clamped, that read as [`Vec4`].
+#[derive(Debug, Default)]
+pub(crate) struct Textures {
+    made: VecDeque<(Key, Made)>,
+}
+
+impl Textures {
+    /// The handle of a texture over the view's rows; `None` where the device cannot read them as a texture, since
+    /// they do not begin where it asks for.
+    ///
+    /// It lives until the objects are dropped or so many others have been asked for.
+    #[track_caller]
+    pub(crate) fn over<T: Texel>(
+        &mut self,
+        device: &Device,
+        view: &DeviceView<'_, T>,
+    ) -> Result<Option<u64>, DeviceError> {
+        let ((texels, pitch), size) = (view.rows(), view.size());
+        if !fits(device, texels.addr(), pitch) || size.0 == 0 || size.1 == 0 {
+            return Ok(None);
+        }
+        let key = (texels.addr(), size, pitch, size_of::<T>());
+        let found = self.made.iter().position(|(kept, _)| *kept == key);
+        let made = match found.and_then(|at| self.made.remove(at)) {
+            Some((_, made)) => made,
+            None => {
+                if self.made.len() == MOST {
+                    self.made.pop_front();
+                }
+                // SAFETY: the rows live as long as the view, and whoever launches a kernel on the handle has the
+                // view; no side is 0.
+                unsafe { Made::over::<Vec4, T>(device, view, MODE) }?
+            }
+        };
+        // The newest is last.
+        let handle = made.handle();
+        self.made.push_back((key, made));
+        Ok(Some(handle))
+    }
+}
+
+/// Whether the device can read such rows as a texture. The CPU reads any.
+fn fits(device: &Device, address: usize, pitch: u32) -> bool {
+    match device.kind() {
+        Kind::Cpu { .. } => true,
+        Kind::Cuda(cuda) => {
+            let info = cuda.info();
+            address.is_multiple_of(info.texture_alignment as usize)
+                && pitch.is_multiple_of(info.texture_pitch)
+        }
+    }
+}
