@@ -20,6 +20,7 @@ use shared_types::view::{
 use shared_types::warp::Projection;
 use shared_types::yuv::{RgbToYuv, YuvToRgb};
 
+use crate::camera::is_inside;
 use crate::grade::{Fast, Grade, Linear};
 use crate::lens::{Real, bend};
 use crate::picture::{Panorama, Picture, sample_plane};
