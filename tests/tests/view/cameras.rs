@@ -167,7 +167,8 @@ impl Case {
 fn a_view_is_what_the_camera_models_say() {
     let devices = panoweave_devices();
     let (mut seen, mut all, mut unsure, mut worst) = (0, 0, 0, [0.0_f64; 3]);
-    for seed in 0..200 {
+    // The last two have pictures so small that half a pixel more is much.
+    for seed in (0..200).chain([889, 1499]) {
         let case = Case::random(seed);
         let exact = case.exact();
         seen += exact.seen();
