@@ -33,6 +33,7 @@ pub mod features;
 pub mod kernels;
 pub mod live;
 pub mod panorama;
+pub mod quality;
 pub mod resample;
 pub mod seam;
 pub mod ssim;

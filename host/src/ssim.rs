@@ -24,7 +24,7 @@ use crate::device::{Buffer, Device, DeviceError, Event, Image, LaunchConfig, Pin
 use crate::picture::Picture;
 
 /// Blocks that a multiprocessor works on at a time.
-const BLOCKS: u32 = 4;
+const BLOCKS: u32 = 2;
 
 /// Multiprocessors where they are not known.
 const MULTIPROCESSORS: u32 = 16;

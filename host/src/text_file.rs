@@ -1,12 +1,14 @@
-//! Opening regular files, and reading small text files whole.
+//! Opening regular files, reading small text files whole, and replacing text files.
 //!
 //! Rigs, calibrations and homographies are a few kilobytes; trajectories, of which each format says so, more. The
 //! size is checked before anything is read, so that a wrong path (a video, a device, a pipe) costs nothing. Directories, pipes and
 //! devices are refused: reading them could block for ever.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+
+use crate::replace_file::replace;
 
 /// The largest text file that is read, in bytes, where a format says nothing else.
 pub const TEXT_LIMIT: u64 = 1 << 20;
@@ -41,6 +43,14 @@ pub enum TextError {
         /// Offset of the first invalid byte.
         offset: usize,
     },
+}
+
+/// Replaces a text file at once or not at all: readers see the old text or the new one.
+///
+/// # Errors
+/// What the operating system says; the file is as it was then.
+pub fn replace_text(path: impl AsRef<Path>, text: &str) -> io::Result<()> {
+    replace(path.as_ref(), |writer| writer.write_all(text.as_bytes()))
 }
 
 /// Opens a regular file and returns it with its length in bytes.

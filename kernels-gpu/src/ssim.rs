@@ -9,11 +9,15 @@
 //!
 //! The idea of the fused kernels: with u = a + b and v = a − b the formula needs four moments in place of
 //! five, those of u, u², v and v², since 4ab = u² − v² and 2(a² + b²) = u² + v². A block walks down a strip of
-//! its columns, a row at a time. The row's pixels lie in shared memory, two of both pictures in 16 bytes; a
-//! thread filters them along the row for its two columns, and adds the result to the 11 rows
-//! that it is part of, which stay in registers. A row that is complete falls out at the end: `ring[i] = row ·
-//! tap + ring[i + 1]` moves every sum one place with the instruction that adds to it. So each pixel is read from
-//! memory once, but for the margins of strips, and nothing is written but the sums.
+//! columns, some rows at a time. First a thread filters its own column down: the 11 sums that a row is part of
+//! stay in registers, and `ring[i] = row · tap + ring[i + 1]` moves every sum one place with the instruction that
+//! adds to it, so that the one that is complete falls out at the end. Then, through shared memory, a
+//! thread filters four neighbours of one row along. So each pixel is read from memory and squared once, but for the
+//! margins of strips, and nothing is written but the sums.
+//!
+//! In shared memory the four moments of a column are 16 bytes, and after every fourth column 16 are left out: the
+//! lanes of a warp, four columns apart, then never meet in a bank. There are two buffers, so that a barrier
+//! parts each batch of rows from the next one, and nothing else.
 //!
 //! Cost: 2 · 11 · 4 fused multiply-adds a pixel and half as much for all else. Arithmetic, not memory, bounds it.
 //!
@@ -23,8 +27,8 @@
 use cuda_std::prelude::*;
 use shared_types::Rgba8;
 use shared_types::ssim::{
-    BLOCK_COLUMNS, BLOCK_THREADS, COLUMNS, MARGIN, ONE, SUMS, SsimParams, TAPS, TWO_PASS_THREADS,
-    WINDOW,
+    BLOCK_COLUMNS, BLOCK_THREADS, LINES, MARGIN, ONE, RUN, RUNS, SUMS, SsimParams, TAPS,
+    TWO_PASS_THREADS, WINDOW,
 };
 
 use crate::tile::each_result;
@@ -39,35 +43,59 @@ trait Pixel: bytemuck::Pod {
     /// Whether there are colours to compare too.
     const COLOUR: bool;
 
+    /// Whether a squared difference of luma is small enough that a thousand fit into 32 bits.
+    const SMALL: bool;
+
+    /// As it is in memory: bytes that lie packed in registers would have to be unpacked.
+    fn bits(self) -> u32;
+
     /// Luma; red, green and blue.
-    fn levels(self) -> (i32, [i32; 3]);
+    fn levels(bits: u32) -> (i32, [i32; 3]);
 }
 
 impl Pixel for u8 {
     const COLOUR: bool = false;
+    const SMALL: bool = true;
 
     #[inline(always)]
-    fn levels(self) -> (i32, [i32; 3]) {
-        (self.into(), [0; 3])
+    fn bits(self) -> u32 {
+        self.into()
+    }
+
+    #[inline(always)]
+    fn levels(bits: u32) -> (i32, [i32; 3]) {
+        (bits as i32, [0; 3])
     }
 }
 
 impl Pixel for u16 {
     const COLOUR: bool = false;
+    const SMALL: bool = false;
 
     #[inline(always)]
-    fn levels(self) -> (i32, [i32; 3]) {
-        (self.into(), [0; 3])
+    fn bits(self) -> u32 {
+        self.into()
+    }
+
+    #[inline(always)]
+    fn levels(bits: u32) -> (i32, [i32; 3]) {
+        (bits as i32, [0; 3])
     }
 }
 
 impl Pixel for Rgba8 {
     const COLOUR: bool = true;
+    const SMALL: bool = true;
+
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        bytemuck::cast(self)
+    }
 
     /// Luma by BT.601 in integers, as Pillow's `convert("L")` has it.
     #[inline(always)]
-    fn levels(self) -> (i32, [i32; 3]) {
-        let Self { r, g, b, .. } = self;
+    fn levels(bits: u32) -> (i32, [i32; 3]) {
+        let Self { r, g, b, .. } = bytemuck::cast(bits);
         let [r, g, b] = [r, g, b].map(i32::from);
         ((19_595 * r + 38_470 * g + 7_471 * b + 0x8000) >> 16, [r, g, b])
     }
@@ -97,7 +125,8 @@ impl Totals {
     unsafe fn add_to(self, sums: SliceMut<u64>) {
         // SAFETY: as the caller vouches.
         unsafe {
-            let ssim = warp::warp_reduce_add(self.ssim as u64);
+            // SSIM may be negative: a sum in two's complement.
+            let ssim = warp::warp_reduce(self.ssim as u64, u64::wrapping_add);
             let squares = warp::warp_reduce_add(self.squares);
             let colour_squares = warp::warp_reduce_add(self.colour_squares);
             if warp::lane_id() == 0 {
@@ -110,23 +139,22 @@ impl Totals {
     }
 }
 
-/// Two pixels, of each what both pictures sum up to, less twice the middle, and how they differ.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C, align(16))]
-struct Two([f32; 4]);
-
-const _: () = assert!(COLUMNS == 2);
-
-/// The moments of u, v, u² and v² under the window's row.
+/// The moments of u, v, u² and v² under a part of the window.
 type Moments = [f32; 4];
 
+/// A column's moments in shared memory.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, align(16))]
+struct Column(Moments);
+
+/// Where a column's moments are in their row.
 #[inline(always)]
-fn add(moments: &mut Moments, [u, v]: [f32; 2], [uu, vv]: [f32; 2], tap: f32) {
-    moments[0] = u.mul_add(tap, moments[0]);
-    moments[1] = v.mul_add(tap, moments[1]);
-    moments[2] = uu.mul_add(tap, moments[2]);
-    moments[3] = vv.mul_add(tap, moments[3]);
+const fn place(column: u32) -> u32 {
+    column + column / RUN
 }
+
+/// Columns of shared memory from one row to the next.
+const PITCH: u32 = place(BLOCK_THREADS);
 
 /// Sums over the rows that a window's row is part of: the first lacks this one only.
 type Ring = [Moments; WINDOW as usize];
@@ -158,7 +186,35 @@ fn ssim([u, v, uu, vv]: Moments, params: &SsimParams) -> f32 {
         0.5_f32.mul_add(spread_u - spread_v, params.c2),
         0.5_f32.mul_add(spread_u + spread_v, params.c2),
     ];
-    (means[0] * spreads[0]) / (means[1] * spreads[1])
+    means[0] * spreads[0] * (means[1] * spreads[1]).fast_recip()
+}
+
+/// A strip of a pair of pictures, and what is this thread's.
+struct Strip<P> {
+    a: View<P>,
+    b: View<P>,
+    /// The thread's column, or the last one.
+    x: u32,
+    /// The strip's first row, and its last line, counted from there.
+    y: u32,
+    last: u32,
+}
+
+/// A batch of both pictures' pixels in the thread's column.
+type Batch = [[u32; 2]; LINES as usize];
+
+impl<P: Pixel> Strip<P> {
+    /// The batch that begins at a line. Below the last line is the last line.
+    #[inline(always)]
+    fn fetch(&self, line: u32) -> Batch {
+        let fetch = |i: u32| {
+            let y = self.y + (line + i).min(self.last);
+            // SAFETY: inside of both pictures, which are of one size.
+            unsafe { [self.a.load(self.x, y).bits(), self.b.load(self.x, y).bits()] }
+        };
+        // One after the other: in a loop they would be an array in local memory.
+        [fetch(0), fetch(1), fetch(2), fetch(3)]
+    }
 }
 
 #[inline(always)]
@@ -185,82 +241,87 @@ fn fused<P: Pixel>(
     }
     let lines = params.rows.min(rows - y0);
     let t = thread::thread_idx_x();
-    let x = x0 + COLUMNS * t;
     // Pixels of the margin are counted by the blocks that they are no margin of.
     let own_columns =
         if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
     let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
-    let fetch = |line: u32| {
-        let (left, right, y) = (x.min(width - 1), (x + 1).min(width - 1), y0 + line);
-        // SAFETY: inside of both pictures, which are of one size; lines reach to the last row.
-        unsafe { [a.load(left, y), b.load(left, y), a.load(right, y), b.load(right, y)] }
-    };
+    let strip = Strip { a, b, x: (x0 + t).min(width - 1), y: y0, last: lines + MARGIN - 1 };
+    // Of each batch, a thread filters four neighbours in one row; the last threads have none.
+    let (row, first) = (t / RUNS, t % RUNS * RUN);
+    let x = x0 + first;
+    let inside = columns.min(x0 + BLOCK_COLUMNS);
+
+    let buffer = shared_array![Column; (2 * LINES * PITCH) as usize];
+    let mut ring: Ring = [[0.0; 4]; WINDOW as usize];
     let mut totals = Totals::default();
-    let mut weigh = |line: u32, x: u32, a: P, b: P| {
-        let ((a, a_rgb), (b, b_rgb)) = (a.levels(), b.levels());
-        let square = |a: i32, b: i32| u64::from((a - b).unsigned_abs()).pow(2);
-        if (line < own_lines) & (x < own_columns) {
-            totals.squares += square(a, b);
-            if P::COLOUR {
-                totals.colour_squares += square(a_rgb[0], b_rgb[0])
-                    + square(a_rgb[1], b_rgb[1])
-                    + square(a_rgb[2], b_rgb[2]);
-            }
-        }
-        let (a, b) = (a as f32 - params.middle, b as f32 - params.middle);
-        [a + b, a - b]
-    };
-    let buffer = shared_array![Two; 2 * BLOCK_THREADS as usize];
-    let mut rings: [Ring; 2] = [[[0.0; 4]; WINDOW as usize]; 2];
-    let mut ssims = 0_i64;
-    let mut next = fetch(0);
+    let mut next = strip.fetch(0);
     let mut line = 0;
     while line < lines + MARGIN {
-        let half = (line & 1) * BLOCK_THREADS;
-        let [a0, b0, a1, b1] = next;
-        let ([u0, v0], [u1, v1]) = (weigh(line, x, a0, b0), weigh(line, x + 1, a1, b1));
-        // SAFETY: inside; each element has one thread, and who read it two lines ago has passed the
-        // barrier of the last line.
-        unsafe { buffer.store(half + t, Two([u0, v0, u1, v1])) };
+        let half = line / LINES % 2 * (LINES * PITCH);
+        let mut squares = 0;
+        each_result!(LINES as usize, |i| {
+            let [(a, a_rgb), (b, b_rgb)] = next[i].map(P::levels);
+            let own = line + (i as u32) < own_lines;
+            if own && P::SMALL {
+                squares += ((a - b) * (a - b)) as u32;
+            } else if own {
+                totals.squares += u64::from((a - b).unsigned_abs()).pow(2);
+            }
+            if own && P::COLOUR {
+                let [r, g, b] =
+                    [0, 1, 2].map(|c| ((a_rgb[c] - b_rgb[c]) * (a_rgb[c] - b_rgb[c])) as u32);
+                totals.colour_squares += u64::from(r + g + b);
+            }
+            let (u, v) = ((a + b) as f32 - 2.0 * params.middle, (a - b) as f32);
+            let whole = push(&mut ring, [u, v, u * u, v * v]);
+            // SAFETY: inside; each element has one thread, and who read it two batches ago has passed the
+            // barrier of the last one.
+            unsafe { buffer.store(half + i as u32 * PITCH + place(t), Column(whole)) };
+        });
+        totals.squares += u64::from(squares);
+        // On its way while this batch is filtered along.
+        next = strip.fetch(line + LINES);
         thread::sync_threads();
-        // On its way while this line is filtered.
-        next = fetch((line + 1).min(lines + MARGIN - 1));
-        // The last threads read for the others only.
-        if t < BLOCK_COLUMNS / COLUMNS {
-            let mut row: [Moments; 2] = [[0.0; 4]; 2];
-            each_result!((WINDOW as usize).div_ceil(2), |i| {
-                // SAFETY: inside, and behind the barrier after its writing.
-                let Two([u0, v0, u1, v1]) = unsafe { buffer.load(half + t + i as u32) };
-                let squares = [[u0 * u0, v0 * v0], [u1 * u1, v1 * v1]];
-                add(&mut row[0], [u0, v0], squares[0], tap(2 * i));
-                if i > 0 {
-                    add(&mut row[1], [u0, v0], squares[0], tap(2 * i - 1));
-                }
-                if i < WINDOW as usize / 2 {
-                    add(&mut row[0], [u1, v1], squares[1], tap(2 * i + 1));
-                }
-                add(&mut row[1], [u1, v1], squares[1], tap(2 * i));
-            });
-            let whole = [push(&mut rings[0], row[0]), push(&mut rings[1], row[1])];
-            if line >= MARGIN {
-                each_result!(COLUMNS as usize, |i| {
-                    let (x, y) = (x + i as u32, y0 + line - MARGIN);
-                    if x < columns.min(x0 + BLOCK_COLUMNS) {
-                        let value = ssim(whole[i], params);
-                        ssims += summand(value);
-                        if map.contains(x, y) {
-                            // SAFETY: inside, as just checked; each pixel has one thread.
-                            unsafe { map.store(x, y, value) };
-                        }
+        let complete = line + row;
+        if row < LINES && complete >= MARGIN && complete < lines + MARGIN {
+            let mut sums: [Moments; RUN as usize] = [[0.0; 4]; RUN as usize];
+            let from = half + row * PITCH + place(first);
+            each_result!((WINDOW + RUN) as usize - 1, |i| {
+                // SAFETY: inside, since the run's last window ends with the block's columns; behind the barrier
+                // after its writing.
+                let Column(column) = unsafe { buffer.load(from + place(i as u32)) };
+                each_result!(RUN as usize, |j| {
+                    if i >= j && i - j < WINDOW as usize {
+                        add(&mut sums[j], column, tap(i - j));
                     }
                 });
-            }
+            });
+            let y = y0 + complete - MARGIN;
+            let mut sum = 0.0;
+            each_result!(RUN as usize, |j| {
+                let x = x + j as u32;
+                let value = ssim(sums[j], params);
+                sum += if x < inside { value } else { 0.0 };
+                if x < inside && map.contains(x, y) {
+                    // SAFETY: inside, as just checked; each pixel has one thread.
+                    unsafe { map.store(x, y, value) };
+                }
+            });
+            totals.ssim += RUN as i64 * summand(sum * (1.0 / RUN as f32));
         }
-        line += 1;
+        line += LINES;
     }
-    totals.ssim = ssims;
+    if x0 + t >= own_columns {
+        (totals.squares, totals.colour_squares) = (0, 0);
+    }
     // SAFETY: all threads of the block are still here; the length was checked.
     unsafe { totals.add_to(sums) };
+}
+
+/// Adds a column to the moments, where the window has this weight.
+#[inline(always)]
+fn add(moments: &mut Moments, column: Moments, tap: f32) {
+    each_result!(4, |i| moments[i] = column[i].mul_add(tap, moments[i]));
 }
 
 /// Defines the fused kernel for one kind of picture.
@@ -271,7 +332,7 @@ macro_rules! ssim_fused {
         /// Adds to the [`SUMS`] sums. `map`, where it has room, becomes the SSIM of each pixel whose window
         /// lies inside, from the window's first pixel on. Nothing happens if the pictures differ in size or are
         /// smaller than the window, or blocks are not of [`BLOCK_THREADS`].
-        #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(1))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 2), barriers(1))]
         pub fn $name(
             a: View<$type>,
             b: View<$type>,
@@ -297,6 +358,14 @@ ssim_fused! {
     ssim_rgba8, Rgba8
 }
 
+/// # Safety
+/// `x < width` and `y < height`.
+#[inline(always)]
+unsafe fn luma<P: Pixel>(view: View<P>, x: u32, y: u32) -> i32 {
+    // SAFETY: as the caller vouches.
+    P::levels(unsafe { view.load(x, y) }.bits()).0
+}
+
 /// The first of two passes: moments of a, b, a², b² and ab along the rows, for each pixel whose window lies
 /// inside, and the squared differences.
 #[inline(always)]
@@ -311,7 +380,7 @@ fn rows<P: Pixel>(a: View<P>, b: View<P>, planes: [ViewMut<f32>; 5], sums: Slice
     let mut totals = Totals::default();
     if x < width && y < height {
         // SAFETY: inside, as just checked.
-        let ((a, _), (b, _)) = unsafe { (a.load(x, y).levels(), b.load(x, y).levels()) };
+        let (a, b) = unsafe { (luma(a, x, y), luma(b, x, y)) };
         totals.squares = u64::from((a - b).unsigned_abs()).pow(2);
     }
     let room = planes[0].contains(x, y)
@@ -323,8 +392,7 @@ fn rows<P: Pixel>(a: View<P>, b: View<P>, planes: [ViewMut<f32>; 5], sums: Slice
         let mut moments = [0.0_f32; 5];
         each_result!(WINDOW as usize, |i| {
             // SAFETY: inside, as just checked.
-            let ((a, _), (b, _)) =
-                unsafe { (a.load(x + i as u32, y).levels(), b.load(x + i as u32, y).levels()) };
+            let (a, b) = unsafe { (luma(a, x + i as u32, y), luma(b, x + i as u32, y)) };
             let (a, b) = (a as f32, b as f32);
             moments[0] = a.mul_add(tap(i), moments[0]);
             moments[1] = b.mul_add(tap(i), moments[1]);

@@ -14,14 +14,22 @@ pub const TAPS: [f32; WINDOW as usize / 2 + 1] =
 /// Pixels less than the pictures have, along either axis, for which the window lies inside.
 pub const MARGIN: u32 = WINDOW - 1;
 
-/// Threads of a block of the fused kernels. Each reads [`COLUMNS`] columns.
-pub const BLOCK_THREADS: u32 = 128;
+/// Threads of a block of the fused kernels, and the columns that it reads.
+pub const BLOCK_THREADS: u32 = 256;
 
-/// Columns of a thread.
-pub const COLUMNS: u32 = 2;
+/// Rows that a block filters between two barriers.
+pub const LINES: u32 = 4;
 
-/// Columns of SSIM of a block: the last threads have none.
-pub const BLOCK_COLUMNS: u32 = BLOCK_THREADS * COLUMNS - MARGIN;
+/// Neighbours in a row whose SSIM a thread makes.
+pub const RUN: u32 = 4;
+
+/// Threads that a row of a block has work for.
+pub const RUNS: u32 = (BLOCK_THREADS - MARGIN) / RUN;
+
+/// Columns of SSIM of a block.
+pub const BLOCK_COLUMNS: u32 = RUNS * RUN;
+
+const _: () = assert!(LINES * RUNS <= BLOCK_THREADS);
 
 /// Threads of a block in x and y of the kernels in two passes.
 pub const TWO_PASS_BLOCK: [u32; 2] = [16, 8];

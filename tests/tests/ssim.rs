@@ -137,6 +137,25 @@ fn ssim_is_that_of_the_definition() {
     }
 }
 
+/// Sums of negative numbers: a picture and its negative.
+#[test]
+fn what_is_the_opposite_is_negative() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        for seed in 0..4 {
+            let mut random = Random::new(seed);
+            let size = uvec2(40 + 100 * seed as u32, 30);
+            let a: Vec<u16> =
+                (0..size.element_product()).map(|_| random.below(256) as u16).collect();
+            let b = a.iter().map(|level| 255 - level).collect();
+            let pair = Pair { size, bits: 8, planes: [a, b] };
+            let (found, exact) = (pair.compare(&stream).0.ssim, pair.map());
+            let mean = exact.iter().sum::<f64>() / exact.len() as f64;
+            assert!(mean < -0.5 && close(found, mean, 5e-6), "{device}: {found} is {mean}");
+        }
+    }
+}
+
 #[test]
 fn the_gpu_agrees_to_the_bit() {
     let Some(gpu) = gpu() else { return };

@@ -11,7 +11,7 @@ use panoweave::rig::{ProjectionName, Rig};
 use serde_json::{Value, json};
 
 use super::calibrated::{Calibrated, Lenses, Pictures, matched, open};
-use super::failure::Failure;
+use super::failure::{CHECK_FAILED, Failure};
 use super::map::check_pictures;
 use super::output;
 use super::sketch;
@@ -26,9 +26,6 @@ Examples:
 The pictures must overlap, best by a fifth to a half, and show the same moment. What does not fit well enough
 is refused, with the reason. A rig that was checked and has drifted gives exit code 5. homography_right_to_left in the JSON is nine numbers, row by row.
 Exit codes and the JSON of errors: see panoweave --help.";
-
-/// Exit code for a rig that no longer fits.
-const DRIFTED: u8 = 5;
 
 /// How pictures lie to each other.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -110,7 +107,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         let links = matched(&mut stages, &stream, &pictures)?;
         let drift = stages.run("check", "checking", || worst(rig, &links, &options, &files))?;
         tell_drift(file, &drift, &stages, as_json)?;
-        return Ok(if drift.drifted { ExitCode::from(DRIFTED) } else { ExitCode::SUCCESS });
+        return Ok(if drift.drifted { ExitCode::from(CHECK_FAILED) } else { ExitCode::SUCCESS });
     }
     let rig_options = RigOptions { projection: args.projection.map(Into::into), crop: args.crop };
     let found = Calibrated::new(

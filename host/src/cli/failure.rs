@@ -14,11 +14,12 @@ use panoweave::live::LiveError;
 use panoweave::matching::MatchError;
 use panoweave::panorama::PanoramaError;
 use panoweave::picture::PictureError;
+use panoweave::quality::QualityError;
 use panoweave::resample::ResampleError;
 use panoweave::rig::RigError;
 use panoweave::stitch::StitchError;
 use panoweave::trajectory::TrajectoryError;
-use panoweave::video::VideoError;
+use panoweave::video::{CompareError, VideoError};
 use panoweave::view::{TrackError, ViewError};
 use panoweave::warp::{RenderError, WarpError};
 use thiserror::Error;
@@ -59,12 +60,26 @@ pub(crate) enum Failure {
     },
     #[error("{}: is for {expected} pictures, but {found} are given", source_of_warp.display())]
     PictureCount { source_of_warp: PathBuf, found: usize, expected: usize },
+    #[error("the panorama has {}×{} pixels, but {} makes {}×{}", found.x, found.y, map.display(), expected.x, expected.y)]
+    PanoramaSize { map: PathBuf, found: UVec2, expected: UVec2 },
+    #[error("{}: {reason}; give the cameras' pictures or videos with --cameras LEFT RIGHT", map.display())]
+    NeedsCameras { map: PathBuf, reason: &'static str },
     #[error("{}: stopped at once, and not finished", file.display())]
     Interrupted { file: PathBuf },
     #[error("{}: stopped before the first frame, and not written", file.display())]
     NotBegun { file: PathBuf },
     #[error("stopped by a signal, and nothing was written")]
     Stopped,
+    #[error("{} is a picture but {} a video; two of a kind are needed", picture.display(), video.display())]
+    Kinds { picture: PathBuf, video: PathBuf },
+    #[error("--fail-below: there is no score {name}; there are: {known}")]
+    Gate { name: String, known: String },
+    #[error("--fail-below: the score {name} could not be measured, and says nothing")]
+    NotMeasured { name: String },
+    #[error("{}: cannot be written: {source}", file.display())]
+    TextUnwritable { file: PathBuf, source: io::Error },
+    #[error("{}: cannot be written: {expected}", file.display())]
+    OutputName { file: PathBuf, expected: &'static str },
     #[error("signals cannot be listened for: {0}")]
     Signals(io::Error),
     #[error("the result cannot be printed: {0}")]
@@ -94,6 +109,10 @@ pub(crate) enum Failure {
     #[error("{files}: {refusal}")]
     Refused { files: String, refusal: Refusal },
     #[error(transparent)]
+    Quality(QualityError),
+    #[error("{files}: {error}")]
+    Compare { files: String, error: CompareError },
+    #[error(transparent)]
     Video(VideoError),
     #[error(transparent)]
     View(ViewError),
@@ -105,6 +124,9 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Device(DeviceError),
 }
+
+/// Exit code of a command that did its work and found what it checks not good enough.
+pub(crate) const CHECK_FAILED: u8 = 5;
 
 /// What a script can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,15 +170,16 @@ impl Kind {
 impl Failure {
     /// Why these pictures are not calibrated.
     pub(crate) fn refused(files: &[&Path], refusal: Refusal) -> Self {
-        let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-        let files = match &names[..] {
-            [first, rest @ .., last] if rest.len() > 2 => {
-                format!("{first}, {} more and {last}", rest.len())
-            }
-            [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-            names => names.concat(),
-        };
-        Self::Refused { files, refusal }
+        Self::Refused { files: listed(files), refusal }
+    }
+
+    /// Why these pictures or videos are not compared.
+    pub(crate) fn compare(files: &[&Path], error: impl Into<CompareError>) -> Self {
+        match error.into() {
+            CompareError::Device(error) => error.into(),
+            CompareError::Video(error) => error.into(),
+            error => Self::Compare { files: listed(files), error },
+        }
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -164,12 +187,16 @@ impl Failure {
             Self::Usage(_)
             | Self::RawSize { .. }
             | Self::NeedlessSize { .. }
-            | Self::SourceSize { .. } => Kind::Usage,
+            | Self::SourceSize { .. }
+            | Self::NeedsCameras { .. }
+            | Self::Gate { .. } => Kind::Usage,
             Self::OutputIsInput { .. }
             | Self::OutputIsFolder { .. }
             | Self::OutputIsSpecial { .. }
             | Self::OutputFolder { .. }
             | Self::OutputTwice { .. }
+            | Self::OutputName { .. }
+            | Self::TextUnwritable { .. }
             | Self::Stdout(_)
             | Self::Warp(WarpError::Unwritable { .. })
             | Self::Trajectory(TrajectoryError::Unwritable { .. })
@@ -191,6 +218,11 @@ impl Failure {
             | Self::Panorama(_)
             | Self::Features(_)
             | Self::Matching(_)
+            | Self::Kinds { .. }
+            | Self::PanoramaSize { .. }
+            | Self::Quality(_)
+            | Self::NotMeasured { .. }
+            | Self::Compare { .. }
             | Self::View(_)
             | Self::Track(_)
             | Self::Trajectory(_)
@@ -207,6 +239,18 @@ impl Failure {
             Self::Device(error) if error.is_fatal() => Kind::DeviceLost,
             Self::Device(_) => Kind::Device,
         }
+    }
+}
+
+/// Names of files in a sentence; of many the first and the last.
+fn listed(files: &[&Path]) -> String {
+    let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+    match &names[..] {
+        [first, rest @ .., last] if rest.len() > 2 => {
+            format!("{first}, {} more and {last}", rest.len())
+        }
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        names => names.concat(),
     }
 }
 
@@ -260,6 +304,15 @@ impl From<MatchError> for Failure {
             MatchError::Device(error) => error.into(),
             MatchError::Features(error) => error.into(),
             other => Self::Matching(other),
+        }
+    }
+}
+
+impl From<QualityError> for Failure {
+    fn from(error: QualityError) -> Self {
+        match error {
+            QualityError::Device(error) => error.into(),
+            other => Self::Quality(other),
         }
     }
 }

@@ -94,6 +94,22 @@ impl Map {
         Ok(plan)
     }
 
+    /// Reads it for a panorama whose cameras' pictures are not there. A homography and raw planes do not say for
+    /// which sizes they are.
+    pub(crate) fn open_alone(&self) -> Result<Plan, Failure> {
+        let Source { lut, homography, .. } = &self.source;
+        if let Some(homography) = homography {
+            let reason = "a homography does not say the size of its pictures";
+            return Err(Failure::NeedsCameras { map: homography.clone(), reason });
+        }
+        if let Some(folder) = lut.as_ref().filter(|lut| lut.is_dir()) {
+            let reason = "raw planes do not say the size of their pictures";
+            return Err(Failure::NeedsCameras { map: folder.clone(), reason });
+        }
+        // Sizes are of no use for what is left.
+        self.read(&[UVec2::ZERO; 2], Path::new(""))
+    }
+
     fn name(&self) -> PathBuf {
         self.path().unwrap_or(Path::new("")).to_owned()
     }

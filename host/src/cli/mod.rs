@@ -5,9 +5,13 @@
 mod blend;
 mod calibrate;
 mod calibrated;
+mod clip;
 mod colour;
+mod compare;
 mod failure;
 mod features;
+mod figures;
+mod gate;
 mod info;
 mod inspect;
 mod interrupt;
@@ -17,6 +21,8 @@ mod lut;
 mod map;
 mod meter;
 mod output;
+mod plot;
+mod quality;
 mod recipe;
 mod report;
 mod sketch;
@@ -43,7 +49,7 @@ Exit codes:
   2  bad options, bad input, or the output cannot be written
   3  no usable device
   4  the GPU was lost; the process must be started again
-  5  a rig that was checked has drifted
+  5  a check failed: a rig has drifted, or a score is below --fail-below; results are printed as ever
   130  stopped by Ctrl-C, SIGTERM or SIGHUP; a video is finished properly unless it came twice
 
 With --json an error too is a JSON object on stdout:
@@ -75,6 +81,8 @@ enum Command {
     Video(video::Args),
     Lut(lut::Args),
     Calibrate(calibrate::Args),
+    Compare(compare::Args),
+    Quality(quality::Args),
     Features(features::Args),
     Trajectory(trajectory::Args),
     Info(info::Args),
@@ -97,6 +105,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Stitch(args) => stitch::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Lut(args) => lut::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Calibrate(args) => calibrate::run(args, cli.json),
+        Command::Compare(args) => compare::run(args, cli.json),
+        Command::Quality(args) => quality::run(args, cli.json),
         Command::Features(args) => features::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Trajectory(args) => trajectory::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Info(args) => info::run(args, cli.json).map(|()| ExitCode::SUCCESS),

@@ -40,6 +40,8 @@ pub(crate) enum ValueError {
     Smoothing,
     #[error("a quality is a whole number from 0, the best, to 51")]
     Crf,
+    #[error("a gate is a score from 0 to 1, such as 0.9 or seam=0.9")]
+    Gate,
 }
 
 impl From<ParseIntError> for ValueError {

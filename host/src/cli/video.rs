@@ -18,6 +18,7 @@ use panoweave::video::{
 use serde_json::{Value, json};
 
 use super::blend::Blending;
+use super::clip::files;
 use super::colour;
 use super::failure::{Failure, Kind};
 use super::interrupt::Interrupt;
@@ -96,7 +97,7 @@ pub(crate) struct Args {
 
 /// A stream's format.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
+pub(crate) enum Format {
     Y4m,
     Nv12,
     Rgba,
@@ -257,17 +258,6 @@ impl Args {
         let of = |source: &Source| Some(rate.nearest(source.expected()?, source.rate()));
         sources.into_iter().filter_map(of).chain(self.frames).min()
     }
-}
-
-/// The files that an input is read from.
-fn files(input: &Input) -> Result<Vec<PathBuf>, Failure> {
-    Ok(match &input.medium {
-        Medium::Pictures(pattern) => {
-            pattern.numbers()?.into_iter().map(|n| pattern.file(n)).collect()
-        }
-        _ if input.path == Path::new(STANDARD) => vec!["/dev/stdin".into()],
-        _ => vec![input.path.clone()],
-    })
 }
 
 fn fps(done: &Summary) -> f64 {

@@ -101,6 +101,16 @@ impl Overlap {
         Ok(Some(Self { place, sources: warp.sources(), pixels }))
     }
 
+    /// Which pixel of either camera each panorama pixel of its box shows, row by row;
+    /// [`OverlapPixel::NONE`] where one of them does not count.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn pixels(&self, stream: &Stream) -> Result<Vec<OverlapPixel>, DeviceError> {
+        self.pixels.download(stream)
+    }
+
     /// Which panorama pixels its box holds.
     #[must_use]
     pub fn place(&self) -> OverlapBox {

@@ -51,7 +51,7 @@ use crate::frame::{Frame, FrameFormat, PixelFormat};
 use crate::seam::{Blend, SeamError};
 use crate::stitch::{StitchError, StitchOptions};
 use crate::view::{DEFAULT_SIZE, View, ViewError, Viewer, VirtualCamera};
-use crate::warp::{DeviceWarp, RenderError};
+use crate::warp::{DeviceWarp, Plane, RenderError};
 
 use buffers::{Input, InputBuffer, OutputBuffer, Pair};
 use counters::Tally;
@@ -864,6 +864,22 @@ impl Stitcher {
     #[must_use]
     pub fn colour(&self) -> ColourState {
         *self.shared.colour()
+    }
+
+    /// The weights that the last pair was stitched with, left and right, row by row: those of the warp, or of the
+    /// seam where it stands. Waits for what is under way; while pairs are, which one is the last is not known.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn weights(&self) -> Result<[Vec<f32>; 2], LiveError> {
+        let (current, stream) = (self.shared.current(), &self.shared.streams.compute);
+        let seam = current.warp.seam.as_ref().map(lock);
+        let warp = seam.as_ref().map_or(&current.warp.warp, |seam| seam.seamed());
+        warp.await_ready(stream)?;
+        let [left, right] =
+            [Plane::WeightLeft, Plane::WeightRight].map(|plane| warp.plane(plane).download(stream));
+        Ok([left?, right?])
     }
 
     /// What happened so far.

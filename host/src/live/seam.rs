@@ -58,6 +58,11 @@ impl LiveSeam {
         Ok(&self.seamed)
     }
 
+    /// The warp with the weights that were written last.
+    pub(super) fn seamed(&self) -> &DeviceWarp {
+        &self.seamed
+    }
+
     /// The frame was submitted, with its weights.
     pub(super) fn submitted(&mut self) {
         self.unwritten = None;

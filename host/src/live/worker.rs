@@ -32,7 +32,7 @@ const ATTEMPTS: u32 = 3;
 /// The streams that all frames go through.
 pub(super) struct Streams {
     upload: Stream,
-    compute: Stream,
+    pub(super) compute: Stream,
     download: Stream,
 }
 

@@ -176,6 +176,30 @@ impl Picture {
         replace(file, |out| self.write(format, out)).map_err(|refusal| refusal.of(file))
     }
 
+    /// Writes levels of gray, row by row from the top, as a PNG of 8 bits whatever the name's extension;
+    /// replaces the file at once or not at all.
+    ///
+    /// # Errors
+    /// [`Unencodable`](PictureError::Unencodable) (no pixels, or not as many as `size` has) or
+    /// [`Unwritable`](PictureError::Unwritable).
+    pub fn save_gray(
+        path: impl AsRef<Path>,
+        size: UVec2,
+        levels: &[u8],
+    ) -> Result<(), PictureError> {
+        let file = path.as_ref();
+        let expected = u64::from(size.x) * u64::from(size.y);
+        let written = replace(file, |out| {
+            if levels.is_empty() || levels.len() as u64 != expected {
+                let (found, UVec2 { x, y }) = (levels.len(), size);
+                return Err(Refusal::Encoder(format!("{found} levels for {x}×{y} pixels")));
+            }
+            PngEncoder::new(out).write_image(levels, size.x, size.y, ExtendedColorType::L8)?;
+            Ok(())
+        });
+        written.map_err(|refusal| refusal.of(file))
+    }
+
     /// The content of a file as [`save`](Self::save) writes it.
     ///
     /// # Errors

@@ -58,7 +58,6 @@ mod error;
 mod file;
 mod lens_limit;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use glam::{DMat3, DVec2, UVec2};
@@ -314,7 +313,7 @@ impl Rig {
     /// As [`to_toml`](Self::to_toml), and [`RigError::Unsaved`].
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), RigError> {
         let (file, text) = (path.as_ref(), self.to_toml()?);
-        crate::replace_file::replace(file, |writer| writer.write_all(text.as_bytes()))
+        crate::text_file::replace_text(file, &text)
             .map_err(|source| RigError::Unsaved { file: file.to_owned(), source })
     }
 

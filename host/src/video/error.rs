@@ -184,14 +184,14 @@ pub enum VideoError {
     /// A frame that is not what its source says.
     #[error("pairing frames: {0}")]
     Pair(#[from] FrameError),
-    /// The right video cannot be delivered in the left one's format.
-    #[error("{}: {found}, but the left video is {expected}; convert one of them", file.display())]
+    /// A video cannot be delivered in the other one's format.
+    #[error("{}: {found}, but the other video is {expected}; convert one of them", file.display())]
     Formats {
-        /// The right video.
+        /// The video.
         file: PathBuf,
         /// Its format.
         found: FrameFormat,
-        /// The left one's.
+        /// The other one's.
         expected: FrameFormat,
     },
     /// Raw frames whose size is not known.

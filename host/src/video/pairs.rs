@@ -89,16 +89,23 @@ impl Pairs {
 
     /// Submits the pair of panorama `n`; false if a video ends before.
     fn submit(&mut self, stitcher: &Stitcher, n: u64) -> Result<bool, VideoError> {
+        let time = self.rate.time(n);
+        let Some([left, right]) = self.pair(n)? else { return Ok(false) };
+        stitcher.submit(left, right, time)?;
+        Ok(true)
+    }
+
+    /// The pair of panorama `n`; `None` if a video ends before.
+    pub(super) fn pair(&mut self, n: u64) -> Result<Option<[Frame<'_>; 2]>, VideoError> {
         for side in &mut self.sides {
             if !side.advance(side.source.rate().nearest(n, self.rate))? {
-                return Ok(false);
+                return Ok(None);
             }
         }
         let [Some(left), Some(right)] = self.sides.each_ref().map(Side::frame) else {
-            return Ok(false);
+            return Ok(None);
         };
-        stitcher.submit(left?, right?, self.rate.time(n))?;
-        Ok(true)
+        Ok(Some([left?, right?]))
     }
 
     /// The video that ended while the other goes on, where `n` is the first panorama that is not made.

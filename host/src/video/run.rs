@@ -174,7 +174,7 @@ pub fn stitch_video(
 }
 
 /// The colours that match the first frames: a video begins as it goes on.
-fn first_colours(
+pub(super) fn first_colours(
     device: &Device,
     warp: &DeviceWarp,
     sources: &[Source; 2],

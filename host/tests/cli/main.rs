@@ -4,11 +4,13 @@
 //! and with a driver library that does not exist, so that they are the same beside a GPU.
 
 mod calibrate;
+mod compare;
 mod devices;
 mod features;
 mod info;
 mod lut;
 mod malformed;
+mod quality;
 mod scenes;
 mod stitch;
 mod trajectory;

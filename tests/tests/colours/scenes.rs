@@ -1,7 +1,7 @@
 //! Photos of the same thing in different exposure, and what the estimated colours leave of the difference.
 //!
-//! The difference is that of the cameras' means over all of the overlap, with the colours applied by the
-//! specification's formula in f64. `PANOWEAVE_LOOK` names a folder for panoramas before and after.
+//! The difference is that of the cameras' means over all of the overlap, as `quality` measures it, which is
+//! held against an oracle of its own. `PANOWEAVE_LOOK` names a folder for panoramas before and after.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,34 +9,13 @@ use std::path::PathBuf;
 use glam::{UVec2, uvec2};
 use panoweave::colour::{Colours, Overlap, estimate, matched_pictures};
 use panoweave::device::Image;
+use panoweave::frame::{Frame, FrameFormat};
 use panoweave::homography::Homography;
 use panoweave::picture::Picture;
+use panoweave::quality::OverlapMeter;
 use panoweave::stitch::{Power, StitchOptions, stitch_pictures};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::{data, panoweave_devices};
-use shared_types::Rgba8;
-use shared_types::stitch::Colour;
-
-/// Means of red, green and blue.
-type Means = [f64; 3];
-
-fn apply(colour: Colour, pixel: Rgba8) -> Means {
-    let channel = |c: usize, level: u8| {
-        let gained = (f64::from(colour.gain[c]) * f64::from(level) / 255.0).clamp(0.0, 1.0);
-        255.0 * gained.powf(colour.gamma.into())
-    };
-    [channel(0, pixel.r), channel(1, pixel.g), channel(2, pixel.b)]
-}
-
-/// Mean difference of both cameras' means, and mean of both.
-fn difference(pairs: &[[Rgba8; 2]], colours: &Colours) -> f64 {
-    let mut sum = [0.0; 3];
-    for [left, right] in pairs {
-        let (l, r) = (apply(colours.left, *left), apply(colours.right, *right));
-        (0..3).for_each(|c| sum[c] += l[c] - r[c]);
-    }
-    sum.iter().map(|sum| sum.abs() / pairs.len() as f64).sum::<f64>() / 3.0
-}
 
 /// Left and right picture of a scene, and the homography right to left.
 fn scene(name: &str, left: &str) -> Option<([PathBuf; 2], String)> {
@@ -66,21 +45,13 @@ fn check(name: &str, found: Option<([PathBuf; 2], String)>, part: f64) {
         let matched = matched_pictures(&stream, &pictures[0], &pictures[1], &warp).unwrap();
         assert_eq!(matched, Some(colours), "{name}");
 
-        let on_host = warp.download(&stream).unwrap();
-        let at = |camera: usize, at: usize| {
-            let [u, v] = [2 * camera, 2 * camera + 1].map(|plane| on_host.planes()[plane][at]);
-            let (size, weight) = ([a, b][camera].as_vec2(), on_host.planes()[4 + camera][at]);
-            let inside = u >= 0.0 && u < size.x && v >= 0.0 && v < size.y && weight > 0.1;
-            let nearest = |at: f32, size: f32| at.round_ties_even().min(size - 1.0) as usize;
-            inside.then(|| {
-                let (x, y) = (nearest(u, size.x), nearest(v, size.y));
-                pictures[camera].pixels()[y * size.x as usize + x]
-            })
-        };
-        let pixels = on_host.size().element_product() as usize;
-        let pairs: Vec<_> = (0..pixels).filter_map(|i| Some([at(0, i)?, at(1, i)?])).collect();
-        let before = difference(&pairs, &Colours::IDENTITY);
-        let after = difference(&pairs, &colours);
+        let meter = OverlapMeter::new(&stream, &warp).unwrap().unwrap();
+        let [left, right] = pictures.each_ref().map(|picture| {
+            let format = FrameFormat::rgba8(picture.width(), picture.height());
+            Frame::tight(format, bytemuck::cast_slice(picture.pixels())).unwrap()
+        });
+        let measure = |colours| meter.measure(&left, &right, colours).unwrap().colour();
+        let (before, after) = (measure(&Colours::IDENTITY), measure(&colours));
         let taken = 1.0 - after / before;
         println!(
             "{device}, {name}: {before:.2} levels before, {after:.2} after, {:.1} % taken away; gains {} and {}, gammas {:.3} and {:.3}",

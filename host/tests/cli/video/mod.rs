@@ -21,7 +21,7 @@ use crate::Folder;
 const MAP: &str = "--homography shift.txt --device cpu";
 
 /// A Y4M file of gray frames in full range: `levels` says each frame's pixels.
-fn y4m(width: u32, height: u32, rate: &str, levels: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn y4m(width: u32, height: u32, rate: &str, levels: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes =
         format!("YUV4MPEG2 W{width} H{height} F{rate} Ip C420 XCOLORRANGE=FULL\n").into_bytes();
     for frame in levels {
@@ -34,7 +34,7 @@ fn y4m(width: u32, height: u32, rate: &str, levels: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Frames of one level each, of 40×30 pixels.
-fn flat(rate: &str, levels: impl IntoIterator<Item = u8>) -> Vec<u8> {
+pub(crate) fn flat(rate: &str, levels: impl IntoIterator<Item = u8>) -> Vec<u8> {
     let frames: Vec<_> = levels.into_iter().map(|level| vec![level; 1200]).collect();
     y4m(40, 30, rate, &frames)
 }
@@ -87,24 +87,24 @@ fn program(name: &str, variable: &str) -> Option<PathBuf> {
 }
 
 /// ffmpeg for making test videos.
-struct Ffmpeg {
+pub(crate) struct Ffmpeg {
     ffmpeg: PathBuf,
     ffprobe: PathBuf,
 }
 
 impl Ffmpeg {
-    fn find() -> Option<Self> {
+    pub(crate) fn find() -> Option<Self> {
         let ffmpeg = program("ffmpeg", "PANOWEAVE_FFMPEG")?;
         Some(Self { ffmpeg, ffprobe: program("ffprobe", "PANOWEAVE_FFPROBE")? })
     }
 
     /// Runs ffmpeg on words separated by spaces, in the folder.
-    fn run(&self, folder: &Folder, line: &str) {
+    pub(crate) fn run(&self, folder: &Folder, line: &str) {
         let output = self.output(folder, line);
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    fn output(&self, folder: &Folder, line: &str) -> Output {
+    pub(crate) fn output(&self, folder: &Folder, line: &str) -> Output {
         let mut command = Command::new(&self.ffmpeg);
         command.current_dir(folder.path("")).args(["-v", "error", "-nostdin", "-y"]);
         command.args(line.split_whitespace()).output().unwrap()

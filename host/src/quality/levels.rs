@@ -1,0 +1,62 @@
+//! The levels of a picture or of a frame, whatever its format.
+
+use glam::UVec2;
+
+use crate::frame::{Frame, PixelFormat, PlaneBytes};
+use crate::picture::Picture;
+
+/// Levels to be measured: red, green and blue of RGBA, of NV12 luma as it is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct Levels<'a> {
+    size: UVec2,
+    plane: PlaneBytes<'a>,
+    /// Bytes from one pixel to the next, and how many of them are levels.
+    pixel: (usize, usize),
+}
+
+impl<'a> Levels<'a> {
+    /// Those of a picture.
+    #[must_use]
+    pub fn of_picture(picture: &'a Picture) -> Self {
+        let bytes = bytemuck::cast_slice(picture.pixels());
+        let plane = PlaneBytes { bytes, pitch: 4 * picture.width() as usize };
+        Self { size: picture.size(), plane, pixel: (4, 3) }
+    }
+
+    /// Those of a frame.
+    #[must_use]
+    pub fn of_frame(frame: &Frame<'a>) -> Self {
+        let pixel = match frame.format().pixels {
+            PixelFormat::Rgba8 => (4, 3),
+            PixelFormat::Nv12(_) => (1, 1),
+        };
+        // A frame has one plane or two.
+        Self { size: frame.format().size, plane: frame.planes()[0], pixel }
+    }
+
+    /// Size in pixels.
+    #[must_use]
+    pub fn size(&self) -> UVec2 {
+        self.size
+    }
+
+    /// The levels of a pixel, three or one.
+    pub(super) fn at(&self, x: u32, y: u32) -> &'a [u8] {
+        let (bytes, levels) = self.pixel;
+        &self.plane.bytes[y as usize * self.plane.pitch + x as usize * bytes..][..levels]
+    }
+
+    /// The gray levels of a row; of RGBA by Rec. 601 in integers, as [`ssim`](crate::ssim) takes them.
+    pub(super) fn gray_row(&self, y: u32) -> impl Iterator<Item = u32> + 'a {
+        let (bytes, levels) = self.pixel;
+        let row =
+            &self.plane.bytes[y as usize * self.plane.pitch..][..bytes * self.size.x as usize];
+        row.chunks_exact(bytes).map(move |pixel| match pixel[..levels] {
+            [r, g, b] => {
+                let [r, g, b] = [r, g, b].map(u32::from);
+                (19_595 * r + 38_470 * g + 7_471 * b + 0x8000) >> 16
+            }
+            _ => pixel[0].into(),
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! Two videos compared, frame by frame in order: SSIM and PSNR of each, and of all.
+//!
+//! Frame n of one is compared with frame n of the other, whatever their rates; it ends with the shorter one, and
+//! says which that was. Nothing is allocated from frame to frame: each video's frames go round in
+//! its [`Source`]'s few buffers and through one buffer on the device.
+//!
+//! Of NV12 luma is compared, as it is stored, with 255 as the highest level whatever the range, as is custom.
+//! Not here: bringing videos together that begin at different times.
+
+use std::time::Duration;
+
+use glam::UVec2;
+use thiserror::Error;
+
+use super::{Source, VideoError};
+use crate::device::{Device, DeviceError};
+use crate::frame::{DeviceFrame, Frame, FrameView};
+use crate::ssim::{Compared, Comparer, Similarity, SsimError};
+
+/// Videos cannot be compared, or not read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CompareError {
+    /// Videos of different sizes.
+    #[error("comparing videos: frames of {}×{} pixels with frames of {}×{}; scale one of them", .0[0].x, .0[0].y, .0[1].x, .0[1].y)]
+    Sizes([UVec2; 2]),
+    /// Frames that cannot be compared, or the device.
+    #[error(transparent)]
+    Ssim(SsimError),
+    /// The device failed.
+    #[error(transparent)]
+    Device(DeviceError),
+    /// A video cannot be read.
+    #[error(transparent)]
+    Video(#[from] VideoError),
+}
+
+impl From<SsimError> for CompareError {
+    fn from(error: SsimError) -> Self {
+        match error {
+            SsimError::Device(error) => Self::Device(error),
+            error => Self::Ssim(error),
+        }
+    }
+}
+
+impl From<DeviceError> for CompareError {
+    fn from(error: DeviceError) -> Self {
+        Self::Device(error)
+    }
+}
+
+/// How alike frame `frame` of both videos is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameSimilarity {
+    /// Its number, from 0.
+    pub frame: u64,
+    /// When it is due in the first video.
+    pub time: Duration,
+    /// How alike.
+    pub similarity: Similarity,
+}
+
+/// A value, and the frame that has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AtFrame {
+    /// The frame's number, from 0.
+    pub frame: u64,
+    /// The value.
+    pub value: f64,
+}
+
+/// How alike two videos are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// Frames compared; not 0.
+    pub frames: u64,
+    /// Mean of the frames' SSIM.
+    pub ssim: f64,
+    /// The frame with the lowest, the first of several.
+    pub least_ssim: AtFrame,
+    /// PSNR of luma in dB, from the mean of the frames' mean squared errors; infinite for what is the same.
+    pub psnr: f64,
+    /// The frame with the lowest PSNR of luma, the first of several; infinite if all are the same.
+    pub least_psnr: AtFrame,
+    /// PSNR of red, green and blue, as [`psnr`](Self::psnr); `None` where only luma was compared.
+    pub psnr_rgb: Option<f64>,
+    /// The video, 0 or 1, that ended while the other went on.
+    pub ended_first: Option<usize>,
+    /// An end was asked for before the videos ended.
+    pub stopped: bool,
+}
+
+/// The figures of all frames so far.
+struct Totals {
+    frames: u64,
+    ssim: f64,
+    /// Of mean squared errors, relative to the highest level's square.
+    squares: f64,
+    colour_squares: Option<f64>,
+    least_ssim: AtFrame,
+    least_psnr: AtFrame,
+}
+
+impl Totals {
+    fn new() -> Self {
+        let none = AtFrame { frame: 0, value: f64::INFINITY };
+        Self {
+            frames: 0,
+            ssim: 0.0,
+            squares: 0.0,
+            colour_squares: None,
+            least_ssim: none,
+            least_psnr: none,
+        }
+    }
+
+    fn add(&mut self, Similarity { ssim, psnr, psnr_rgb }: Similarity) {
+        // 0 for what is the same.
+        let square = |psnr: f64| 10.0_f64.powf(-psnr / 10.0);
+        for (least, value) in [(&mut self.least_ssim, ssim), (&mut self.least_psnr, psnr)] {
+            if value < least.value {
+                *least = AtFrame { frame: self.frames, value };
+            }
+        }
+        self.ssim += ssim;
+        self.squares += square(psnr);
+        if let Some(psnr) = psnr_rgb {
+            *self.colour_squares.get_or_insert(0.0) += square(psnr);
+        }
+        self.frames += 1;
+    }
+
+    fn finish(self, ended_first: Option<usize>, stopped: bool) -> Comparison {
+        let frames = self.frames.max(1) as f64;
+        let psnr = |squares: f64| -10.0 * (squares / frames).log10();
+        Comparison {
+            frames: self.frames,
+            ssim: self.ssim / frames,
+            least_ssim: self.least_ssim,
+            psnr: psnr(self.squares),
+            least_psnr: self.least_psnr,
+            psnr_rgb: self.colour_squares.map(psnr),
+            ended_first,
+            stopped,
+        }
+    }
+}
+
+/// Compares two videos on a device, and tells of each frame when it is done.
+///
+/// # Errors
+/// [`CompareError`]: other sizes or formats, frames smaller than SSIM's window, or what a source or the device says.
+pub fn compare_videos(
+    device: &Device,
+    mut sources: [Source; 2],
+    mut each: impl FnMut(&FrameSimilarity),
+) -> Result<Comparison, CompareError> {
+    let formats = sources.each_ref().map(Source::format);
+    let sizes = formats.map(|format| format.size);
+    if sizes[0] != sizes[1] {
+        return Err(CompareError::Sizes(sizes));
+    }
+    if formats[0] != formats[1] {
+        let (file, [expected, found]) = (sources[1].name().to_owned(), formats);
+        return Err(VideoError::Formats { file, found, expected }.into());
+    }
+    let stream = device.stream()?;
+    let mut comparer = Comparer::new(device, sizes[0], 1)?;
+    let mut frames = [DeviceFrame::new(device, formats[0])?, DeviceFrame::new(device, formats[1])?];
+    let mut totals = Totals::new();
+    let ended_first = loop {
+        let [first, second] = &mut sources;
+        let pair = match (first.frame()?, second.frame()?) {
+            (Some(a), Some(b)) => [a, b],
+            (None, None) => break None,
+            (None, Some(_)) => break Some(0),
+            (Some(_), None) => break Some(1),
+        };
+        for ((source, on_device), bytes) in sources.iter().zip(&mut frames).zip(pair) {
+            let frame = Frame::tight(source.format(), &bytes).map_err(VideoError::Pair)?;
+            on_device.upload(&stream, &frame)?;
+            source.give_back(bytes);
+        }
+        comparer.submit(&stream, compared(&frames)?, None)?;
+        let Some(similarity) = comparer.take()? else { break None };
+        let frame = totals.frames;
+        totals.add(similarity);
+        each(&FrameSimilarity { frame, time: sources[0].rate().time(frame), similarity });
+    };
+    let stopped = sources.iter().any(|source| source.stop().is_asked());
+    Ok(totals.finish(ended_first.filter(|_| !stopped), stopped))
+}
+
+/// Two frames of one format for a comparer.
+fn compared(frames: &[DeviceFrame; 2]) -> Result<Compared<'_>, CompareError> {
+    match frames.each_ref().map(DeviceFrame::view) {
+        [FrameView::Rgba8(a), FrameView::Rgba8(b)] => Ok(Compared::Rgba8(a, b)),
+        [FrameView::Nv12(a, _), FrameView::Nv12(b, _)] => Ok(Compared::Luma8(a.y, b.y)),
+        // They were made alike.
+        [a, b] => Err(CompareError::Sizes([a.format().size, b.format().size])),
+    }
+}

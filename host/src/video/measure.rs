@@ -1,0 +1,138 @@
+//! Videos stitched frame by frame for who wants to look at each panorama, its cameras' frames and its weights.
+//!
+//! The engine and its options are those of [`stitch_video`](super::stitch_video), so colours and seams move as they
+//! do there. But a pair is submitted only when the last panorama was looked at: what is measured belongs
+//! together, and nothing runs side by side.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::Duration;
+
+use futures_core::Stream as _;
+
+use super::pairs::Pairs;
+use super::run::first_colours;
+use super::{Rate, Source, VideoError, VideoOptions};
+use crate::colour::Colours;
+use crate::device::Device;
+use crate::frame::Frame;
+use crate::live::{LiveError, LiveOptions, Pace, Panorama, Panoramas, Stitcher};
+use crate::warp::DeviceWarp;
+
+/// How often is looked whether a panorama is there.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// A panorama, and what it was made of.
+pub struct Stitched<'a> {
+    /// Its number, from 0.
+    pub number: u64,
+    /// The panorama, in the left video's pixels.
+    pub panorama: &'a Panorama,
+    /// The cameras' frames: left, right.
+    pub cameras: [Frame<'a>; 2],
+    stitcher: &'a Stitcher,
+}
+
+impl Stitched<'_> {
+    /// The weights that it was made with, left and right, row by row: those of the warp, or of the seam.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn weights(&self) -> Result<[Vec<f32>; 2], VideoError> {
+        Ok(self.stitcher.weights()?)
+    }
+}
+
+/// Stitches two videos and shows each panorama to `each`. Says how many there were. A virtual camera is of no
+/// effect.
+///
+/// # Errors
+/// What `each` says, or [`VideoError`].
+pub fn stitch_each<E: From<VideoError>>(
+    device: &Device,
+    warp: DeviceWarp,
+    mut sources: [Source; 2],
+    options: &VideoOptions,
+    mut each: impl FnMut(&Stitched<'_>) -> Result<(), E>,
+) -> Result<u64, E> {
+    for source in &mut sources {
+        if !source.await_first()? {
+            return Ok(0);
+        }
+    }
+    let mut stitch = options.stitch;
+    if options.colour.follow
+        && let Some(Colours { left, right }) = first_colours(device, &warp, &sources)?
+    {
+        (stitch.left, stitch.right) = (left, right);
+    }
+    let pixels = sources[0].format().pixels;
+    let live = LiveOptions {
+        input: pixels,
+        output: pixels,
+        stitch,
+        colour: options.colour,
+        blend: options.blend,
+        pace: Pace::Wait,
+        ..LiveOptions::default()
+    };
+    let stitcher = Stitcher::new(device, warp, live).map_err(VideoError::Live)?;
+    let mut panoramas = stitcher.panoramas();
+    let rate = options.rate.unwrap_or(sources[0].rate());
+    let mut pairs = Pairs::new(sources, rate);
+    let mut number = 0;
+    for n in 0..options.limit.unwrap_or(u64::MAX) {
+        let Some(cameras) = pairs.pair(n)? else { break };
+        let [left, right] = cameras;
+        stitcher.submit(left, right, rate.time(n)).map_err(VideoError::Live)?;
+        // A pair that was given up has none; so does `video` go on without it.
+        if let Some(panorama) = next(&stitcher, &mut panoramas, n - number)? {
+            let panorama = &panorama;
+            each(&Stitched { number, panorama, cameras, stitcher: &stitcher })?;
+            number += 1;
+        }
+    }
+    stitcher.health().map_err(VideoError::Live)?;
+    Ok(number)
+}
+
+/// Shows every so many-th pair of two videos, as they go with panoramas of this rate, to `each`.
+///
+/// # Errors
+/// What `each` says, or [`VideoError`].
+pub fn for_each_pair<E: From<VideoError>>(
+    sources: [Source; 2],
+    rate: Rate,
+    every: u64,
+    mut each: impl FnMut(u64, [Frame<'_>; 2]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut pairs = Pairs::new(sources, rate);
+    let mut n = 0;
+    while let Some(cameras) = pairs.pair(n)? {
+        each(n, cameras)?;
+        n += every.max(1);
+    }
+    Ok(())
+}
+
+/// The panorama of the one pair that is under way; `None` if it was given up, as `given_up` before it were.
+fn next(
+    stitcher: &Stitcher,
+    panoramas: &mut Panoramas,
+    given_up: u64,
+) -> Result<Option<Panorama>, VideoError> {
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        let dropped = stitcher.counters().dropped.failed > given_up;
+        match Pin::new(&mut *panoramas).poll_next(&mut context) {
+            Poll::Ready(Some(panorama)) => return Ok(Some(panorama)),
+            Poll::Ready(None) => {
+                stitcher.health()?;
+                return Err(LiveError::Closed.into());
+            }
+            Poll::Pending if dropped => return Ok(None),
+            Poll::Pending => thread::sleep(LOOK),
+        }
+    }
+}
