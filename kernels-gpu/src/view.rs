@@ -287,6 +287,10 @@ fn weights(planes: &[View<f32>; 2], canvas: &ViewCanvas, at: Vec2, margins: [f32
     if a + b > 0.0 { [a, b] } else { margins }
 }
 
+/// How far off a place on a canvas is, as a share of the canvas: so that ends that meet all round leave no
+/// gap, whose rays f32 would have beside both.
+const ROUNDING: f32 = 3e-7;
+
 /// Where the canvas shows a ray, if it does: at a pixel, or up to half of one beside it.
 #[inline(always)]
 fn place_on(canvas: &ViewCanvas, at: Vec2) -> Option<Vec2> {
@@ -300,7 +304,9 @@ fn place_on(canvas: &ViewCanvas, at: Vec2) -> Option<Vec2> {
         _ => return None,
     };
     let place = p * canvas.scale + canvas.centre;
+    let size = canvas.size.as_vec2();
+    let reach = 0.5 + ROUNDING * size;
     // A NaN is nowhere.
-    is_inside(canvas.size, place + 0.5)
-        .then(|| place.clamp(Vec2::ZERO, (canvas.size - 1).as_vec2()))
+    let inside = place.cmpge(-reach).all() && place.cmplt(size - 1.0 + reach).all();
+    inside.then(|| place.clamp(Vec2::ZERO, (canvas.size - 1).as_vec2()))
 }

@@ -78,7 +78,8 @@ pub fn grade_cut_off(colour: &Colour, channel: usize, level: f64) -> f64 {
 }
 
 /// Samples a picture as R'G'B' levels.
-fn bilinear(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
+#[must_use]
+pub fn bilinear(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
     let [width, height] = picture.size.to_array().map(|side| side as usize);
     match &picture.pixels {
         Pixels::Rgba8(pixels) => mix(width, height, u, v, |at| levels(pixels[at])),
@@ -94,7 +95,7 @@ fn bilinear(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
 }
 
 /// Bilinear sample of a plane; beyond its edge is its edge.
-fn mix<const N: usize>(
+pub fn mix<const N: usize>(
     width: usize,
     height: usize,
     u: f64,
@@ -171,6 +172,15 @@ pub fn from_rgb(encoding: YuvEncoding, rgb: [f64; 3]) -> [f64; 3] {
 /// If a pixel is not opaque, or not black where no camera counts.
 #[must_use]
 pub fn worst(found: &Raster, exact: &[Option<[f64; 3]>]) -> f64 {
+    worst_where(found, exact, &vec![true; exact.len()])
+}
+
+/// As [`worst`], of the pixels that are `sure`, and of chroma all of whose pixels are.
+///
+/// # Panics
+/// As [`worst`].
+#[must_use]
+pub fn worst_where(found: &Raster, exact: &[Option<[f64; 3]>], sure: &[bool]) -> f64 {
     let [width, height] = found.size.to_array().map(|side| side as usize);
     assert_eq!(exact.len(), width * height);
     let mut worst = 0.0_f64;
@@ -180,6 +190,7 @@ pub fn worst(found: &Raster, exact: &[Option<[f64; 3]>]) -> f64 {
             for (i, (found, exact)) in pixels.iter().zip(exact).enumerate() {
                 assert_eq!(found.a, 255, "pixel {i} is not opaque");
                 match exact {
+                    _ if !sure[i] => {}
                     None => assert_eq!(*found, Rgba8::BLACK, "pixel {i} is seen by no camera"),
                     Some(exact) => (0..3).for_each(|c| {
                         compare([found.r, found.g, found.b][c], exact[c]);
@@ -191,15 +202,19 @@ pub fn worst(found: &Raster, exact: &[Option<[f64; 3]>]) -> f64 {
             let black = extent(encoding.range)[0] as u8;
             for (i, (&found, exact)) in y.iter().zip(exact).enumerate() {
                 match exact {
+                    _ if !sure[i] => {}
                     None => assert_eq!(found, black, "pixel {i} is seen by no camera"),
                     Some(exact) => compare(found, from_rgb(*encoding, *exact)[0]),
                 }
             }
             for (i, found) in uv.iter().enumerate() {
                 let (x, y) = (i % width.div_ceil(2) * 2, i / width.div_ceil(2) * 2);
-                let cell = [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(dx, dy)| {
-                    exact[(y + dy).min(height - 1) * width + (x + dx).min(width - 1)]
-                });
+                let cell = [(0, 0), (1, 0), (0, 1), (1, 1)]
+                    .map(|(dx, dy)| (y + dy).min(height - 1) * width + (x + dx).min(width - 1));
+                if cell.iter().any(|at| !sure[*at]) {
+                    continue;
+                }
+                let cell = cell.map(|at| exact[at]);
                 if cell.iter().all(Option::is_none) {
                     assert_eq!((found.u, found.v), (128, 128), "cell {i} is seen by no camera");
                 }

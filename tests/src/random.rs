@@ -1,5 +1,7 @@
 //! Random numbers for tests: the same ones on every run and machine.
 
+use panoweave::rig::Rig;
+
 /// SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
@@ -33,4 +35,41 @@ impl Random {
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
+}
+
+/// A rig made at random, every projection and lens in turn; its cameras are not always side by side.
+///
+/// # Panics
+/// Never: all are rigs.
+#[must_use]
+pub fn random_rig(seed: u64) -> Rig {
+    let mut random = Random::new(seed);
+    let r = &mut random;
+    let projection = ["planar", "cylindrical", "equirectangular"][seed as usize % 3];
+    let fov = if projection == "planar" { r.between(40.0, 140.0) } else { r.between(60.0, 300.0) };
+    let mut text = format!(
+        "[panorama]\nprojection = \"{projection}\"\nwidth = {}\nheight = {}\nfov = {fov}\nyaw = {}\npitch = {}\n",
+        60 + r.below(100),
+        1 + r.below(30),
+        r.between(-30.0, 30.0),
+        r.between(-20.0, 20.0),
+    );
+    for (name, side) in [("left", -1.0), ("right", 1.0)] {
+        let (w, h) = (20 + r.below(300), 20 + r.below(200));
+        let fisheye = r.below(2) == 0;
+        let distortion: Vec<f32> =
+            (0..if fisheye { 4 } else { 5 }).map(|_| r.between(-0.05, 0.05)).collect();
+        text += &format!(
+            "[[camera]]\nname = \"{name}\"\nsize = [{w}, {h}]\nlens = \"{}\"\nmatrix = {{ fx = {}, fy = {}, cx = {}, cy = {} }}\ndistortion = {distortion:?}\nyaw = {}\npitch = {}\nroll = {}\n",
+            if fisheye { "fisheye" } else { "pinhole" },
+            w as f32 * r.between(0.3, 1.5),
+            w as f32 * r.between(0.3, 1.5),
+            w as f32 * r.between(0.4, 0.6),
+            h as f32 * r.between(0.4, 0.6),
+            side * r.between(5.0, 60.0),
+            r.between(-25.0, 25.0),
+            r.between(-180.0, 180.0),
+        );
+    }
+    Rig::parse(&text, "a random rig").unwrap_or_else(|e| panic!("{e}\n{text}"))
 }

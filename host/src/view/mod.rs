@@ -416,7 +416,10 @@ fn normals(camera: &Camera) -> [DVec3; 4] {
     /// Room for what lies between the rays that are looked at, as a share of the picture.
     const ROOM: f64 = 0.02;
     let mut bounds: Option<(DVec2, DVec2)> = None;
-    for ray in border(camera) {
+    // It shows something up to its size, which is half a pixel beyond its border; at the rim of a wide lens that is
+    // more than the room.
+    let wider = Camera { size: camera.size + 1, ..*camera };
+    for ray in border(&wider) {
         match ray {
             // Of length 1.
             Some(DVec3 { x, y, z }) if z > 1e-6 => {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::{View, ViewError};
+use super::{MAX_FOV, MIN_FOV, View, ViewError};
 use crate::device::Stream;
 use crate::trajectory::{Trajectory, TrajectoryError};
 use crate::video::Rate;
@@ -203,5 +203,7 @@ fn smoothed(view: &impl Fn(usize) -> View, middle: usize, half: &[f64]) -> View 
         add(weight, view(middle - i));
         add(weight, view(middle + i));
     }
+    // The weights' sum is rounded, and the outermost views are views too.
+    mean.fov = mean.fov.clamp(MIN_FOV, MAX_FOV);
     mean
 }

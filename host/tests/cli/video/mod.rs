@@ -1,11 +1,12 @@
 //! `panoweave video`: streams and pictures in `streams`, files through ffmpeg in `files`, what goes wrong in
-//! `failures`, signals in `signals`, the library's own function in `library`.
+//! `failures`, signals in `signals`, virtual cameras in `view`, the library's own function in `library`.
 
 mod failures;
 mod files;
 mod library;
 mod signals;
 mod streams;
+mod view;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -1,0 +1,174 @@
+//! What a view must show, in f64: the documented conventions and camera models, written anew.
+
+use glam::{DMat3, DVec2, DVec3, UVec2};
+use panoweave::rig::{LensName, Rig, RigCamera, View as Mounted};
+use panoweave::stitch::StitchOptions;
+use panoweave::view::View;
+use panoweave_tests::made_up::turn;
+use panoweave_tests::oracle::{bilinear, grade};
+use panoweave_tests::raster::Raster;
+use shared_types::warp::{Canvas, Projection};
+
+/// Pixels within which f32 may take the other side of an edge.
+const NEAR: f64 = 1e-3;
+
+/// What one pixel must be, and whether f32 can be held to it.
+pub(crate) type Pixel = (Option<[f64; 3]>, bool);
+
+/// The pixels of a view, row by row.
+pub(crate) struct Exact {
+    pub(crate) colours: Vec<Option<[f64; 3]>>,
+    pub(crate) sure: Vec<bool>,
+}
+
+/// The rays of a view's pixels, in the panorama's frame.
+pub(crate) struct Rays {
+    turn: DMat3,
+    focal: f64,
+    middle: DVec2,
+}
+
+impl Rays {
+    pub(crate) fn new(view: &View, flip: bool, size: UVec2) -> Self {
+        let over = if flip { DVec3::new(-1.0, -1.0, 1.0) } else { DVec3::ONE };
+        Self {
+            turn: DMat3::from_diagonal(over) * turn(view.pan, view.tilt, view.roll),
+            focal: f64::from(size.x) / 2.0 / (view.fov.to_radians() / 2.0).tan(),
+            middle: (size.as_dvec2() - 1.0) / 2.0,
+        }
+    }
+
+    pub(crate) fn at(&self, pixel: UVec2) -> DVec3 {
+        self.turn * ((pixel.as_dvec2() - self.middle) / self.focal).extend(1.0)
+    }
+}
+
+impl Exact {
+    /// By the colour of each ray in the panorama's frame.
+    pub(crate) fn new(
+        view: &View,
+        flip: bool,
+        size: UVec2,
+        mut colour: impl FnMut(DVec3) -> Pixel,
+    ) -> Self {
+        let rays = Rays::new(view, flip, size);
+        let pixels = (0..size.element_product())
+            .map(|at| colour(rays.at(UVec2::new(at % size.x, at / size.x))));
+        let (colours, sure) = pixels.unzip();
+        Self { colours, sure }
+    }
+
+    /// Pixels that show something.
+    pub(crate) fn seen(&self) -> usize {
+        self.colours.iter().flatten().count()
+    }
+}
+
+/// Where a camera's picture shows a ray of the world, if its lens does; and whether that is sure.
+fn pixel(camera: &RigCamera, limit: f64, ray: DVec3) -> (Option<DVec2>, bool) {
+    let mount = match &camera.view {
+        Mounted::Mount(mount) => mount,
+        Mounted::Homography(matrix) => {
+            let p = *matrix * ray;
+            return ((p.z > 0.0).then(|| p.truncate() / p.z), true);
+        }
+    };
+    let p = turn(mount.yaw, mount.pitch, mount.roll).transpose() * ray;
+    let k = |i: usize| mount.distortion.get(i).copied().unwrap_or(0.0);
+    let (radius, bent) = match mount.lens {
+        LensName::Pinhole if p.z <= 0.0 => return (None, true),
+        LensName::Pinhole => {
+            let DVec2 { x, y } = p.truncate() / p.z;
+            let r2 = x * x + y * y;
+            let radial = 1.0 + k(0) * r2 + k(1) * r2.powi(2) + k(4) * r2.powi(3);
+            let bent = DVec2::new(
+                x * radial + 2.0 * k(2) * x * y + k(3) * (r2 + 2.0 * x * x),
+                y * radial + k(2) * (r2 + 2.0 * y * y) + 2.0 * k(3) * x * y,
+            );
+            (r2.sqrt(), bent)
+        }
+        LensName::Fisheye => {
+            let r = p.truncate().length();
+            let t = r.atan2(p.z);
+            let bent =
+                t + k(0) * t.powi(3) + k(1) * t.powi(5) + k(2) * t.powi(7) + k(3) * t.powi(9);
+            (t, if r > 0.0 { p.truncate() / r * bent } else { DVec2::ZERO })
+        }
+    };
+    let matrix = &mount.matrix;
+    let at = bent * DVec2::new(matrix.fx, matrix.fy) + DVec2::new(matrix.cx, matrix.cy);
+    ((radius <= limit).then_some(at), (radius / limit - 1.0).abs() > 1e-5)
+}
+
+/// Whether a picture has something at a place, and whether that is sure.
+fn inside(at: DVec2, size: DVec2) -> (bool, bool) {
+    let inside = at.cmpge(DVec2::ZERO).all() && at.cmplt(size).all();
+    let edges = [at.x, at.y, size.x - at.x, size.y - at.y];
+    (inside, edges.iter().all(|edge| edge.abs() > NEAR))
+}
+
+/// The two cameras of a rig and their pictures.
+pub(crate) struct Cameras<'a> {
+    rig: &'a Rig,
+    /// From the panorama's frame to the world's.
+    to_world: DMat3,
+    /// Where the lenses' polynomials turn: that is not written anew.
+    limits: [f64; 2],
+    pictures: [&'a Raster; 2],
+    options: &'a StitchOptions,
+}
+
+impl<'a> Cameras<'a> {
+    pub(crate) fn new(rig: &'a Rig, pictures: [&'a Raster; 2], options: &'a StitchOptions) -> Self {
+        let geometry = rig.geometry().unwrap();
+        let limits = [0, 1].map(|i| geometry.cameras[i].limit);
+        let to_world = turn(rig.panorama.yaw, rig.panorama.pitch, 0.0);
+        Self { rig, to_world, limits, pictures, options }
+    }
+
+    /// What they show of a ray: each counts by what `weigh` says of the ray and of the distances to the pictures'
+    /// edges, as fractions of their shorter sides.
+    pub(crate) fn show(&self, ray: DVec3, weigh: impl Fn(DVec3, [f64; 2]) -> [f64; 2]) -> Pixel {
+        let mut all_sure = true;
+        let places = [0, 1].map(|i| {
+            let (place, sure) = pixel(&self.rig.cameras[i], self.limits[i], self.to_world * ray);
+            let size = self.pictures[i].size.as_dvec2();
+            let (is_inside, inside_sure) = place.map_or((false, true), |at| inside(at, size));
+            all_sure &= sure && inside_sure;
+            let at = place.filter(|_| is_inside)?;
+            let edge = (at + 1.0).min(size - at).min_element();
+            Some((at, edge / size.min_element()))
+        });
+        let margins = places.map(|place| place.map_or(0.0, |(_, margin)| margin));
+        let weights = weigh(ray, margins);
+        let whole: f64 = weights.iter().sum();
+        let (mut sum, mut counted) = ([0.0; 3], 0.0);
+        for (i, colour) in [self.options.left, self.options.right].iter().enumerate() {
+            let Some((at, _)) = places[i] else { continue };
+            let share = weights[i] / whole;
+            all_sure &= (share - 0.001).abs() > 1e-5;
+            if share > 0.001 {
+                let levels = bilinear(self.pictures[i], at.x, at.y);
+                (0..3).for_each(|c| sum[c] += share * grade(colour, c, levels[c]));
+                counted += share;
+            }
+        }
+        ((counted > 0.0).then(|| sum.map(|s| s / counted)), all_sure)
+    }
+}
+
+/// Where a canvas shows a ray: its pixel, and whether it is sure that it does or does not.
+pub(crate) fn on_canvas(canvas: &Canvas, ray: DVec3) -> (Option<DVec2>, bool) {
+    let DVec3 { x, y, z } = ray;
+    let p = match canvas.projection {
+        Projection::PLANAR if z <= 0.0 => return (None, true),
+        Projection::PLANAR => DVec2::new(x, y) / z,
+        Projection::CYLINDRICAL => DVec2::new(x.atan2(z), y / x.hypot(z)),
+        _ => DVec2::new(x.atan2(z), y.atan2(x.hypot(z))),
+    };
+    let at = p * canvas.scale + canvas.centre;
+    let size = canvas.size.as_dvec2();
+    // A pixel reaches half a pixel from its middle.
+    let (is_inside, sure) = inside(at + 0.5, size);
+    (is_inside.then(|| at.clamp(DVec2::ZERO, size - 1.0)), sure)
+}

@@ -1,0 +1,306 @@
+//! Views of live video: each is that of its pair at its time, and what does not fit is refused.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use glam::{UVec2, uvec2};
+use panoweave::colour::Colours;
+use panoweave::device::Device;
+use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat, YuvEncoding};
+use panoweave::live::{LiveError, LiveOptions, Stitcher};
+use panoweave::rig::Rig;
+use panoweave::seam::{Blend, FADE, SeamOptions, seamed};
+use panoweave::stitch::StitchOptions;
+use panoweave::view::{DEFAULT_SIZE, Path, View, Viewer, VirtualCamera};
+use panoweave::warp::DeviceWarp;
+use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, stamp, stitcher, waiting};
+use panoweave_tests::panoweave_devices;
+use panoweave_tests::random::Random;
+
+const SIZE: UVec2 = uvec2(37, 23);
+
+/// Two cameras with frames of [`SOURCE`]'s size, turned outwards by so many degrees.
+fn rig(yaw: f64, width: u32) -> Rig {
+    let UVec2 { x, y } = SOURCE;
+    let camera = |name: &str, yaw: f64| {
+        format!(
+            "[[camera]]\nname = \"{name}\"\nsize = [{x}, {y}]\nlens = \"pinhole\"\nmatrix = {{ fx = 60.0, fy = 60.0, cx = 32.0, cy = 23.0 }}\ndistortion = [-0.05]\nyaw = {yaw:?}\n"
+        )
+    };
+    let text = format!(
+        "[panorama]\nprojection = \"cylindrical\"\nwidth = {width}\nheight = 47\nfov = 90.0\n{}{}",
+        camera("left", -yaw),
+        camera("right", yaw)
+    );
+    Rig::parse(&text, "made up").unwrap()
+}
+
+/// The cameras, and their warp.
+fn viewer(device: &Device, rig: &Rig) -> (Viewer, DeviceWarp) {
+    let geometry = rig.geometry().unwrap();
+    let warp = DeviceWarp::render(&device.stream().unwrap(), &geometry).unwrap();
+    (Viewer::new(&geometry, false).unwrap(), warp)
+}
+
+fn with_view(device: &Device, path: Path, options: LiveOptions) -> Stitcher {
+    let (viewer, warp) = viewer(device, &rig(15.0, 101));
+    let options = LiveOptions { size: Some(SIZE), ..options };
+    Stitcher::with_view(device, warp, VirtualCamera { viewer, path }, options).unwrap()
+}
+
+/// Where a camera looks that moves.
+fn moving(time: Duration) -> View {
+    let t = time.as_secs_f64();
+    View { pan: 40.0 * t - 8.0, tilt: 3.0 - 10.0 * t, roll: 20.0 * t, fov: 30.0 + 20.0 * t }
+}
+
+/// The bytes of one view of these frames.
+fn single(
+    device: &Device,
+    viewer: &Viewer,
+    weights: Option<&DeviceWarp>,
+    [format, output]: [FrameFormat; 2],
+    bytes: [&[u8]; 2],
+    view: &View,
+) -> Vec<u8> {
+    let stream = device.stream().unwrap();
+    let frames = bytes.map(|bytes| {
+        let mut frame = DeviceFrame::new(device, format).unwrap();
+        frame.upload(&stream, &Frame::tight(format, bytes).unwrap()).unwrap();
+        frame
+    });
+    let frames = frames.each_ref().map(DeviceFrame::view);
+    let mut out = DeviceFrame::new(device, output).unwrap();
+    viewer.submit(&stream, frames, weights, view, &StitchOptions::default(), &mut out).unwrap();
+    let mut bytes = vec![0; output.bytes()];
+    out.download(&stream, &mut bytes).unwrap();
+    bytes
+}
+
+fn noise(format: FrameFormat, seed: u64) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    (0..format.bytes()).map(|_| random.bits() as u8).collect()
+}
+
+#[test]
+fn each_view_is_that_of_its_pair_at_its_time() {
+    let nv12 = PixelFormat::Nv12(YuvEncoding::default());
+    for device in panoweave_devices() {
+        for (input, output) in [
+            (PixelFormat::Rgba8, PixelFormat::Rgba8),
+            (nv12, nv12),
+            (nv12, PixelFormat::Rgba8),
+            (PixelFormat::Rgba8, nv12),
+        ] {
+            let options = LiveOptions { input, output, ..waiting() };
+            let stitcher = with_view(&device, Arc::new(moving), options);
+            assert_eq!(stitcher.output_format().size, SIZE);
+            let (viewer, _) = viewer(&device, &rig(15.0, 101));
+            let formats = [stitcher.input_formats()[0], stitcher.output_format()];
+            let mut panoramas = stitcher.panoramas();
+            let mut last = Vec::new();
+            for i in 0..8 {
+                let bytes = [noise(formats[0], i), noise(formats[0], 100 + i)];
+                let [left, right] = bytes.each_ref();
+                let tight = |bytes| Frame::tight(formats[0], bytes).unwrap();
+                let time = FRAME * i as u32;
+                stitcher.submit(tight(left), tight(right), time).unwrap();
+                let panorama = panoramas.next().unwrap();
+                assert_eq!(panorama.timestamp(), time);
+                let expected =
+                    single(&device, &viewer, None, formats, [left, right], &moving(time));
+                assert!(panorama.bytes() == expected, "{device}, {input:?} to {output:?}, {i}");
+                assert!(expected != last, "two views alike");
+                last = expected;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_view_has_a_size_of_its_own() {
+    let device = Device::cpu();
+    let (viewer, warp) = viewer(&device, &rig(15.0, 101));
+    let camera = VirtualCamera { viewer, path: Arc::new(moving) };
+    let stitcher = Stitcher::with_view(&device, warp, camera, waiting()).unwrap();
+    assert_eq!(stitcher.output_format().size, DEFAULT_SIZE);
+    assert_eq!(stitcher.input_formats().map(|format| format.size), [SOURCE; 2]);
+}
+
+/// Levels of the left and the right edge, where the cameras see a gray each.
+fn edges(stitcher: &Stitcher, time: Duration) -> Result<[u8; 2], LiveError> {
+    let (left, right) = (stamp(50), stamp(200));
+    let mut panoramas = stitcher.panoramas();
+    stitcher.submit(frame(&left), frame(&right), time)?;
+    let Some(panorama) = panoramas.next() else { return Err(stitcher.health().unwrap_err()) };
+    let row = SIZE.y as usize / 2 * SIZE.x as usize;
+    Ok([row, row + SIZE.x as usize - 1].map(|pixel| panorama.bytes()[4 * pixel]))
+}
+
+#[test]
+fn of_a_view_that_cannot_be_the_last_one_stays() {
+    let path = |time: Duration| {
+        let narrow = View { fov: 5.0, ..View::default() };
+        match time.as_secs() {
+            0 | 3 => View { fov: f64::NAN, ..narrow },
+            1 => View { pan: -25.0, ..narrow },
+            2 => View { pan: 25.0, fov: 171.0, ..narrow },
+            4 => View { pan: f64::INFINITY, ..narrow },
+            _ => View { pan: 25.0, ..narrow },
+        }
+    };
+    for device in panoweave_devices() {
+        let stitcher = with_view(&device, Arc::new(path), waiting());
+        let seen: Vec<_> =
+            (0..6).map(|t| edges(&stitcher, Duration::from_secs(t)).unwrap()).collect();
+        // Before there was any, straight ahead: both cameras are seen.
+        let [first, views @ .., last] = &seen[..] else { unreachable!("six views") };
+        assert!(first[0] == 50 && first[1] == 200, "{seen:?} on {device}");
+        assert_eq!(views, [[50, 50]; 4], "on {device}");
+        assert_eq!(*last, [200, 200], "on {device}");
+        stitcher.health().unwrap();
+    }
+}
+
+#[test]
+fn a_path_that_panics_ends_the_stitcher() {
+    let path = |time: Duration| {
+        assert!(time < Duration::from_secs(2), "a path that panics, as this test wants it");
+        View::default()
+    };
+    for device in panoweave_devices() {
+        let stitcher = with_view(&device, Arc::new(path), waiting());
+        edges(&stitcher, Duration::from_secs(1)).unwrap();
+        let error = edges(&stitcher, Duration::from_secs(2)).unwrap_err();
+        assert!(matches!(error, LiveError::Panicked), "{error} on {device}");
+        assert!(matches!(stitcher.health(), Err(LiveError::Panicked)), "on {device}");
+        let (left, right) = (stamp(1), stamp(2));
+        let refused = stitcher.submit(frame(&left), frame(&right), Duration::from_secs(3));
+        assert!(matches!(refused, Err(LiveError::Panicked)), "{refused:?} on {device}");
+        // It is counted when the readers know already.
+        while stitcher.counters().dropped.lost == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let counters = stitcher.counters();
+        assert_eq!((counters.pairs, counters.panoramas, counters.dropped.lost), (2, 1, 1));
+    }
+}
+
+#[test]
+fn viewers_are_swapped_between_frames() {
+    let ahead: Path = Arc::new(|_| View { pan: 12.0, fov: 60.0, ..View::default() });
+    for device in panoweave_devices() {
+        let stitcher = with_view(&device, Arc::clone(&ahead), waiting());
+        let formats = [stitcher.input_formats()[0], stitcher.output_format()];
+        let bytes = [noise(formats[0], 1), noise(formats[0], 2)];
+        let [left, right] = bytes.each_ref();
+        let mut panoramas = stitcher.panoramas();
+        let mut check = |viewer: &Viewer| {
+            stitcher.submit(frame(left), frame(right), FRAME).unwrap();
+            let view = ahead(FRAME);
+            let expected = single(&device, viewer, None, formats, [left, right], &view);
+            assert!(panoramas.next().unwrap().bytes() == expected, "on {device}");
+            expected
+        };
+        let (first, _) = viewer(&device, &rig(15.0, 101));
+        let (second, warp) = viewer(&device, &rig(20.0, 77));
+        let before = check(&first);
+        stitcher.swap_viewer(warp, second.clone()).unwrap();
+        assert!(check(&second) != before, "another viewer shows the same");
+
+        // What does not fit is refused, and the former stays.
+        let (_, warp) = viewer(&device, &rig(20.0, 90));
+        let said = stitcher.swap_viewer(warp, first.clone()).unwrap_err().to_string();
+        assert!(said.contains("is 90×47 pixels but the canvas 101×47"), "{said}");
+        let warp = device_warp(&device, 0.0);
+        let said = stitcher.swap_warp(warp).unwrap_err();
+        assert!(matches!(said, LiveError::Options(_)), "{said}");
+        assert!(said.to_string().contains("use `swap_viewer`"), "{said}");
+        let mut other = rig(20.0, 101);
+        other.cameras[0].size[0] -= 1;
+        let (other, warp) = viewer(&device, &other);
+        let refused = stitcher.swap_viewer(warp, other.clone()).unwrap_err();
+        assert!(matches!(refused, LiveError::Sources { .. }), "{refused}");
+        let (_, warp) = viewer(&device, &rig(20.0, 101));
+        let said = stitcher.swap_viewer(warp, other).unwrap_err().to_string();
+        assert!(said.contains("the left picture is 65×47 pixels"), "{said}");
+        check(&second);
+    }
+}
+
+#[test]
+fn a_stitcher_of_panoramas_takes_no_viewer() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, waiting());
+        let (viewer, warp) = viewer(&device, &rig(15.0, 101));
+        let refused = stitcher.swap_viewer(warp, viewer).unwrap_err();
+        assert!(matches!(refused, LiveError::Options(_)), "{refused}");
+        assert!(refused.to_string().contains("use `swap_warp`"), "{refused}");
+        stitcher.swap_warp(device_warp(&device, 1.0)).unwrap();
+    }
+}
+
+#[test]
+fn a_warp_of_another_geometry_is_refused() {
+    for device in panoweave_devices() {
+        let start = |viewer: Viewer, warp: DeviceWarp| {
+            let camera = VirtualCamera { viewer, path: Arc::new(moving) };
+            let options = LiveOptions { size: Some(SIZE), ..waiting() };
+            Stitcher::with_view(&device, warp, camera, options).unwrap_err()
+        };
+        let (first, _) = viewer(&device, &rig(15.0, 101));
+        let (_, warp) = viewer(&device, &rig(15.0, 102));
+        let error = start(first.clone(), warp);
+        assert!(matches!(error, LiveError::Unusable(_)), "{error}");
+        assert!(error.to_string().contains("is 102×47 pixels but the canvas 101×47"), "{error}");
+        let mut other = rig(15.0, 101);
+        other.cameras[1].size[1] += 1;
+        let (_, warp) = viewer(&device, &other);
+        let error = start(first, warp);
+        assert!(matches!(error, LiveError::Unusable(_)), "{error}");
+        assert!(error.to_string().contains("the right picture is 65×48 pixels"), "{error}");
+    }
+}
+
+/// The seam fades in, and then the view has the weights of the seam that stills of the same frames have.
+#[test]
+fn a_seam_is_seen_in_views() {
+    let ahead = View { fov: 50.0, ..View::default() };
+    let seam = SeamOptions { feather: 4.0 };
+    for device in panoweave_devices() {
+        let options = LiveOptions { blend: Blend::Seam(seam), ..waiting() };
+        let stitcher = with_view(&device, Arc::new(move |_| ahead), options);
+        let formats = [stitcher.input_formats()[0], stitcher.output_format()];
+        // Gray in gray, so that there is something to agree on.
+        let bytes = [50_u32, 90].map(|level| {
+            let pixel = move |at: u32| [(level + at % SOURCE.x + at / SOURCE.x % 7) as u8; 4];
+            (0..SOURCE.element_product()).flat_map(pixel).collect::<Vec<u8>>()
+        });
+        let [left, right] = bytes.each_ref().map(Vec::as_slice);
+        let mut panoramas = stitcher.panoramas();
+        let shown: Vec<_> = (0..3 * FADE + 20)
+            .map(|i| {
+                stitcher.submit(frame(left), frame(right), FRAME * i).unwrap();
+                panoramas.next().unwrap().bytes().to_vec()
+            })
+            .collect();
+        let (viewer, warp) = viewer(&device, &rig(15.0, 101));
+        let stream = device.stream().unwrap();
+        let frames = [left, right].map(|bytes| {
+            let mut image = DeviceFrame::new(&device, formats[0]).unwrap();
+            image.upload(&stream, &frame(bytes)).unwrap();
+            image
+        });
+        let [l, r] = &frames;
+        let with = seamed(&stream, &warp, l, r, Colours::IDENTITY, seam).unwrap();
+        let single = |weights| single(&device, &viewer, weights, formats, [left, right], &ahead);
+        let (feathered, seamed) = (single(None), single(Some(&with)));
+        assert!(feathered != seamed, "a seam that is no seam on {device}");
+        assert!(*shown.last().unwrap() == seamed, "the last view has no seam on {device}");
+        let far = shown[0].iter().zip(&feathered).map(|(a, b)| a.abs_diff(*b)).max();
+        // Weights come from the planes there, and are computed here.
+        assert!(far.unwrap() <= 1, "{far:?} levels in the first view on {device}");
+        assert_eq!(stitcher.counters().seam_moves, 1, "on {device}");
+    }
+}

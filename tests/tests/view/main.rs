@@ -1,0 +1,192 @@
+//! The virtual camera: views against camera models and formulas in f64 and against what stands already, limits,
+//! tracks, live views, and refusals. On the CPU, and on a GPU where there is one.
+
+mod cameras;
+mod exact;
+mod limits;
+mod live;
+mod panorama;
+mod refusals;
+mod track;
+mod weights;
+
+use bytemuck::Pod;
+use glam::UVec2;
+use panoweave::device::{Image, Stream};
+use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat};
+use panoweave::rig::Rig;
+use panoweave::stitch::StitchOptions;
+use panoweave::view::{View, Viewer};
+use panoweave::warp::DeviceWarp;
+use panoweave_tests::random::Random;
+use panoweave_tests::raster::{Pixels, Raster, chroma_size, upload_plane};
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+use shared_types::{Chroma, Rgba8};
+
+/// Two cameras that overlap, a pinhole and a fisheye, with all that lenses and mounts have.
+const CAMERAS: &str = r#"
+[[camera]]
+name = "left"
+size = [161, 121]
+lens = "pinhole"
+matrix = { fx = 120.0, fy = 121.0, cx = 79.3, cy = 60.8 }
+distortion = [-0.08, 0.02, 0.001, -0.0005, 0.001]
+yaw = -22.0
+pitch = 2.0
+roll = 3.0
+
+[[camera]]
+name = "right"
+size = [173, 117]
+lens = "fisheye"
+matrix = { fx = 99.0, fy = 98.0, cx = 86.5, cy = 57.6 }
+distortion = [0.02, -0.01, 0.002, 0.0005]
+yaw = 24.0
+pitch = -3.0
+roll = -2.0
+"#;
+
+/// What rounding to a level takes, and on the way f32.
+const ROUNDING: f64 = 0.55;
+
+/// As [`ROUNDING`], where pictures without edges are read through textures, whose places have 8 bits of fraction.
+const TEXTURED: f64 = 0.65;
+
+/// So many cases, the same ones each time.
+fn runner(cases: u32) -> TestRunner {
+    let rng_seed = RngSeed::Fixed(20_261_121);
+    TestRunner::new(Config { cases, rng_seed, failure_persistence: None, ..Config::default() })
+}
+
+/// [`CAMERAS`] with a panorama, given by its lines.
+fn rig(panorama: &str) -> Rig {
+    let text = format!("[panorama]\n{panorama}\n{CAMERAS}");
+    Rig::parse(&text, "made up").unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A panorama that shows all of [`CAMERAS`].
+fn cylinder() -> Rig {
+    rig("projection = \"cylindrical\"\nwidth = 401\nheight = 180\nfov = 150.0")
+}
+
+/// [`CAMERAS`] with the panorama that a view, which is not rolled, is.
+fn planar(view: &View, size: UVec2) -> Rig {
+    let View { pan, tilt, fov, .. } = view;
+    let UVec2 { x, y } = size;
+    rig(&format!(
+        "projection = \"planar\"\nwidth = {x}\nheight = {y}\nfov = {fov:?}\nyaw = {pan:?}\npitch = {tilt:?}"
+    ))
+}
+
+fn sources(rig: &Rig) -> [UVec2; 2] {
+    [0, 1].map(|camera| UVec2::from(rig.cameras[camera].size))
+}
+
+/// A picture without edges: from pixel to pixel, no channel or plane steps by more than 7 levels.
+fn smooth(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
+    let mut wave = || {
+        let [a, b] = [(); 2].map(|()| f64::from(random.between(-0.1, 0.1)));
+        let [amplitude, phase] =
+            [(20.0, 60.0), (0.0, 6.3)].map(|(low, high)| f64::from(random.between(low, high)));
+        move |x: u32, y: u32| {
+            (128.0 + amplitude * (a * f64::from(x) + b * f64::from(y) + phase).sin()).round() as u8
+        }
+    };
+    let (first, second, third) = (wave(), wave(), wave());
+    let places =
+        |size: UVec2| (0..size.element_product()).map(move |at| (at % size.x, at / size.x));
+    let pixels = match format {
+        PixelFormat::Rgba8 => Pixels::Rgba8(
+            places(size)
+                .map(|(x, y)| Rgba8::opaque(first(x, y), second(x, y), third(x, y)))
+                .collect(),
+        ),
+        PixelFormat::Nv12(encoding) => Pixels::Nv12 {
+            y: places(size).map(|(x, y)| first(x, y)).collect(),
+            uv: places(chroma_size(size))
+                .map(|(x, y)| Chroma { u: second(x, y), v: third(x, y) })
+                .collect(),
+            encoding,
+        },
+    };
+    Raster { size, pixels }
+}
+
+/// A picture of one colour.
+fn plain(size: UVec2, colour: Rgba8) -> Raster {
+    Raster { size, pixels: Pixels::Rgba8(vec![colour; size.element_product() as usize]) }
+}
+
+const WHITE: Rgba8 = Rgba8::opaque(255, 255, 255);
+
+fn rgba(raster: &Raster) -> &[Rgba8] {
+    match &raster.pixels {
+        Pixels::Rgba8(pixels) => pixels,
+        Pixels::Nv12 { .. } => panic!("NV12"),
+    }
+}
+
+/// A frame on the device whose content must not be seen again.
+fn unwritten(stream: &Stream, format: FrameFormat) -> DeviceFrame {
+    let mut count = 0_u8;
+    let byte = || {
+        count = count.wrapping_add(1);
+        count
+    };
+    Raster::from_bytes(format.size, format.pixels, byte).upload(stream, 12)
+}
+
+/// A picture on the device whose rows begin where a GPU's textures ask for.
+fn aligned(stream: &Stream, picture: &Raster) -> DeviceFrame {
+    fn plane<T: Pod>(stream: &Stream, size: UVec2, elements: &[T]) -> Image<T> {
+        let row = u64::from(size.x) * size_of::<T>() as u64;
+        upload_plane(stream, size, elements, row.next_multiple_of(512) - row)
+    }
+    match &picture.pixels {
+        Pixels::Rgba8(pixels) => DeviceFrame::Rgba8(plane(stream, picture.size, pixels)),
+        Pixels::Nv12 { y, uv, encoding } => DeviceFrame::Nv12 {
+            y: plane(stream, picture.size, y),
+            uv: plane(stream, chroma_size(picture.size), uv),
+            encoding: *encoding,
+        },
+    }
+}
+
+/// A view of these pictures.
+fn shown(
+    stream: &Stream,
+    viewer: &Viewer,
+    pictures: [&Raster; 2],
+    warp: Option<&DeviceWarp>,
+    view: &View,
+    options: &StitchOptions,
+    format: FrameFormat,
+) -> Raster {
+    let frames = pictures.map(|picture| aligned(stream, picture));
+    let frames = frames.each_ref().map(DeviceFrame::view);
+    let mut out = unwritten(stream, format);
+    viewer.submit(stream, frames, warp, view, options, &mut out).unwrap();
+    Raster::download(stream, &out)
+}
+
+/// What a warp stitches of these pictures, as RGBA.
+fn stitched(
+    stream: &Stream,
+    warp: &DeviceWarp,
+    pictures: [&Raster; 2],
+    options: &StitchOptions,
+) -> Raster {
+    let [left, right] = pictures.map(|picture| picture.upload(stream, 8));
+    let mut out = unwritten(stream, FrameFormat::rgba8(warp.size().x, warp.size().y));
+    panoweave::stitch::stitch(stream, &left, &right, warp, options, &mut out).unwrap();
+    Raster::download(stream, &out)
+}
+
+/// Pixels that differ by more than a level.
+fn differing(a: &Raster, b: &Raster) -> usize {
+    assert_eq!(a.size, b.size);
+    let far = |a: &Rgba8, b: &Rgba8| {
+        [(a.r, b.r), (a.g, b.g), (a.b, b.b)].iter().any(|(a, b)| a.abs_diff(*b) > 1)
+    };
+    rgba(a).iter().zip(rgba(b)).filter(|(a, b)| far(a, b)).count()
+}
