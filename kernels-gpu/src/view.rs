@@ -15,10 +15,10 @@ use shared_types::nv12::{Nv12, Nv12Mut};
 use shared_types::stitch::{Colour, MIN_WEIGHT};
 use shared_types::texture::{Nv12Texture, Rgba8Texture};
 use shared_types::view::{
-    BLOCK, BLOCK_THREADS, Rays, ViewCamera, ViewCanvas, ViewCanvasParams, ViewParams, run,
+    BLOCK, BLOCK_THREADS, Rays, ViewCamera, ViewCameras, ViewCanvas, ViewFrame, run, warp_pixels,
 };
 use shared_types::warp::Projection;
-use shared_types::yuv::{RgbToYuv, YuvToRgb};
+use shared_types::yuv::YuvToRgb;
 
 use crate::camera::is_inside;
 use crate::grade::{Fast, Grade, Linear};
@@ -27,71 +27,60 @@ use crate::picture::{Panorama, Picture, sample_plane};
 use crate::stitch::WeightedSum;
 use crate::warp::edge_pixels;
 
-/// The kernels that look through two cameras, of one pair of formats.
-macro_rules! camera_kernels {
-    ($formats:literal, $picture:ty => $out:ty, $feather:ident, $weighed:ident) => {
-        #[doc = concat!("From two cameras, feathered: ", $formats, ".")]
+/// The kernel that looks through two cameras, of one pair of formats.
+macro_rules! cameras_kernel {
+    ($formats:literal, $picture:ty => $out:ty, $name:ident, $blocks:literal) => {
+        #[doc = concat!("From two cameras: ", $formats, ".")]
         ///
-        /// Pixels that no camera sees become opaque black. Nothing is written where an NV12 picture's
-        /// chroma is not half of its luma in size.
-        #[kernel(launch_bounds(BLOCK_THREADS, 4))]
-        pub fn $feather(left: $picture, right: $picture, params: ViewParams, out: $out) {
-            of_cameras(left, right, |_, margins| margins, &params, out);
-        }
-
-        #[doc = concat!("From two cameras, by the weights of a warp: ", $formats, ".")]
-        ///
-        /// `left_weight` and `right_weight` have the size of `canvas`. Where they say nothing, as
-        #[doc = concat!("[`", stringify!($feather), "`].")]
-        #[kernel(launch_bounds(BLOCK_THREADS, 4))]
-        pub fn $weighed(
+        /// Blended by both weights, if they have the size of `canvas`; else, and where they say nothing,
+        /// feathered. Pixels that no camera sees become opaque black. Nothing is written where an NV12
+        /// picture's chroma is not half of its luma in size, or blocks are not as wide as [`BLOCK`].
+        #[kernel(launch_bounds(BLOCK_THREADS, $blocks))]
+        pub fn $name(
             left: $picture,
             right: $picture,
             left_weight: View<f32>,
             right_weight: View<f32>,
-            canvas: ViewCanvasParams,
-            params: ViewParams,
+            canvas: ViewCanvas,
+            cameras: ViewCameras,
+            frame: ViewFrame,
             out: $out,
         ) {
-            let planes = [left_weight, right_weight];
-            let weigh = |at, margins| weights(&planes, &canvas.canvas, at, margins);
-            of_cameras(left, right, weigh, &params, out);
+            let weights = Weights { planes: [left_weight, right_weight], canvas: &canvas };
+            of_cameras(left, right, &weights, &cameras, &frame, out);
         }
     };
 }
 
-camera_kernels!("RGBA to RGBA", View<Rgba8> => ViewMut<Rgba8>, view_rgba8, view_weighed_rgba8);
-camera_kernels!("NV12 to NV12", Nv12 => Nv12Mut, view_nv12, view_weighed_nv12);
-camera_kernels!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_nv12_rgba8, view_weighed_nv12_rgba8);
-camera_kernels!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_rgba8_nv12, view_weighed_rgba8_nv12);
-camera_kernels!("RGBA in a texture to RGBA", Rgba8Texture => ViewMut<Rgba8>,
-    view_textured_rgba8, view_textured_weighed_rgba8);
-camera_kernels!("NV12 in textures to NV12", Nv12Texture => Nv12Mut,
-    view_textured_nv12, view_textured_weighed_nv12);
-camera_kernels!("NV12 in textures to RGBA", Nv12Texture => ViewMut<Rgba8>,
-    view_textured_nv12_rgba8, view_textured_weighed_nv12_rgba8);
-camera_kernels!("RGBA in a texture to NV12", Rgba8Texture => Nv12Mut,
-    view_textured_rgba8_nv12, view_textured_weighed_rgba8_nv12);
+cameras_kernel!("RGBA to RGBA", View<Rgba8> => ViewMut<Rgba8>, view_rgba8, 3);
+cameras_kernel!("NV12 to NV12", Nv12 => Nv12Mut, view_nv12, 3);
+cameras_kernel!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_nv12_rgba8, 3);
+cameras_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_rgba8_nv12, 3);
+cameras_kernel!("RGBA in a texture to RGBA", Rgba8Texture => ViewMut<Rgba8>, view_textured_rgba8, 4);
+cameras_kernel!("NV12 in textures to NV12", Nv12Texture => Nv12Mut, view_textured_nv12, 4);
+cameras_kernel!("NV12 in textures to RGBA", Nv12Texture => ViewMut<Rgba8>,
+    view_textured_nv12_rgba8, 4);
+cameras_kernel!("RGBA in a texture to NV12", Rgba8Texture => Nv12Mut, view_textured_rgba8_nv12, 4);
 
 /// The kernel that looks at a panorama, of one pair of formats.
 macro_rules! panorama_kernel {
-    ($formats:literal, $picture:ty => $out:ty, $panorama:ident) => {
+    ($formats:literal, $picture:ty => $out:ty, $name:ident) => {
         #[doc = concat!("From a panorama: ", $formats, ".")]
         ///
-        /// Pixels beside the panorama become opaque black.
+        /// Pixels beside the panorama become opaque black. Nothing is written where the panorama is not of the
+        /// canvas's size.
         #[kernel(launch_bounds(BLOCK_THREADS, 4))]
-        pub fn $panorama(panorama: $picture, params: ViewCanvasParams, out: $out) {
-            let ViewCanvasParams { canvas, middle, decode, encode } = &params;
-            let fits = panorama.width() == canvas.size.x && panorama.height() == canvas.size.y;
-            if !(panorama.is_whole() && fits) {
+        pub fn $name(panorama: $picture, canvas: ViewCanvas, frame: ViewFrame, out: $out) {
+            let size = uvec2(panorama.width(), panorama.height());
+            if !panorama.is_whole() || size != canvas.size {
                 return;
             }
-            let colour = |at| match place_on(canvas, at) {
+            let colour = |at| match place_on(&canvas, at) {
                 // SAFETY: inside of the panorama, which is whole.
-                Some(place) => unsafe { panorama.sample(place.x, place.y, decode) },
+                Some(place) => unsafe { panorama.sample(place.x, place.y, &frame.decode) },
                 None => Vec3::ZERO,
             };
-            each_pixel(*middle, colour, encode, out);
+            each_pixel(&frame, colour, out);
         }
     };
 }
@@ -101,92 +90,87 @@ panorama_kernel!("NV12 to NV12", Nv12 => Nv12Mut, view_panorama_nv12);
 panorama_kernel!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_panorama_nv12_rgba8);
 panorama_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_panorama_rgba8_nv12);
 
-/// Writes a cell of the view: `colour` is that of a place as far from the view's middle, in levels.
+/// The first of the cells that a thread makes, [`BLOCK`]`[0]` apart.
 #[inline(always)]
-fn each_pixel<O: Panorama>(middle: Vec2, colour: impl Fn(Vec2) -> Vec3, encode: &RgbToYuv, out: O) {
-    let y = thread::index_2d().y * O::CELL;
-    if y >= out.height() || !out.is_whole() {
+fn first_cell(cell: u32) -> UVec2 {
+    let x = thread::block_idx_x() * (BLOCK[0] * run(cell)) + thread::thread_idx_x();
+    uvec2(x, thread::index_2d().y)
+}
+
+/// Writes a thread's cells of the view: `colour` is that of a place as far from the view's middle, in levels.
+#[inline(always)]
+fn each_pixel<O: Panorama>(frame: &ViewFrame, colour: impl Fn(Vec2) -> Vec3, out: O) {
+    let first = first_cell(O::CELL);
+    let y = first.y * O::CELL;
+    if y >= out.height() || !out.is_whole() || thread::block_dim_x() != BLOCK[0] {
         return;
     }
-    let colour = |x: u32, y: u32| colour(vec2(x as f32, y as f32) - middle);
-    let run = run(O::CELL);
-    let first = thread::block_idx_x() * (BLOCK[0] * run) + thread::thread_idx_x();
+    let colour = |x: u32, y: u32| colour(vec2(x as f32, y as f32) - frame.middle);
     let mut i = 0;
-    while i < run {
-        let x = (first + i * BLOCK[0]) * O::CELL;
+    while i < run(O::CELL) {
+        let x = (first.x + i * BLOCK[0]) * O::CELL;
         if x < out.width() {
             // SAFETY: the view is whole and the cell begins inside, as checked; it is this thread's.
-            unsafe { out.store(x, y, colour, encode) };
+            unsafe { out.store(x, y, colour, &frame.encode) };
         }
         i += 1;
     }
 }
 
-/// What every kernel that looks through cameras does. `weigh` is told the place and how far inside of each
-/// picture it is, and says how much each counts.
+/// What every kernel that looks through cameras does.
 #[inline(always)]
 fn of_cameras<P: Picture, O: Panorama>(
     left: P,
     right: P,
-    weigh: impl Fn(Vec2, [f32; 2]) -> [f32; 2],
-    params: &ViewParams,
+    weights: &Weights<'_>,
+    cameras: &ViewCameras,
+    frame: &ViewFrame,
     out: O,
 ) {
     if !(left.is_whole() && right.is_whole()) {
         return;
     }
-    let left = Source { picture: left, camera: &params.left };
-    let right = Source { picture: right, camera: &params.right };
-    let run = Run::of_warp::<O>(params.middle);
+    let left = Source { picture: left, camera: &cameras.left };
+    let right = Source { picture: right, camera: &cameras.right };
+    let weighed = weights.are_there();
     let both = |at| {
         let (l, r) = (left.look(at), right.look(at));
-        let [a, b] = weigh(at, [l.margin, r.margin]);
+        let mut counts = [l.margin, r.margin];
+        if weighed && l.margin > 0.0 && r.margin > 0.0 {
+            counts = weights.at(at).unwrap_or(counts);
+        }
+        let [a, b] = counts;
         let mut sum = WeightedSum::default();
         // As a warp's weights, whose sum is 1.
         let least = MIN_WEIGHT * (a + b);
-        left.add(&l, a, least, &params.decode, &mut sum);
-        right.add(&r, b, least, &params.decode, &mut sum);
+        left.add(&l, a, least, &frame.decode, &mut sum);
+        right.add(&r, b, least, &frame.decode, &mut sum);
         sum.levels(1.0)
     };
     // The branch is the same for a whole warp. Most of a view is seen by one camera, which saves half of the work.
-    match (run.is_seen(&params.left), run.is_seen(&params.right)) {
-        (true, true) => each_pixel(params.middle, both, &params.encode, out),
-        (true, false) => {
-            let colour = |at| left.levels(at, &params.decode);
-            each_pixel(params.middle, colour, &params.encode, out);
-        }
-        (false, true) => {
-            let colour = |at| right.levels(at, &params.decode);
-            each_pixel(params.middle, colour, &params.encode, out);
-        }
-        (false, false) => each_pixel(params.middle, |_| Vec3::ZERO, &params.encode, out),
+    let middle = middle_of_warp(O::CELL) - frame.middle;
+    match (may_see(&cameras.left, middle), may_see(&cameras.right, middle)) {
+        (true, true) => each_pixel(frame, both, out),
+        (true, false) => each_pixel(frame, |at| left.levels(at, &frame.decode), out),
+        (false, true) => each_pixel(frame, |at| right.levels(at, &frame.decode), out),
+        (false, false) => each_pixel(frame, |_| Vec3::ZERO, out),
     }
 }
 
-/// The pixels that a warp makes: first and last, in pixels from the view's middle.
-struct Run {
-    first: Vec2,
-    last: Vec2,
+/// The middle of the pixels that a warp makes.
+#[inline(always)]
+fn middle_of_warp(cell: u32) -> Vec2 {
+    let pixels = warp_pixels(cell);
+    let first = uvec2(thread::block_idx_x() * pixels.x, thread::index_2d().y * cell);
+    first.as_vec2() + (pixels - 1).as_vec2() * 0.5
 }
 
-impl Run {
-    #[inline(always)]
-    fn of_warp<O: Panorama>(middle: Vec2) -> Self {
-        let width = BLOCK[0] * run(O::CELL) * O::CELL;
-        let (x, y) = (thread::block_idx_x() * width, thread::index_2d().y * O::CELL);
-        let place = |x: u32, y: u32| vec2(x as f32, y as f32) - middle;
-        Self { first: place(x, y), last: place(x + width - 1, y + O::CELL - 1) }
-    }
-
-    /// Whether the camera may see something of it: what is linear in the place is largest at a corner.
-    #[inline(always)]
-    fn is_seen(&self, camera: &ViewCamera) -> bool {
-        camera.bounds.iter().all(|bound| {
-            let (a, b) = (self.first * bound.truncate(), self.last * bound.truncate());
-            let most = a.max(b);
-            most.x + most.y + bound.z >= 0.0
-        })
-    }
+/// Whether the camera may see something of what a warp makes, whose middle this is.
+#[inline(always)]
+fn may_see(camera: &ViewCamera, middle: Vec2) -> bool {
+    let sees = |b: &Vec3| middle.x.mul_add(b.x, middle.y.mul_add(b.y, b.z)) >= 0.0;
+    let [a, b, c, d] = &camera.bounds;
+    sees(a) & sees(b) & sees(c) & sees(d)
 }
 
 /// A camera and its picture.
@@ -267,24 +251,29 @@ fn ray(Rays { middle, along, down }: &Rays, at: Vec2) -> [f32; 3] {
     ]
 }
 
-/// What both planes say at the place where the canvas shows a ray; the margins where they say nothing of
-/// what the cameras see.
-#[inline(always)]
-fn weights(planes: &[View<f32>; 2], canvas: &ViewCanvas, at: Vec2, margins: [f32; 2]) -> [f32; 2] {
-    let [left, right] = margins;
-    // Only one sees it, or none.
-    if !(left > 0.0 && right > 0.0) {
-        return margins;
+/// How much the cameras count on a canvas.
+struct Weights<'a> {
+    planes: [View<f32>; 2],
+    canvas: &'a ViewCanvas,
+}
+
+impl Weights<'_> {
+    /// Whether they have the canvas's size.
+    #[inline(always)]
+    fn are_there(&self) -> bool {
+        let there = |plane: &View<f32>| uvec2(plane.width(), plane.height()) == self.canvas.size;
+        there(&self.planes[0]) && there(&self.planes[1])
     }
-    let Some(place) = place_on(canvas, at) else { return margins };
-    let all_there =
-        |plane: &View<f32>| plane.width() == canvas.size.x && plane.height() == canvas.size.y;
-    if !planes.iter().all(all_there) {
-        return margins;
+
+    /// What both say at a place in the view, unless that is nothing. They are there.
+    #[inline(always)]
+    fn at(&self, at: Vec2) -> Option<[f32; 2]> {
+        let place = place_on(self.canvas, at)?;
+        // SAFETY: inside of the canvas, whose size the planes have.
+        let [a, b] =
+            unsafe { [sample_plane(&self.planes[0], place), sample_plane(&self.planes[1], place)] };
+        (a + b > 0.0).then_some([a, b])
     }
-    // SAFETY: inside of the canvas, whose size the planes have.
-    let [a, b] = unsafe { [sample_plane(&planes[0], place), sample_plane(&planes[1], place)] };
-    if a + b > 0.0 { [a, b] } else { margins }
 }
 
 /// How far off a place on a canvas is, as a share of the canvas: so that ends that meet all round leave no

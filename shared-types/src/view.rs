@@ -23,6 +23,12 @@ pub const fn run(cell: u32) -> u32 {
     4 / (cell * cell)
 }
 
+/// Columns and rows of pixels that a warp makes.
+#[must_use]
+pub const fn warp_pixels(cell: u32) -> UVec2 {
+    UVec2::new(BLOCK[0] * run(cell) * cell, cell)
+}
+
 /// The rays of a view's pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
@@ -61,40 +67,44 @@ pub struct ViewCamera {
     pub distortion: [f32; 5],
     /// As [`Camera::limit`].
     pub limit: f32,
-    /// Source picture size in pixels.
-    pub size: UVec2,
     /// The lens.
     pub lens: Lens,
     /// 1 / the shorter side of the source picture.
     pub per_side: f32,
     /// Gain and gamma.
     pub colour: Colour,
-    /// `(a, b, c)` each: the camera sees nothing of the view where `a·x + b·y + c < 0` in pixels from the view's
-    /// middle.
+    /// `(a, b, c)` each: the camera sees nothing of what a warp makes where `a·x + b·y + c < 0`, of the middle of
+    /// its pixels, counted from the view's.
     pub bounds: [Vec3; 4],
 }
 
 impl ViewCamera {
     /// A camera as warps have it, for a view whose rays `turn` takes into the panorama's frame, `focal` pixels
     /// away. Of a ray in the camera's frame it sees nothing where its product with one of `normals` is negative.
+    /// The view's cells are of `cell` by `cell` pixels.
     #[must_use]
     pub fn new(
         camera: &Camera,
         normals: &[DVec3; 4],
-        turn: DMat3,
-        focal: f64,
+        (turn, focal): (DMat3, f64),
+        cell: u32,
         colour: Colour,
     ) -> Self {
         let turn = camera.from_ray * turn;
-        let across = DVec3::new(1.0 / focal, 1.0 / focal, 1.0);
+        let half = (warp_pixels(cell) - 1).as_dvec2() / 2.0;
+        let bound = |normal: DVec3| {
+            let DVec3 { x, y, z } = turn.transpose() * normal;
+            // What is linear is largest at a corner.
+            let (a, b) = (x / focal, y / focal);
+            Vec3::new(a as f32, b as f32, (z + a.abs() * half.x + b.abs() * half.y) as f32)
+        };
         Self {
             rays: Rays::new(turn, focal),
-            bounds: normals.map(|normal| (turn.transpose() * normal * across).as_vec3()),
+            bounds: normals.map(bound),
             focal: camera.focal.as_vec2(),
             centre: camera.centre.as_vec2(),
             distortion: camera.distortion.map(|k| k as f32),
             limit: camera.limit as f32,
-            size: camera.size,
             lens: camera.lens,
             per_side: 1.0 / camera.size.as_vec2().min_element(),
             colour,
@@ -103,7 +113,7 @@ impl ViewCamera {
 }
 
 /// A panorama's canvas that a view looks at: where it shows a ray.
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct ViewCanvas {
     /// Rays in the panorama's frame.
@@ -132,31 +142,23 @@ impl ViewCanvas {
     }
 }
 
-/// A view of two cameras.
+/// The cameras that a view looks through.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
-pub struct ViewParams {
+pub struct ViewCameras {
     /// The left camera.
     pub left: ViewCamera,
     /// The right camera.
     pub right: ViewCamera,
+}
+
+/// A view's own frame, and what its pixels are.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
+#[repr(C)]
+pub struct ViewFrame {
     /// The view's middle in its own pixels.
     pub middle: Vec2,
     /// How pictures in NV12 are read.
-    pub decode: YuvToRgb,
-    /// How a view in NV12 is written.
-    pub encode: RgbToYuv,
-}
-
-/// A view of a panorama, or where the weights lie that a view takes from there.
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
-#[repr(C)]
-pub struct ViewCanvasParams {
-    /// The panorama.
-    pub canvas: ViewCanvas,
-    /// The view's middle in its own pixels.
-    pub middle: Vec2,
-    /// How a panorama in NV12 is read.
     pub decode: YuvToRgb,
     /// How a view in NV12 is written.
     pub encode: RgbToYuv,

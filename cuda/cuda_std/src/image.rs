@@ -150,6 +150,12 @@ macro_rules! view {
                 (self.view.data, self.view.pitch)
             }
 
+            /// The device that the rows are on.
+            #[must_use]
+            pub fn place(&self) -> crate::launch::Place {
+                self.place
+            }
+
             /// Whether `other` has the same size and pitch and lies on the same device, so that it differs in
             /// its address alone.
             #[must_use]

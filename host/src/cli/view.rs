@@ -18,7 +18,7 @@ use super::values::{picture_size, smoothing};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Viewing {
     /// Shows what a virtual camera sees, in place of the panorama: keyframes of t, pan, tilt, fov and perhaps
-    /// roll, in seconds from the first frame and degrees from the panorama's middle (CSV). Needs --rig.
+    /// roll, in seconds from the first frame and degrees from where the rig's panorama looks (CSV). Needs --rig.
     #[arg(long, value_name = "TRACK.csv")]
     view: Option<PathBuf>,
     /// Size of the view; 1920x1080 if not given.

@@ -25,7 +25,7 @@ pub unsafe trait Texel: Pod {
 }
 
 /// The texture format of an element.
-fn texel_format<T: Texel>() -> Format {
+pub(super) fn texel_format<T: Texel>() -> Format {
     let channels = size_of::<T>() as u32 / T::CHANNEL.bytes();
     Format { channel: T::CHANNEL, channels }
 }

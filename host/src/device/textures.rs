@@ -7,11 +7,12 @@
 use std::collections::VecDeque;
 
 use cuda_std::DeviceView;
-use cuda_std::cpu::texture::{Address, Filter};
+use cuda_std::cpu::texture::{Address, Filter, Format};
 use glam::Vec4;
 
-use super::texture::{Made, Texel, TextureMode};
-use super::{Device, DeviceError, Kind};
+use super::memory::ALIGN;
+use super::texture::{Made, Texel, TextureMode, texel_format};
+use super::{Device, DeviceError, Kind, Place};
 
 /// Most objects that are kept: those of a dozen frames of two planes under way from each of two cameras.
 const MOST: usize = 64;
@@ -19,10 +20,10 @@ const MOST: usize = 64;
 /// Bilinear, and beyond the edge the edge.
 const MODE: TextureMode = TextureMode { filter: Filter::Linear, address: Address::Clamp };
 
-/// What tells one object from another.
-type Key = (usize, (u32, u32), u32, usize);
+/// What tells one object from another: place, address, size, pitch and format.
+type Key = (Place, usize, (u32, u32), u32, Format);
 
-/// Texture objects of one device, filtered and clamped, that read as [`Vec4`].
+/// Texture objects, filtered and clamped, that read as [`Vec4`].
 #[derive(Debug, Default)]
 pub(crate) struct Textures {
     made: VecDeque<(Key, Made)>,
@@ -40,12 +41,17 @@ impl Textures {
         view: &DeviceView<'_, T>,
     ) -> Result<Option<u64>, DeviceError> {
         let ((texels, pitch), size) = (view.rows(), view.size());
-        if !fits(device, texels.addr(), pitch) || size.0 == 0 || size.1 == 0 {
+        // A launch on loads tells of rows on another device.
+        let elsewhere = view.place() != device.place();
+        if elsewhere || !fits(device, texels.addr(), pitch) || size.0 == 0 || size.1 == 0 {
             return Ok(None);
         }
-        let key = (texels.addr(), size, pitch, size_of::<T>());
+        let key = (device.place(), texels.addr(), size, pitch, texel_format::<T>());
+        let is_gpu = matches!(device.kind(), Kind::Cuda(_));
         let found = self.made.iter().position(|(kept, _)| *kept == key);
-        let made = match found.and_then(|at| self.made.remove(at)) {
+        // On the CPU an object is a pointer, of which Rust knows what it was made from: made anew it is that of
+        // the rows that live now.
+        let made = match found.and_then(|at| self.made.remove(at)).filter(|_| is_gpu) {
             Some((_, made)) => made,
             None => {
                 if self.made.len() == MOST {
@@ -63,14 +69,17 @@ impl Textures {
     }
 }
 
-/// Whether the device can read such rows as a texture. The CPU reads any.
+/// Whether the device can read such rows as a texture. The CPU could read any, and takes those that begin as
+/// images do there, so that the other way is gone on it too.
 fn fits(device: &Device, address: usize, pitch: u32) -> bool {
-    match device.kind() {
-        Kind::Cpu { .. } => true,
+    /// What GPUs ask of a pitch.
+    const PITCH: u32 = 32;
+    let (alignment, pitches) = match device.kind() {
+        Kind::Cpu { .. } => (ALIGN, PITCH),
         Kind::Cuda(cuda) => {
             let info = cuda.info();
-            address.is_multiple_of(info.texture_alignment as usize)
-                && pitch.is_multiple_of(info.texture_pitch)
+            (info.texture_alignment as usize, info.texture_pitch)
         }
-    }
+    };
+    address.is_multiple_of(alignment) && pitch.is_multiple_of(pitches)
 }

@@ -210,7 +210,7 @@ pub enum LiveError {
     #[error("live stitching: {0}")]
     Device(#[from] DeviceError),
     /// A thread of the stitcher's panicked: when a frame was dropped, in what was given to
-    /// [`ExternalFrame::new`] with it, or by a fault of the stitcher's own.
+    /// [`ExternalFrame::new`] with it, in a virtual camera's path, or by a fault of the stitcher's own.
     #[error(
         "live stitching: a thread of the stitcher panicked, as was reported there; make a new stitcher"
     )]
@@ -544,6 +544,7 @@ impl Stitcher {
             table: GammaTable::new(device)?,
             path,
             view: View::default(),
+            view_stays: false,
             shared: Arc::clone(&shared),
             flights,
         };

@@ -24,7 +24,7 @@ use super::{Current, LOOK_AGAIN, LiveError, LiveWarp, Pace, Panorama, Shared, lo
 use crate::colour::{Colours, GammaTable};
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
 use crate::stitch::{Power, StitchOptions, stitch, stitch_with_table};
-use crate::view::{Path, View};
+use crate::view::{View, ViewPath};
 
 /// How often a pair is tried.
 const ATTEMPTS: u32 = 3;
@@ -92,9 +92,11 @@ pub(super) struct Worker {
     pub(super) follower: Follower,
     pub(super) table: GammaTable,
     /// Where a virtual camera looks.
-    pub(super) path: Option<Path>,
+    pub(super) path: Option<ViewPath>,
     /// Where it looked last.
     pub(super) view: View,
+    /// It stays, since the path led nowhere; said once.
+    pub(super) view_stays: bool,
     pub(super) flights: SyncSender<Flight>,
 }
 
@@ -143,8 +145,12 @@ impl Worker {
         if let Some(path) = &self.path {
             let view = path(job.timestamp);
             match view.check() {
-                Ok(()) => self.view = view,
-                Err(error) => tracing::warn!("the last view stays: {error}"),
+                Ok(()) => (self.view, self.view_stays) = (view, false),
+                Err(error) if !self.view_stays => {
+                    tracing::warn!("the last view stays: {error}");
+                    self.view_stays = true;
+                }
+                Err(_) => {}
             }
         }
         let Job { pair, timestamp, complete } = job;

@@ -5,8 +5,9 @@
 //! views over time. Live, a [`VirtualCamera`] goes to [`Stitcher::with_view`](crate::live::Stitcher::with_view).
 //!
 //! # Conventions
-//! As in a [rig](crate::rig), in degrees from the panorama's middle: `pan` > 0 to the right, `tilt` > 0 up, `roll` > 0
-//! clockwise as the view sees it, innermost. `fov` is across the view's width; its pixels are square.
+//! As in a [rig](crate::rig), in degrees from where its panorama looks, the ray of its `yaw` and `pitch`: `pan` > 0 to
+//! the right, `tilt` > 0 up, `roll` > 0 clockwise as the view sees it, innermost. `fov` is across the view's width;
+//! its pixels are square.
 //!
 //! Not here: any lens but a perfect one, and more than two cameras.
 
@@ -14,20 +15,21 @@ mod limits;
 mod track;
 
 use std::fmt;
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cuda_std::DeviceTexture;
+use cuda_std::{DeviceTexture, DeviceView};
 use glam::{DMat3, DVec2, DVec3, UVec2, Vec4};
 use kernels_gpu::view as kernels;
 use shared_types::Rgba8;
 use shared_types::texture::{DeviceNv12Texture, DeviceRgba8Texture};
-use shared_types::view::{BLOCK, ViewCamera, ViewCanvas, ViewCanvasParams, ViewParams, run};
+use shared_types::view::{BLOCK, ViewCamera, ViewCameras, ViewCanvas, ViewFrame, warp_pixels};
 use shared_types::warp::{Camera, Canvas};
 use thiserror::Error;
 
 use crate::device::{Device, DeviceError, Image, LaunchConfig, Stream, Textures};
-use crate::frame::{DeviceNv12, FrameFormat, FrameView, FrameViewMut};
+use crate::frame::{DeviceNv12, FrameFormat, FrameView, FrameViewMut, PixelFormat};
 use crate::geometry::{Geometry, border};
 use crate::picture::Picture;
 use crate::rig::rotation;
@@ -96,16 +98,17 @@ impl fmt::Display for View {
 }
 
 /// Where a virtual camera looks at a time, that of a pair of frames.
-pub type Path = Arc<dyn Fn(Duration) -> View + Send + Sync>;
+pub type ViewPath = Arc<dyn Fn(Duration) -> View + Send + Sync>;
 
 /// A virtual camera of live video: through whose lenses it looks, and where.
 #[derive(Clone)]
 pub struct VirtualCamera {
     /// The cameras.
     pub viewer: Viewer,
-    /// Asked once for every pair, on a thread of the stitcher's. Of a view that cannot be the last one is shown
-    /// again.
-    pub path: Path,
+    /// Asked once for every pair, on the thread that has pairs stitched: it must be quick, and if it panics the
+    /// stitcher ends ([`LiveError::Panicked`](crate::live::LiveError::Panicked)). In place of a view that cannot be, the
+    /// last one is shown again, at first [`View::default`].
+    pub path: ViewPath,
 }
 
 impl fmt::Debug for VirtualCamera {
@@ -235,21 +238,25 @@ impl Viewer {
             ("right", right.is_whole()),
             ("output", out.is_whole()),
         ])?;
-        let seen = Seen::new(view, self.flip, input, &out);
+        let shot = Shot::new(view, self.flip, input, &out);
         let camera = |i: usize, colour| {
-            ViewCamera::new(&self.cameras[i], &self.normals[i], seen.turn, seen.focal, colour)
+            let (camera, normals) = (&self.cameras[i], &self.normals[i]);
+            ViewCamera::new(camera, normals, (shot.turn, shot.focal), shot.cell, colour)
         };
-        let canvas = seen.canvas(&self.canvas);
-        let ViewCanvasParams { middle, decode, encode, .. } = canvas;
-        let (l, r) = (camera(0, options.left), camera(1, options.right));
-        let params = ViewParams { left: l, right: r, middle, decode, encode };
-        let weights = match warp {
-            None => None,
+        let cameras =
+            ViewCameras { left: camera(0, options.left), right: camera(1, options.right) };
+        let (canvas, frame, config) = (shot.canvas(&self.canvas), shot.frame(), &shot.config());
+        // SAFETY: nothing lies in it.
+        let empty = || unsafe {
+            DeviceView::new(stream.device().place(), NonNull::dangling().as_ptr(), 0, 0, 0)
+        };
+        let (left_weight, right_weight) = match warp {
+            None => (empty(), empty()),
             Some(warp) => {
                 self.check_warp(warp)?;
                 warp.await_ready(stream)?;
                 let plane = |plane| warp.plane(plane).view();
-                Some((plane(Plane::WeightLeft), plane(Plane::WeightRight)))
+                (plane(Plane::WeightLeft), plane(Plane::WeightRight))
             }
         };
         // Held until the launch is submitted, so that no texture goes before.
@@ -257,54 +264,50 @@ impl Viewer {
         let device = stream.device();
         let textured =
             textured(device, &mut textures, &left)?.zip(textured(device, &mut textures, &right)?);
-        /// Feathered, or by weights.
+        /// All kernels take these arguments.
         macro_rules! launch {
-            ($left:ident, $right:ident, $out:ident: $feather:ident, $weighed:ident) => {{
+            ($left:ident, $right:ident, $out:ident: $kernel:ident) => {{
                 let (left, right, out) = ($left, $right, $out);
-                match weights {
-                    None => {
-                        stream.launch(&seen.config, &kernels::$feather { left, right, params, out })
-                    }
-                    Some((left_weight, right_weight)) => stream.launch(
-                        &seen.config,
-                        &kernels::$weighed {
-                            left,
-                            right,
-                            left_weight,
-                            right_weight,
-                            canvas,
-                            params,
-                            out,
-                        },
-                    ),
-                }
+                stream.launch(
+                    config,
+                    &kernels::$kernel {
+                        left,
+                        right,
+                        left_weight,
+                        right_weight,
+                        canvas,
+                        cameras,
+                        frame,
+                        out,
+                    },
+                )
             }};
         }
         use {FrameView as In, FrameViewMut as Out, Textured as Tex};
         match (textured, left, right, out) {
             (Some((Tex::Rgba8(l), Tex::Rgba8(r))), _, _, Out::Rgba8(out)) => {
-                launch!(l, r, out: ViewTexturedRgba8, ViewTexturedWeighedRgba8)
+                launch!(l, r, out: ViewTexturedRgba8)
             }
             (Some((Tex::Nv12(l), Tex::Nv12(r))), _, _, Out::Nv12(out, _)) => {
-                launch!(l, r, out: ViewTexturedNv12, ViewTexturedWeighedNv12)
+                launch!(l, r, out: ViewTexturedNv12)
             }
             (Some((Tex::Nv12(l), Tex::Nv12(r))), _, _, Out::Rgba8(out)) => {
-                launch!(l, r, out: ViewTexturedNv12Rgba8, ViewTexturedWeighedNv12Rgba8)
+                launch!(l, r, out: ViewTexturedNv12Rgba8)
             }
             (Some((Tex::Rgba8(l), Tex::Rgba8(r))), _, _, Out::Nv12(out, _)) => {
-                launch!(l, r, out: ViewTexturedRgba8Nv12, ViewTexturedWeighedRgba8Nv12)
+                launch!(l, r, out: ViewTexturedRgba8Nv12)
             }
             (_, In::Rgba8(l), In::Rgba8(r), Out::Rgba8(out)) => {
-                launch!(l, r, out: ViewRgba8, ViewWeighedRgba8)
+                launch!(l, r, out: ViewRgba8)
             }
             (_, In::Nv12(l, _), In::Nv12(r, _), Out::Nv12(out, _)) => {
-                launch!(l, r, out: ViewNv12, ViewWeighedNv12)
+                launch!(l, r, out: ViewNv12)
             }
             (_, In::Nv12(l, _), In::Nv12(r, _), Out::Rgba8(out)) => {
-                launch!(l, r, out: ViewNv12Rgba8, ViewWeighedNv12Rgba8)
+                launch!(l, r, out: ViewNv12Rgba8)
             }
             (_, In::Rgba8(l), In::Rgba8(r), Out::Nv12(out, _)) => {
-                launch!(l, r, out: ViewRgba8Nv12, ViewWeighedRgba8Nv12)
+                launch!(l, r, out: ViewRgba8Nv12)
             }
             (_, left, right, _) => {
                 let (left, right) = (left.format(), right.format());
@@ -335,21 +338,21 @@ pub fn view_panorama<'a>(
         return Err(ViewError::Panorama { found: input.size, expected: canvas.size });
     }
     whole([("panorama", panorama.is_whole()), ("output", out.is_whole())])?;
-    let seen = Seen::new(view, false, input, &out);
-    let (params, config) = (seen.canvas(canvas), &seen.config);
+    let shot = Shot::new(view, false, input, &out);
+    let (canvas, frame, config) = (shot.canvas(canvas), shot.frame(), &shot.config());
     use {FrameView as In, FrameViewMut as Out};
     match (panorama, out) {
         (In::Rgba8(panorama), Out::Rgba8(out)) => {
-            stream.launch(config, &kernels::ViewPanoramaRgba8 { panorama, params, out })
+            stream.launch(config, &kernels::ViewPanoramaRgba8 { panorama, canvas, frame, out })
         }
         (In::Nv12(panorama, _), Out::Nv12(out, _)) => {
-            stream.launch(config, &kernels::ViewPanoramaNv12 { panorama, params, out })
+            stream.launch(config, &kernels::ViewPanoramaNv12 { panorama, canvas, frame, out })
         }
         (In::Nv12(panorama, _), Out::Rgba8(out)) => {
-            stream.launch(config, &kernels::ViewPanoramaNv12Rgba8 { panorama, params, out })
+            stream.launch(config, &kernels::ViewPanoramaNv12Rgba8 { panorama, canvas, frame, out })
         }
         (In::Rgba8(panorama), Out::Nv12(out, _)) => {
-            stream.launch(config, &kernels::ViewPanoramaRgba8Nv12 { panorama, params, out })
+            stream.launch(config, &kernels::ViewPanoramaRgba8Nv12 { panorama, canvas, frame, out })
         }
     }
     .map_err(ViewError::from)
@@ -441,38 +444,40 @@ fn normals(camera: &Camera) -> [DVec3; 4] {
     ]
 }
 
-/// What all launches of a view have in common.
-struct Seen {
+/// A view of some size and formats: what all its launches have in common.
+struct Shot {
     turn: DMat3,
     focal: f64,
     size: UVec2,
-    formats: [FrameFormat; 2],
-    config: LaunchConfig,
+    /// Pixels of a cell along each side: those of a chroma sample.
+    cell: u32,
+    input: PixelFormat,
+    output: PixelFormat,
 }
 
-impl Seen {
+impl Shot {
     fn new(view: &View, flip: bool, input: FrameFormat, out: &FrameViewMut<'_>) -> Self {
-        let output = out.format();
-        // Pixels, or the four of a chroma sample; some of them a thread.
+        let FrameFormat { size, pixels: output } = out.format();
         let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
-        let [columns, rows] = output.size.to_array().map(|side| side.div_ceil(cell));
-        let columns = columns.div_ceil(BLOCK[0] * run(cell)) * BLOCK[0];
-        Self {
-            turn: upright(flip) * view.turn(),
-            focal: view.focal(output.size.x),
-            size: output.size,
-            formats: [input, output],
-            config: LaunchConfig::cover(columns, rows, BLOCK),
-        }
+        let (turn, focal) = (upright(flip) * view.turn(), view.focal(size.x));
+        Self { turn, focal, size, cell, input: input.pixels, output }
     }
 
-    fn canvas(&self, canvas: &Canvas) -> ViewCanvasParams {
-        let [input, output] = self.formats;
-        ViewCanvasParams {
-            canvas: ViewCanvas::new(canvas, self.turn, self.focal),
+    fn config(&self) -> LaunchConfig {
+        let pixels = warp_pixels(self.cell);
+        let columns = self.size.x.div_ceil(pixels.x) * BLOCK[0];
+        LaunchConfig::cover(columns, self.size.y.div_ceil(pixels.y), BLOCK)
+    }
+
+    fn canvas(&self, canvas: &Canvas) -> ViewCanvas {
+        ViewCanvas::new(canvas, self.turn, self.focal)
+    }
+
+    fn frame(&self) -> ViewFrame {
+        ViewFrame {
             middle: (self.size.as_vec2() - 1.0) / 2.0,
-            decode: input.pixels.encoding().to_rgb(),
-            encode: output.pixels.encoding().from_rgb(),
+            decode: self.input.encoding().to_rgb(),
+            encode: self.output.encoding().from_rgb(),
         }
     }
 }

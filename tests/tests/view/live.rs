@@ -12,7 +12,7 @@ use panoweave::live::{LiveError, LiveOptions, Stitcher};
 use panoweave::rig::Rig;
 use panoweave::seam::{Blend, FADE, SeamOptions, seamed};
 use panoweave::stitch::StitchOptions;
-use panoweave::view::{DEFAULT_SIZE, Path, View, Viewer, VirtualCamera};
+use panoweave::view::{DEFAULT_SIZE, View, ViewPath, Viewer, VirtualCamera};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, stamp, stitcher, waiting};
 use panoweave_tests::panoweave_devices;
@@ -43,7 +43,7 @@ fn viewer(device: &Device, rig: &Rig) -> (Viewer, DeviceWarp) {
     (Viewer::new(&geometry, false).unwrap(), warp)
 }
 
-fn with_view(device: &Device, path: Path, options: LiveOptions) -> Stitcher {
+fn with_view(device: &Device, path: ViewPath, options: LiveOptions) -> Stitcher {
     let (viewer, warp) = viewer(device, &rig(15.0, 101));
     let options = LiveOptions { size: Some(SIZE), ..options };
     Stitcher::with_view(device, warp, VirtualCamera { viewer, path }, options).unwrap()
@@ -189,7 +189,7 @@ fn a_path_that_panics_ends_the_stitcher() {
 
 #[test]
 fn viewers_are_swapped_between_frames() {
-    let ahead: Path = Arc::new(|_| View { pan: 12.0, fov: 60.0, ..View::default() });
+    let ahead: ViewPath = Arc::new(|_| View { pan: 12.0, fov: 60.0, ..View::default() });
     for device in panoweave_devices() {
         let stitcher = with_view(&device, Arc::clone(&ahead), waiting());
         let formats = [stitcher.input_formats()[0], stitcher.output_format()];
