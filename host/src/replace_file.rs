@@ -54,14 +54,15 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<(NamedTempFile, PathBu
     Ok((temporary, target))
 }
 
-/// Temporary files of [`replace`] that are being written.
+/// Temporary files that are being written.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A temporary file in the list, until it is renamed or removed.
-struct Unfinished(PathBuf);
+#[derive(Debug)]
+pub(crate) struct Unfinished(PathBuf);
 
 impl Unfinished {
-    fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         unfinished().push(path.to_owned());
         Self(path.to_owned())
     }
@@ -78,7 +79,7 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary files of pictures, warps and rigs that are being written. It is for a program that
+/// Removes the temporary files that are being written. It is for a program that
 /// ends at once, by a signal for instance: their writers may fail from then on.
 pub fn remove_unfinished() {
     for path in unfinished().iter() {

@@ -178,6 +178,11 @@ impl Resampler {
                 return Err(ResampleError::Size { what, found, expected });
             }
         }
+        let most = u64::from(u32::MAX / TARGETS);
+        if u64::from(out.width()) > most {
+            let (what, found, expected) = ("out", out.width().into(), most);
+            return Err(ResampleError::Size { what, found, expected });
+        }
         let blocks = rows(targets.width().div_ceil(TARGETS));
         let most = u64::from(u32::MAX / BLOCK_THREADS);
         if blocks > most {

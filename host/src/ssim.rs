@@ -262,8 +262,13 @@ impl Comparer {
             10.0 * (of.highest.powi(2) * numbers / squares as f64).log10()
         };
         let pixels = area(self.size);
+        // Of what is the same the kernel's is off by its rounding.
+        let ssim = match sums.squares {
+            0 => 1.0,
+            _ => sums.ssim as f64 / f64::from(ONE) / area(self.size - MARGIN),
+        };
         Similarity {
-            ssim: sums.ssim as f64 / f64::from(ONE) / area(self.size - MARGIN),
+            ssim,
             psnr: psnr(sums.squares, pixels),
             psnr_rgb: of.colour.then(|| psnr(sums.colour_squares, 3.0 * pixels)),
         }

@@ -256,6 +256,7 @@ impl<V: Value> Batches<V> {
             && fault.len() > 0
             && targets.height() == batches
             && values.width() == out.width()
+            && out.width() <= u32::MAX / TARGETS
             && u64::from(values.height()) == rows(times.width())
             && u64::from(out.height()) == rows(targets.width())
             && thread::block_dim_x() == BLOCK_THREADS

@@ -15,8 +15,8 @@
 //! thread filters four neighbours of one row along. So each pixel is read from memory and squared once, but for the
 //! margins of strips, and nothing is written but the sums.
 //!
-//! In shared memory the four moments of a column are 16 bytes, and after every fourth column 16 are left out: the
-//! lanes of a warp, four columns apart, then never meet in a bank. There are two buffers, so that a barrier
+//! In shared memory the four moments of a column are 16 bytes, and after every eighth column 16 are left out: the
+//! lanes of a warp then never meet in a bank, neither side by side nor four columns apart. There are two buffers, so that a barrier
 //! parts each batch of rows from the next one, and nothing else.
 //!
 //! Cost: 2 · 11 · 4 fused multiply-adds a pixel and half as much for all else. Arithmetic, not memory, bounds it.
@@ -27,7 +27,7 @@
 use cuda_std::prelude::*;
 use shared_types::Rgba8;
 use shared_types::ssim::{
-    BLOCK_COLUMNS, BLOCK_THREADS, LINES, MARGIN, ONE, RUN, RUNS, SUMS, SsimParams, TAPS,
+    BLOCK_COLUMNS, BLOCK_THREADS, LINES, MARGIN, ONE, ROW_THREADS, RUN, SUMS, SsimParams, TAPS,
     TWO_PASS_THREADS, WINDOW,
 };
 
@@ -43,7 +43,7 @@ trait Pixel: bytemuck::Pod {
     /// Whether there are colours to compare too.
     const COLOUR: bool;
 
-    /// Whether a squared difference of luma is small enough that a thousand fit into 32 bits.
+    /// Whether the squared differences of a batch fit into 32 bits.
     const SMALL: bool;
 
     /// As it is in memory: bytes that lie packed in registers would have to be unpacked.
@@ -109,10 +109,13 @@ struct Totals {
     colour_squares: u64,
 }
 
-/// An SSIM as sums have it.
+/// An SSIM, or the mean of some, as sums have it.
+#[expect(clippy::manual_clamp, reason = "what is no number would stay none")]
 #[inline(always)]
 fn summand(ssim: f32) -> i64 {
-    // SAFETY: an SSIM is within −1 and 1, but for rounding; what no levels give is no number here.
+    // It is within −1 and 1, unless levels are far above those that there can be: what is no number then is −1.
+    let ssim = ssim.max(-1.0).min(1.0);
+    // SAFETY: a number whose size fits.
     i64::from(unsafe { (ssim * ONE).to_int_unchecked::<i32>() })
 }
 
@@ -150,8 +153,11 @@ struct Column(Moments);
 /// Where a column's moments are in their row.
 #[inline(always)]
 const fn place(column: u32) -> u32 {
-    column + column / RUN
+    column + column / GAP
 }
+
+/// Columns between two gaps.
+const GAP: u32 = 8;
 
 /// Columns of shared memory from one row to the next.
 const PITCH: u32 = place(BLOCK_THREADS);
@@ -246,14 +252,16 @@ fn fused<P: Pixel>(
         if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
     let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
     let strip = Strip { a, b, x: (x0 + t).min(width - 1), y: y0, last: lines + MARGIN - 1 };
-    // Of each batch, a thread filters four neighbours in one row; the last threads have none.
-    let (row, first) = (t / RUNS, t % RUNS * RUN);
+    // Of each batch, a thread filters four neighbours in one row; the last threads of a row have none.
+    let (row, first) = (t / ROW_THREADS, t % ROW_THREADS * RUN);
     let x = x0 + first;
     let inside = columns.min(x0 + BLOCK_COLUMNS);
 
     let buffer = shared_array![Column; (2 * LINES * PITCH) as usize];
     let mut ring: Ring = [[0.0; 4]; WINDOW as usize];
     let mut totals = Totals::default();
+    // SAFETY: the middle of levels of 16 bits at most.
+    let twice = unsafe { (2.0 * params.middle).to_int_unchecked::<i32>() };
     let mut next = strip.fetch(0);
     let mut line = 0;
     while line < lines + MARGIN {
@@ -272,7 +280,7 @@ fn fused<P: Pixel>(
                     [0, 1, 2].map(|c| ((a_rgb[c] - b_rgb[c]) * (a_rgb[c] - b_rgb[c])) as u32);
                 totals.colour_squares += u64::from(r + g + b);
             }
-            let (u, v) = ((a + b) as f32 - 2.0 * params.middle, (a - b) as f32);
+            let (u, v) = ((a + b - twice) as f32, (a - b) as f32);
             let whole = push(&mut ring, [u, v, u * u, v * v]);
             // SAFETY: inside; each element has one thread, and who read it two batches ago has passed the
             // barrier of the last one.
@@ -283,13 +291,16 @@ fn fused<P: Pixel>(
         next = strip.fetch(line + LINES);
         thread::sync_threads();
         let complete = line + row;
-        if row < LINES && complete >= MARGIN && complete < lines + MARGIN {
+        if first < BLOCK_COLUMNS && complete >= MARGIN && complete < lines + MARGIN {
             let mut sums: [Moments; RUN as usize] = [[0.0; 4]; RUN as usize];
             let from = half + row * PITCH + place(first);
+            // A run begins behind a gap or in the middle between two: then every second four columns are one further.
+            let further = first / RUN % 2;
             each_result!((WINDOW + RUN) as usize - 1, |i| {
+                let at = place(i as u32) + if i / RUN as usize % 2 == 1 { further } else { 0 };
                 // SAFETY: inside, since the run's last window ends with the block's columns; behind the barrier
                 // after its writing.
-                let Column(column) = unsafe { buffer.load(from + place(i as u32)) };
+                let Column(column) = unsafe { buffer.load(from + at) };
                 each_result!(RUN as usize, |j| {
                     if i >= j && i - j < WINDOW as usize {
                         add(&mut sums[j], column, tap(i - j));
@@ -307,7 +318,7 @@ fn fused<P: Pixel>(
                     unsafe { map.store(x, y, value) };
                 }
             });
-            totals.ssim += RUN as i64 * summand(sum * (1.0 / RUN as f32));
+            totals.ssim += i64::from(RUN) * summand(sum * (1.0 / RUN as f32));
         }
         line += LINES;
     }

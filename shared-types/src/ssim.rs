@@ -23,13 +23,13 @@ pub const LINES: u32 = 4;
 /// Neighbours in a row whose SSIM a thread makes.
 pub const RUN: u32 = 4;
 
-/// Threads that a row of a block has work for.
-pub const RUNS: u32 = (BLOCK_THREADS - MARGIN) / RUN;
+/// Threads for a row of a batch: whole warps.
+pub const ROW_THREADS: u32 = BLOCK_THREADS / LINES;
 
 /// Columns of SSIM of a block.
-pub const BLOCK_COLUMNS: u32 = RUNS * RUN;
+pub const BLOCK_COLUMNS: u32 = (BLOCK_THREADS - MARGIN) / RUN * RUN;
 
-const _: () = assert!(LINES * RUNS <= BLOCK_THREADS);
+const _: () = assert!(ROW_THREADS * RUN >= BLOCK_COLUMNS);
 
 /// Threads of a block in x and y of the kernels in two passes.
 pub const TWO_PASS_BLOCK: [u32; 2] = [16, 8];

@@ -35,7 +35,8 @@ count. Where nothing differs PSNR is infinite: it is printed as identical, is nu
 
 Two pictures (.png, .jpg, .jpeg), or two videos, which are what `panoweave video` takes them for. Frames are
 compared one by one in order, up to the end of the shorter video. Videos that ffmpeg or Y4M delivers are compared
-by their luma as it is stored. Their PSNR is that of the mean squared error of all frames.
+by their luma as it is stored; where one goes through ffmpeg and the other does not, ffmpeg brings it to the matrix
+and the range that the other has (Y4M: BT.601, raw NV12: BT.709, limited). Their PSNR is that of the mean squared error of all frames.
 
 --fail-below holds SSIM, of videos that of the worst frame, against a limit; exit code 5 if it is below.
 Exit codes and the JSON of errors: see panoweave --help.";

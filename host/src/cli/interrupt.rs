@@ -36,6 +36,7 @@ impl Interrupt {
         let (stop, running) = (this.stop.clone(), Arc::clone(&this.running));
         let mut signals = signals()?;
         let not_begun = Failure::NotBegun { file: output.to_owned() };
+        let at_once = Failure::Interrupted { file: output.to_owned() };
         let listen = move || {
             for _ in signals.forever() {
                 if running.load(Ordering::Relaxed) && !stop.is_asked() {
@@ -50,6 +51,8 @@ impl Interrupt {
                 stop.kill();
                 if begun {
                     thread::sleep(PATIENCE);
+                    panoweave::remove_unfinished();
+                    report::failure(&at_once, as_json);
                 }
                 std::process::exit(Kind::Interrupted.exit_code().into());
             }

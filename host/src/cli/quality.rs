@@ -49,8 +49,8 @@ Each score is 1 at best:
   colour   1 - d/30: d is by how many levels the means of both cameras differ where they look at the same thing,
            corrected as the panorama is. Only of a panorama that is made here.
   flicker  1 - f/10, of videos: f is the mean over the frames of |b(t) - 2 b(t-1) + b(t-2)| / 4, the median over
-           a grid of 8 by 6 blocks of the panorama, whose mean levels are b. Brightness that goes up and down by
-           1 level from frame to frame gives 0.9; light that changes evenly gives 1. What moves through less than
+           a grid of 8 by 6 blocks of the panorama, whose mean levels are b. Brightness that goes 1 level up and
+           1 down from its mean from frame to frame gives 0.9; light that changes evenly gives 1. What moves through less than
            half of the panorama does not count, nor does pulsing over many frames show.
   ssim     SSIM with --reference, as `panoweave compare` has it.
 Of videos every so many-th frame is measured (--every), and the worst counts; flicker is that of all frames. Of
@@ -251,7 +251,7 @@ impl Job<'_> {
             && let Some(meter) = OverlapMeter::new(&stream, &warp)?
         {
             stages.run("measure", "measuring", || {
-                for_each_pair(cameras, rate, args.every, |n, pair| {
+                for_each_pair(cameras, rate, args.every, frames, |n, pair| {
                     if n < frames {
                         figures.add_cameras(n, &meter, pair, None)?;
                     }

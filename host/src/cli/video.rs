@@ -181,8 +181,13 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         output::print_json(&json)?;
     } else {
         let stopped = if done.stopped { ", stopped early" } else { "" };
+        let limited = viewed.map_or(0, |viewed| viewed.limited.load(Relaxed));
+        let kept = match limited {
+            0 => String::new(),
+            limited => format!(", {limited} views kept inside of what the cameras cover"),
+        };
         let line = format!(
-            "{}: {} frames of {}×{} pixels, {:.1} fps on {device}{stopped}",
+            "{}: {} frames of {}×{} pixels, {:.1} fps on {device}{kept}{stopped}",
             args.output.display(),
             done.written,
             size.x,

@@ -79,8 +79,8 @@ pub fn colour_score(levels: f64) -> f64 {
     (1.0 - levels / COLOUR_RANGE).clamp(0.0, 1.0)
 }
 
-/// Of the [flicker](Flicker::mean) in levels: `1 − f / 10`, not below 0. 0.9 is brightness that goes up and down by
-/// 1 level.
+/// Of the [flicker](Flicker::mean) in levels: `1 − f / 10`, not below 0. 0.9 is brightness that goes 1 level
+/// up and 1 down from its mean.
 #[must_use]
 pub fn flicker_score(levels: f64) -> f64 {
     (1.0 - levels / FLICKER_RANGE).clamp(0.0, 1.0)

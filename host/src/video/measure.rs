@@ -97,7 +97,7 @@ pub fn stitch_each<E: From<VideoError>>(
     Ok(number)
 }
 
-/// Shows every so many-th pair of two videos, as they go with panoramas of this rate, to `each`.
+/// Shows every so many-th of the first pairs of two videos, as they go with panoramas of this rate, to `each`.
 ///
 /// # Errors
 /// What `each` says, or [`VideoError`].
@@ -105,11 +105,14 @@ pub fn for_each_pair<E: From<VideoError>>(
     sources: [Source; 2],
     rate: Rate,
     every: u64,
+    limit: u64,
     mut each: impl FnMut(u64, [Frame<'_>; 2]) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut pairs = Pairs::new(sources, rate);
     let mut n = 0;
-    while let Some(cameras) = pairs.pair(n)? {
+    while n < limit
+        && let Some(cameras) = pairs.pair(n)?
+    {
         each(n, cameras)?;
         n += every.max(1);
     }

@@ -2,7 +2,8 @@
 //!
 //! What they cover has a ragged outline. Of it, the largest upright rectangle on a cylinder counts: pan is then
 //! limited by the rectangle's ends, tilt by its rows, each on its own, so that a view that is kept moves as
-//! steadily as the one asked for. What lies beside the rectangle is never shown.
+//! steadily as the one asked for. What lies beside the rectangle is never shown. Where it goes all round, pan is not
+//! limited.
 
 use std::f64::consts::PI;
 
@@ -83,57 +84,74 @@ impl Limits {
 
     /// The view tilted, then panned, until it is inside; `None` if it is too wide for that.
     fn turned(&self, view: &View, size: UVec2) -> Option<View> {
-        let at = |tilt: f64| Outline::of(&View { pan: 0.0, tilt, ..*view }, size);
+        let ahead = View { pan: 0.0, ..*view };
+        let fits = |tilt: f64, end: fn([f64; 2], [f64; 2]) -> bool| {
+            down(&View { tilt, ..ahead }, size).is_some_and(|down| end(down, self.down))
+        };
         // Tilting up moves both ends up: the lowest tilt at which the lower end is inside, and the highest for
         // the upper one.
-        let edge = |inside: &dyn Fn(&Outline) -> bool, mut good: f64, mut bad: f64| {
-            if at(bad).is_some_and(|outline| inside(&outline)) {
+        let edge = |end, mut good: f64, mut bad: f64| {
+            if fits(bad, end) {
                 return bad;
             }
             for _ in 0..STEPS {
                 let middle = f64::midpoint(good, bad);
-                let fits = at(middle).is_some_and(|outline| inside(&outline));
-                if fits { good = middle } else { bad = middle }
+                if fits(middle, end) { good = middle } else { bad = middle }
             }
             good
         };
-        let lowest = edge(&|outline| outline.down[1] <= self.down[1], STEEPEST, -STEEPEST);
-        let highest = edge(&|outline| outline.down[0] >= self.down[0], -STEEPEST, STEEPEST);
-        if lowest > highest {
+        let lowest = edge(|found, limit| found[1] <= limit[1], STEEPEST, -STEEPEST);
+        let highest = edge(|found, limit| found[0] >= limit[0], -STEEPEST, STEEPEST);
+        let tilt = view.tilt.clamp(lowest, highest.max(lowest));
+        let inside =
+            |found: [f64; 2], limit: [f64; 2]| found[0] >= limit[0] && found[1] <= limit[1];
+        if lowest > highest || !fits(tilt, inside) {
             return None;
         }
-        let tilt = view.tilt.clamp(lowest, highest);
-        let outline = at(tilt)?;
-        let from = (self.across[0] - outline.across[0]).to_degrees();
-        let to = (self.across[1] - outline.across[1]).to_degrees();
-        let inside = outline.down[0] >= self.down[0] && outline.down[1] <= self.down[1];
-        (inside && from <= to).then(|| View { pan: view.pan.clamp(from, to), tilt, ..*view })
-    }
-}
-
-/// Where a view's edges lie on the cylinder.
-struct Outline {
-    across: [f64; 2],
-    down: [f64; 2],
-}
-
-impl Outline {
-    /// `None` where the view shows a pole.
-    fn of(view: &View, size: UVec2) -> Option<Self> {
-        let (turn, focal) = (view.turn(), view.focal(size.x));
-        let half = size.as_dvec2() / 2.0;
-        let (mut across, mut down) = ([f64::MAX, f64::MIN], [f64::MAX, f64::MIN]);
-        for i in 0..=PLACES {
-            let t = 2.0 * f64::from(i) / f64::from(PLACES) - 1.0;
-            for place in [(t, -1.0), (t, 1.0), (-1.0, t), (1.0, t)] {
-                let place = DVec2::from(place) * half / focal;
-                let DVec3 { x, y, z } = turn * place.extend(1.0);
-                let (angle, tangent) = (libm::atan2(x, z), y / libm::hypot(x, z));
-                across = [across[0].min(angle), across[1].max(angle)];
-                down = [down[0].min(tangent), down[1].max(tangent)];
-            }
+        if self.across[1] - self.across[0] > 2.0 * PI - 3.0 / SCALE {
+            return Some(View { tilt, ..*view });
         }
-        // Around a pole the angles go all the way round.
-        (across[1] - across[0] < 1.9 * PI).then_some(Self { across, down })
+        let across = across(&View { tilt, ..ahead }, size);
+        let [from, to] = [0, 1].map(|end| (self.across[end] - across[end]).to_degrees());
+        // The same direction, however often around.
+        let turns = ((view.pan - f64::midpoint(from, to)) / 360.0).round();
+        (from <= to).then(|| View {
+            pan: (view.pan - 360.0 * turns).clamp(from, to),
+            tilt,
+            ..*view
+        })
     }
+}
+
+/// Rays along the edges of a view.
+fn edges(view: &View, size: UVec2) -> impl Iterator<Item = DVec3> {
+    let (turn, half) = (view.turn(), half(view, size));
+    (0..=PLACES).flat_map(move |i| {
+        let t = 2.0 * f64::from(i) / f64::from(PLACES) - 1.0;
+        let places = [(t, -1.0), (t, 1.0), (-1.0, t), (1.0, t)];
+        places.map(|place| turn * (DVec2::from(place) * half).extend(1.0))
+    })
+}
+
+/// Half of a view's sides, a focal length away.
+fn half(view: &View, size: UVec2) -> DVec2 {
+    size.as_dvec2() / 2.0 / view.focal(size.x)
+}
+
+/// Where a view's upper and lower end lie on the cylinder; `None` where the view shows a pole.
+fn down(view: &View, size: UVec2) -> Option<[f64; 2]> {
+    // As the view sees the pole below; the other is behind where this one is ahead.
+    let DVec3 { x, y, z } = view.turn().transpose() * DVec3::Y;
+    let pole = DVec2::new(x, y) / z;
+    if z != 0.0 && pole.abs().cmple(half(view, size)).all() {
+        return None;
+    }
+    let tangents = edges(view, size).map(|ray| ray.y / (ray.x * ray.x + ray.z * ray.z).sqrt());
+    Some(tangents.fold([f64::MAX, f64::MIN], |[a, b], y| [a.min(y), b.max(y)]))
+}
+
+/// Where a view's left and right end lie on the cylinder, of one that shows no pole.
+fn across(view: &View, size: UVec2) -> [f64; 2] {
+    let angles = edges(view, size).map(|ray| libm::atan2(ray.x, ray.z));
+    angles.fold([f64::MAX, f64::MIN], |[a, b], angle| [a.min(angle), b.max(angle)])
 }

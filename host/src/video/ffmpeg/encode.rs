@@ -22,7 +22,7 @@ use super::probe::Sound;
 use super::process::Child;
 use super::{FFMPEG, url};
 use crate::frame::{Frame, FrameFormat, YuvEncoding};
-use crate::replace_file::temporary_beside;
+use crate::replace_file::{Unfinished, temporary_beside};
 use crate::video::medium::container;
 use crate::video::stream::write_raw;
 use crate::video::{Rate, Stop, VideoError, Work};
@@ -75,6 +75,8 @@ pub(in crate::video) struct Encoder {
     output: PathBuf,
     format: &'static str,
     pictures: TempPath,
+    /// For who ends the program at once.
+    _unfinished: Unfinished,
     /// What the output's name stands for in the end, if it is a link.
     target: PathBuf,
     sound: Option<Sound>,
@@ -104,6 +106,7 @@ impl Encoder {
         let unwritable = |source| VideoError::Unwritable { file: output.to_owned(), source };
         let (pictures, target) = temporary_beside(output).map_err(unwritable)?;
         let pictures = pictures.into_temp_path();
+        let unfinished = Unfinished::new(&pictures);
         let mut command = quiet();
         command
             .args(["-xerror", "-f", "rawvideo", "-pix_fmt", "nv12", "-color_range", "tv"])
@@ -120,7 +123,19 @@ impl Encoder {
         let child = Child::start(FFMPEG, &mut command, output, Work::Encoding, stop)?;
         let frames = child.stdin();
         let (output, stop) = (output.to_owned(), stop.clone());
-        Ok(Self { child, frames, written: 0, rate, output, format, pictures, target, sound, stop })
+        Ok(Self {
+            child,
+            frames,
+            written: 0,
+            rate,
+            output,
+            format,
+            pictures,
+            _unfinished: unfinished,
+            target,
+            sound,
+            stop,
+        })
     }
 
     pub(in crate::video) fn write(&mut self, frame: &Frame<'_>) -> Result<(), VideoError> {
@@ -190,6 +205,7 @@ impl Encoder {
         // The same pictures in the same format, and more.
         let least = std::fs::metadata(&self.pictures).map_err(unwritable)?.len();
         let whole = temporary_beside(&self.target).map_err(unwritable)?.0.into_temp_path();
+        let _unfinished = Unfinished::new(&whole);
         let mux = |codec: &str| {
             let seconds = |time: Duration| format!("{:.6}", time.as_secs_f64());
             let end = self.rate.time(self.written) + sound.offset;
