@@ -11,6 +11,7 @@ use panoweave::video::Rate;
 use panoweave_tests::random::Random;
 use panoweave_tests::{data, panoweave_devices};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 fn parse(text: &str) -> Result<Trajectory, TrajectoryError> {
     Trajectory::parse(text, "path.csv")
@@ -206,6 +207,13 @@ fn files_are_read_and_replaced() {
 }
 
 proptest! {
+    // The same cases each time.
+    #![proptest_config(ProptestConfig {
+        rng_seed: RngSeed::Fixed(20_261_121),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
     #[test]
     fn text_reads_back_the_same(
         width in 1_usize..5,
@@ -381,5 +389,15 @@ fn a_recorded_path_is_as_numpy_has_it() {
                 assert!((found - exact).abs() < 1e-9, "{device}: {found} should be {exact}");
             }
         }
+    }
+}
+
+#[test]
+fn values_that_lie_too_far_apart_are_refused() {
+    let far =
+        Trajectory::new(vec!["x".to_owned()], vec![0.0, 1.0], vec![1.7e308, -1.7e308]).unwrap();
+    for device in panoweave_devices() {
+        let error = far.resample(&device.stream().unwrap(), &[0.5]).unwrap_err();
+        assert!(error.to_string().contains("the values of x around 0.5 s"), "{error}");
     }
 }

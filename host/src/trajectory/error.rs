@@ -67,6 +67,16 @@ pub enum TrajectoryError {
         /// Frames a second.
         rate: Rate,
     },
+    /// Values lie so far apart that their difference is no number.
+    #[error(
+        "trajectory: the values of {column} around {time} s lie too far apart; their difference must be a finite number"
+    )]
+    Overflow {
+        /// The column.
+        column: String,
+        /// The target.
+        time: f64,
+    },
     /// The resampling failed.
     #[error(transparent)]
     Resample(#[from] ResampleError),

@@ -142,13 +142,19 @@ impl Trajectory {
     ///
     /// # Errors
     /// [`NoTimes`](TrajectoryError::NoTimes) without targets, or [`Resample`](TrajectoryError::Resample): a target is
-    /// no finite number, the times do not ascend since they were targets themselves, or the device failed.
+    /// no finite number, the times do not ascend since they were targets themselves, or the device failed; or
+    /// [`Overflow`](TrajectoryError::Overflow).
     #[track_caller]
     pub fn resample(&self, stream: &Stream, targets: &[f64]) -> Result<Self, TrajectoryError> {
         if targets.is_empty() {
             return Err(TrajectoryError::NoTimes);
         }
         let values = self.at(stream, targets)?;
+        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+            let (row, column) = (at / self.columns.len(), at % self.columns.len());
+            let (time, column) = (targets[row], self.columns[column].clone());
+            return Err(TrajectoryError::Overflow { column, time });
+        }
         let (time, columns) = (self.time.clone(), self.columns.clone());
         Ok(Self { time, columns, times: targets.to_vec(), values })
     }

@@ -83,7 +83,11 @@ pub fn stitch_each<E: From<VideoError>>(
     let mut pairs = Pairs::new(sources, rate);
     let mut number = 0;
     for n in 0..options.limit.unwrap_or(u64::MAX) {
-        let Some(cameras) = pairs.pair(n)? else { break };
+        let Some(cameras) = pairs.pair(n)? else {
+            // It warns.
+            pairs.ended_first(n);
+            break;
+        };
         let [left, right] = cameras;
         stitcher.submit(left, right, rate.time(n)).map_err(VideoError::Live)?;
         // A pair that was given up has none; so does `video` go on without it.
@@ -110,9 +114,12 @@ pub fn for_each_pair<E: From<VideoError>>(
 ) -> Result<(), E> {
     let mut pairs = Pairs::new(sources, rate);
     let mut n = 0;
-    while n < limit
-        && let Some(cameras) = pairs.pair(n)?
-    {
+    while n < limit {
+        let Some(cameras) = pairs.pair(n)? else {
+            // It warns.
+            pairs.ended_first(n);
+            break;
+        };
         each(n, cameras)?;
         n += every.max(1);
     }

@@ -109,7 +109,7 @@ impl Pairs {
     }
 
     /// The video that ended while the other goes on, where `n` is the first panorama that is not made.
-    fn ended_first(&mut self, n: u64) -> Option<Camera> {
+    pub(super) fn ended_first(&mut self, n: u64) -> Option<Camera> {
         let rate = self.rate;
         let [left, right] = &mut self.sides;
         let (camera, ended, other) = match (left.ended, right.ended) {
