@@ -98,6 +98,8 @@ struct Slot {
     sums: Pinned<Sums>,
     done: Event,
     of: Counted,
+    /// What the running sums were before the pair, where that is not what they were after the one before it.
+    before: Option<Sums>,
 }
 
 /// What a pair's sums are means of.
@@ -115,6 +117,8 @@ pub struct Comparer {
     running: Buffer<u64>,
     /// What the running sums were after the last result that was taken.
     before: Sums,
+    /// A pair that failed may have added to them.
+    unsure: bool,
     waiting: VecDeque<Slot>,
     free: Vec<Slot>,
 }
@@ -135,15 +139,21 @@ impl Comparer {
         let stream = device.stream()?;
         let running = Buffer::from_slice(&stream, &[0; SUMS as usize])?;
         let of = Counted { highest: 0.0, colour: false };
-        let slot =
-            |_| Ok(Slot { sums: Pinned::new(device, 1)?, done: Event::for_order(device)?, of });
+        let slot = |_| {
+            Ok(Slot {
+                sums: Pinned::new(device, 1)?,
+                done: Event::for_order(device)?,
+                of,
+                before: None,
+            })
+        };
         let free = (0..slots).map(slot).collect::<Result<Vec<_>, DeviceError>>()?;
         let waiting = VecDeque::with_capacity(slots);
         // As many strips as there is room for at once, each as high as that makes it.
         let processors = device.cuda_info().map_or(MULTIPROCESSORS, |info| info.multiprocessors);
         let strips = (BLOCKS * processors / (size.x - MARGIN).div_ceil(BLOCK_COLUMNS)).max(1);
         let rows = (size.y - MARGIN).div_ceil(strips).max(LEAST_ROWS);
-        Ok(Self { size, rows, running, before: Sums::default(), waiting, free })
+        Ok(Self { size, rows, running, before: Sums::default(), unsure: false, waiting, free })
     }
 
     /// Size of the pictures in pixels.
@@ -176,14 +186,31 @@ impl Comparer {
                 DeviceViewMut::new(stream.device().place(), NonNull::dangling().as_ptr(), 0, 0, 0)
             },
         };
+        let before = if self.unsure { Some(self.sums(stream)?) } else { None };
         let Some(mut slot) = self.free.pop() else { return Err(SsimError::Full) };
-        slot.of = of;
+        self.unsure = false;
+        (slot.of, slot.before) = (of, before);
         let submitted = self.launch(stream, pair, map, &mut slot);
         match submitted {
             Ok(()) => self.waiting.push_back(slot),
-            Err(_) => self.free.push(slot),
+            Err(_) => {
+                self.unsure = true;
+                // Its sums may be on their way to the slot. A device that cannot be waited for sends none.
+                let _ = stream.synchronize();
+                self.free.push(slot);
+            }
         }
         submitted
+    }
+
+    /// What the running sums are when all pairs are done.
+    #[track_caller]
+    fn sums(&self, stream: &Stream) -> Result<Sums, DeviceError> {
+        if let Some(last) = self.waiting.back() {
+            stream.wait(&last.done)?;
+        }
+        let sums = self.running.download(stream)?;
+        Ok(*bytemuck::from_bytes(bytemuck::cast_slice(&sums)))
     }
 
     /// Waits for the result of the pair that was submitted first of those whose results were not taken; `None`
@@ -195,10 +222,11 @@ impl Comparer {
     pub fn take(&mut self) -> Result<Option<Similarity>, SsimError> {
         let Some(slot) = self.waiting.pop_front() else { return Ok(None) };
         let waited = slot.done.synchronize();
-        let (sums, of) = (slot.sums[0], slot.of);
+        let (sums, of, before) = (slot.sums[0], slot.of, slot.before);
         self.free.push(slot);
         waited?;
-        let before = std::mem::replace(&mut self.before, sums);
+        let before = before.unwrap_or(self.before);
+        self.before = sums;
         let own = Sums {
             ssim: sums.ssim.wrapping_sub(before.ssim),
             squares: sums.squares.wrapping_sub(before.squares),
