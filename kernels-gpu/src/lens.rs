@@ -24,6 +24,9 @@ pub(crate) trait Real:
 
     /// 1 / `self`; of f32 within 1 ULP.
     fn reciprocal(self) -> Self;
+
+    /// 1 / √`self`; of f32 within 2 ULP.
+    fn reciprocal_root(self) -> Self;
 }
 
 impl Real for f32 {
@@ -36,6 +39,11 @@ impl Real for f32 {
     fn reciprocal(self) -> Self {
         self.fast_recip()
     }
+
+    #[inline(always)]
+    fn reciprocal_root(self) -> Self {
+        self.fast_rsqrt()
+    }
 }
 
 impl Real for f64 {
@@ -47,6 +55,11 @@ impl Real for f64 {
     #[inline(always)]
     fn reciprocal(self) -> Self {
         1.0 / self
+    }
+
+    #[inline(always)]
+    fn reciprocal_root(self) -> Self {
+        1.0 / self.sqrt()
     }
 }
 
@@ -84,15 +97,16 @@ fn pinhole<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
 fn fisheye<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     let [zero, one] = [0, 1].map(R::from);
     let &[k1, k2, k3, k4, _] = k;
-    let r = (x * x + y * y).sqrt();
-    let theta = r.atan2(z);
+    let r2 = x * x + y * y;
+    // On the axis the direction is undefined and the offset is nothing.
+    let per_r = if r2 > zero { r2.reciprocal_root() } else { zero };
+    let theta = (r2 * per_r).atan2(z);
     if theta > limit {
         return None;
     }
     let t2 = theta * theta;
     let factor = t2.mul_add(t2.mul_add(t2.mul_add(t2.mul_add(k4, k3), k2), k1), one);
-    // On the axis the direction is undefined and the offset is nothing.
-    let scale = if r > zero { theta * factor / r } else { zero };
+    let scale = theta * factor * per_r;
     Some([x * scale, y * scale])
 }
 
@@ -118,9 +132,9 @@ fn angle(x: f32, y: f32) -> f32 {
     let steep = h > w;
     let (short, long) = if steep { (w, h) } else { (h, w) };
     // The angle of the zero vector is 0.
-    let q = if long > 0.0 { short / long } else { 0.0 };
-    let mut sum = 0.0;
-    for factor in ARC.into_iter().rev() {
+    let q = if long > 0.0 { short * long.fast_recip() } else { 0.0 };
+    let mut sum = ARC[ARC.len() - 1];
+    for factor in ARC.into_iter().rev().skip(1) {
         sum = (q * q).mul_add(sum, factor);
     }
     let angle = q * sum;

@@ -50,6 +50,10 @@ pub trait GpuPower: Sized {
     #[must_use]
     fn fast_recip(self) -> Self;
 
+    /// 1 / √`self` within 2 ULP; a subnormal counts as 0.
+    #[must_use]
+    fn fast_rsqrt(self) -> Self;
+
     /// Nearest integer, ties to even, as `u8`: below 0 is 0, above 255 is 255, NaN is 0.
     #[must_use]
     fn to_u8_saturating(self) -> u8;
@@ -120,6 +124,11 @@ impl GpuPower for f32 {
     }
 
     #[inline]
+    fn fast_rsqrt(self) -> Self {
+        1.0 / self.sqrt()
+    }
+
+    #[inline]
     fn to_u8_saturating(self) -> u8 {
         self.round_ties_even() as u8
     }
@@ -153,6 +162,11 @@ impl GpuPower for f32 {
     }
 
     #[inline(always)]
+    fn fast_rsqrt(self) -> Self {
+        unary::<RSQRT>(self)
+    }
+
+    #[inline(always)]
     fn to_u8_saturating(self) -> u8 {
         let level: u32;
         // SAFETY: arithmetic on registers. `cvt` to u8 saturates and turns NaN into 0.
@@ -170,6 +184,8 @@ const LG2: u32 = 0;
 const EX2: u32 = 1;
 #[cfg(target_arch = "nvptx64")]
 const RCP: u32 = 2;
+#[cfg(target_arch = "nvptx64")]
+const RSQRT: u32 = 3;
 
 /// One instruction of the special function unit.
 #[cfg(target_arch = "nvptx64")]
@@ -182,6 +198,8 @@ fn unary<const OP: u32>(x: f32) -> f32 {
             LG2 => core::arch::asm!("lg2.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
                 options(pure, nomem, nostack, preserves_flags)),
             EX2 => core::arch::asm!("ex2.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
+                options(pure, nomem, nostack, preserves_flags)),
+            RSQRT => core::arch::asm!("rsqrt.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
                 options(pure, nomem, nostack, preserves_flags)),
             _ => core::arch::asm!("rcp.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
                 options(pure, nomem, nostack, preserves_flags)),
