@@ -14,6 +14,7 @@ pub mod frame;
 pub mod geometry;
 pub mod homography;
 pub mod intrinsics;
+mod lock;
 pub mod matching;
 pub mod picture;
 mod replace_file;

@@ -9,9 +9,11 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use tempfile::NamedTempFile;
+
+use crate::lock::lock;
 
 /// Most links to links that are followed, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -76,7 +78,7 @@ impl Drop for Unfinished {
 
 fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     // A panic elsewhere leaves whole paths.
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&UNFINISHED)
 }
 
 /// Removes the temporary files that are being written. It is for a program that

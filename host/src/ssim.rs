@@ -16,15 +16,12 @@ use glam::UVec2;
 use kernels_gpu::ssim::{SsimRgba8, SsimU8, SsimU16};
 use shared_types::Rgba8;
 use shared_types::ssim::{
-    BLOCK_COLUMNS, BLOCK_THREADS, MARGIN, ONE, SUMS, SsimParams, Sums, WINDOW,
+    BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, MARGIN, ONE, SUMS, SsimParams, Sums, WINDOW,
 };
 use thiserror::Error;
 
 use crate::device::{Buffer, Device, DeviceError, Event, Image, LaunchConfig, Pinned, Stream};
 use crate::picture::Picture;
-
-/// Blocks that a multiprocessor works on at a time.
-const BLOCKS: u32 = 2;
 
 /// Multiprocessors where they are not known.
 const MULTIPROCESSORS: u32 = 16;

@@ -5,7 +5,7 @@
 //! stand for no colour go beyond.
 
 use cuda_std::prelude::*;
-use glam::{Vec2, Vec3, vec3};
+use glam::{UVec2, Vec2, Vec3, uvec2, vec3};
 use shared_types::nv12::{Nv12, Nv12Mut};
 use shared_types::texture::{Nv12Texture, Rgba8Texture};
 use shared_types::yuv::{RgbToYuv, YuvToRgb};
@@ -13,11 +13,8 @@ use shared_types::{Chroma, Rgba8};
 
 /// A picture that a camera sent.
 pub(crate) trait Picture: Copy {
-    /// Columns.
-    fn width(&self) -> u32;
-
-    /// Rows.
-    fn height(&self) -> u32;
+    /// Columns and rows.
+    fn size(&self) -> UVec2;
 
     /// Whether all planes have the sizes that belong together.
     fn is_whole(&self) -> bool;
@@ -32,13 +29,8 @@ pub(crate) trait Picture: Copy {
 
 impl Picture for View<Rgba8> {
     #[inline(always)]
-    fn width(&self) -> u32 {
-        View::width(self)
-    }
-
-    #[inline(always)]
-    fn height(&self) -> u32 {
-        View::height(self)
+    fn size(&self) -> UVec2 {
+        uvec2(View::width(self), View::height(self))
     }
 
     #[inline(always)]
@@ -55,13 +47,8 @@ impl Picture for View<Rgba8> {
 
 impl Picture for Nv12 {
     #[inline(always)]
-    fn width(&self) -> u32 {
-        self.y.width()
-    }
-
-    #[inline(always)]
-    fn height(&self) -> u32 {
-        self.y.height()
+    fn size(&self) -> UVec2 {
+        uvec2(self.y.width(), self.y.height())
     }
 
     #[inline(always)]
@@ -84,13 +71,8 @@ impl Picture for Nv12 {
 
 impl Picture for Rgba8Texture {
     #[inline(always)]
-    fn width(&self) -> u32 {
-        self.width
-    }
-
-    #[inline(always)]
-    fn height(&self) -> u32 {
-        self.height
+    fn size(&self) -> UVec2 {
+        uvec2(self.width, self.height)
     }
 
     #[inline(always)]
@@ -106,13 +88,8 @@ impl Picture for Rgba8Texture {
 
 impl Picture for Nv12Texture {
     #[inline(always)]
-    fn width(&self) -> u32 {
-        self.width
-    }
-
-    #[inline(always)]
-    fn height(&self) -> u32 {
-        self.height
+    fn size(&self) -> UVec2 {
+        uvec2(self.width, self.height)
     }
 
     #[inline(always)]

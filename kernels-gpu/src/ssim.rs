@@ -27,8 +27,8 @@
 use cuda_std::prelude::*;
 use shared_types::Rgba8;
 use shared_types::ssim::{
-    BLOCK_COLUMNS, BLOCK_THREADS, LINES, MARGIN, ONE, ROW_THREADS, RUN, SUMS, SsimParams, TAPS,
-    TWO_PASS_THREADS, WINDOW,
+    BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, LINES, MARGIN, ONE, ROW_THREADS, RUN, SUMS, SsimParams,
+    TAPS, TWO_PASS_THREADS, WINDOW,
 };
 
 use crate::tile::each_result;
@@ -53,35 +53,27 @@ trait Pixel: bytemuck::Pod {
     fn levels(bits: u32) -> (i32, [i32; 3]);
 }
 
-impl Pixel for u8 {
-    const COLOUR: bool = false;
-    const SMALL: bool = true;
+/// A luma of some bits, and whether it is [`SMALL`](Pixel::SMALL).
+macro_rules! luma {
+    ($type:ty, $small:literal) => {
+        impl Pixel for $type {
+            const COLOUR: bool = false;
+            const SMALL: bool = $small;
 
-    #[inline(always)]
-    fn bits(self) -> u32 {
-        self.into()
-    }
+            #[inline(always)]
+            fn bits(self) -> u32 {
+                self.into()
+            }
 
-    #[inline(always)]
-    fn levels(bits: u32) -> (i32, [i32; 3]) {
-        (bits as i32, [0; 3])
-    }
+            #[inline(always)]
+            fn levels(bits: u32) -> (i32, [i32; 3]) {
+                (bits as i32, [0; 3])
+            }
+        }
+    };
 }
-
-impl Pixel for u16 {
-    const COLOUR: bool = false;
-    const SMALL: bool = false;
-
-    #[inline(always)]
-    fn bits(self) -> u32 {
-        self.into()
-    }
-
-    #[inline(always)]
-    fn levels(bits: u32) -> (i32, [i32; 3]) {
-        (bits as i32, [0; 3])
-    }
-}
+luma!(u8, true);
+luma!(u16, false);
 
 impl Pixel for Rgba8 {
     const COLOUR: bool = true;
@@ -343,7 +335,7 @@ macro_rules! ssim_fused {
         /// Adds to the [`SUMS`] sums. `map`, where it has room, becomes the SSIM of each pixel whose window
         /// lies inside, from the window's first pixel on. Nothing happens if the pictures differ in size or are
         /// smaller than the window, or blocks are not of [`BLOCK_THREADS`].
-        #[kernel(launch_bounds(BLOCK_THREADS, 2), barriers(1))]
+        #[kernel(launch_bounds(BLOCK_THREADS, BLOCKS), barriers(1))]
         pub fn $name(
             a: View<$type>,
             b: View<$type>,

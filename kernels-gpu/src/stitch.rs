@@ -9,7 +9,7 @@
 //! too small does not read its coordinates.
 
 use cuda_std::prelude::*;
-use glam::{Vec3, uvec2};
+use glam::Vec3;
 use shared_types::Rgba8;
 use shared_types::colour::{TABLE_LEN, TableEntry};
 use shared_types::nv12::{Nv12, Nv12Mut};
@@ -174,8 +174,7 @@ impl<P: Picture> Source<P> {
     /// Adds what the camera sees at panorama pixel `(x, y)`, if it counts there.
     #[inline(always)]
     fn add<G: Grade>(&self, x: u32, y: u32, grade: &G, decode: &YuvToRgb, sum: &mut WeightedSum) {
-        let size = uvec2(self.picture.width(), self.picture.height());
-        let camera = Camera { planes: self.planes, size };
+        let camera = Camera { planes: self.planes, size: self.picture.size() };
         if let Some((place, weight)) = camera.source(x, y, MIN_WEIGHT) {
             // SAFETY: inside of the picture, which is whole, as the kernel has checked.
             let levels = unsafe { self.picture.sample(place.x, place.y, decode) };

@@ -71,8 +71,7 @@ macro_rules! panorama_kernel {
         /// canvas's size.
         #[kernel(launch_bounds(BLOCK_THREADS, 4))]
         pub fn $name(panorama: $picture, canvas: ViewCanvas, frame: ViewFrame, out: $out) {
-            let size = uvec2(panorama.width(), panorama.height());
-            if !panorama.is_whole() || size != canvas.size {
+            if !panorama.is_whole() || panorama.size() != canvas.size {
                 return;
             }
             let colour = |at| match place_on(&canvas, at) {
@@ -189,7 +188,7 @@ struct Seen {
 impl<P: Picture> Source<'_, P> {
     #[inline(always)]
     fn look(&self, at: Vec2) -> Seen {
-        let margin = |place| edge_pixels(self.size(), place) * self.camera.per_side;
+        let margin = |place| edge_pixels(self.picture.size(), place) * self.camera.per_side;
         match self.place(at) {
             Some(place) => Seen { place, margin: margin(place) },
             None => Seen { place: Vec2::ZERO, margin: 0.0 },
@@ -204,17 +203,11 @@ impl<P: Picture> Source<'_, P> {
         Some(vec2(x.mul_add(focal.x, centre.x), y.mul_add(focal.y, centre.y)))
     }
 
-    /// The picture's own size, within which it is read.
-    #[inline(always)]
-    fn size(&self) -> UVec2 {
-        uvec2(self.picture.width(), self.picture.height())
-    }
-
     /// What the camera sees, in levels; black where it sees nothing.
     #[inline(always)]
     fn levels(&self, at: Vec2, decode: &YuvToRgb) -> Vec3 {
         match self.place(at) {
-            Some(place) if is_inside(self.size(), place) => {
+            Some(place) if is_inside(self.picture.size(), place) => {
                 // SAFETY: inside of the picture, which is whole.
                 let levels = unsafe { self.picture.sample(place.x, place.y, decode) };
                 graded(self.camera.colour, levels) * 255.0

@@ -17,6 +17,9 @@ pub const MARGIN: u32 = WINDOW - 1;
 /// Threads of a block of the fused kernels, and the columns that it reads.
 pub const BLOCK_THREADS: u32 = 256;
 
+/// Blocks of the fused kernels that a multiprocessor works on at a time.
+pub const BLOCKS: u32 = 2;
+
 /// Rows that a block filters between two barriers.
 pub const LINES: u32 = 4;
 

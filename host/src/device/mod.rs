@@ -26,13 +26,15 @@ mod texture;
 mod textures;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytemuck::Pod;
 use cuda_std::ConstantArray;
 use cuda_std::cpu::ConstantBank;
 
 use cuda::CudaDevice;
+
+use crate::lock::lock;
 
 pub use buffer::Buffer;
 pub(crate) use context::insist;
@@ -193,7 +195,7 @@ impl Device {
         let bytes = bytemuck::cast_slice(values);
         match self.kind() {
             Kind::Cpu { constants } => {
-                let mut constants = constants.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut constants = lock(constants);
                 // A launch that runs meanwhile keeps what it began with.
                 Arc::make_mut(&mut constants).set(C::SYMBOL, bytes);
                 Ok(())

@@ -19,9 +19,10 @@ use shared_types::colour::ColourSums;
 use shared_types::seam::SeamCosts;
 
 use super::buffers::Pair;
-use super::{ColourOptions, Current, LiveWarp, Shared, lock};
+use super::{ColourOptions, Current, LiveWarp, Shared};
 use crate::colour::{Colours, Limits, Tracker, estimate};
 use crate::device::{DeviceError, Event, Pinned, Priority, Stream, insist};
+use crate::lock::lock;
 use crate::stitch::StitchError;
 
 /// Failures in a row that switch the correction off, and the search for better seams.

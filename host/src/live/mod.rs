@@ -48,6 +48,7 @@ pub use panorama::{Panorama, Panoramas};
 use crate::colour::{Colours, EVERY, GammaTable, Overlap, Summing};
 use crate::device::{Device, DeviceError, Place, Stream};
 use crate::frame::{Frame, FrameFormat, PixelFormat};
+use crate::lock::lock;
 use crate::seam::{Blend, SeamError};
 use crate::stitch::{StitchError, StitchOptions};
 use crate::view::{DEFAULT_SIZE, View, ViewError, Viewer, VirtualCamera};
@@ -349,11 +350,6 @@ struct Shared {
     readers: AtomicUsize,
     /// Whether there ever was a reader.
     read: AtomicBool,
-}
-
-/// What nothing panics with cannot be poisoned.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {

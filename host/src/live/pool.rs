@@ -3,8 +3,10 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
+
+use crate::lock::lock;
 
 /// The things that are not taken. Clones are the same pool.
 pub(super) struct Pool<T>(Arc<Home<T>>);
@@ -37,7 +39,7 @@ impl<T> Clone for Pool<T> {
 impl<T> Home<T> {
     fn free(&self) -> MutexGuard<'_, Free<T>> {
         // Nothing panics while it holds the lock.
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.free)
     }
 
     /// Changes something, and wakes who waits for that.

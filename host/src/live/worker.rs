@@ -20,9 +20,10 @@ use std::time::{Duration, Instant};
 use super::buffers::{OutputBuffer, Pair};
 use super::follow::Follower;
 use super::pool::Pooled;
-use super::{Current, LOOK_AGAIN, LiveError, LiveWarp, Pace, Panorama, Shared, lock};
+use super::{Current, LOOK_AGAIN, LiveError, LiveWarp, Pace, Panorama, Shared};
 use crate::colour::{Colours, GammaTable};
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
+use crate::lock::lock;
 use crate::stitch::{Power, StitchOptions, stitch, stitch_with_table};
 use crate::view::{View, ViewPath};
 

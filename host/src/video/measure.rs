@@ -12,12 +12,11 @@ use std::time::Duration;
 use futures_core::Stream as _;
 
 use super::pairs::Pairs;
-use super::run::first_colours;
+use super::run::start;
 use super::{Rate, Source, VideoError, VideoOptions};
-use crate::colour::Colours;
 use crate::device::Device;
-use crate::frame::Frame;
-use crate::live::{LiveError, LiveOptions, Pace, Panorama, Panoramas, Stitcher};
+use crate::frame::{Frame, FrameFormat};
+use crate::live::{LiveError, Panorama, Panoramas, Stitcher};
 use crate::warp::DeviceWarp;
 
 /// How often is looked whether a panorama is there.
@@ -56,28 +55,10 @@ pub fn stitch_each<E: From<VideoError>>(
     options: &VideoOptions,
     mut each: impl FnMut(&Stitched<'_>) -> Result<(), E>,
 ) -> Result<u64, E> {
-    for source in &mut sources {
-        if !source.await_first()? {
-            return Ok(0);
-        }
-    }
-    let mut stitch = options.stitch;
-    if options.colour.follow
-        && let Some(Colours { left, right }) = first_colours(device, &warp, &sources)?
-    {
-        (stitch.left, stitch.right) = (left, right);
-    }
-    let pixels = sources[0].format().pixels;
-    let live = LiveOptions {
-        input: pixels,
-        output: pixels,
-        stitch,
-        colour: options.colour,
-        blend: options.blend,
-        pace: Pace::Wait,
-        ..LiveOptions::default()
+    let output = FrameFormat { size: warp.size(), pixels: sources[0].format().pixels };
+    let Some(stitcher) = start(device, warp, &mut sources, options, output, None)? else {
+        return Ok(0);
     };
-    let stitcher = Stitcher::new(device, warp, live).map_err(VideoError::Live)?;
     let mut panoramas = stitcher.panoramas();
     let rate = options.rate.unwrap_or(sources[0].rate());
     let mut pairs = Pairs::new(sources, rate);

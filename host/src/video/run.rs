@@ -13,7 +13,7 @@ use super::pairs::{Counts, Pairs};
 use super::{Rate, Sink, Source, Stop, VideoError};
 use crate::colour::{Colours, matched};
 use crate::device::Device;
-use crate::frame::DeviceFrame;
+use crate::frame::{DeviceFrame, FrameFormat};
 use crate::live::{Camera, ColourOptions, LiveCounters, LiveError, LiveOptions, Pace, Stitcher};
 use crate::seam::Blend;
 use crate::stitch::StitchOptions;
@@ -92,31 +92,9 @@ pub fn stitch_video(
     mut progress: impl FnMut(&Progress),
 ) -> Result<Summary, VideoError> {
     let expected = sources.each_ref().map(Source::expected);
-    // The engine takes gigabytes for large frames.
-    for source in &mut sources {
-        if !source.await_first()? {
-            return Ok(Summary { expected, stopped: true, ..Summary::default() });
-        }
-    }
-    let mut stitch = options.stitch;
-    if options.colour.follow
-        && let Some(Colours { left, right }) = first_colours(device, &warp, &sources)?
-    {
-        (stitch.left, stitch.right) = (left, right);
-    }
-    let live = LiveOptions {
-        input: sources[0].format().pixels,
-        output: sink.format().pixels,
-        size: Some(sink.format().size),
-        stitch,
-        colour: options.colour,
-        blend: options.blend,
-        pace: Pace::Wait,
-        ..LiveOptions::default()
-    };
-    let stitcher = match &options.camera {
-        Some(camera) => Stitcher::with_view(device, warp, camera.clone(), live)?,
-        None => Stitcher::new(device, warp, live)?,
+    let (output, camera) = (sink.format(), options.camera.as_ref());
+    let Some(stitcher) = start(device, warp, &mut sources, options, output, camera)? else {
+        return Ok(Summary { expected, stopped: true, ..Summary::default() });
     };
     let rate = options.rate.unwrap_or(sources[0].rate());
     let limit = options.limit.unwrap_or(u64::MAX);
@@ -173,8 +151,46 @@ pub fn stitch_video(
     Ok(Summary { read, unpaired, repeated, ended_first, stopped, time, live, ..summary })
 }
 
+/// The engine for two sources, whose first frames it waits for; `None` if an end was asked for before they
+/// came.
+pub(super) fn start(
+    device: &Device,
+    warp: DeviceWarp,
+    sources: &mut [Source; 2],
+    options: &VideoOptions,
+    output: FrameFormat,
+    camera: Option<&VirtualCamera>,
+) -> Result<Option<Stitcher>, VideoError> {
+    // The engine takes gigabytes for large frames.
+    for source in &mut *sources {
+        if !source.await_first()? {
+            return Ok(None);
+        }
+    }
+    let mut stitch = options.stitch;
+    if options.colour.follow
+        && let Some(Colours { left, right }) = first_colours(device, &warp, sources)?
+    {
+        (stitch.left, stitch.right) = (left, right);
+    }
+    let live = LiveOptions {
+        input: sources[0].format().pixels,
+        output: output.pixels,
+        size: Some(output.size),
+        stitch,
+        colour: options.colour,
+        blend: options.blend,
+        pace: Pace::Wait,
+        ..LiveOptions::default()
+    };
+    Ok(Some(match camera {
+        Some(camera) => Stitcher::with_view(device, warp, camera.clone(), live)?,
+        None => Stitcher::new(device, warp, live)?,
+    }))
+}
+
 /// The colours that match the first frames: a video begins as it goes on.
-pub(super) fn first_colours(
+fn first_colours(
     device: &Device,
     warp: &DeviceWarp,
     sources: &[Source; 2],

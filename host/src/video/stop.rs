@@ -2,7 +2,9 @@
 
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
+
+use crate::lock::lock;
 
 /// A request that many places look at; clones are the same one.
 #[derive(Clone, Debug, Default)]
@@ -53,9 +55,4 @@ impl Stop {
             let _ = lock(child).kill();
         }
     }
-}
-
-/// What the lock guards is never left half done.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -16,7 +16,7 @@ mod track;
 
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cuda_std::{DeviceTexture, DeviceView};
@@ -31,6 +31,7 @@ use thiserror::Error;
 use crate::device::{Device, DeviceError, Image, LaunchConfig, Stream, Textures};
 use crate::frame::{DeviceNv12, FrameFormat, FrameView, FrameViewMut, PixelFormat};
 use crate::geometry::{Geometry, border};
+use crate::lock::lock;
 use crate::picture::Picture;
 use crate::rig::rotation;
 use crate::stitch::{StitchError, StitchOptions, check_sources};
@@ -260,7 +261,7 @@ impl Viewer {
             }
         };
         // Held until the launch is submitted, so that no texture goes before.
-        let mut textures = self.textures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut textures = lock(&self.textures);
         let device = stream.device();
         let textured =
             textured(device, &mut textures, &left)?.zip(textured(device, &mut textures, &right)?);

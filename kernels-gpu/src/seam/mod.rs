@@ -210,8 +210,7 @@ macro_rules! seam_difference {
             look: SeamLook,
             out: ViewMut<Vec4>,
         ) {
-            let size = |picture: &$picture| uvec2(Picture::width(picture), Picture::height(picture));
-            let sizes = [size(&left), size(&right)];
+            let sizes = [Picture::size(&left), Picture::size(&right)];
             let cameras = Cameras::new([planes_left, planes_right], sizes);
             if left.is_whole() && right.is_whole() {
                 difference(left, right, &cameras, &grid, &look, out);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::video::stop::lock;
+use crate::lock::lock;
 use crate::video::{Stop, VideoError, Work};
 
 /// A program and the variable that names another in its place.
