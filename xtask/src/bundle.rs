@@ -30,6 +30,7 @@ const TESTS: &[&str] = &[
     "resample",
     "seam",
     "ssim",
+    "ssim_memory",
     "stitch",
     "teardown",
     "trajectory",
@@ -77,7 +78,7 @@ sanitize)
     for tool in memcheck racecheck initcheck synccheck; do
         sanitizer="compute-sanitizer --tool $tool --error-exitcode 9 --report-api-errors no"
         for t in colour conformance convolve features launch_errors live live_memory matching panorama resample seam \
-            ssim stitch teardown trajectory view view_memory warp; do
+            ssim ssim_memory stitch teardown trajectory view view_memory warp; do
             echo "== $tool $t"
             $sanitizer "tests/$t" --test-threads 1 > log 2>&1 || { failed=1; cat log; }
             tail -n 1 log
