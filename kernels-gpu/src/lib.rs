@@ -15,6 +15,7 @@ pub mod features;
 mod grade;
 mod lens;
 pub mod matching;
+mod patch;
 mod picture;
 pub mod resample;
 pub mod seam;

@@ -11,6 +11,8 @@ use shared_types::texture::{Nv12Texture, Rgba8Texture};
 use shared_types::yuv::{RgbToYuv, YuvToRgb};
 use shared_types::{Chroma, Rgba8};
 
+use crate::tile::each_result;
+
 /// A picture that a camera sent.
 pub(crate) trait Picture: Copy {
     /// Columns and rows.
@@ -25,6 +27,19 @@ pub(crate) trait Picture: Copy {
     /// # Safety
     /// The picture is whole, `0 ≤ u < width` and `0 ≤ v < height`.
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3;
+
+    /// The same at any place; beyond the picture is its edge.
+    ///
+    /// # Safety
+    /// The picture is whole, and not empty.
+    #[inline(always)]
+    unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
+        let last = (self.size() - 1).as_vec2();
+        // What is no number becomes 0.
+        let (u, v) = (place.x.max(0.0).min(last.x), place.y.max(0.0).min(last.y));
+        // SAFETY: inside of the picture, which is whole.
+        unsafe { self.sample(u, v, decode) }
+    }
 }
 
 impl Picture for View<Rgba8> {
@@ -84,6 +99,12 @@ impl Picture for Rgba8Texture {
     unsafe fn sample(&self, u: f32, v: f32, _: &YuvToRgb) -> Vec3 {
         self.texels.read(u + 0.5, v + 0.5).truncate() * 255.0
     }
+
+    #[inline(always)]
+    unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
+        // SAFETY: the texture unit takes any place.
+        unsafe { self.sample(place.x, place.y, decode) }
+    }
 }
 
 impl Picture for Nv12Texture {
@@ -103,6 +124,12 @@ impl Picture for Nv12Texture {
         // A chroma sample lies in the middle of its four pixels.
         let chroma = self.uv.read(u.mul_add(0.5, 0.25), v.mul_add(0.5, 0.25)).truncate();
         to_rgb(decode, y, chroma * 255.0 - 128.0)
+    }
+
+    #[inline(always)]
+    unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
+        // SAFETY: the texture unit takes any place.
+        unsafe { self.sample(place.x, place.y, decode) }
     }
 }
 
@@ -216,6 +243,17 @@ pub(crate) trait Panorama: Copy {
     /// - The panorama is whole, and the cell's first pixel is inside.
     /// - No other thread writes the cell.
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv);
+
+    /// Columns and rows of [`store_four`](Self::store_four)'s pixels.
+    const FOUR: UVec2;
+
+    /// Writes [`FOUR`](Self::FOUR) pixels from `(x, y)` on, row after row, of these levels, rounding once. Of those
+    /// beyond the panorama's edge only chroma knows.
+    ///
+    /// # Safety
+    /// - The panorama is whole, and `(x, y)` is inside, a multiple of [`CELL`](Self::CELL).
+    /// - No other thread writes them.
+    unsafe fn store_four(&self, x: u32, y: u32, levels: [Vec3; 4], encode: &RgbToYuv);
 }
 
 impl Panorama for ViewMut<Rgba8> {
@@ -238,9 +276,20 @@ impl Panorama for ViewMut<Rgba8> {
 
     #[inline(always)]
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, _: &RgbToYuv) {
-        let [r, g, b] = colour(x, y).to_array().map(GpuPower::to_u8_saturating);
         // SAFETY: as the caller vouches.
-        unsafe { ViewMut::store(self, x, y, Rgba8::opaque(r, g, b)) };
+        unsafe { ViewMut::store(self, x, y, opaque(colour(x, y))) };
+    }
+
+    const FOUR: UVec2 = uvec2(1, 4);
+
+    #[inline(always)]
+    unsafe fn store_four(&self, x: u32, y: u32, levels: [Vec3; 4], _: &RgbToYuv) {
+        each_result!(4, |i| {
+            if y + (i as u32) < ViewMut::height(self) {
+                // SAFETY: inside; the rest is the caller's.
+                unsafe { ViewMut::store(self, x, y + i as u32, opaque(levels[i])) };
+            }
+        });
     }
 }
 
@@ -269,23 +318,64 @@ impl Panorama for Nv12Mut {
         for i in 0..4 {
             let (x, y) = (x + i % 2, y + i / 2);
             let at = (x.min(self.y.width() - 1), y.min(self.y.height() - 1));
-            // What shows no colour is clamped before it is averaged.
-            let colour = colour(at.0, at.1).clamp(Vec3::ZERO, Vec3::splat(255.0));
-            sum += colour;
-            if self.y.contains(x, y) {
-                let luma = fused_dot(encode.y, colour, encode.black).to_u8_saturating();
-                // SAFETY: inside, as just checked; the rest is the caller's.
-                unsafe { self.y.store(x, y, luma) };
-            }
+            // SAFETY: as the caller vouches.
+            sum += unsafe { store_luma(self, x, y, colour(at.0, at.1), encode) };
         }
-        let mean = sum * 0.25;
-        let chroma = Chroma {
-            u: fused_dot(encode.cb, mean, 128.0).to_u8_saturating(),
-            v: fused_dot(encode.cr, mean, 128.0).to_u8_saturating(),
-        };
-        // SAFETY: the chroma plane has a sample for every cell; the rest is the caller's.
-        unsafe { self.uv.store(x / 2, y / 2, chroma) };
+        // SAFETY: as the caller vouches.
+        unsafe { store_chroma(self, x, y, sum, encode) };
     }
+
+    const FOUR: UVec2 = uvec2(2, 2);
+
+    #[inline(always)]
+    unsafe fn store_four(&self, x: u32, y: u32, levels: [Vec3; 4], encode: &RgbToYuv) {
+        let mut sum = Vec3::ZERO;
+        each_result!(4, |i| {
+            let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
+            // SAFETY: as the caller vouches.
+            sum += unsafe { store_luma(self, x, y, levels[i], encode) };
+        });
+        // SAFETY: as the caller vouches.
+        unsafe { store_chroma(self, x, y, sum, encode) };
+    }
+}
+
+/// Writes a pixel's luma, if it is in the picture, and returns its levels: what shows no colour is clamped before it
+/// is averaged.
+///
+/// # Safety
+/// No other thread touches the pixel.
+#[inline(always)]
+unsafe fn store_luma(out: &Nv12Mut, x: u32, y: u32, levels: Vec3, encode: &RgbToYuv) -> Vec3 {
+    let levels = levels.clamp(Vec3::ZERO, Vec3::splat(255.0));
+    if out.y.contains(x, y) {
+        let luma = fused_dot(encode.y, levels, encode.black).to_u8_saturating();
+        // SAFETY: inside, as just checked; the rest is the caller's.
+        unsafe { out.y.store(x, y, luma) };
+    }
+    levels
+}
+
+/// Writes the chroma of the four pixels from `(x, y)` on, whose levels add up to `sum`.
+///
+/// # Safety
+/// The picture is whole and the first pixel inside; no other thread touches the sample.
+#[inline(always)]
+unsafe fn store_chroma(out: &Nv12Mut, x: u32, y: u32, sum: Vec3, encode: &RgbToYuv) {
+    let mean = sum * 0.25;
+    let chroma = Chroma {
+        u: fused_dot(encode.cb, mean, 128.0).to_u8_saturating(),
+        v: fused_dot(encode.cr, mean, 128.0).to_u8_saturating(),
+    };
+    // SAFETY: a whole chroma plane has a sample for every cell; the rest is the caller's.
+    unsafe { out.uv.store(x / 2, y / 2, chroma) };
+}
+
+/// An opaque pixel of these levels.
+#[inline(always)]
+fn opaque(levels: Vec3) -> Rgba8 {
+    let [r, g, b] = levels.to_array().map(GpuPower::to_u8_saturating);
+    Rgba8::opaque(r, g, b)
 }
 
 #[inline(always)]

@@ -1,10 +1,14 @@
 //! View: a perspective picture, as a virtual camera sees it, straight from two cameras' frames or from a
 //! panorama.
 //!
-//! A thread makes four pixels of the view, a warp's width apart, or the four of an NV12 chroma sample, which
-//! share what they have of a row in common. A pixel's ray is linear in its place. From two cameras, it goes through each camera's lens, as when a warp is made but in f32, and what both see is
-//! blended: as a warp is feathered, or by the weights of a warp, which may have a seam. No panorama and no
-//! planes lie in between: a frame of 1920×1080 writes 8 MB and reads the part of the frames that it shows.
+//! A block makes a tile of the view, a thread eight pixels of it: of one column, or four of two columns where chroma
+//! is shared. A pixel's ray is linear in its place. From two cameras, it goes through each camera's lens, as when a
+//! warp is made but in f32, and what both see is blended: as a warp is feathered, or by the weights of a warp, which
+//! may have a seam. No panorama and no planes lie in between: a frame of 1920×1080 writes 8 MB and reads the part of
+//! the frames that it shows.
+//!
+//! Lenses are worked out at a few places of a tile, and [interpolated](crate::patch) between them where that is exact
+//! enough; and where one camera alone can see a tile, the other is left out. Four samples are on their way at a time.
 //!
 //! Samples are bilinear, of the frames as they are: a view far wider than its pixels shows them aliased.
 
@@ -15,7 +19,7 @@ use shared_types::nv12::{Nv12, Nv12Mut};
 use shared_types::stitch::{Colour, MIN_WEIGHT};
 use shared_types::texture::{Nv12Texture, Rgba8Texture};
 use shared_types::view::{
-    BLOCK, BLOCK_THREADS, Rays, ViewCamera, ViewCameras, ViewCanvas, ViewFrame, run, warp_pixels,
+    BLOCK, BLOCK_THREADS, RUN, Rays, ViewCamera, ViewCameras, ViewCanvas, ViewFrame, tile,
 };
 use shared_types::warp::Projection;
 use shared_types::yuv::YuvToRgb;
@@ -23,8 +27,8 @@ use shared_types::yuv::YuvToRgb;
 use crate::camera::is_inside;
 use crate::grade::{Fast, Grade, Linear};
 use crate::lens::{Real, bend};
+use crate::patch::{Line, Patches};
 use crate::picture::{Panorama, Picture, sample_plane};
-use crate::stitch::WeightedSum;
 use crate::warp::edge_pixels;
 
 /// The kernel that looks through two cameras, of one pair of formats.
@@ -34,8 +38,8 @@ macro_rules! cameras_kernel {
         ///
         /// Blended by both weights, if they have the size of `canvas`; else, and where they say nothing,
         /// feathered. Pixels that no camera sees become opaque black. Nothing is written where an NV12
-        /// picture's chroma is not half of its luma in size, or blocks are not as wide as [`BLOCK`].
-        #[kernel(launch_bounds(BLOCK_THREADS, $blocks))]
+        /// picture's chroma is not half of its luma in size, a picture is empty, or blocks are not of [`BLOCK`].
+        #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(1))]
         pub fn $name(
             left: $picture,
             right: $picture,
@@ -52,15 +56,15 @@ macro_rules! cameras_kernel {
     };
 }
 
-cameras_kernel!("RGBA to RGBA", View<Rgba8> => ViewMut<Rgba8>, view_rgba8, 3);
-cameras_kernel!("NV12 to NV12", Nv12 => Nv12Mut, view_nv12, 3);
-cameras_kernel!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_nv12_rgba8, 3);
-cameras_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_rgba8_nv12, 3);
-cameras_kernel!("RGBA in a texture to RGBA", Rgba8Texture => ViewMut<Rgba8>, view_textured_rgba8, 4);
-cameras_kernel!("NV12 in textures to NV12", Nv12Texture => Nv12Mut, view_textured_nv12, 4);
+cameras_kernel!("RGBA to RGBA", View<Rgba8> => ViewMut<Rgba8>, view_rgba8, 8);
+cameras_kernel!("NV12 to NV12", Nv12 => Nv12Mut, view_nv12, 4);
+cameras_kernel!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_nv12_rgba8, 5);
+cameras_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_rgba8_nv12, 4);
+cameras_kernel!("RGBA in a texture to RGBA", Rgba8Texture => ViewMut<Rgba8>, view_textured_rgba8, 7);
+cameras_kernel!("NV12 in textures to NV12", Nv12Texture => Nv12Mut, view_textured_nv12, 5);
 cameras_kernel!("NV12 in textures to RGBA", Nv12Texture => ViewMut<Rgba8>,
-    view_textured_nv12_rgba8, 4);
-cameras_kernel!("RGBA in a texture to NV12", Rgba8Texture => Nv12Mut, view_textured_rgba8_nv12, 4);
+    view_textured_nv12_rgba8, 7);
+cameras_kernel!("RGBA in a texture to NV12", Rgba8Texture => Nv12Mut, view_textured_rgba8_nv12, 5);
 
 /// The kernel that looks at a panorama, of one pair of formats.
 macro_rules! panorama_kernel {
@@ -68,18 +72,29 @@ macro_rules! panorama_kernel {
         #[doc = concat!("From a panorama: ", $formats, ".")]
         ///
         /// Pixels beside the panorama become opaque black. Nothing is written where the panorama is not of the
-        /// canvas's size.
-        #[kernel(launch_bounds(BLOCK_THREADS, 4))]
+        /// canvas's size or empty, or blocks are not of [`BLOCK`].
+        #[kernel(launch_bounds(BLOCK_THREADS, 6), barriers(1))]
         pub fn $name(panorama: $picture, canvas: ViewCanvas, frame: ViewFrame, out: $out) {
-            if !panorama.is_whole() || panorama.size() != canvas.size {
+            if panorama.size() != canvas.size {
                 return;
             }
-            let colour = |at| match place_on(&canvas, at) {
-                // SAFETY: inside of the panorama, which is whole.
-                Some(place) => unsafe { panorama.sample(place.x, place.y, &frame.decode) },
-                None => Vec3::ZERO,
-            };
-            each_pixel(&frame, colour, out);
+            let Some(tile) = Tile::new(&[panorama], &frame, out) else { return };
+            let patches = Patches::new();
+            if thread::thread_idx_y() == 0 {
+                // SAFETY: one warp, whole; the barrier follows.
+                unsafe { patches.make(0, |share| spread_on(&canvas, tile.place(share))) };
+            }
+            thread::sync_threads();
+            // SAFETY: made, behind the barrier.
+            let patched = unsafe { patches.fits(0).then(|| tile.columns(patches, 0)) };
+            // Each branch is the same for the whole block.
+            match patched {
+                Some(map) => tile.each_four(&Flat { panorama, canvas: &canvas, frame: &frame, map }),
+                None => {
+                    let map = Spread(&canvas);
+                    tile.each(&Flat { panorama, canvas: &canvas, frame: &frame, map });
+                }
+            }
         }
     };
 }
@@ -89,30 +104,136 @@ panorama_kernel!("NV12 to NV12", Nv12 => Nv12Mut, view_panorama_nv12);
 panorama_kernel!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_panorama_nv12_rgba8);
 panorama_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_panorama_rgba8_nv12);
 
-/// The first of the cells that a thread makes, [`BLOCK`]`[0]` apart.
-#[inline(always)]
-fn first_cell(cell: u32) -> UVec2 {
-    let x = thread::block_idx_x() * (BLOCK[0] * run(cell)) + thread::thread_idx_x();
-    uvec2(x, thread::index_2d().y)
+/// A pixel of a thread: which of its columns it is in, which row of the tile from 0 to 2, and how far from the view's
+/// middle.
+#[derive(Clone, Copy)]
+struct Pixel {
+    column: u32,
+    row: f32,
+    at: Vec2,
 }
 
-/// Writes a thread's cells of the view: `colour` is that of a place as far from the view's middle, in levels.
-#[inline(always)]
-fn each_pixel<O: Panorama>(frame: &ViewFrame, colour: impl Fn(Vec2) -> Vec3, out: O) {
-    let first = first_cell(O::CELL);
-    let y = first.y * O::CELL;
-    if y >= out.height() || !out.is_whole() || thread::block_dim_x() != BLOCK[0] {
-        return;
+/// What a block makes of a view.
+struct Tile<'a, O> {
+    frame: &'a ViewFrame,
+    out: O,
+    /// Its first pixel.
+    corner: UVec2,
+}
+
+/// Interpolated places along a thread's columns.
+#[derive(Clone, Copy)]
+struct Columns([Line; 2]);
+
+impl Columns {
+    #[inline(always)]
+    fn at(&self, pixel: Pixel) -> Vec2 {
+        // Where the column is known when compiling, so is this choice.
+        if pixel.column == 0 { self.0[0].at(pixel.row) } else { self.0[1].at(pixel.row) }
     }
-    let colour = |x: u32, y: u32| colour(vec2(x as f32, y as f32) - frame.middle);
-    let mut i = 0;
-    while i < run(O::CELL) {
-        let x = (first.x + i * BLOCK[0]) * O::CELL;
-        if x < out.width() {
-            // SAFETY: the view is whole and the cell begins inside, as checked; it is this thread's.
-            unsafe { out.store(x, y, colour, &frame.encode) };
+}
+
+impl<'a, O: Panorama> Tile<'a, O> {
+    /// Columns and rows.
+    const SIZE: UVec2 = tile(O::CELL);
+
+    /// `None` where nothing is to be written: for all threads of a block or for none.
+    #[inline(always)]
+    fn new<P: Picture>(pictures: &[P], frame: &'a ViewFrame, out: O) -> Option<Self> {
+        let sound = |picture: &P| picture.is_whole() && picture.size().min_element() > 0;
+        let shape = thread::block_dim_x() == BLOCK[0] && thread::block_dim_y() == BLOCK[1];
+        let corner = uvec2(thread::block_idx_x(), thread::block_idx_y()) * Self::SIZE;
+        let inside = corner.x < out.width() && corner.y < out.height();
+        (pictures.iter().all(sound) && shape && inside && out.is_whole())
+            .then_some(Self { frame, out, corner })
+    }
+
+    /// How far a place of the tile, from 0 to 2, is from the view's middle.
+    #[inline(always)]
+    fn place(&self, share: Vec2) -> Vec2 {
+        let half = 0.5 * Self::SIZE.as_vec2();
+        vec2(
+            share.x.mul_add(half.x, self.corner.x as f32) - self.frame.middle.x,
+            share.y.mul_add(half.y, self.corner.y as f32) - self.frame.middle.y,
+        )
+    }
+
+    /// Of the tile's pixels along x: the `column`-th of this thread, or the view's last.
+    #[inline(always)]
+    fn x(&self, column: u32) -> u32 {
+        let x = thread::thread_idx_x() * O::FOUR.x + column;
+        x.min(self.out.width() - 1 - self.corner.x)
+    }
+
+    /// A patch along the thread's columns.
+    ///
+    /// # Safety
+    /// It was made, and a barrier followed.
+    #[inline(always)]
+    unsafe fn columns(&self, patches: Patches, which: u32) -> Columns {
+        let share = |column| self.x(column) as f32 * (2.0 / Self::SIZE.x as f32);
+        // SAFETY: as the caller vouches. Where there is one column, the other is not used.
+        unsafe { Columns([patches.line(which, share(0)), patches.line(which, share(1))]) }
+    }
+
+    /// Writes the thread's pixels, four at a time. All samples are asked for before the first one is used.
+    #[inline(always)]
+    fn each_four<S: Sampler>(&self, sampler: &S) {
+        let x = self.corner.x + thread::thread_idx_x() * O::FOUR.x;
+        if x >= self.out.width() {
+            return;
         }
-        i += 1;
+        let rows = RUN / O::FOUR.x;
+        let first = thread::thread_idx_y() * rows;
+        let mut y = first;
+        while y < first + rows && self.corner.y + y < self.out.height() {
+            let sample = [
+                sampler.sample(self.pixel(y, 0)),
+                sampler.sample(self.pixel(y, 1)),
+                sampler.sample(self.pixel(y, 2)),
+                sampler.sample(self.pixel(y, 3)),
+            ];
+            let levels = sampler.levels(sample);
+            // SAFETY: the view is whole and `(x, y)` inside, as checked; the four are this thread's.
+            unsafe { self.out.store_four(x, self.corner.y + y, levels, &self.frame.encode) };
+            y += O::FOUR.y;
+        }
+    }
+
+    /// The same, one pixel after the other: slower, with few values at a time.
+    #[inline(always)]
+    fn each<S: Sampler>(&self, sampler: &S) {
+        let x = self.corner.x + thread::thread_idx_x() * O::FOUR.x;
+        if x >= self.out.width() {
+            return;
+        }
+        let rows = RUN / O::FOUR.x;
+        let first = thread::thread_idx_y() * rows;
+        let mut y = first;
+        while y < first + rows && self.corner.y + y < self.out.height() {
+            let colour = |px: u32, py: u32| {
+                let sample = sampler.sample(self.pixel_at(px - x, py - self.corner.y));
+                sampler.levels([sample; 4])[0]
+            };
+            // SAFETY: the view is whole and `(x, y)` inside, as checked; the cell is this thread's.
+            unsafe { self.out.store(x, self.corner.y + y, colour, &self.frame.encode) };
+            y += O::CELL;
+        }
+    }
+
+    /// The `i`-th of the thread's four pixels from a row of the tile on; of those beyond the view the last ones.
+    #[inline(always)]
+    fn pixel(&self, y: u32, i: u32) -> Pixel {
+        let y = (y + i / O::FOUR.x).min(self.out.height() - 1 - self.corner.y);
+        self.pixel_at(i % O::FOUR.x, y)
+    }
+
+    /// A pixel of one of the thread's columns and a row of the tile.
+    #[inline(always)]
+    fn pixel_at(&self, column: u32, y: u32) -> Pixel {
+        let place = (self.corner + uvec2(self.x(column), y)).as_vec2();
+        let row = y as f32 * (2.0 / Self::SIZE.y as f32);
+        Pixel { column, row, at: place - self.frame.middle }
     }
 }
 
@@ -126,45 +247,226 @@ fn of_cameras<P: Picture, O: Panorama>(
     frame: &ViewFrame,
     out: O,
 ) {
-    if !(left.is_whole() && right.is_whole()) {
-        return;
-    }
-    let left = Source { picture: left, camera: &cameras.left };
-    let right = Source { picture: right, camera: &cameras.right };
-    let weighed = weights.are_there();
-    let both = |at| {
-        let (l, r) = (left.look(at), right.look(at));
-        let mut counts = [l.margin, r.margin];
-        if weighed && l.margin > 0.0 && r.margin > 0.0 {
-            counts = weights.at(at).unwrap_or(counts);
+    let Some(tile) = Tile::new(&[left, right], frame, out) else { return };
+    let middle = tile.place(Vec2::splat(1.0)) - 0.5;
+    let (sees_left, sees_right) = (may_see(&cameras.left, middle), may_see(&cameras.right, middle));
+    let weighed = weights.are_there() && sees_left && sees_right;
+    let patches = Patches::new();
+    // SAFETY: a warp each, whole; the barrier follows.
+    unsafe {
+        match thread::thread_idx_y() {
+            LEFT if sees_left => patches.make(LEFT, |at| place(&cameras.left, tile.place(at))),
+            RIGHT if sees_right => patches.make(RIGHT, |at| place(&cameras.right, tile.place(at))),
+            CANVAS if weighed => {
+                patches.make(CANVAS, |at| spread_on(weights.canvas, tile.place(at)));
+            }
+            _ => {}
         }
-        let [a, b] = counts;
-        let mut sum = WeightedSum::default();
-        // As a warp's weights, whose sum is 1.
-        let least = MIN_WEIGHT * (a + b);
-        left.add(&l, a, least, &frame.decode, &mut sum);
-        right.add(&r, b, least, &frame.decode, &mut sum);
-        sum.levels(1.0)
-    };
-    // The branch is the same for a whole warp. Most of a view is seen by one camera, which saves half of the work.
-    let middle = middle_of_warp(O::CELL) - frame.middle;
-    match (may_see(&cameras.left, middle), may_see(&cameras.right, middle)) {
-        (true, true) => each_pixel(frame, both, out),
-        (true, false) => each_pixel(frame, |at| left.levels(at, &frame.decode), out),
-        (false, true) => each_pixel(frame, |at| right.levels(at, &frame.decode), out),
-        (false, false) => each_pixel(frame, |_| Vec3::ZERO, out),
+    }
+    thread::sync_threads();
+    // SAFETY: those that are asked for were made, behind the barrier.
+    let fits = |which, made: bool| unsafe { !made || patches.fits(which) };
+    let fit = fits(LEFT, sees_left) && fits(RIGHT, sees_right) && fits(CANVAS, weighed);
+    // SAFETY: as above.
+    let columns = |which| unsafe { tile.columns(patches, which) };
+    let left = Eye::new(left, &cameras.left, &frame.decode);
+    let right = Eye::new(right, &cameras.right, &frame.decode);
+    // Each branch is the same for the whole block.
+    if !fit {
+        let maps = (Through(&cameras.left), Through(&cameras.right));
+        let counts = weighed.then_some((weights, Spread(weights.canvas)));
+        tile.each(&Both { left, right, maps, counts });
+    } else if weighed {
+        let maps = (columns(LEFT), columns(RIGHT));
+        tile.each(&Both { left, right, maps, counts: Some((weights, columns(CANVAS))) });
+    } else if sees_left && sees_right {
+        let maps = (columns(LEFT), columns(RIGHT));
+        tile.each_four(&Both { left, right, maps, counts: None::<(_, Columns)> });
+    } else if sees_left || sees_right {
+        let eye = if sees_left { left } else { right };
+        let map = columns(if sees_left { LEFT } else { RIGHT });
+        tile.each_four(&One { eye, map });
+    } else {
+        tile.each_four(&Nothing);
     }
 }
 
-/// The middle of the pixels that a warp makes.
-#[inline(always)]
-fn middle_of_warp(cell: u32) -> Vec2 {
-    let pixels = warp_pixels(cell);
-    let first = uvec2(thread::block_idx_x() * pixels.x, thread::index_2d().y * cell);
-    first.as_vec2() + (pixels - 1).as_vec2() * 0.5
+/// The patches of a block, and the warp that makes each.
+const LEFT: u32 = 0;
+const RIGHT: u32 = 1;
+const CANVAS: u32 = 2;
+
+/// Where something lies at the pixels of a tile.
+trait Map {
+    fn place(&self, pixel: Pixel) -> Option<Vec2>;
 }
 
-/// Whether the camera may see something of what a warp makes, whose middle this is.
+impl Map for Columns {
+    #[inline(always)]
+    fn place(&self, pixel: Pixel) -> Option<Vec2> {
+        Some(self.at(pixel))
+    }
+}
+
+/// Through a camera's lens, without interpolation.
+struct Through<'a>(&'a ViewCamera);
+
+impl Map for Through<'_> {
+    #[inline(always)]
+    fn place(&self, pixel: Pixel) -> Option<Vec2> {
+        place(self.0, pixel.at)
+    }
+}
+
+/// On a canvas without edges, without interpolation.
+struct Spread<'a>(&'a ViewCanvas);
+
+impl Map for Spread<'_> {
+    #[inline(always)]
+    fn place(&self, pixel: Pixel) -> Option<Vec2> {
+        spread_on(self.0, pixel.at)
+    }
+}
+
+/// What a pixel is made of, in two steps, so that the first one of four pixels comes before the second.
+trait Sampler {
+    type Sample: Copy;
+
+    fn sample(&self, pixel: Pixel) -> Self::Sample;
+
+    fn levels(&self, samples: [Self::Sample; 4]) -> [Vec3; 4];
+}
+
+/// Black.
+struct Nothing;
+
+impl Sampler for Nothing {
+    type Sample = ();
+
+    #[inline(always)]
+    fn sample(&self, _: Pixel) {}
+
+    #[inline(always)]
+    fn levels(&self, _: [(); 4]) -> [Vec3; 4] {
+        [Vec3::ZERO; 4]
+    }
+}
+
+/// A panorama.
+struct Flat<'a, P, M> {
+    panorama: P,
+    canvas: &'a ViewCanvas,
+    frame: &'a ViewFrame,
+    map: M,
+}
+
+impl<P: Picture, M: Map> Sampler for Flat<'_, P, M> {
+    type Sample = Vec3;
+
+    #[inline(always)]
+    fn sample(&self, pixel: Pixel) -> Vec3 {
+        let place = self.map.place(pixel).and_then(|place| confined(self.canvas, place));
+        // SAFETY: the panorama is whole and not empty, as the tile has checked.
+        let levels =
+            unsafe { self.panorama.sample_near(place.unwrap_or_default(), &self.frame.decode) };
+        if place.is_some() { levels } else { Vec3::ZERO }
+    }
+
+    #[inline(always)]
+    fn levels(&self, samples: [Vec3; 4]) -> [Vec3; 4] {
+        samples
+    }
+}
+
+/// One camera, where it alone can see.
+struct One<'a, P> {
+    eye: Eye<'a, P>,
+    map: Columns,
+}
+
+impl<P: Picture> Sampler for One<'_, P> {
+    /// Levels, and whether they are the camera's.
+    type Sample = (Vec3, bool);
+
+    #[inline(always)]
+    fn sample(&self, pixel: Pixel) -> (Vec3, bool) {
+        let place = self.map.at(pixel);
+        (self.eye.sample(place), is_inside(self.eye.picture.size(), place))
+    }
+
+    #[inline(always)]
+    fn levels(&self, [a, b, c, d]: [(Vec3, bool); 4]) -> [Vec3; 4] {
+        let graded = self.eye.grade([a.0, b.0, c.0, d.0]);
+        let level = |colour: Vec3, seen| if seen { colour * 255.0 } else { Vec3::ZERO };
+        [
+            level(graded[0], a.1),
+            level(graded[1], b.1),
+            level(graded[2], c.1),
+            level(graded[3], d.1),
+        ]
+    }
+}
+
+/// Two cameras, by the weights of a warp or feathered.
+struct Both<'a, P, M, C> {
+    left: Eye<'a, P>,
+    right: Eye<'a, P>,
+    maps: (M, M),
+    counts: Option<(&'a Weights<'a>, C)>,
+}
+
+impl<P: Picture, M: Map, C: Map> Both<'_, P, M, C> {
+    /// How much each camera counts where their margins are these.
+    #[inline(always)]
+    fn counts(&self, pixel: Pixel, margins: [f32; 2]) -> [f32; 2] {
+        let mut counts = margins;
+        if let Some((weights, map)) = &self.counts
+            && margins[0] > 0.0
+            && margins[1] > 0.0
+            && let Some(place) = map.place(pixel)
+            && let Some(place) = confined(weights.canvas, place)
+        {
+            counts = weights.at(place).unwrap_or(margins);
+        }
+        // As a warp's weights, whose sum is 1.
+        let least = MIN_WEIGHT * (counts[0] + counts[1]);
+        let count = |margin, count| if margin > 0.0 && count > least { count } else { 0.0 };
+        [count(margins[0], counts[0]), count(margins[1], counts[1])]
+    }
+}
+
+impl<P: Picture, M: Map, C: Map> Sampler for Both<'_, P, M, C> {
+    /// Levels, and how much they count.
+    type Sample = ([Vec3; 2], [f32; 2]);
+
+    #[inline(always)]
+    fn sample(&self, pixel: Pixel) -> Self::Sample {
+        let (l, r) = (self.maps.0.place(pixel), self.maps.1.place(pixel));
+        let counts = self.counts(pixel, [self.left.margin(l), self.right.margin(r)]);
+        let levels =
+            [self.left.sample(l.unwrap_or_default()), self.right.sample(r.unwrap_or_default())];
+        (levels, counts)
+    }
+
+    #[inline(always)]
+    fn levels(&self, [a, b, c, d]: [Self::Sample; 4]) -> [Vec3; 4] {
+        let left = self.left.grade([a.0[0], b.0[0], c.0[0], d.0[0]]);
+        let right = self.right.grade([a.0[1], b.0[1], c.0[1], d.0[1]]);
+        let blend = |left: Vec3, right: Vec3, [l, r]: [f32; 2]| {
+            // 0 where neither counts.
+            let scale = 255.0 * (l + r).max(f32::MIN_POSITIVE).fast_recip();
+            left * (l * scale) + right * (r * scale)
+        };
+        [
+            blend(left[0], right[0], a.1),
+            blend(left[1], right[1], b.1),
+            blend(left[2], right[2], c.1),
+            blend(left[3], right[3], d.1),
+        ]
+    }
+}
+
+/// Whether the camera may see something of what a block makes, whose middle this is.
 #[inline(always)]
 fn may_see(camera: &ViewCamera, middle: Vec2) -> bool {
     let sees = |b: &Vec3| middle.x.mul_add(b.x, middle.y.mul_add(b.y, b.z)) >= 0.0;
@@ -172,65 +474,54 @@ fn may_see(camera: &ViewCamera, middle: Vec2) -> bool {
     sees(a) & sees(b) & sees(c) & sees(d)
 }
 
-/// A camera and its picture.
-struct Source<'a, P> {
-    picture: P,
-    camera: &'a ViewCamera,
-}
-
-/// Where a camera's picture shows a ray.
-struct Seen {
-    place: Vec2,
-    /// Distance to the picture's nearest edge as a fraction of its shorter side; 0 where it is not seen.
-    margin: f32,
-}
-
-impl<P: Picture> Source<'_, P> {
-    #[inline(always)]
-    fn look(&self, at: Vec2) -> Seen {
-        let margin = |place| edge_pixels(self.picture.size(), place) * self.camera.per_side;
-        match self.place(at) {
-            Some(place) => Seen { place, margin: margin(place) },
-            None => Seen { place: Vec2::ZERO, margin: 0.0 },
-        }
-    }
-
-    /// Where the lens throws the ray of a place in the view.
-    #[inline(always)]
-    fn place(&self, at: Vec2) -> Option<Vec2> {
-        let ViewCamera { rays, focal, centre, distortion, limit, lens, .. } = self.camera;
-        let [x, y] = bend(*lens, distortion, *limit, ray(rays, at))?;
-        Some(vec2(x.mul_add(focal.x, centre.x), y.mul_add(focal.y, centre.y)))
-    }
-
-    /// What the camera sees, in levels; black where it sees nothing.
-    #[inline(always)]
-    fn levels(&self, at: Vec2, decode: &YuvToRgb) -> Vec3 {
-        match self.place(at) {
-            Some(place) if is_inside(self.picture.size(), place) => {
-                // SAFETY: inside of the picture, which is whole.
-                let levels = unsafe { self.picture.sample(place.x, place.y, decode) };
-                graded(self.camera.colour, levels) * 255.0
-            }
-            _ => Vec3::ZERO,
-        }
-    }
-
-    /// Adds what the camera sees, if its weight is over `least`.
-    #[inline(always)]
-    fn add(&self, seen: &Seen, weight: f32, least: f32, decode: &YuvToRgb, sum: &mut WeightedSum) {
-        if seen.margin > 0.0 && weight > least {
-            // SAFETY: a margin is inside of the picture, which is whole.
-            let levels = unsafe { self.picture.sample(seen.place.x, seen.place.y, decode) };
-            sum.add(weight, graded(self.camera.colour, levels));
-        }
-    }
-}
-
-/// The camera's colour. The branch is the same for all threads.
+/// Where a camera's lens throws the ray of a place in the view.
 #[inline(always)]
-fn graded(colour: Colour, levels: Vec3) -> Vec3 {
-    if colour.gamma == 1.0 { Linear(colour).apply(levels) } else { Fast(colour).apply(levels) }
+fn place(camera: &ViewCamera, at: Vec2) -> Option<Vec2> {
+    let ViewCamera { rays, focal, centre, distortion, limit, lens, .. } = camera;
+    let [x, y] = bend(*lens, distortion, *limit, ray(rays, at))?;
+    Some(vec2(x.mul_add(focal.x, centre.x), y.mul_add(focal.y, centre.y)))
+}
+
+/// What of a camera a pixel needs.
+#[derive(Clone, Copy)]
+struct Eye<'a, P> {
+    picture: P,
+    colour: Colour,
+    /// 1 / the shorter side of the picture.
+    per_side: f32,
+    decode: &'a YuvToRgb,
+}
+
+impl<'a, P: Picture> Eye<'a, P> {
+    #[inline(always)]
+    fn new(picture: P, camera: &ViewCamera, decode: &'a YuvToRgb) -> Self {
+        Self { picture, colour: camera.colour, per_side: camera.per_side, decode }
+    }
+
+    /// Distance of a place to the picture's nearest edge as a fraction of its shorter side; 0 where it is not seen.
+    #[inline(always)]
+    fn margin(&self, place: Option<Vec2>) -> f32 {
+        place.map_or(0.0, |place| edge_pixels(self.picture.size(), place) * self.per_side)
+    }
+
+    /// Levels at a place, or at the edge next to it.
+    #[inline(always)]
+    fn sample(&self, place: Vec2) -> Vec3 {
+        // SAFETY: the picture is whole and not empty, as the tile has checked.
+        unsafe { self.picture.sample_near(place, self.decode) }
+    }
+
+    /// Corrects levels to colours. The branch is the same for all threads.
+    #[inline(always)]
+    fn grade(&self, [a, b, c, d]: [Vec3; 4]) -> [Vec3; 4] {
+        if self.colour.gamma == 1.0 {
+            let grade = Linear(self.colour);
+            [grade.apply(a), grade.apply(b), grade.apply(c), grade.apply(d)]
+        } else {
+            let grade = Fast(self.colour);
+            [grade.apply(a), grade.apply(b), grade.apply(c), grade.apply(d)]
+        }
+    }
 }
 
 /// The ray of a place in the view.
@@ -258,11 +549,10 @@ impl Weights<'_> {
         there(&self.planes[0]) && there(&self.planes[1])
     }
 
-    /// What both say at a place in the view, unless that is nothing. They are there.
+    /// What both say at a place of the canvas, unless that is nothing. They are there.
     #[inline(always)]
-    fn at(&self, at: Vec2) -> Option<[f32; 2]> {
-        let place = place_on(self.canvas, at)?;
-        // SAFETY: inside of the canvas, whose size the planes have.
+    fn at(&self, place: Vec2) -> Option<[f32; 2]> {
+        // SAFETY: confined to the canvas, whose size the planes have.
         let [a, b] =
             unsafe { [sample_plane(&self.planes[0], place), sample_plane(&self.planes[1], place)] };
         (a + b > 0.0).then_some([a, b])
@@ -273,9 +563,9 @@ impl Weights<'_> {
 /// gap, whose rays f32 would have beside both.
 const ROUNDING: f32 = 3e-7;
 
-/// Where the canvas shows a ray, if it does: at a pixel, or up to half of one beside it.
+/// Where a ray would meet the canvas if that had no edges.
 #[inline(always)]
-fn place_on(canvas: &ViewCanvas, at: Vec2) -> Option<Vec2> {
+fn spread_on(canvas: &ViewCanvas, at: Vec2) -> Option<Vec2> {
     let [x, y, z] = ray(&canvas.rays, at);
     let p = match canvas.projection {
         Projection::CYLINDRICAL => vec2(Real::atan2(x, z), y / x.mul_add(x, z * z).sqrt()),
@@ -285,7 +575,12 @@ fn place_on(canvas: &ViewCanvas, at: Vec2) -> Option<Vec2> {
         _ if z > 0.0 => vec2(x / z, y / z),
         _ => return None,
     };
-    let place = p * canvas.scale + canvas.centre;
+    Some(p * canvas.scale + canvas.centre)
+}
+
+/// The canvas's pixel at a place up to half of one beside it.
+#[inline(always)]
+fn confined(canvas: &ViewCanvas, place: Vec2) -> Option<Vec2> {
     let size = canvas.size.as_vec2();
     let reach = 0.5 + ROUNDING * size;
     // A NaN is nowhere.

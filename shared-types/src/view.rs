@@ -12,21 +12,18 @@ use crate::warp::{Camera, Canvas, Lens, Projection};
 use crate::yuv::{RgbToYuv, YuvToRgb};
 
 /// Threads of a block in x and y.
-pub const BLOCK: [u32; 2] = [32, 8];
+pub const BLOCK: [u32; 2] = [32, 4];
 
 /// Threads of a block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Cells that a thread makes, each of `cell` by `cell` pixels: four pixels in all.
-#[must_use]
-pub const fn run(cell: u32) -> u32 {
-    4 / (cell * cell)
-}
+/// Pixels that a thread makes.
+pub const RUN: u32 = 8;
 
-/// Columns and rows of pixels that a warp makes.
+/// Columns and rows of pixels that a block makes: of a view whose chroma, if it has any, is of `cell` by `cell` pixels.
 #[must_use]
-pub const fn warp_pixels(cell: u32) -> UVec2 {
-    UVec2::new(BLOCK[0] * run(cell) * cell, cell)
+pub const fn tile(cell: u32) -> UVec2 {
+    UVec2::new(BLOCK[0] * cell, BLOCK[1] * RUN / cell)
 }
 
 /// The rays of a view's pixels.
@@ -73,7 +70,7 @@ pub struct ViewCamera {
     pub per_side: f32,
     /// Gain and gamma.
     pub colour: Colour,
-    /// `(a, b, c)` each: the camera sees nothing of what a warp makes where `a·x + b·y + c < 0`, of the middle of
+    /// `(a, b, c)` each: the camera sees nothing of what a block makes where `a·x + b·y + c < 0`, of the middle of
     /// its pixels, counted from the view's.
     pub bounds: [Vec3; 4],
 }
@@ -91,7 +88,7 @@ impl ViewCamera {
         colour: Colour,
     ) -> Self {
         let turn = camera.from_ray * turn;
-        let half = (warp_pixels(cell) - 1).as_dvec2() / 2.0;
+        let half = (tile(cell) - 1).as_dvec2() / 2.0;
         let bound = |normal: DVec3| {
             let DVec3 { x, y, z } = turn.transpose() * normal;
             // What is linear is largest at a corner.

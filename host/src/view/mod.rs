@@ -24,7 +24,7 @@ use glam::{DMat3, DVec2, DVec3, UVec2, Vec4};
 use kernels_gpu::view as kernels;
 use shared_types::Rgba8;
 use shared_types::texture::{DeviceNv12Texture, DeviceRgba8Texture};
-use shared_types::view::{BLOCK, ViewCamera, ViewCameras, ViewCanvas, ViewFrame, warp_pixels};
+use shared_types::view::{BLOCK, ViewCamera, ViewCameras, ViewCanvas, ViewFrame, tile};
 use shared_types::warp::{Camera, Canvas};
 use thiserror::Error;
 
@@ -465,9 +465,9 @@ impl Shot {
     }
 
     fn config(&self) -> LaunchConfig {
-        let pixels = warp_pixels(self.cell);
-        let columns = self.size.x.div_ceil(pixels.x) * BLOCK[0];
-        LaunchConfig::cover(columns, self.size.y.div_ceil(pixels.y), BLOCK)
+        let tile = tile(self.cell);
+        let (columns, rows) = (self.size.x.div_ceil(tile.x), self.size.y.div_ceil(tile.y));
+        LaunchConfig::cover(columns * BLOCK[0], rows * BLOCK[1], BLOCK)
     }
 
     fn canvas(&self, canvas: &Canvas) -> ViewCanvas {
