@@ -34,9 +34,10 @@ pub(crate) trait Picture: Copy {
     /// The picture is whole, and not empty.
     #[inline(always)]
     unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
-        let last = (self.size() - 1).as_vec2();
-        // What is no number becomes 0.
-        let (u, v) = (place.x.max(0.0).min(last.x), place.y.max(0.0).min(last.y));
+        let size = self.size().as_vec2();
+        // Just inside, since chroma goes on behind the last pixel's middle. What is no number becomes 0.
+        let (u, v) =
+            (place.x.max(0.0).min(size.x.next_down()), place.y.max(0.0).min(size.y.next_down()));
         // SAFETY: inside of the picture, which is whole.
         unsafe { self.sample(u, v, decode) }
     }
