@@ -2,8 +2,9 @@
 //! under them, and the original design, in Rust and in CUDA C++ (`benches/cuda/resample.cu`, where
 //! `PANOWEAVE_REFERENCE_PTX` names a folder with `resample.ptx`).
 //!
-//! Every source row has a target beside it, so that all bytes must move, once. The floor is a copy of half of them,
-//! which moves as much. A set of 8192 batches is larger than any cache, and the same one each time.
+//! Targets are even, so that every source row has one beside it and all bytes must move, once; or random, which asks
+//! for about 63 % of the rows. The floor is a copy of half of the bytes that are asked for, which moves as much. A set
+//! of 8192 batches is larger than any cache, and the same one each time.
 
 use std::time::Duration;
 
@@ -63,6 +64,12 @@ macro_rules! launch {
     };
 }
 
+/// Rows of values without padding, which would be most of them.
+fn tight<V: Number>(stream: &Stream, rows: u32) -> Image<V> {
+    let pitch = u64::from(WIDTH) * size_of::<V>() as u64;
+    Image::with_pitch(stream.device(), WIDTH, rows, pitch).expect("memory for values")
+}
+
 /// What a resampling reads and writes.
 struct Set<V: Sampled<Time = f32>> {
     times: Image<f32>,
@@ -72,8 +79,8 @@ struct Set<V: Sampled<Time = f32>> {
 }
 
 impl<V: Sampled<Time = f32>> Set<V> {
-    /// Uneven times, a target between each second one and the next, and noise for values.
-    fn new(stream: &Stream, batches: u32, seed: u32) -> Self {
+    /// Uneven times, a target between each second one and the next or anywhere, and noise for values.
+    fn new(stream: &Stream, batches: u32, random: bool, seed: u32) -> Self {
         let mut state = seed.wrapping_mul(2_654_435_761) | 1;
         let mut noise = || {
             state ^= state << 13;
@@ -83,21 +90,42 @@ impl<V: Sampled<Time = f32>> Set<V> {
         };
         let [times, targets] = [(SOURCES, 0.0), (TARGETS, 0.5)].map(|(count, behind)| {
             let step = SOURCES / count;
-            let row = (0..count).map(|i| behind + f64::from(step * i));
-            let times = (0..batches).flat_map(|_| row.clone());
-            let times: Vec<_> = times.map(|time| (0.01 * (time + 0.4 * noise())) as f32).collect();
-            Image::from_slice(stream, count, batches, &times).expect("times")
+            let place = |i: u32| behind + f64::from(step * i);
+            let mut time = |i| match random && count == TARGETS {
+                true => f64::from(SOURCES - 1) * noise(),
+                false => place(i) + 0.4 * noise(),
+            };
+            let times = (0..batches * count).map(|i| (0.01 * time(i % count)) as f32);
+            Image::from_slice(stream, count, batches, &times.collect::<Vec<_>>()).expect("times")
         });
         let rows = batches * SOURCES;
         let values: Vec<_> = (0..rows * WIDTH).map(|_| V::from_f64(2.0 * noise() - 1.0)).collect();
-        let values = Image::from_slice(stream, WIDTH, rows, &values).expect("values");
-        let out = Image::new(stream.device(), WIDTH, batches * TARGETS).expect("memory for values");
-        Self { times, values, targets, out }
+        let mut source = tight(stream, rows);
+        source.upload(stream, &values).expect("values");
+        Self { times, values: source, targets, out: tight(stream, batches * TARGETS) }
     }
 
     fn resampling(&mut self) -> Resampling<'_, V> {
         let Self { times, values, targets, out } = self;
         Resampling { times, values, targets, out }
+    }
+
+    /// Bytes that must move: times, targets, results, and the rows that a target lies beside.
+    fn bytes(&self, stream: &Stream) -> u64 {
+        let [times, targets] =
+            [&self.times, &self.targets].map(|times| times.download(stream).expect("times"));
+        let mut rows = vec![false; times.len()];
+        let batches = times.chunks(SOURCES as usize).zip(targets.chunks(TARGETS as usize));
+        for ((times, targets), rows) in batches.zip(rows.chunks_mut(SOURCES as usize)) {
+            for target in targets {
+                let next = times.partition_point(|time| time <= target);
+                rows[next.saturating_sub(1)] = true;
+                rows[next.min(times.len() - 1)] = true;
+            }
+        }
+        let rows = rows.iter().filter(|needed| **needed).count() + targets.len();
+        let of_times = (times.len() + targets.len()) * size_of::<f32>();
+        (of_times + rows * WIDTH as usize * size_of::<V>()) as u64
     }
 
     fn result(&self, stream: &Stream) -> Vec<V> {
@@ -126,8 +154,11 @@ impl Bench<'_> {
         persistent: Option<Launch<V>>,
         original: Launch<V>,
     ) {
-        for (batches, sets) in [(256, SETS), (8192, 1)] {
-            self.batches(of, batches, sets, [("persistent", persistent), ("c++", Some(original))]);
+        for targets in ["even", "random"] {
+            for (batches, sets) in [(256, SETS), (8192, 1)] {
+                let designs = [("persistent", persistent), ("c++", Some(original))];
+                self.batches(&format!("{of}, {targets}"), batches, sets, designs);
+            }
         }
     }
 
@@ -140,11 +171,10 @@ impl Bench<'_> {
     ) {
         let device = self.device;
         let stream = device.stream().expect("a stream");
-        let set = |seed| Set::<V>::new(&stream, batches, seed as u32);
+        let set = |seed| Set::<V>::new(&stream, batches, of.ends_with("random"), seed as u32);
         let mut sets: Vec<_> = (0..sets).map(set).collect();
         let count = sets.len();
-        let row = size_of::<f32>() as u64 + u64::from(WIDTH) * size_of::<V>() as u64;
-        let bytes = u64::from(batches) * u64::from(SOURCES + TARGETS) * row;
+        let bytes = sets[0].bytes(&stream);
 
         let mut group = self.criterion.benchmark_group(format!("resample/{of}/{batches}/{device}"));
         group.throughput(Throughput::Bytes(bytes)).sample_size(20);

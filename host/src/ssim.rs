@@ -5,18 +5,17 @@
 //! everything for two pictures in host memory. What SSIM is, and over which pixels, is in
 //! [`kernels_gpu::ssim`].
 //!
-//! The sums on the device are never set back: they are integers that wrap, and a pair's own are those after
-//! it less those before.
+//! A pair is one launch: its last block writes the sums where the host reads them.
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 
-use cuda_std::{DeviceView, DeviceViewMut};
+use cuda_std::{DeviceSliceMut, DeviceView, DeviceViewMut};
 use glam::UVec2;
 use kernels_gpu::ssim::{SsimRgba8, SsimU8, SsimU16};
 use shared_types::Rgba8;
 use shared_types::ssim::{
-    BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, MARGIN, ONE, SUMS, SsimParams, Sums, WINDOW,
+    BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, MARGIN, ONE, RUNNING, SUMS, SsimParams, Sums, WINDOW,
 };
 use thiserror::Error;
 
@@ -95,8 +94,6 @@ struct Slot {
     sums: Pinned<Sums>,
     done: Event,
     of: Counted,
-    /// What the running sums were before the pair, where that is not what they were after the one before it.
-    before: Option<Sums>,
 }
 
 /// What a pair's sums are means of.
@@ -111,11 +108,8 @@ struct Counted {
 pub struct Comparer {
     size: UVec2,
     rows: u32,
+    /// Zeros between pairs.
     running: Buffer<u64>,
-    /// What the running sums were after the last result that was taken.
-    before: Sums,
-    /// A pair that failed may have added to them.
-    unsure: bool,
     waiting: VecDeque<Slot>,
     free: Vec<Slot>,
 }
@@ -134,15 +128,10 @@ impl Comparer {
             return Err(SsimError::Slots(slots));
         }
         let stream = device.stream()?;
-        let running = Buffer::from_slice(&stream, &[0; SUMS as usize])?;
+        let running = Buffer::from_slice(&stream, &[0; RUNNING as usize])?;
         let of = Counted { highest: 0.0, colour: false };
         let slot = |_| {
-            Ok(Slot {
-                sums: Pinned::new(device, 1)?,
-                done: Event::for_order(device)?,
-                of,
-                before: None,
-            })
+            Ok(Slot { sums: Pinned::new(device, 1)?, done: Event::for_order(device)?, of })
         };
         let free = (0..slots).map(slot).collect::<Result<Vec<_>, DeviceError>>()?;
         let waiting = VecDeque::with_capacity(slots);
@@ -150,7 +139,7 @@ impl Comparer {
         let processors = device.cuda_info().map_or(MULTIPROCESSORS, |info| info.multiprocessors);
         let strips = (BLOCKS * processors / (size.x - MARGIN).div_ceil(BLOCK_COLUMNS)).max(1);
         let rows = (size.y - MARGIN).div_ceil(strips).max(LEAST_ROWS);
-        Ok(Self { size, rows, running, before: Sums::default(), unsure: false, waiting, free })
+        Ok(Self { size, rows, running, waiting, free })
     }
 
     /// Size of the pictures in pixels.
@@ -183,31 +172,18 @@ impl Comparer {
                 DeviceViewMut::new(stream.device().place(), NonNull::dangling().as_ptr(), 0, 0, 0)
             },
         };
-        let before = if self.unsure { Some(self.sums(stream)?) } else { None };
         let Some(mut slot) = self.free.pop() else { return Err(SsimError::Full) };
-        self.unsure = false;
-        (slot.of, slot.before) = (of, before);
+        slot.of = of;
         let submitted = self.launch(stream, pair, map, &mut slot);
         match submitted {
             Ok(()) => self.waiting.push_back(slot),
             Err(_) => {
-                self.unsure = true;
                 // Its sums may be on their way to the slot. A device that cannot be waited for sends none.
                 let _ = stream.synchronize();
                 self.free.push(slot);
             }
         }
         submitted
-    }
-
-    /// What the running sums are when all pairs are done.
-    #[track_caller]
-    fn sums(&self, stream: &Stream) -> Result<Sums, DeviceError> {
-        if let Some(last) = self.waiting.back() {
-            stream.wait(&last.done)?;
-        }
-        let sums = self.running.download(stream)?;
-        Ok(*bytemuck::from_bytes(bytemuck::cast_slice(&sums)))
     }
 
     /// Waits for the result of the pair that was submitted first of those whose results were not taken; `None`
@@ -219,17 +195,10 @@ impl Comparer {
     pub fn take(&mut self) -> Result<Option<Similarity>, SsimError> {
         let Some(slot) = self.waiting.pop_front() else { return Ok(None) };
         let waited = slot.done.synchronize();
-        let (sums, of, before) = (slot.sums[0], slot.of, slot.before);
+        let (sums, of) = (slot.sums[0], slot.of);
         self.free.push(slot);
         waited?;
-        let before = before.unwrap_or(self.before);
-        self.before = sums;
-        let own = Sums {
-            ssim: sums.ssim.wrapping_sub(before.ssim),
-            squares: sums.squares.wrapping_sub(before.squares),
-            colour_squares: sums.colour_squares.wrapping_sub(before.colour_squares),
-        };
-        Ok(Some(self.similarity(&own, of)))
+        Ok(Some(self.similarity(&sums, of)))
     }
 
     #[track_caller]
@@ -247,21 +216,23 @@ impl Comparer {
         let blocks = (self.size - MARGIN).x.div_ceil(BLOCK_COLUMNS);
         let strips = (self.size - MARGIN).y.div_ceil(self.rows);
         let config = LaunchConfig::cover(blocks * BLOCK_THREADS, strips, [BLOCK_THREADS, 1]);
-        let sums = self.running.view_mut();
+        let place = stream.device().place();
+        // SAFETY: what is page-locked has one address for host and device. The slot is not touched before its event
+        // has come, and lives as long.
+        let sums = unsafe { DeviceSliceMut::new(place, slot.sums.as_mut_ptr().cast(), SUMS) };
+        let running = self.running.view_mut();
         let params = |bits| SsimParams::new(bits, self.rows);
         match pair {
             Compared::Luma8(a, b) => {
-                stream.launch(&config, &SsimU8 { a, b, params: params(8), map, sums })?;
+                stream.launch(&config, &SsimU8 { a, b, params: params(8), map, running, sums })?;
             }
             Compared::Luma16 { a, b, bits } => {
-                stream.launch(&config, &SsimU16 { a, b, params: params(bits), map, sums })?;
+                stream.launch(&config, &SsimU16 { a, b, params: params(bits), map, running, sums })?;
             }
             Compared::Rgba8(a, b) => {
-                stream.launch(&config, &SsimRgba8 { a, b, params: params(8), map, sums })?;
+                stream.launch(&config, &SsimRgba8 { a, b, params: params(8), map, running, sums })?;
             }
         }
-        // SAFETY: the slot is not touched before its event has come, and lives as long.
-        unsafe { self.running.submit_download(stream, bytemuck::cast_slice_mut(&mut slot.sums))? };
         Ok(slot.done.record(stream)?)
     }
 

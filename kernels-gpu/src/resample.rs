@@ -19,6 +19,7 @@
 //! persistent kernel is the design that it replaces: one block a batch, an element at a time. It is here to be
 //! compared with.
 
+use cuda_std::GpuHalf;
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 use shared_types::resample::{
@@ -95,12 +96,7 @@ impl Value for bf16 {
 
     #[inline(always)]
     fn lerp(self, other: Self, share: f32) -> Self {
-        let wide = |value: Self| f32::from_bits(u32::from(value.to_bits()) << 16);
-        let exact = wide(self).lerp(wide(other), share);
-        // To the nearest, ties to even. What is no number stays none.
-        let bits = exact.to_bits();
-        let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
-        Self::from_bits(if exact.is_nan() { (bits >> 16) as u16 | 0x40 } else { rounded as u16 })
+        lerp_pair([self; 2], [other; 2], share)[0]
     }
 }
 
@@ -109,8 +105,14 @@ impl Value for f16 {
 
     #[inline(always)]
     fn lerp(self, other: Self, share: f32) -> Self {
-        Self::from_f32(self.to_f32().lerp(other.to_f32(), share))
+        lerp_pair([self; 2], [other; 2], share)[0]
     }
+}
+
+/// Two numbers of 16 bits at once, which one instruction rounds.
+#[inline(always)]
+fn lerp_pair<T: GpuHalf>([a, b]: [T; 2], [c, d]: [T; 2], share: f32) -> [T; 2] {
+    T::narrow_pair(a.widen().lerp(c.widen(), share), b.widen().lerp(d.widen(), share))
 }
 
 impl Value for F32x4 {
@@ -123,22 +125,20 @@ impl Value for F32x4 {
     }
 }
 
-impl<T: Value<Time = f32>> Value for Half8<T> {
+impl<T: GpuHalf> Value for Half8<T>
+where
+    Self: bytemuck::Pod,
+{
     type Time = f32;
 
     #[inline(always)]
     fn lerp(self, other: Self, share: f32) -> Self {
         let (Wide([a, b, c, d, e, f, g, h]), Wide([i, j, k, l, m, n, o, p])) = (self, other);
-        Wide([
-            a.lerp(i, share),
-            b.lerp(j, share),
-            c.lerp(k, share),
-            d.lerp(l, share),
-            e.lerp(m, share),
-            f.lerp(n, share),
-            g.lerp(o, share),
-            h.lerp(p, share),
-        ])
+        let [a, b] = lerp_pair([a, b], [i, j], share);
+        let [c, d] = lerp_pair([c, d], [k, l], share);
+        let [e, f] = lerp_pair([e, f], [m, n], share);
+        let [g, h] = lerp_pair([g, h], [o, p], share);
+        Wide([a, b, c, d, e, f, g, h])
     }
 }
 
@@ -256,7 +256,7 @@ impl<V: Value> Batches<V> {
             && fault.len() > 0
             && targets.height() == batches
             && values.width() == out.width()
-            && out.width() <= u32::MAX / TARGETS
+            && (1..=u32::MAX / TARGETS).contains(&out.width())
             && u64::from(values.height()) == rows(times.width())
             && u64::from(out.height()) == rows(targets.width())
             && thread::block_dim_x() == BLOCK_THREADS
@@ -293,18 +293,25 @@ impl<V: Value> Batches<V> {
         }
         thread::sync_threads();
         let width = values.width();
-        let mut item = t;
-        while item < count * width {
-            let (target, column) = (item / width, item % width);
+        // A thread goes on by a block of items at a time: by so many rows and columns.
+        let (down, along) = (BLOCK_THREADS / width, BLOCK_THREADS % width);
+        let (mut target, mut column) = (t / width, t % width);
+        let (from, to) = (batch * times.width(), batch * targets.width() + first);
+        let last = times.width() - 1;
+        while target < count {
             // SAFETY: behind the barrier; rows are of the batch, and the next is one of it too.
             unsafe {
                 let (row, share) = (rows.load(target), shares.load(target));
-                let next = (row + 1).min(times.width() - 1);
-                let from = batch * times.width();
+                let next = (row + 1).min(last);
                 let (a, b) = (values.load(column, from + row), values.load(column, from + next));
-                out.store(column, batch * targets.width() + first + target, a.lerp(b, share));
+                out.store(column, to + target, a.lerp(b, share));
             }
-            item += BLOCK_THREADS;
+            target += down;
+            column += along;
+            if column >= width {
+                column -= width;
+                target += 1;
+            }
         }
     }
 

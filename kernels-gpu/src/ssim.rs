@@ -27,8 +27,8 @@
 use cuda_std::prelude::*;
 use shared_types::Rgba8;
 use shared_types::ssim::{
-    BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, LINES, MARGIN, ONE, ROW_THREADS, RUN, SUMS, SsimParams,
-    TAPS, TWO_PASS_THREADS, WINDOW,
+    BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, LINES, MARGIN, ONE, ROW_THREADS, RUN, RUNNING, SUMS,
+    SsimParams, TAPS, TWO_PASS_THREADS, WINDOW,
 };
 
 use crate::tile::each_result;
@@ -134,6 +134,37 @@ impl Totals {
     }
 }
 
+/// Counts the block as done. The last of `blocks` writes what `running` has come to, and leaves zeros for the next
+/// launch.
+///
+/// Has a barrier.
+///
+/// # Safety
+/// All threads of the block call it, once they have added. `running` has [`RUNNING`] elements, `sums` [`SUMS`].
+#[inline(always)]
+unsafe fn finish(running: SliceMut<u64>, blocks: u32, sums: SliceMut<u64>) {
+    use cuda_std::atomic::AtomicAdd;
+    thread::device_fence();
+    thread::sync_threads();
+    if thread::rank() > 0 {
+        return;
+    }
+    thread::device_fence();
+    // SAFETY: as the caller vouches. The fences make the sums of blocks that have counted themselves visible to the
+    // one that counts last, which nobody else then touches.
+    unsafe {
+        let before = u64::atomic_add(running.atomic(SUMS), 1);
+        if before + 1 == blocks.into() {
+            thread::device_fence();
+            each_result!(SUMS as usize, |i| {
+                sums.store(i as u32, running.load(i as u32));
+                running.store(i as u32, 0);
+            });
+            running.store(SUMS, 0);
+        }
+    }
+}
+
 /// The moments of u, v, u² and v² under a part of the window.
 type Moments = [f32; 4];
 
@@ -174,17 +205,16 @@ fn push(ring: &mut Ring, row: Moments) -> Moments {
     ring[0]
 }
 
+/// SSIM from the moments, of which u² has 2 C2 in it: numerator and denominator doubled twice over.
 #[inline(always)]
 fn ssim([u, v, uu, vv]: Moments, params: &SsimParams) -> f32 {
-    let (spread_u, spread_v) = ((-u).mul_add(u, uu), (-v).mul_add(v, vv));
+    let spread_u = (-u).mul_add(u, uu);
+    let spread_v = (-v).mul_add(v, vv);
     let u = 2.0_f32.mul_add(params.middle, u);
-    let (u2, v2) = (u * u, v * v);
-    let means = [0.5_f32.mul_add(u2 - v2, params.c1), 0.5_f32.mul_add(u2 + v2, params.c1)];
-    let spreads = [
-        0.5_f32.mul_add(spread_u - spread_v, params.c2),
-        0.5_f32.mul_add(spread_u + spread_v, params.c2),
-    ];
-    means[0] * spreads[0] * (means[1] * spreads[1]).fast_recip()
+    let mean = u.mul_add(u, 2.0 * params.c1);
+    let above = (-v).mul_add(v, mean) * (spread_u - spread_v);
+    let below = v.mul_add(v, mean) * (spread_u + spread_v);
+    above * below.fast_recip()
 }
 
 /// A strip of a pair of pictures, and what is this thread's.
@@ -221,11 +251,15 @@ fn fused<P: Pixel>(
     b: View<P>,
     params: &SsimParams,
     map: ViewMut<f32>,
+    running: SliceMut<u64>,
     sums: SliceMut<u64>,
 ) {
     let (width, height) = (a.width(), a.height());
     let same = width == b.width() && height == b.height();
-    if !same || width < WINDOW || height < WINDOW || params.rows == 0 || sums.len() < SUMS {
+    if !same || width < WINDOW || height < WINDOW || params.rows == 0 {
+        return;
+    }
+    if running.len() < RUNNING || sums.len() < SUMS {
         return;
     }
     if thread::block_dim_x() != BLOCK_THREADS {
@@ -255,15 +289,31 @@ fn fused<P: Pixel>(
     // SAFETY: the middle of levels of 16 bits at most.
     let twice = unsafe { (2.0 * params.middle).to_int_unchecked::<i32>() };
     let mut next = strip.fetch(0);
+    // Of a pixel of 8 bits at most 65,025: exact in a strip of up to 258 lines.
+    let mut squares = 0.0_f32;
     let mut line = 0;
+    // SAFETY: all of these begin within the buffer.
+    let (mine, run, run_further) = unsafe {
+        let from = row * PITCH + place(first);
+        // A run begins behind a gap or in the middle between two: then every second four columns are one further.
+        (buffer.tail(place(t)), buffer.tail(from), buffer.tail(from + first / RUN % 2))
+    };
+    let whole_run = x + RUN <= inside;
+    let mapped = map.width() > 0;
     while line < lines + MARGIN {
         let half = line / LINES % 2 * (LINES * PITCH);
-        let mut squares = 0;
+        // SAFETY: the buffer has two halves.
+        let (mine, run, run_further) =
+            unsafe { (mine.tail(half), run.tail(half), run_further.tail(half)) };
+        let all_own = line + LINES <= own_lines;
         each_result!(LINES as usize, |i| {
             let [(a, a_rgb), (b, b_rgb)] = next[i].map(P::levels);
-            let own = line + (i as u32) < own_lines;
-            if own && P::SMALL {
-                squares += ((a - b) * (a - b)) as u32;
+            let (u, v) = ((a + b - twice) as f32, (a - b) as f32);
+            // C2 here costs nothing: all weights together are 1.
+            let (uu, vv) = (u.mul_add(u, 2.0 * params.c2), v * v);
+            let own = all_own || line + (i as u32) < own_lines;
+            if P::SMALL {
+                squares += if own { vv } else { 0.0 };
             } else if own {
                 totals.squares += u64::from((a - b).unsigned_abs()).pow(2);
             }
@@ -272,53 +322,71 @@ fn fused<P: Pixel>(
                     [0, 1, 2].map(|c| ((a_rgb[c] - b_rgb[c]) * (a_rgb[c] - b_rgb[c])) as u32);
                 totals.colour_squares += u64::from(r + g + b);
             }
-            let (u, v) = ((a + b - twice) as f32, (a - b) as f32);
-            let whole = push(&mut ring, [u, v, u * u, v * v]);
+            let whole = push(&mut ring, [u, v, uu, vv]);
             // SAFETY: inside; each element has one thread, and who read it two batches ago has passed the
             // barrier of the last one.
-            unsafe { buffer.store(half + i as u32 * PITCH + place(t), Column(whole)) };
+            unsafe { mine.store(i as u32 * PITCH, Column(whole)) };
         });
-        totals.squares += u64::from(squares);
         // On its way while this batch is filtered along.
         next = strip.fetch(line + LINES);
         thread::sync_threads();
         let complete = line + row;
         if first < BLOCK_COLUMNS && complete >= MARGIN && complete < lines + MARGIN {
             let mut sums: [Moments; RUN as usize] = [[0.0; 4]; RUN as usize];
-            let from = half + row * PITCH + place(first);
-            // A run begins behind a gap or in the middle between two: then every second four columns are one further.
-            let further = first / RUN % 2;
             each_result!((WINDOW + RUN) as usize - 1, |i| {
-                let at = place(i as u32) + if i / RUN as usize % 2 == 1 { further } else { 0 };
+                let from = if i / RUN as usize % 2 == 1 { run_further } else { run };
                 // SAFETY: inside, since the run's last window ends with the block's columns; behind the barrier
                 // after its writing.
-                let Column(column) = unsafe { buffer.load(from + at) };
+                let Column(column) = unsafe { from.load(place(i as u32)) };
                 each_result!(RUN as usize, |j| {
                     if i >= j && i - j < WINDOW as usize {
                         add(&mut sums[j], column, tap(i - j));
                     }
                 });
             });
-            let y = y0 + complete - MARGIN;
-            let mut sum = 0.0;
-            each_result!(RUN as usize, |j| {
-                let x = x + j as u32;
-                let value = ssim(sums[j], params);
-                sum += if x < inside { value } else { 0.0 };
-                if x < inside && map.contains(x, y) {
-                    // SAFETY: inside, as just checked; each pixel has one thread.
-                    unsafe { map.store(x, y, value) };
-                }
-            });
+            let values = [
+                ssim(sums[0], params),
+                ssim(sums[1], params),
+                ssim(sums[2], params),
+                ssim(sums[3], params),
+            ];
+            let sum = if whole_run {
+                (values[0] + values[1]) + (values[2] + values[3])
+            } else {
+                let mut sum = 0.0;
+                each_result!(RUN as usize, |j| {
+                    sum += if x + (j as u32) < inside { values[j] } else { 0.0 };
+                });
+                sum
+            };
             totals.ssim += i64::from(RUN) * summand(sum * (1.0 / RUN as f32));
+            // The branch is the same for all threads.
+            if mapped {
+                let y = y0 + complete - MARGIN;
+                each_result!(RUN as usize, |j| {
+                    let x = x + j as u32;
+                    if x < inside && map.contains(x, y) {
+                        // SAFETY: inside, as just checked; each pixel has one thread.
+                        unsafe { map.store(x, y, values[j]) };
+                    }
+                });
+            }
         }
         line += LINES;
+    }
+    if P::SMALL {
+        // SAFETY: a number that is not negative, and not large.
+        totals.squares = unsafe { squares.to_int_unchecked::<u32>() }.into();
     }
     if x0 + t >= own_columns {
         (totals.squares, totals.colour_squares) = (0, 0);
     }
-    // SAFETY: all threads of the block are still here; the length was checked.
-    unsafe { totals.add_to(sums) };
+    let blocks = columns.div_ceil(BLOCK_COLUMNS) * rows.div_ceil(params.rows);
+    // SAFETY: all threads of the block are still here; the lengths were checked.
+    unsafe {
+        totals.add_to(running);
+        finish(running, blocks, sums);
+    }
 }
 
 /// Adds a column to the moments, where the window has this weight.
@@ -332,18 +400,19 @@ macro_rules! ssim_fused {
     ($(#[$doc:meta])* $name:ident, $type:ty) => {
         $(#[$doc])*
         ///
-        /// Adds to the [`SUMS`] sums. `map`, where it has room, becomes the SSIM of each pixel whose window
-        /// lies inside, from the window's first pixel on. Nothing happens if the pictures differ in size or are
-        /// smaller than the window, or blocks are not of [`BLOCK_THREADS`].
-        #[kernel(launch_bounds(BLOCK_THREADS, BLOCKS), barriers(1))]
+        /// Writes the [`SUMS`] sums; between launches `running` is zeros. `map`, where it has room, becomes the SSIM of
+        /// each pixel whose window lies inside, from the window's first pixel on. Nothing happens if the pictures
+        /// differ in size or are smaller than the window, or blocks are not of [`BLOCK_THREADS`], or too few.
+        #[kernel(launch_bounds(BLOCK_THREADS, BLOCKS), barriers(2))]
         pub fn $name(
             a: View<$type>,
             b: View<$type>,
             params: SsimParams,
             map: ViewMut<f32>,
+            running: SliceMut<u64>,
             sums: SliceMut<u64>,
         ) {
-            fused(a, b, &params, map, sums);
+            fused(a, b, &params, map, running, sums);
         }
     };
 }

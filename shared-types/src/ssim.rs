@@ -86,3 +86,6 @@ pub struct Sums {
 
 /// Elements of [`Sums`] as a slice.
 pub const SUMS: u32 = 3;
+
+/// Elements of the running sums: those, and the blocks that are done.
+pub const RUNNING: u32 = SUMS + 1;

@@ -47,6 +47,7 @@ pub mod atomic;
 mod constant;
 mod dot;
 mod float;
+mod half;
 mod image;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
@@ -63,6 +64,7 @@ pub use arg::KernelArg;
 pub use constant::ConstantArray;
 pub use dot::dp4a;
 pub use float::{GpuFloat, GpuPower};
+pub use half::GpuHalf;
 pub use image::{View, ViewMut};
 pub use shared::Shared;
 pub use slice::{Slice, SliceMut};
