@@ -12,6 +12,8 @@ use glam::{Vec3, vec3};
 use shared_types::colour::{TABLE_LEN, TABLE_LEVELS, TableEntry};
 use shared_types::stitch::Colour;
 
+use crate::tile::each_result;
+
 /// Corrects levels 0 to 255 to colours 0 to 1.
 pub(crate) trait Grade {
     fn apply(&self, levels: Vec3) -> Vec3;
@@ -50,6 +52,35 @@ impl Grade for Fast {
 #[inline(always)]
 fn gained(colour: &Colour, levels: Vec3) -> Vec3 {
     (levels * (colour.gain * (1.0 / 255.0))).clamp(Vec3::ZERO, Vec3::ONE)
+}
+
+/// A camera's colour for samples of which some number is white.
+#[derive(Clone, Copy)]
+pub(crate) struct Scaled(Colour);
+
+impl Scaled {
+    #[inline(always)]
+    pub(crate) fn new(Colour { gain, gamma }: Colour, white: f32) -> Self {
+        Self(Colour { gain: gain * (1.0 / white), gamma })
+    }
+
+    /// Four samples at once, as [`Linear`] or [`Fast`]; the branch is the same for all threads.
+    #[inline(always)]
+    pub(crate) fn apply(&self, samples: [Vec3; 4]) -> [Vec3; 4] {
+        let Self(Colour { gain, gamma }) = *self;
+        let mut colours = samples;
+        each_result!(4, |i| {
+            let Vec3 { x, y, z } = samples[i] * gain;
+            colours[i] = vec3(x.saturate(), y.saturate(), z.saturate());
+        });
+        if gamma != 1.0 {
+            each_result!(4, |i| {
+                let Vec3 { x, y, z } = colours[i];
+                colours[i] = vec3(x.fast_powf(gamma), y.fast_powf(gamma), z.fast_powf(gamma));
+            });
+        }
+        colours
+    }
 }
 
 /// One channel at one level, exactly: an entry of the table.

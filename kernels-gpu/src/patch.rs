@@ -5,7 +5,7 @@
 //! interpolation is off by about the most that it can be. If it is not off there by more than [`TOLERANCE`], it serves
 //! for the whole tile; else the tile is worked out pixel by pixel.
 //!
-//! Cost: for each column of a tile that a thread makes about forty instructions, and two for each
+//! Cost: for each column of a tile that a thread makes nine loads and twelve multiply-adds, and two for each
 //! coordinate of a pixel.
 
 use cuda_std::prelude::*;
@@ -23,15 +23,17 @@ const PLACES: u32 = SIDE * SIDE;
 /// Those that are interpolated between: every second one along both axes.
 const NODES: u32 = 9;
 
-/// A node in shared memory.
+/// A node, or a coefficient, in shared memory.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(8))]
-struct Node(Vec2);
+struct Pair(Vec2);
 
-/// The patches of a block, one for each of `N` maps.
+/// The patches of a block, one for each of up to [`MAPS`] maps.
 #[derive(Clone, Copy)]
 pub(crate) struct Patches {
-    nodes: Shared<Node>,
+    nodes: Shared<Pair>,
+    /// Of `x^i · y^j` at `3j + i`.
+    coefficients: Shared<Pair>,
     fit: Shared<u32>,
 }
 
@@ -43,7 +45,8 @@ impl Patches {
     #[inline(always)]
     pub(crate) fn new() -> Self {
         Self {
-            nodes: shared_array![Node; (MAPS * NODES) as usize],
+            nodes: shared_array![Pair; (MAPS * NODES) as usize],
+            coefficients: shared_array![Pair; (MAPS * NODES) as usize],
             fit: shared_array![u32; MAPS as usize],
         }
     }
@@ -56,26 +59,54 @@ impl Patches {
     pub(crate) unsafe fn make(&self, which: u32, map: impl Fn(Vec2) -> Option<Vec2>) {
         let lane = warp::lane_id();
         let (column, row) = (lane % SIDE, lane / SIDE);
-        let at = vec2(column as f32, row as f32) * 0.5;
         // Lanes beyond the last place repeat it.
-        let at = at.min(Vec2::splat(2.0));
-        let place = map(at);
-        if lane < PLACES && column % 2 == 0 && row % 2 == 0 {
-            let node = which * NODES + row / 2 * 3 + column / 2;
-            // SAFETY: one of the nodes; each has one lane.
-            unsafe { self.nodes.store(node, Node(place.unwrap_or(Vec2::NAN))) };
-        }
-        // SAFETY: all lanes are here, as the caller vouches; the nodes lie behind the synchronisation.
+        let at = (vec2(column as f32, row as f32) * 0.5).min(Vec2::splat(2.0));
+        let place = map(at).unwrap_or(Vec2::NAN);
+        let first = which * NODES;
+        // SAFETY: all lanes are here, as the caller vouches; each element has one lane, and is read behind a
+        // synchronisation.
         unsafe {
-            warp::sync_warp(u32::MAX);
-            let off = self.line(which, at.x).at(at.y) - place.unwrap_or(Vec2::NAN);
-            // What is no number is not.
+            if lane < PLACES && column % 2 == 0 && row % 2 == 0 {
+                self.nodes.store(first + row / 2 * 3 + column / 2, Pair(place));
+            }
+            warp::sync_warp(warp::FULL_MASK);
+            if lane < NODES {
+                self.coefficients.store(first + lane, Pair(self.coefficient(first, lane)));
+            }
+            warp::sync_warp(warp::FULL_MASK);
+            let off = self.line(which, at.x).at(at.y) - place;
+            // What is no number does not fit.
             let fits = off.x.abs() <= TOLERANCE && off.y.abs() <= TOLERANCE;
-            let fit = warp::warp_vote_all(u32::MAX, fits);
+            let fit = warp::warp_vote_all(warp::FULL_MASK, fits);
             if lane == 0 {
                 self.fit.store(which, fit.into());
             }
         }
+    }
+
+    /// A coefficient of the polynomial through the nodes from `first` on.
+    ///
+    /// # Safety
+    /// The nodes were made, and a synchronisation followed.
+    #[inline(always)]
+    unsafe fn coefficient(&self, first: u32, i: u32) -> Vec2 {
+        // SAFETY: as the caller vouches.
+        let node = |i: u32| unsafe { self.nodes.load(first + i).0 };
+        // Of the three values along an axis, for the constant, t and t².
+        let weights = |power| match power {
+            0 => [1.0, 0.0, 0.0],
+            1 => [-1.5, 2.0, -0.5],
+            _ => [0.5, -1.0, 0.5],
+        };
+        let ([a, b, c], [d, e, f]) = (weights(i % 3), weights(i / 3));
+        // Differences from the middle are small, so that little is lost to rounding.
+        let middle = node(4);
+        let along = |row: u32| {
+            let [x, y, z] = [node(3 * row), node(3 * row + 1), node(3 * row + 2)];
+            (x - middle) * a + (y - middle) * b + (z - middle) * c
+        };
+        let of_differences = along(0) * d + along(1) * e + along(2) * f;
+        if i == 0 { middle + of_differences } else { of_differences }
     }
 
     /// Whether a patch serves for its tile.
@@ -95,19 +126,9 @@ impl Patches {
     #[inline(always)]
     pub(crate) unsafe fn line(&self, which: u32, x: f32) -> Line {
         // SAFETY: as the caller vouches.
-        let node = |i: u32| unsafe { self.nodes.load(which * NODES + i).0 };
-        // Lagrange's polynomials for nodes at 0, 1 and 2.
-        let share = [0.5 * (x - 1.0) * (x - 2.0), x * (2.0 - x), 0.5 * x * (x - 1.0)];
-        // Differences from the middle are small, so that little is lost to rounding.
-        let middle = node(4);
-        let across = |row: u32| {
-            let [a, b, c] = [0, 1, 2].map(|i| node(3 * row + i) - middle);
-            fused(a, share[0], fused(b, share[1], c * share[2]))
-        };
-        let [above, beside, below] = [across(0), across(1), across(2)];
-        let rise = beside - above;
-        let bend = ((below - beside) - rise) * 0.5;
-        Line { start: middle + above, slope: rise - bend, bend }
+        let of = |i: u32| unsafe { self.coefficients.load(which * NODES + i).0 };
+        let at = |j: u32| fused(fused(of(3 * j + 2), x, of(3 * j + 1)), x, of(3 * j));
+        Line { start: at(0), slope: at(1), bend: at(2) }
     }
 }
 

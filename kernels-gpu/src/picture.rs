@@ -1,8 +1,8 @@
 //! Pictures in their formats: sampled as R'G'B' levels, and written as what a panorama is.
 //!
 //! A kernel is generic over both ends, so RGBA and NV12, in and out, are the same code; the
-//! conversion happens in registers. All levels are 0 to 255, whatever the format; levels of Y'CbCr that
-//! stand for no colour go beyond.
+//! conversion happens in registers. All levels are 0 to 255, or fractions of that where a texture gives those,
+//! whatever the format; levels of Y'CbCr that stand for no colour go beyond.
 
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, uvec2, vec3};
@@ -15,6 +15,9 @@ use crate::tile::each_result;
 
 /// A picture that a camera sent.
 pub(crate) trait Picture: Copy {
+    /// What samples are of white: 255, or 1 of what comes as fractions.
+    const WHITE: f32;
+
     /// Columns and rows.
     fn size(&self) -> UVec2;
 
@@ -44,6 +47,8 @@ pub(crate) trait Picture: Copy {
 }
 
 impl Picture for View<Rgba8> {
+    const WHITE: f32 = 255.0;
+
     #[inline(always)]
     fn size(&self) -> UVec2 {
         uvec2(View::width(self), View::height(self))
@@ -62,6 +67,8 @@ impl Picture for View<Rgba8> {
 }
 
 impl Picture for Nv12 {
+    const WHITE: f32 = 255.0;
+
     #[inline(always)]
     fn size(&self) -> UVec2 {
         uvec2(self.y.width(), self.y.height())
@@ -86,6 +93,8 @@ impl Picture for Nv12 {
 }
 
 impl Picture for Rgba8Texture {
+    const WHITE: f32 = 1.0;
+
     #[inline(always)]
     fn size(&self) -> UVec2 {
         uvec2(self.width, self.height)
@@ -98,7 +107,7 @@ impl Picture for Rgba8Texture {
 
     #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, _: &YuvToRgb) -> Vec3 {
-        self.texels.read(u + 0.5, v + 0.5).truncate() * 255.0
+        self.texels.read(u + 0.5, v + 0.5).truncate()
     }
 
     #[inline(always)]
@@ -109,6 +118,8 @@ impl Picture for Rgba8Texture {
 }
 
 impl Picture for Nv12Texture {
+    const WHITE: f32 = 1.0;
+
     #[inline(always)]
     fn size(&self) -> UVec2 {
         uvec2(self.width, self.height)
@@ -121,10 +132,11 @@ impl Picture for Nv12Texture {
 
     #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
-        let y = self.y.read(u + 0.5, v + 0.5).x * 255.0;
+        let y = self.y.read(u + 0.5, v + 0.5).x;
         // A chroma sample lies in the middle of its four pixels.
         let chroma = self.uv.read(u.mul_add(0.5, 0.25), v.mul_add(0.5, 0.25)).truncate();
-        to_rgb(decode, y, chroma * 255.0 - 128.0)
+        let in_fractions = YuvToRgb { black: decode.black * (1.0 / 255.0), ..*decode };
+        to_rgb(&in_fractions, y, chroma - 128.0 / 255.0)
     }
 
     #[inline(always)]
@@ -248,13 +260,13 @@ pub(crate) trait Panorama: Copy {
     /// Columns and rows of [`store_four`](Self::store_four)'s pixels.
     const FOUR: UVec2;
 
-    /// Writes [`FOUR`](Self::FOUR) pixels from `(x, y)` on, row after row, of these levels, rounding once. Of those
-    /// beyond the panorama's edge only chroma knows.
+    /// Writes [`FOUR`](Self::FOUR) pixels from `(x, y)` on, row after row, of these colours, 0 to 1, rounding once. Of
+    /// those beyond the panorama's edge only chroma knows.
     ///
     /// # Safety
     /// - The panorama is whole, and `(x, y)` is inside, a multiple of [`CELL`](Self::CELL).
     /// - No other thread writes them.
-    unsafe fn store_four(&self, x: u32, y: u32, levels: [Vec3; 4], encode: &RgbToYuv);
+    unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv);
 }
 
 impl Panorama for ViewMut<Rgba8> {
@@ -277,20 +289,27 @@ impl Panorama for ViewMut<Rgba8> {
 
     #[inline(always)]
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, _: &RgbToYuv) {
+        let [r, g, b] = colour(x, y).to_array().map(GpuPower::to_u8_saturating);
         // SAFETY: as the caller vouches.
-        unsafe { ViewMut::store(self, x, y, opaque(colour(x, y))) };
+        unsafe { ViewMut::store(self, x, y, Rgba8::opaque(r, g, b)) };
     }
 
     const FOUR: UVec2 = uvec2(1, 4);
 
     #[inline(always)]
-    unsafe fn store_four(&self, x: u32, y: u32, levels: [Vec3; 4], _: &RgbToYuv) {
-        each_result!(4, |i| {
-            if y + (i as u32) < ViewMut::height(self) {
-                // SAFETY: inside; the rest is the caller's.
-                unsafe { ViewMut::store(self, x, y + i as u32, opaque(levels[i])) };
-            }
-        });
+    unsafe fn store_four(&self, x: u32, y: u32, [a, b, c, d]: [Vec3; 4], _: &RgbToYuv) {
+        let pixels = [opaque(a), opaque(b), opaque(c), opaque(d)];
+        if y + 3 < ViewMut::height(self) {
+            // SAFETY: the last one is inside, so all are; the rest is the caller's.
+            each_result!(4, |i| unsafe { ViewMut::store(self, x, y + i as u32, pixels[i]) });
+        } else {
+            each_result!(4, |i| {
+                if y + (i as u32) < ViewMut::height(self) {
+                    // SAFETY: inside; the rest is the caller's.
+                    unsafe { ViewMut::store(self, x, y + i as u32, pixels[i]) };
+                }
+            });
+        }
     }
 }
 
@@ -319,64 +338,65 @@ impl Panorama for Nv12Mut {
         for i in 0..4 {
             let (x, y) = (x + i % 2, y + i / 2);
             let at = (x.min(self.y.width() - 1), y.min(self.y.height() - 1));
-            // SAFETY: as the caller vouches.
-            sum += unsafe { store_luma(self, x, y, colour(at.0, at.1), encode) };
+            // What shows no colour is clamped before it is averaged.
+            let colour = colour(at.0, at.1).clamp(Vec3::ZERO, Vec3::splat(255.0));
+            sum += colour;
+            if self.y.contains(x, y) {
+                let luma = fused_dot(encode.y, colour, encode.black).to_u8_saturating();
+                // SAFETY: inside, as just checked; the rest is the caller's.
+                unsafe { self.y.store(x, y, luma) };
+            }
         }
-        // SAFETY: as the caller vouches.
-        unsafe { store_chroma(self, x, y, sum, encode) };
+        let mean = sum * 0.25;
+        let chroma = Chroma {
+            u: fused_dot(encode.cb, mean, 128.0).to_u8_saturating(),
+            v: fused_dot(encode.cr, mean, 128.0).to_u8_saturating(),
+        };
+        // SAFETY: the chroma plane has a sample for every cell; the rest is the caller's.
+        unsafe { self.uv.store(x / 2, y / 2, chroma) };
     }
 
     const FOUR: UVec2 = uvec2(2, 2);
 
     #[inline(always)]
-    unsafe fn store_four(&self, x: u32, y: u32, levels: [Vec3; 4], encode: &RgbToYuv) {
-        let mut sum = Vec3::ZERO;
+    unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv) {
+        let luma = encode.y * 255.0;
         each_result!(4, |i| {
             let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
-            // SAFETY: as the caller vouches.
-            sum += unsafe { store_luma(self, x, y, levels[i], encode) };
+            if self.y.contains(x, y) {
+                // SAFETY: inside, as just checked; the rest is the caller's.
+                unsafe { self.y.store(x, y, near_level(fused_dot(luma, colours[i], encode.black))) };
+            }
         });
-        // SAFETY: as the caller vouches.
-        unsafe { store_chroma(self, x, y, sum, encode) };
+        let [a, b, c, d] = colours;
+        let mean = ((a + b) + (c + d)) * (0.25 * 255.0);
+        let chroma = Chroma {
+            u: near_level(fused_dot(encode.cb, mean, 128.0)),
+            v: near_level(fused_dot(encode.cr, mean, 128.0)),
+        };
+        // SAFETY: a whole chroma plane has a sample for every cell; the rest is the caller's.
+        unsafe { self.uv.store(x / 2, y / 2, chroma) };
     }
 }
 
-/// Writes a pixel's luma, if it is in the picture, and returns its levels: what shows no colour is clamped before it
-/// is averaged.
-///
-/// # Safety
-/// No other thread touches the pixel.
+/// From here on to twice as much, numbers of single precision are whole, and their last bits count them.
+const WHOLE: f32 = (1 << 23) as f32;
+
+/// The nearest level, ties to even, of one that is not off the scale: without a conversion, which would be slow.
 #[inline(always)]
-unsafe fn store_luma(out: &Nv12Mut, x: u32, y: u32, levels: Vec3, encode: &RgbToYuv) -> Vec3 {
-    let levels = levels.clamp(Vec3::ZERO, Vec3::splat(255.0));
-    if out.y.contains(x, y) {
-        let luma = fused_dot(encode.y, levels, encode.black).to_u8_saturating();
-        // SAFETY: inside, as just checked; the rest is the caller's.
-        unsafe { out.y.store(x, y, luma) };
-    }
-    levels
+fn near_level(level: f32) -> u8 {
+    // What chroma of a pure colour has beyond the scale is half a level.
+    (level.min(255.0) + WHOLE).to_bits() as u8
 }
 
-/// Writes the chroma of the four pixels from `(x, y)` on, whose levels add up to `sum`.
-///
-/// # Safety
-/// The picture is whole and the first pixel inside; no other thread touches the sample.
+/// An opaque pixel of a colour from 0 to 1.
 #[inline(always)]
-unsafe fn store_chroma(out: &Nv12Mut, x: u32, y: u32, sum: Vec3, encode: &RgbToYuv) {
-    let mean = sum * 0.25;
-    let chroma = Chroma {
-        u: fused_dot(encode.cb, mean, 128.0).to_u8_saturating(),
-        v: fused_dot(encode.cr, mean, 128.0).to_u8_saturating(),
-    };
-    // SAFETY: a whole chroma plane has a sample for every cell; the rest is the caller's.
-    unsafe { out.uv.store(x / 2, y / 2, chroma) };
-}
-
-/// An opaque pixel of these levels.
-#[inline(always)]
-fn opaque(levels: Vec3) -> Rgba8 {
-    let [r, g, b] = levels.to_array().map(GpuPower::to_u8_saturating);
-    Rgba8::opaque(r, g, b)
+fn opaque(colour: Vec3) -> Rgba8 {
+    let [r, g, b] = colour.to_array().map(|c| c.mul_add(255.0, WHOLE).to_bits());
+    // Shifted, the bits of `WHOLE` are gone but for those of red, to which alpha's are added.
+    const ALPHA: u32 = (0xff << 24) - WHOLE.to_bits();
+    let pixel = r.wrapping_add(g << 8).wrapping_add(b << 16).wrapping_add(ALPHA);
+    bytemuck::cast(pixel.to_le())
 }
 
 #[inline(always)]

@@ -13,7 +13,7 @@
 //! Samples are bilinear, of the frames as they are: a view far wider than its pixels shows them aliased.
 
 use cuda_std::prelude::*;
-use glam::{UVec2, Vec2, Vec3, uvec2, vec2};
+use glam::{UVec2, Vec2, Vec3, uvec2, vec2, vec3};
 use shared_types::Rgba8;
 use shared_types::nv12::{Nv12, Nv12Mut};
 use shared_types::stitch::{Colour, MIN_WEIGHT};
@@ -25,11 +25,11 @@ use shared_types::warp::Projection;
 use shared_types::yuv::YuvToRgb;
 
 use crate::camera::is_inside;
-use crate::grade::{Fast, Grade, Linear};
+use crate::grade::Scaled;
 use crate::lens::{Real, bend};
 use crate::patch::{Line, Patches};
 use crate::picture::{Panorama, Picture, sample_plane};
-use crate::warp::edge_pixels;
+use crate::tile::each_result;
 
 /// The kernel that looks through two cameras, of one pair of formats.
 macro_rules! cameras_kernel {
@@ -56,15 +56,15 @@ macro_rules! cameras_kernel {
     };
 }
 
-cameras_kernel!("RGBA to RGBA", View<Rgba8> => ViewMut<Rgba8>, view_rgba8, 7);
+cameras_kernel!("RGBA to RGBA", View<Rgba8> => ViewMut<Rgba8>, view_rgba8, 6);
 cameras_kernel!("NV12 to NV12", Nv12 => Nv12Mut, view_nv12, 4);
 cameras_kernel!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_nv12_rgba8, 5);
-cameras_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_rgba8_nv12, 4);
-cameras_kernel!("RGBA in a texture to RGBA", Rgba8Texture => ViewMut<Rgba8>, view_textured_rgba8, 7);
+cameras_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_rgba8_nv12, 5);
+cameras_kernel!("RGBA in a texture to RGBA", Rgba8Texture => ViewMut<Rgba8>, view_textured_rgba8, 8);
 cameras_kernel!("NV12 in textures to NV12", Nv12Texture => Nv12Mut, view_textured_nv12, 5);
 cameras_kernel!("NV12 in textures to RGBA", Nv12Texture => ViewMut<Rgba8>,
-    view_textured_nv12_rgba8, 7);
-cameras_kernel!("RGBA in a texture to NV12", Rgba8Texture => Nv12Mut, view_textured_rgba8_nv12, 5);
+    view_textured_nv12_rgba8, 8);
+cameras_kernel!("RGBA in a texture to NV12", Rgba8Texture => Nv12Mut, view_textured_rgba8_nv12, 6);
 
 /// The kernel that looks at a panorama, of one pair of formats.
 macro_rules! panorama_kernel {
@@ -193,9 +193,9 @@ impl<'a, O: Panorama> Tile<'a, O> {
                 sampler.sample(self.pixel(y, 2)),
                 sampler.sample(self.pixel(y, 3)),
             ];
-            let levels = sampler.levels(sample);
+            let colours = sampler.colours(sample);
             // SAFETY: the view is whole and `(x, y)` inside, as checked; the four are this thread's.
-            unsafe { self.out.store_four(x, self.corner.y + y, levels, &self.frame.encode) };
+            unsafe { self.out.store_four(x, self.corner.y + y, colours, &self.frame.encode) };
             y += O::FOUR.y;
         }
     }
@@ -213,7 +213,7 @@ impl<'a, O: Panorama> Tile<'a, O> {
         while y < first + rows && self.corner.y + y < self.out.height() {
             let colour = |px: u32, py: u32| {
                 let sample = sampler.sample(self.pixel_at(px - x, py - self.corner.y));
-                sampler.levels([sample; 4])[0]
+                sampler.colours([sample; 4])[0] * 255.0
             };
             // SAFETY: the view is whole and `(x, y)` inside, as checked; the cell is this thread's.
             unsafe { self.out.store(x, self.corner.y + y, colour, &self.frame.encode) };
@@ -282,10 +282,11 @@ fn of_cameras<P: Picture, O: Panorama>(
     } else if sees_left && sees_right {
         let maps = (columns(LEFT), columns(RIGHT));
         tile.each_four(&Both { left, right, maps, counts: None::<(_, Columns)> });
-    } else if sees_left || sees_right {
-        let eye = if sees_left { left } else { right };
-        let map = columns(if sees_left { LEFT } else { RIGHT });
-        tile.each_four(&One { eye, map });
+    } else if sees_left {
+        // Not one branch for either camera: a texture that is chosen is read warp by warp in a loop.
+        tile.each_four(&One { eye: left, map: columns(LEFT) });
+    } else if sees_right {
+        tile.each_four(&One { eye: right, map: columns(RIGHT) });
     } else {
         tile.each_four(&Nothing);
     }
@@ -334,7 +335,8 @@ trait Sampler {
 
     fn sample(&self, pixel: Pixel) -> Self::Sample;
 
-    fn levels(&self, samples: [Self::Sample; 4]) -> [Vec3; 4];
+    /// From 0 to 1.
+    fn colours(&self, samples: [Self::Sample; 4]) -> [Vec3; 4];
 }
 
 /// Black.
@@ -347,7 +349,7 @@ impl Sampler for Nothing {
     fn sample(&self, _: Pixel) {}
 
     #[inline(always)]
-    fn levels(&self, _: [(); 4]) -> [Vec3; 4] {
+    fn colours(&self, _: [(); 4]) -> [Vec3; 4] {
         [Vec3::ZERO; 4]
     }
 }
@@ -367,14 +369,14 @@ impl<P: Picture, M: Map> Sampler for Flat<'_, P, M> {
     fn sample(&self, pixel: Pixel) -> Vec3 {
         let place = self.map.place(pixel).and_then(|place| confined(self.canvas, place));
         // SAFETY: the panorama is whole and not empty, as the tile has checked.
-        let levels =
+        let sample =
             unsafe { self.panorama.sample_near(place.unwrap_or_default(), &self.frame.decode) };
-        if place.is_some() { levels } else { Vec3::ZERO }
+        if place.is_some() { sample } else { Vec3::ZERO }
     }
 
     #[inline(always)]
-    fn levels(&self, samples: [Vec3; 4]) -> [Vec3; 4] {
-        samples
+    fn colours(&self, samples: [Vec3; 4]) -> [Vec3; 4] {
+        Scaled::new(Colour::IDENTITY, P::WHITE).apply(samples)
     }
 }
 
@@ -385,7 +387,7 @@ struct One<'a, P> {
 }
 
 impl<P: Picture> Sampler for One<'_, P> {
-    /// Levels, and whether they are the camera's.
+    /// A sample, and whether it is of the picture.
     type Sample = (Vec3, bool);
 
     #[inline(always)]
@@ -395,15 +397,14 @@ impl<P: Picture> Sampler for One<'_, P> {
     }
 
     #[inline(always)]
-    fn levels(&self, [a, b, c, d]: [(Vec3, bool); 4]) -> [Vec3; 4] {
-        let graded = self.eye.grade([a.0, b.0, c.0, d.0]);
-        let level = |colour: Vec3, seen| if seen { colour * 255.0 } else { Vec3::ZERO };
-        [
-            level(graded[0], a.1),
-            level(graded[1], b.1),
-            level(graded[2], c.1),
-            level(graded[3], d.1),
-        ]
+    fn colours(&self, samples: [(Vec3, bool); 4]) -> [Vec3; 4] {
+        let mut colours = self.eye.colour.apply(samples.map(|(sample, _)| sample));
+        each_result!(4, |i| {
+            if !samples[i].1 {
+                colours[i] = Vec3::ZERO;
+            }
+        });
+        colours
     }
 }
 
@@ -419,51 +420,53 @@ impl<P: Picture, M: Map, C: Map> Both<'_, P, M, C> {
     /// How much each camera counts where their margins are these.
     #[inline(always)]
     fn counts(&self, pixel: Pixel, margins: [f32; 2]) -> [f32; 2] {
-        let mut counts = margins;
         if let Some((weights, map)) = &self.counts
             && margins[0] > 0.0
             && margins[1] > 0.0
             && let Some(place) = map.place(pixel)
             && let Some(place) = confined(weights.canvas, place)
         {
-            counts = weights.at(place).unwrap_or(margins);
+            return weights.at(place).unwrap_or(margins);
         }
-        // As a warp's weights, whose sum is 1.
-        let least = MIN_WEIGHT * (counts[0] + counts[1]);
-        let count = |margin, count| if margin > 0.0 && count > least { count } else { 0.0 };
-        [count(margins[0], counts[0]), count(margins[1], counts[1])]
+        margins
     }
 }
 
 impl<P: Picture, M: Map, C: Map> Sampler for Both<'_, P, M, C> {
-    /// Levels, and how much they count.
-    type Sample = ([Vec3; 2], [f32; 2]);
+    /// Samples, and the left one's share; `None` where neither counts.
+    type Sample = ([Vec3; 2], Option<f32>);
 
     #[inline(always)]
     fn sample(&self, pixel: Pixel) -> Self::Sample {
         let (l, r) = (self.maps.0.place(pixel), self.maps.1.place(pixel));
-        let counts = self.counts(pixel, [self.left.margin(l), self.right.margin(r)]);
-        let levels =
+        let [a, b] = self.counts(pixel, [self.left.margin(l), self.right.margin(r)]);
+        let samples =
             [self.left.sample(l.unwrap_or_default()), self.right.sample(r.unwrap_or_default())];
-        (levels, counts)
+        let share = a * (a + b).fast_recip();
+        // As of a warp's weights, whose sum is 1, too small ones are none.
+        let share = if share > MIN_WEIGHT { share } else { 0.0 };
+        let share = if share < 1.0 - MIN_WEIGHT { share } else { 1.0 };
+        (samples, (a + b > 0.0).then_some(share))
     }
 
     #[inline(always)]
-    fn levels(&self, [a, b, c, d]: [Self::Sample; 4]) -> [Vec3; 4] {
-        let left = self.left.grade([a.0[0], b.0[0], c.0[0], d.0[0]]);
-        let right = self.right.grade([a.0[1], b.0[1], c.0[1], d.0[1]]);
-        let blend = |left: Vec3, right: Vec3, [l, r]: [f32; 2]| {
-            // 0 where neither counts.
-            let scale = 255.0 * (l + r).max(f32::MIN_POSITIVE).fast_recip();
-            left * (l * scale) + right * (r * scale)
-        };
-        [
-            blend(left[0], right[0], a.1),
-            blend(left[1], right[1], b.1),
-            blend(left[2], right[2], c.1),
-            blend(left[3], right[3], d.1),
-        ]
+    fn colours(&self, samples: [Self::Sample; 4]) -> [Vec3; 4] {
+        let left = self.left.colour.apply(samples.map(|([left, _], _)| left));
+        let mut colours = self.right.colour.apply(samples.map(|([_, right], _)| right));
+        each_result!(4, |i| {
+            colours[i] = match samples[i].1 {
+                Some(share) => fused(left[i] - colours[i], share, colours[i]),
+                None => Vec3::ZERO,
+            };
+        });
+        colours
     }
+}
+
+/// `a·t + b`, fused.
+#[inline(always)]
+fn fused(a: Vec3, t: f32, b: Vec3) -> Vec3 {
+    vec3(a.x.mul_add(t, b.x), a.y.mul_add(t, b.y), a.z.mul_add(t, b.z))
 }
 
 /// Whether the camera may see something of what a block makes, whose middle this is.
@@ -479,14 +482,16 @@ fn may_see(camera: &ViewCamera, middle: Vec2) -> bool {
 fn place(camera: &ViewCamera, at: Vec2) -> Option<Vec2> {
     let ViewCamera { rays, focal, centre, distortion, limit, lens, .. } = camera;
     let [x, y] = bend(*lens, distortion, *limit, ray(rays, at))?;
-    Some(vec2(x.mul_add(focal.x, centre.x), y.mul_add(focal.y, centre.y)))
+    let place = vec2(x.mul_add(focal.x, centre.x), y.mul_add(focal.y, centre.y));
+    // A ray almost in the picture plane overflows.
+    place.is_finite().then_some(place)
 }
 
 /// What of a camera a pixel needs.
 #[derive(Clone, Copy)]
 struct Eye<'a, P> {
     picture: P,
-    colour: Colour,
+    colour: Scaled,
     /// 1 / the shorter side of the picture.
     per_side: f32,
     decode: &'a YuvToRgb,
@@ -495,32 +500,25 @@ struct Eye<'a, P> {
 impl<'a, P: Picture> Eye<'a, P> {
     #[inline(always)]
     fn new(picture: P, camera: &ViewCamera, decode: &'a YuvToRgb) -> Self {
-        Self { picture, colour: camera.colour, per_side: camera.per_side, decode }
+        let colour = Scaled::new(camera.colour, P::WHITE);
+        Self { picture, colour, per_side: camera.per_side, decode }
     }
 
-    /// Distance of a place to the picture's nearest edge as a fraction of its shorter side; 0 where it is not seen.
+    /// How far a place, of numbers, is within the picture, as a fraction of its shorter side; 0 where it is not seen.
+    /// As a warp's weight, edges being at −1 and at the size.
     #[inline(always)]
     fn margin(&self, place: Option<Vec2>) -> f32 {
-        place.map_or(0.0, |place| edge_pixels(self.picture.size(), place) * self.per_side)
+        let Some(place) = place else { return 0.0 };
+        let far = self.picture.size().as_vec2() - place;
+        let (near, far) = (place.x.min(place.y), far.x.min(far.y));
+        if near >= 0.0 && far > 0.0 { (near + 1.0).min(far) * self.per_side } else { 0.0 }
     }
 
-    /// Levels at a place, or at the edge next to it.
+    /// A sample at a place, or at the edge next to it.
     #[inline(always)]
     fn sample(&self, place: Vec2) -> Vec3 {
         // SAFETY: the picture is whole and not empty, as the tile has checked.
         unsafe { self.picture.sample_near(place, self.decode) }
-    }
-
-    /// Corrects levels to colours. The branch is the same for all threads.
-    #[inline(always)]
-    fn grade(&self, [a, b, c, d]: [Vec3; 4]) -> [Vec3; 4] {
-        if self.colour.gamma == 1.0 {
-            let grade = Linear(self.colour);
-            [grade.apply(a), grade.apply(b), grade.apply(c), grade.apply(d)]
-        } else {
-            let grade = Fast(self.colour);
-            [grade.apply(a), grade.apply(b), grade.apply(c), grade.apply(d)]
-        }
     }
 }
 

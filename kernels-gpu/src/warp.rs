@@ -171,7 +171,7 @@ pub(crate) fn edge_distance(size: UVec2, place: Vec2) -> f32 {
 ///
 /// Edges are at −1 and at the size, so that every pixel that counts has a distance over 0.
 #[inline(always)]
-pub(crate) fn edge_pixels(size: UVec2, place: Vec2) -> f32 {
+fn edge_pixels(size: UVec2, place: Vec2) -> f32 {
     if is_inside(size, place) {
         let ([u, v], [w, h]) = (place.to_array(), size.as_vec2().to_array());
         (u + 1.0).min(w - u).min(v + 1.0).min(h - v)

@@ -54,6 +54,10 @@ pub trait GpuPower: Sized {
     #[must_use]
     fn fast_rsqrt(self) -> Self;
 
+    /// Within 0 and 1; NaN is 0. On the GPU part of the instruction that made the number.
+    #[must_use]
+    fn saturate(self) -> Self;
+
     /// Nearest integer, ties to even, as `u8`: below 0 is 0, above 255 is 255, NaN is 0.
     #[must_use]
     fn to_u8_saturating(self) -> u8;
@@ -129,6 +133,11 @@ impl GpuPower for f32 {
     }
 
     #[inline]
+    fn saturate(self) -> Self {
+        self.max(0.0).min(1.0)
+    }
+
+    #[inline]
     fn to_u8_saturating(self) -> u8 {
         self.round_ties_even() as u8
     }
@@ -167,6 +176,11 @@ impl GpuPower for f32 {
     }
 
     #[inline(always)]
+    fn saturate(self) -> Self {
+        unary::<SATURATE>(self)
+    }
+
+    #[inline(always)]
     fn to_u8_saturating(self) -> u8 {
         let level: u32;
         // SAFETY: arithmetic on registers. `cvt` to u8 saturates and turns NaN into 0.
@@ -186,8 +200,10 @@ const EX2: u32 = 1;
 const RCP: u32 = 2;
 #[cfg(target_arch = "nvptx64")]
 const RSQRT: u32 = 3;
+#[cfg(target_arch = "nvptx64")]
+const SATURATE: u32 = 4;
 
-/// One instruction of the special function unit.
+/// One instruction of the special function unit, or that the next stage makes part of another.
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 fn unary<const OP: u32>(x: f32) -> f32 {
@@ -198,6 +214,8 @@ fn unary<const OP: u32>(x: f32) -> f32 {
             LG2 => core::arch::asm!("lg2.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
                 options(pure, nomem, nostack, preserves_flags)),
             EX2 => core::arch::asm!("ex2.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
+                options(pure, nomem, nostack, preserves_flags)),
+            SATURATE => core::arch::asm!("cvt.sat.f32.f32 {}, {};", out(reg32) y, in(reg32) x,
                 options(pure, nomem, nostack, preserves_flags)),
             RSQRT => core::arch::asm!("rsqrt.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,
                 options(pure, nomem, nostack, preserves_flags)),

@@ -66,6 +66,8 @@ macro_rules! load {
                             let v: u16;
                             asm!(concat!($space, ".u8 {}, [{}];"), out(reg16) v, in(reg64) from,
                                 options($($option),*));
+                            // Spares the reader to mask it.
+                            core::hint::assert_unchecked(v <= 0xff);
                             to.write(v as u8);
                         }
                         2 => {
