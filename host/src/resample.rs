@@ -183,7 +183,11 @@ impl Resampler {
             let (what, found, expected) = ("out", out.width().into(), most);
             return Err(ResampleError::Size { what, found, expected });
         }
-        let blocks = rows(targets.width().div_ceil(TARGETS));
+        // Few batches are divided among more blocks, so that all multiprocessors have some.
+        let processors = stream.device().cuda_info().map_or(1, |info| info.multiprocessors);
+        let divided = [1, 2, 4].map(|parts| rows(targets.width().div_ceil(TARGETS / parts)));
+        let enough = |blocks: &u64| *blocks >= 2 * u64::from(processors);
+        let blocks = divided.into_iter().find(enough).unwrap_or(divided[2]);
         let most = u64::from(u32::MAX / BLOCK_THREADS);
         if blocks > most {
             let (what, found, expected) = ("targets", blocks, most);

@@ -15,7 +15,7 @@ use glam::UVec2;
 use kernels_gpu::ssim::{SsimRgba8, SsimU8, SsimU16};
 use shared_types::Rgba8;
 use shared_types::ssim::{
-    BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, MARGIN, ONE, RUNNING, SUMS, SsimParams, Sums, WINDOW,
+    BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, LINES, MARGIN, ONE, RUNNING, SUMS, SsimParams, Sums, WINDOW,
 };
 use thiserror::Error;
 
@@ -135,10 +135,10 @@ impl Comparer {
         };
         let free = (0..slots).map(slot).collect::<Result<Vec<_>, DeviceError>>()?;
         let waiting = VecDeque::with_capacity(slots);
-        // As many strips as there is room for at once, each as high as that makes it.
+        // As many strips as there is room for at once, each as high as that makes it, in whole batches.
         let processors = device.cuda_info().map_or(MULTIPROCESSORS, |info| info.multiprocessors);
         let strips = (BLOCKS * processors / (size.x - MARGIN).div_ceil(BLOCK_COLUMNS)).max(1);
-        let rows = (size.y - MARGIN).div_ceil(strips).max(LEAST_ROWS);
+        let rows = (size.y - MARGIN).div_ceil(strips).max(LEAST_ROWS).next_multiple_of(LINES);
         Ok(Self { size, rows, running, waiting, free })
     }
 

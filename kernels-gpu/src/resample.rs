@@ -10,10 +10,10 @@
 //! and before the first and after the last time their rows. Values are linear in f32, or f64 for
 //! f64, whatever they are stored as.
 //!
-//! The idea of the fast kernels: a batch is divided among many blocks, and each thread moves 16 bytes. A block
-//! stages the batch's times in shared memory, a thread for each of its [`TARGETS`] targets finds its place
-//! there by bisection, and then all threads fill its rows, neighbours side by side. What is wrong with times is
-//! found on the way: the first fault is a minimum by atomics.
+//! The idea of the fast kernels: a batch is divided among blocks, more of them where there are few batches, and
+//! each thread moves 16 bytes. A block stages the batch's times in shared memory, a thread for each of its targets, up
+//! to [`TARGETS`], finds its place there by bisection, and then all threads fill its rows, neighbours side by side,
+//! two pieces at a time. What is wrong with times is found on the way: the first fault is a minimum by atomics.
 //!
 //! Cost: each row that is needed is read about once, through the caches; it waits for memory. The
 //! persistent kernel is the design that it replaces: one block a batch, an element at a time. It is here to be
@@ -265,17 +265,24 @@ impl<V: Value> Batches<V> {
     #[inline(always)]
     fn fast(self) {
         let Self { times, values, targets, out, fault } = self;
-        // Blocks of a batch follow each other.
-        let blocks = targets.width().div_ceil(TARGETS).max(1);
+        if !self.is_sound() {
+            return;
+        }
+        // Blocks of a batch follow each other, and share its targets evenly.
+        let blocks = thread::grid_dim_x() / times.height().max(1);
+        if blocks == 0 {
+            return;
+        }
+        let each = targets.width().div_ceil(blocks);
         let (batch, first) =
-            (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks * TARGETS);
-        if !self.is_sound() || batch >= times.height() || first >= targets.width() {
+            (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks * each);
+        if each > TARGETS || batch >= times.height() || first >= targets.width() {
             return;
         }
         let rows = shared_array![u32; TARGETS as usize];
         let shares = V::Time::shares();
         let t = thread::thread_idx_x();
-        let count = TARGETS.min(targets.width() - first);
+        let count = each.min(targets.width() - first);
         // SAFETY: all threads are still here; the batch is one of them, and both barriers are passed by all.
         let staged = unsafe { stage(times, batch, first == 0, fault) };
         thread::sync_threads();
@@ -293,25 +300,34 @@ impl<V: Value> Batches<V> {
         }
         thread::sync_threads();
         let width = values.width();
-        // A thread goes on by a block of items at a time: by so many rows and columns.
+        // A thread goes on by a block of pieces at a time: by so many rows and columns.
         let (down, along) = (BLOCK_THREADS / width, BLOCK_THREADS % width);
-        let (mut target, mut column) = (t / width, t % width);
+        let on = |(target, column): (u32, u32)| {
+            let (target, column) = (target + down, column + along);
+            if column >= width { (target + 1, column - width) } else { (target, column) }
+        };
         let (from, to) = (batch * times.width(), batch * targets.width() + first);
         let last = times.width() - 1;
-        while target < count {
-            // SAFETY: behind the barrier; rows are of the batch, and the next is one of it too.
+        // SAFETY: behind the barrier; rows are of the batch, and the next is one of it too.
+        let load = |(target, column): (u32, u32)| unsafe {
+            let target = target.min(count - 1);
+            let (row, share) = (rows.load(target), shares.load(target));
+            let next = (row + 1).min(last);
+            (values.load(column, from + row), values.load(column, from + next), share)
+        };
+        let mut piece = (t / width, t % width);
+        while piece.0 < count {
+            let other = on(piece);
+            // Both are on their way before the first one is used.
+            let ((a, b, share), (c, d, far)) = (load(piece), load(other));
+            // SAFETY: inside; each piece has one thread.
             unsafe {
-                let (row, share) = (rows.load(target), shares.load(target));
-                let next = (row + 1).min(last);
-                let (a, b) = (values.load(column, from + row), values.load(column, from + next));
-                out.store(column, to + target, a.lerp(b, share));
+                out.store(piece.1, to + piece.0, a.lerp(b, share));
+                if other.0 < count {
+                    out.store(other.1, to + other.0, c.lerp(d, far));
+                }
             }
-            target += down;
-            column += along;
-            if column >= width {
-                column -= width;
-                target += 1;
-            }
+            piece = on(other);
         }
     }
 
@@ -360,8 +376,9 @@ macro_rules! resample {
         $(#[$doc])*
         ///
         /// A row of `times` and of `targets` is a batch; `values` and `out` have a row for each of them, batch after
-        /// batch. `fault` becomes the least [`fault_code`]. Nothing happens if sizes do not go together or
-        /// blocks are not of [`BLOCK_THREADS`]; wrong times give wrong values, of the same batch.
+        /// batch. `fault` becomes the least [`fault_code`]. Nothing happens if sizes do not go together, blocks are not
+        /// of [`BLOCK_THREADS`], or, of the fast ones, a batch has not as many blocks as its targets ask for; wrong
+        /// times give wrong values, of the same batch.
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(2), dims(1))]
         pub fn $name(
             times: View<$time>,

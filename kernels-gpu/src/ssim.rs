@@ -112,6 +112,27 @@ fn summand(ssim: f32) -> i64 {
 }
 
 impl Totals {
+    /// Adds the squared differences of a batch's first lines.
+    #[inline(always)]
+    fn add_squares<P: Pixel>(&mut self, batch: Batch, lines: u32) {
+        let mut small = 0;
+        each_result!(LINES as usize, |i| {
+            let [(a, a_rgb), (b, b_rgb)] = batch[i].map(P::levels);
+            let own = (i as u32) < lines;
+            if own && P::SMALL {
+                small += ((a - b) * (a - b)) as u32;
+            } else if own {
+                self.squares += u64::from((a - b).unsigned_abs()).pow(2);
+            }
+            if own && P::COLOUR {
+                let [r, g, b] =
+                    [0, 1, 2].map(|c| ((a_rgb[c] - b_rgb[c]) * (a_rgb[c] - b_rgb[c])) as u32);
+                self.colour_squares += u64::from(r + g + b);
+            }
+        });
+        self.squares += u64::from(small);
+    }
+
     /// Adds those of all threads to `sums`.
     ///
     /// # Safety
@@ -289,8 +310,6 @@ fn fused<P: Pixel>(
     // SAFETY: the middle of levels of 16 bits at most.
     let twice = unsafe { (2.0 * params.middle).to_int_unchecked::<i32>() };
     let mut next = strip.fetch(0);
-    // Of a pixel of 8 bits at most 65,025: exact in a strip of up to 258 lines.
-    let mut squares = 0.0_f32;
     let mut line = 0;
     // SAFETY: all of these begin within the buffer.
     let (mine, run, run_further) = unsafe {
@@ -305,24 +324,18 @@ fn fused<P: Pixel>(
         // SAFETY: the buffer has two halves.
         let (mine, run, run_further) =
             unsafe { (mine.tail(half), run.tail(half), run_further.tail(half)) };
-        let all_own = line + LINES <= own_lines;
+        let own = own_lines.saturating_sub(line);
+        // The branch is the same for all threads.
+        if own >= LINES {
+            totals.add_squares::<P>(next, LINES);
+        } else if own > 0 {
+            totals.add_squares::<P>(next, own);
+        }
         each_result!(LINES as usize, |i| {
-            let [(a, a_rgb), (b, b_rgb)] = next[i].map(P::levels);
+            let [(a, _), (b, _)] = next[i].map(P::levels);
             let (u, v) = ((a + b - twice) as f32, (a - b) as f32);
             // C2 here costs nothing: all weights together are 1.
-            let (uu, vv) = (u.mul_add(u, 2.0 * params.c2), v * v);
-            let own = all_own || line + (i as u32) < own_lines;
-            if P::SMALL {
-                squares += if own { vv } else { 0.0 };
-            } else if own {
-                totals.squares += u64::from((a - b).unsigned_abs()).pow(2);
-            }
-            if own && P::COLOUR {
-                let [r, g, b] =
-                    [0, 1, 2].map(|c| ((a_rgb[c] - b_rgb[c]) * (a_rgb[c] - b_rgb[c])) as u32);
-                totals.colour_squares += u64::from(r + g + b);
-            }
-            let whole = push(&mut ring, [u, v, uu, vv]);
+            let whole = push(&mut ring, [u, v, u.mul_add(u, 2.0 * params.c2), v * v]);
             // SAFETY: inside; each element has one thread, and who read it two batches ago has passed the
             // barrier of the last one.
             unsafe { mine.store(i as u32 * PITCH, Column(whole)) };
@@ -373,10 +386,6 @@ fn fused<P: Pixel>(
             }
         }
         line += LINES;
-    }
-    if P::SMALL {
-        // SAFETY: a number that is not negative, and not large.
-        totals.squares = unsafe { squares.to_int_unchecked::<u32>() }.into();
     }
     if x0 + t >= own_columns {
         (totals.squares, totals.colour_squares) = (0, 0);

@@ -7,8 +7,8 @@ use half::{bf16, f16};
 /// Threads of a block.
 pub const BLOCK_THREADS: u32 = 256;
 
-/// Targets of a block.
-pub const TARGETS: u32 = 64;
+/// Most targets of a block: a thread for each.
+pub const TARGETS: u32 = BLOCK_THREADS;
 
 /// Most bytes of times that are kept in shared memory. More are searched where they lie.
 pub const MAX_STAGED: u32 = 44 << 10;

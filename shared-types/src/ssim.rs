@@ -15,10 +15,10 @@ pub const TAPS: [f32; WINDOW as usize / 2 + 1] =
 pub const MARGIN: u32 = WINDOW - 1;
 
 /// Threads of a block of the fused kernels, and the columns that it reads.
-pub const BLOCK_THREADS: u32 = 256;
+pub const BLOCK_THREADS: u32 = 160;
 
 /// Blocks of the fused kernels that a multiprocessor works on at a time.
-pub const BLOCKS: u32 = 2;
+pub const BLOCKS: u32 = 4;
 
 /// Rows that a block filters between two barriers.
 pub const LINES: u32 = 4;
@@ -26,7 +26,7 @@ pub const LINES: u32 = 4;
 /// Neighbours in a row whose SSIM a thread makes.
 pub const RUN: u32 = 4;
 
-/// Threads for a row of a batch: whole warps.
+/// Threads for a row of a batch.
 pub const ROW_THREADS: u32 = BLOCK_THREADS / LINES;
 
 /// Columns of SSIM of a block.
