@@ -365,29 +365,23 @@ impl Panorama for Nv12Mut {
             let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
             if self.y.contains(x, y) {
                 // SAFETY: inside, as just checked; the rest is the caller's.
-                unsafe { self.y.store(x, y, near_level(fused_dot(luma, colours[i], encode.black))) };
+                unsafe { self.y.store(x, y, fused_dot(luma, colours[i], encode.black).to_u8_saturating()) };
             }
         });
         let [a, b, c, d] = colours;
         let mean = ((a + b) + (c + d)) * (0.25 * 255.0);
         let chroma = Chroma {
-            u: near_level(fused_dot(encode.cb, mean, 128.0)),
-            v: near_level(fused_dot(encode.cr, mean, 128.0)),
+            u: fused_dot(encode.cb, mean, 128.0).to_u8_saturating(),
+            v: fused_dot(encode.cr, mean, 128.0).to_u8_saturating(),
         };
         // SAFETY: a whole chroma plane has a sample for every cell; the rest is the caller's.
         unsafe { self.uv.store(x / 2, y / 2, chroma) };
     }
 }
 
-/// From here on to twice as much, numbers of single precision are whole, and their last bits count them.
+/// From here on to twice as much, numbers of single precision are whole, and their last bits count them. A pixel is put
+/// together from those; a byte alone is not, since ptxas 13.0 stores the last byte of such a number wrong.
 const WHOLE: f32 = (1 << 23) as f32;
-
-/// The nearest level, ties to even, of one that is not off the scale: without a conversion, which would be slow.
-#[inline(always)]
-fn near_level(level: f32) -> u8 {
-    // What chroma of a pure colour has beyond the scale is half a level.
-    (level.min(255.0) + WHOLE).to_bits() as u8
-}
 
 /// An opaque pixel of a colour from 0 to 1.
 #[inline(always)]

@@ -56,10 +56,10 @@ macro_rules! cameras_kernel {
     };
 }
 
-cameras_kernel!("RGBA to RGBA", View<Rgba8> => ViewMut<Rgba8>, view_rgba8, 6);
-cameras_kernel!("NV12 to NV12", Nv12 => Nv12Mut, view_nv12, 4);
-cameras_kernel!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_nv12_rgba8, 5);
-cameras_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_rgba8_nv12, 5);
+cameras_kernel!("RGBA to RGBA", View<Rgba8> => ViewMut<Rgba8>, view_rgba8, 5);
+cameras_kernel!("NV12 to NV12", Nv12 => Nv12Mut, view_nv12, 3);
+cameras_kernel!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_nv12_rgba8, 4);
+cameras_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_rgba8_nv12, 4);
 cameras_kernel!("RGBA in a texture to RGBA", Rgba8Texture => ViewMut<Rgba8>, view_textured_rgba8, 8);
 cameras_kernel!("NV12 in textures to NV12", Nv12Texture => Nv12Mut, view_textured_nv12, 5);
 cameras_kernel!("NV12 in textures to RGBA", Nv12Texture => ViewMut<Rgba8>,
@@ -114,8 +114,8 @@ struct Pixel {
 }
 
 /// What a block makes of a view.
-struct Tile<'a, O> {
-    frame: &'a ViewFrame,
+struct Tile<O> {
+    frame: ViewFrame,
     out: O,
     /// Its first pixel.
     corner: UVec2,
@@ -133,19 +133,19 @@ impl Columns {
     }
 }
 
-impl<'a, O: Panorama> Tile<'a, O> {
+impl<O: Panorama> Tile<O> {
     /// Columns and rows.
     const SIZE: UVec2 = tile(O::CELL);
 
     /// `None` where nothing is to be written: for all threads of a block or for none.
     #[inline(always)]
-    fn new<P: Picture>(pictures: &[P], frame: &'a ViewFrame, out: O) -> Option<Self> {
+    fn new<P: Picture>(pictures: &[P], frame: &ViewFrame, out: O) -> Option<Self> {
         let sound = |picture: &P| picture.is_whole() && picture.size().min_element() > 0;
         let shape = thread::block_dim_x() == BLOCK[0] && thread::block_dim_y() == BLOCK[1];
         let corner = uvec2(thread::block_idx_x(), thread::block_idx_y()) * Self::SIZE;
         let inside = corner.x < out.width() && corner.y < out.height();
         (pictures.iter().all(sound) && shape && inside && out.is_whole())
-            .then_some(Self { frame, out, corner })
+            .then_some(Self { frame: *frame, out, corner })
     }
 
     /// How far a place of the tile, from 0 to 2, is from the view's middle.
@@ -176,28 +176,43 @@ impl<'a, O: Panorama> Tile<'a, O> {
         unsafe { Columns([patches.line(which, share(0)), patches.line(which, share(1))]) }
     }
 
-    /// Writes the thread's pixels, four at a time. All samples are asked for before the first one is used.
+    /// Writes the thread's pixels, four at a time. All samples, or those of four, are asked for before the first one is
+    /// used.
     #[inline(always)]
     fn each_four<S: Sampler>(&self, sampler: &S) {
+        const { assert!(RUN == 8) };
         let x = self.corner.x + thread::thread_idx_x() * O::FOUR.x;
-        if x >= self.out.width() {
+        let first = thread::thread_idx_y() * (RUN / O::FOUR.x);
+        let second = first + O::FOUR.y;
+        let [inside, all_inside] = [first, second].map(|y| self.corner.y + y < self.out.height());
+        if x >= self.out.width() || !inside {
             return;
         }
-        let rows = RUN / O::FOUR.x;
-        let first = thread::thread_idx_y() * rows;
-        let mut y = first;
-        while y < first + rows && self.corner.y + y < self.out.height() {
-            let sample = [
-                sampler.sample(self.pixel(y, 0)),
-                sampler.sample(self.pixel(y, 1)),
-                sampler.sample(self.pixel(y, 2)),
-                sampler.sample(self.pixel(y, 3)),
-            ];
-            let colours = sampler.colours(sample);
-            // SAFETY: the view is whole and `(x, y)` inside, as checked; the four are this thread's.
-            unsafe { self.out.store_four(x, self.corner.y + y, colours, &self.frame.encode) };
-            y += O::FOUR.y;
+        let ahead = S::AHEAD.then(|| self.four(sampler, second));
+        // SAFETY: the view is whole and `(x, y)` inside, as checked; the four are this thread's.
+        unsafe {
+            let colours = sampler.colours(self.four(sampler, first));
+            self.out.store_four(x, self.corner.y + first, colours, &self.frame.encode);
+            if all_inside {
+                let samples = match ahead {
+                    Some(samples) => samples,
+                    None => self.four(sampler, second),
+                };
+                let colours = sampler.colours(samples);
+                self.out.store_four(x, self.corner.y + second, colours, &self.frame.encode);
+            }
         }
+    }
+
+    /// Samples of the thread's four pixels from a row of the tile on.
+    #[inline(always)]
+    fn four<S: Sampler>(&self, sampler: &S, y: u32) -> [S::Sample; 4] {
+        [
+            sampler.sample(self.pixel(y, 0)),
+            sampler.sample(self.pixel(y, 1)),
+            sampler.sample(self.pixel(y, 2)),
+            sampler.sample(self.pixel(y, 3)),
+        ]
     }
 
     /// The same, one pixel after the other: slower, with few values at a time.
@@ -333,6 +348,9 @@ impl Map for Spread<'_> {
 trait Sampler {
     type Sample: Copy;
 
+    /// Whether there are registers for samples of all the thread's pixels.
+    const AHEAD: bool;
+
     fn sample(&self, pixel: Pixel) -> Self::Sample;
 
     /// From 0 to 1.
@@ -344,6 +362,8 @@ struct Nothing;
 
 impl Sampler for Nothing {
     type Sample = ();
+
+    const AHEAD: bool = false;
 
     #[inline(always)]
     fn sample(&self, _: Pixel) {}
@@ -364,6 +384,8 @@ struct Flat<'a, P, M> {
 
 impl<P: Picture, M: Map> Sampler for Flat<'_, P, M> {
     type Sample = Vec3;
+
+    const AHEAD: bool = false;
 
     #[inline(always)]
     fn sample(&self, pixel: Pixel) -> Vec3 {
@@ -389,6 +411,8 @@ struct One<'a, P> {
 impl<P: Picture> Sampler for One<'_, P> {
     /// A sample, and whether it is of the picture.
     type Sample = (Vec3, bool);
+
+    const AHEAD: bool = true;
 
     #[inline(always)]
     fn sample(&self, pixel: Pixel) -> (Vec3, bool) {
@@ -435,6 +459,8 @@ impl<P: Picture, M: Map, C: Map> Both<'_, P, M, C> {
 impl<P: Picture, M: Map, C: Map> Sampler for Both<'_, P, M, C> {
     /// Samples, and the left one's share; `None` where neither counts.
     type Sample = ([Vec3; 2], Option<f32>);
+
+    const AHEAD: bool = false;
 
     #[inline(always)]
     fn sample(&self, pixel: Pixel) -> Self::Sample {

@@ -14,11 +14,12 @@ pub const TAPS: [f32; WINDOW as usize / 2 + 1] =
 /// Pixels less than the pictures have, along either axis, for which the window lies inside.
 pub const MARGIN: u32 = WINDOW - 1;
 
-/// Threads of a block of the fused kernels, and the columns that it reads.
-pub const BLOCK_THREADS: u32 = 160;
+/// Threads of a block of the fused kernels, and the columns that it reads: as many warps for each scheduler of a
+/// multiprocessor.
+pub const BLOCK_THREADS: u32 = 256;
 
 /// Blocks of the fused kernels that a multiprocessor works on at a time.
-pub const BLOCKS: u32 = 4;
+pub const BLOCKS: u32 = 2;
 
 /// Rows that a block filters between two barriers.
 pub const LINES: u32 = 4;
