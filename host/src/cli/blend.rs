@@ -26,6 +26,11 @@ enum Choice {
 }
 
 impl Blending {
+    /// Whether the options ask for nothing.
+    pub(crate) fn is_default(&self) -> bool {
+        self.blend.is_none() && self.feather.is_none()
+    }
+
     /// What the options ask for, `otherwise` if they ask for nothing.
     pub(crate) fn blend(&self, otherwise: Blend) -> Result<Blend, Failure> {
         let blend = match self.blend {

@@ -38,8 +38,12 @@ impl Clips {
             kinds.push(self.is_picture(file)?);
         }
         let of = |kind: bool| kinds.iter().position(|is| *is == kind).map(|i| files[i].to_owned());
+        let asked = self.input_format.is_some() || self.input_size.is_some() || self.fps.is_some();
         match (of(true), of(false)) {
             (Some(picture), Some(video)) => Err(Failure::Kinds { picture, video }),
+            (Some(_), None) if asked => Err(Failure::Usage(
+                "--input-format, --input-size and --fps are of videos; these are pictures",
+            )),
             (picture, _) => Ok(picture.is_some()),
         }
     }

@@ -71,6 +71,12 @@ pub(crate) struct Args {
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
+    let outputs = [&args.map, &args.csv, &args.plot];
+    if outputs.into_iter().flatten().any(|file| file == Path::new(STANDARD)) {
+        return Err(Failure::Usage(
+            "--map, --csv and --plot are files; name one, or /dev/stdout where there is one",
+        ));
+    }
     gate::check(&args.fail_below, &["ssim"])?;
     if args.clips.are_pictures(&args.files())? {
         pictures(args, as_json)

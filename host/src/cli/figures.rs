@@ -125,8 +125,8 @@ impl Figures {
             line(
                 "seam",
                 format!(
-                    "{mean}ratio {:.3}{}: {across:.2} levels across the line and {beside:.2} beside it, step \
-                     {step:.2}, {span} px apart, {places} places",
+                    "{mean}ratio {:.3}{}: {across:.2} levels across the line and {beside:.2} beside it, each plus \
+                     half a level; step {step:.2}, {span} px apart, {places} places",
                     worst.value,
                     of(&worst)
                 ),

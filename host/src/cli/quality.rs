@@ -110,6 +110,15 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             return Err(Failure::Usage(usage));
         }
     };
+    let is_made_here = !args.blending.is_default()
+        || args.no_colour
+        || args.look.edge_boost()
+        || !args.look.leaves_colours();
+    if panorama.is_some() && is_made_here {
+        return Err(Failure::Usage(
+            "blending and colours are of a panorama that is made here; give the cameras' pictures or videos in its place",
+        ));
+    }
     let cameras: Vec<&Path> = cameras.iter().map(PathBuf::as_path).collect();
     let files: Vec<&Path> = panorama.into_iter().chain(cameras.iter().copied()).collect();
     if files.iter().filter(|file| **file == Path::new(STANDARD)).count() > 1 {

@@ -18,8 +18,8 @@ Examples:
   panoweave trajectory resample groundtruth.txt --times rgb.txt -o - | head
 
 A trajectory is a time in seconds and values in each line: CSV, with a header or without, or with spaces, as
-TUM's files are. Written is CSV. Values are linear between two times and stay at the ends. Columns are each for
-themselves: quaternions come out shorter than 1 between times.
+TUM's files are. Written is CSV. Values are linear between two times and stay at the ends;
+of equal times the last counts. Columns are each for themselves: quaternions come out shorter than 1 between times.
 Exit codes and the JSON of errors: see panoweave --help.";
 
 /// Works on values over time, such as the path of a camera.
@@ -39,7 +39,7 @@ enum Action {
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 struct Resample {
-    /// The trajectory.
+    /// The trajectory, a file; standard input is /dev/stdin.
     input: PathBuf,
     #[command(flatten)]
     targets: Targets,

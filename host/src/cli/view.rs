@@ -18,13 +18,15 @@ use super::values::{picture_size, smoothing};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Viewing {
     /// Shows what a virtual camera sees, in place of the panorama: keyframes of t, pan, tilt, fov and perhaps
-    /// roll, in seconds from the first frame and degrees from where the rig's panorama looks (CSV). Needs --rig.
+    /// roll (CSV, the first line names them), in seconds from the first frame and degrees from where the rig's
+    /// panorama looks: pan to the right, tilt up, roll clockwise, fov across the view's width. Needs --rig.
     #[arg(long, value_name = "TRACK.csv")]
     view: Option<PathBuf>,
     /// Size of the view; 1920x1080 if not given.
     #[arg(long, value_name = "WxH", value_parser = picture_size, requires = "view")]
     view_size: Option<UVec2>,
-    /// How much keyframes are smoothed: the standard deviation of a Gaussian, 0 for not at all.
+    /// How much the whole track is smoothed, its ends too: the standard deviation of a Gaussian. With 0 it passes
+    /// through every keyframe.
     #[arg(long, value_name = "SECONDS", value_parser = smoothing, default_value = "0.2", requires = "view")]
     view_smooth: f64,
     /// Lets the view leave what the cameras cover, and show black there.

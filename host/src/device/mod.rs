@@ -76,7 +76,8 @@ impl Device {
                         ErrorKind::NoDriver(reason) => reason,
                         kind => kind.to_string(),
                     };
-                    tracing::info!("no GPU, using the CPU: {reason}");
+                    tracing::info!("no GPU, using the CPU; `panoweave info` says why");
+                    tracing::debug!("no GPU: {reason}");
                 } else {
                     tracing::warn!("the GPU cannot be used, using the CPU: {e}");
                 }

@@ -54,7 +54,7 @@ pub enum TrackError {
         missing: &'static str,
     },
     /// A column that a track has not.
-    #[error("{}: a track of views has the columns t, pan, tilt, fov and roll, and {column:?} is none of them", file.display())]
+    #[error("{}: the first line of a track names its columns, t, pan, tilt, fov and perhaps roll, and {column:?} is none of them", file.display())]
     Unknown {
         /// The file.
         file: PathBuf,

@@ -204,7 +204,7 @@ fn automatic_without_a_gpu_says_so_once() {
     let line = "stitch left.png right.png --rig rig.toml -o pano.png";
     let done = folder.words(line);
     assert_eq!(done.code, Some(0));
-    assert!(done.stderr.starts_with(" INFO no GPU, using the CPU: "), "{done:?}");
+    assert!(done.stderr.starts_with(" INFO no GPU, using the CPU; "), "{done:?}");
     assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
     assert_eq!(folder.words(&format!("{line} -q")).stderr, "");
     let timed = folder.words(&format!("{line} -v")).stderr;
