@@ -279,14 +279,6 @@ impl<V: Value> Batches<V> {
         if each > TARGETS || batch >= times.height() || first >= targets.width() {
             return;
         }
-        // Most rows will be asked for: on their way before it is known which.
-        if targets.width() >= times.width() / 2 {
-            let rows = times.width().div_ceil(blocks);
-            let from = thread::block_idx_x() % blocks * rows;
-            let rows = rows.min(times.width().saturating_sub(from));
-            // SAFETY: the batch is one of them, and its rows from `from` on are of it.
-            unsafe { self.prefetch(batch * times.width() + from, rows) };
-        }
         let rows = shared_array![u32; TARGETS as usize];
         let shares = V::Time::shares();
         let t = thread::thread_idx_x();
@@ -336,25 +328,6 @@ impl<V: Value> Batches<V> {
                 }
             }
             piece = on(other);
-        }
-    }
-
-    /// Brings rows of values nearer, a line of the cache a thread at a time.
-    ///
-    /// # Safety
-    /// So many rows from `from` on exist.
-    #[inline(always)]
-    unsafe fn prefetch(self, from: u32, rows: u32) {
-        /// Bytes.
-        const LINE: u32 = 128;
-        let (width, step) = (self.values.width(), LINE / size_of::<V>() as u32);
-        // More would not stay there, and elements are counted in 32 bits.
-        let rows = rows.min((1 << 30) / width);
-        let mut at = thread::thread_idx_x() * step;
-        while at / width < rows {
-            // SAFETY: inside, as the caller vouches.
-            unsafe { self.values.prefetch(at % width, from + at / width) };
-            at += BLOCK_THREADS * step;
         }
     }
 

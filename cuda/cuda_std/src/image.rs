@@ -215,23 +215,6 @@ impl<T: Pod> View<T> {
         // SAFETY: the element exists, and nothing writes a `View`'s memory during a launch.
         unsafe { memory::load_read_only(self.at(x, y, Access::Load)) }
     }
-
-    /// Has an element and what lies beside it brought into the cache that all of the device shares, and does not wait.
-    ///
-    /// # Safety
-    /// `x < width` and `y < height`.
-    #[inline(always)]
-    pub unsafe fn prefetch(&self, x: u32, y: u32) {
-        // SAFETY: as the caller vouches.
-        let at = unsafe { self.at(x, y, Access::Load) };
-        #[cfg(target_arch = "nvptx64")]
-        // SAFETY: a hint, at memory that there is.
-        unsafe {
-            core::arch::asm!("prefetch.global.L2 [{}];", in(reg64) at, options(nostack, preserves_flags));
-        }
-        #[cfg(not(target_arch = "nvptx64"))]
-        let _ = at;
-    }
 }
 
 impl<T: Pod> ViewMut<T> {
