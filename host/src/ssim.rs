@@ -15,7 +15,8 @@ use glam::UVec2;
 use kernels_gpu::ssim::{SsimRgba8, SsimU8, SsimU16};
 use shared_types::Rgba8;
 use shared_types::ssim::{
-    BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, LINES, MARGIN, ONE, RUNNING, SUMS, SsimParams, Sums, WINDOW,
+    BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, LINES, MARGIN, ONE, RUNNING, SUMS, SsimParams, Sums,
+    WINDOW,
 };
 use thiserror::Error;
 
@@ -130,9 +131,8 @@ impl Comparer {
         let stream = device.stream()?;
         let running = Buffer::from_slice(&stream, &[0; RUNNING as usize])?;
         let of = Counted { highest: 0.0, colour: false };
-        let slot = |_| {
-            Ok(Slot { sums: Pinned::new(device, 1)?, done: Event::for_order(device)?, of })
-        };
+        let slot =
+            |_| Ok(Slot { sums: Pinned::new(device, 1)?, done: Event::for_order(device)?, of });
         let free = (0..slots).map(slot).collect::<Result<Vec<_>, DeviceError>>()?;
         let waiting = VecDeque::with_capacity(slots);
         // As many strips as there is room for at once, each as high as that makes it, in whole batches.
@@ -227,10 +227,12 @@ impl Comparer {
                 stream.launch(&config, &SsimU8 { a, b, params: params(8), map, running, sums })?;
             }
             Compared::Luma16 { a, b, bits } => {
-                stream.launch(&config, &SsimU16 { a, b, params: params(bits), map, running, sums })?;
+                stream
+                    .launch(&config, &SsimU16 { a, b, params: params(bits), map, running, sums })?;
             }
             Compared::Rgba8(a, b) => {
-                stream.launch(&config, &SsimRgba8 { a, b, params: params(8), map, running, sums })?;
+                stream
+                    .launch(&config, &SsimRgba8 { a, b, params: params(8), map, running, sums })?;
             }
         }
         Ok(slot.done.record(stream)?)

@@ -15,6 +15,7 @@ pub mod features;
 mod grade;
 mod lens;
 pub mod matching;
+pub mod mesh;
 mod patch;
 mod picture;
 pub mod resample;

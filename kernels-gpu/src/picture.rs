@@ -365,7 +365,9 @@ impl Panorama for Nv12Mut {
             let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
             if self.y.contains(x, y) {
                 // SAFETY: inside, as just checked; the rest is the caller's.
-                unsafe { self.y.store(x, y, fused_dot(luma, colours[i], encode.black).to_u8_saturating()) };
+                unsafe {
+                    self.y.store(x, y, fused_dot(luma, colours[i], encode.black).to_u8_saturating())
+                };
             }
         });
         let [a, b, c, d] = colours;

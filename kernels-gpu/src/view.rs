@@ -89,7 +89,9 @@ macro_rules! panorama_kernel {
             let patched = unsafe { patches.fits(0).then(|| tile.columns(patches, 0)) };
             // Each branch is the same for the whole block.
             match patched {
-                Some(map) => tile.each_four(&Flat { panorama, canvas: &canvas, frame: &frame, map }),
+                Some(map) => {
+                    tile.each_four(&Flat { panorama, canvas: &canvas, frame: &frame, map })
+                }
                 None => {
                     let map = Spread(&canvas);
                     tile.each(&Flat { panorama, canvas: &canvas, frame: &frame, map });
@@ -144,8 +146,11 @@ impl<O: Panorama> Tile<O> {
         let shape = thread::block_dim_x() == BLOCK[0] && thread::block_dim_y() == BLOCK[1];
         let corner = uvec2(thread::block_idx_x(), thread::block_idx_y()) * Self::SIZE;
         let inside = corner.x < out.width() && corner.y < out.height();
-        (pictures.iter().all(sound) && shape && inside && out.is_whole())
-            .then_some(Self { frame: *frame, out, corner })
+        (pictures.iter().all(sound) && shape && inside && out.is_whole()).then_some(Self {
+            frame: *frame,
+            out,
+            corner,
+        })
     }
 
     /// How far a place of the tile, from 0 to 2, is from the view's middle.

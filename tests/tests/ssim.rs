@@ -165,7 +165,12 @@ fn the_gpu_agrees() {
         let pair = Pair::random(seed);
         // Strips are of other heights there: sums do not depend on them.
         let [on_gpu, on_cpu] = streams.each_ref().map(|stream| pair.compare(stream));
-        assert!(close(on_gpu.0.ssim, on_cpu.0.ssim, 1e-7), "{seed}: {:?}, {:?}", on_gpu.0, on_cpu.0);
+        assert!(
+            close(on_gpu.0.ssim, on_cpu.0.ssim, 1e-7),
+            "{seed}: {:?}, {:?}",
+            on_gpu.0,
+            on_cpu.0
+        );
         assert_eq!(on_gpu.0.psnr, on_cpu.0.psnr, "{seed}");
         let off = on_gpu.1.iter().zip(&on_cpu.1).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(off < 1e-6, "{seed}: {off} in the map");

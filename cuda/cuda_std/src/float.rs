@@ -133,6 +133,7 @@ impl GpuPower for f32 {
     }
 
     #[inline]
+    #[expect(clippy::manual_clamp, reason = "what is no number becomes 0")]
     fn saturate(self) -> Self {
         self.max(0.0).min(1.0)
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use panoweave::picture::Picture;
 use panoweave::rig::ProjectionName;
-use panoweave::warp::{Warp, WarpStats};
+use panoweave::warp::{MESH_ERROR, Mesh, Warp, WarpStats};
 use serde_json::{Value, json};
 
 use super::failure::Failure;
@@ -46,12 +46,22 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
             // A file whose checksum is wrong is not opened.
             "checksum": "valid",
             "warp": describe(&warp, &stats),
+            "mesh": mesh(&warp).map(|mesh| json!({
+                "error": MESH_ERROR,
+                "bytes": mesh.bytes(),
+                "divisions": mesh.divisions(),
+            })),
         }));
     }
     let mut text = format!("{}\n", args.file.display());
     // Writing to a string cannot fail.
     let _ = write_text(&mut text, &warp, &stats);
     output::print(&text)
+}
+
+/// The warp as a mesh; an error of [`MESH_ERROR`] is one that can be kept.
+fn mesh(warp: &Warp) -> Option<Mesh> {
+    Mesh::new(warp, MESH_ERROR).ok()
 }
 
 /// A warp as JSON.
@@ -96,6 +106,17 @@ fn write_text(text: &mut String, warp: &Warp, stats: &WarpStats) -> std::fmt::Re
             found.y
         )?,
         None => writeln!(text, "overlap   none")?,
+    }
+    if let Some(mesh) = mesh(warp) {
+        let [whole, halves, quarters, places] = mesh.divisions();
+        let planes: usize = warp.planes().iter().map(|plane| size_of_val(&plane[..])).sum();
+        writeln!(
+            text,
+            "mesh      {:.2} MB in place of {:.2}, to within 1/32 pixel: {whole} tiles of one patch, {halves} of 4, \
+             {quarters} of 16, {places} pixel by pixel",
+            mesh.bytes() as f64 / 1e6,
+            planes as f64 / 1e6
+        )?;
     }
     match warp.rig() {
         Some(rig) => {

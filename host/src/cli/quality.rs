@@ -110,6 +110,12 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             return Err(Failure::Usage(usage));
         }
     };
+    let cameras: Vec<&Path> = cameras.iter().map(PathBuf::as_path).collect();
+    let files: Vec<&Path> = panorama.into_iter().chain(cameras.iter().copied()).collect();
+    if files.iter().filter(|file| **file == Path::new(STANDARD)).count() > 1 {
+        return Err(Failure::Usage("only one of the videos can be standard input"));
+    }
+    let blend = args.blending.blend(Blend::Feather)?;
     let is_made_here = !args.blending.is_default()
         || args.no_colour
         || args.look.edge_boost()
@@ -119,12 +125,6 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             "blending and colours are of a panorama that is made here; give the cameras' pictures or videos in its place",
         ));
     }
-    let cameras: Vec<&Path> = cameras.iter().map(PathBuf::as_path).collect();
-    let files: Vec<&Path> = panorama.into_iter().chain(cameras.iter().copied()).collect();
-    if files.iter().filter(|file| **file == Path::new(STANDARD)).count() > 1 {
-        return Err(Failure::Usage("only one of the videos can be standard input"));
-    }
-    let blend = args.blending.blend(Blend::Feather)?;
     let pictures = args.clips.are_pictures(&files)?;
     if args.reference.is_some() && !pictures {
         return Err(Failure::Usage("--reference is of pictures; `panoweave compare` takes videos"));

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering::Relaxed;
 
 use clap::ValueEnum;
 use glam::UVec2;
@@ -28,7 +27,7 @@ use super::meter::Meter;
 use super::output;
 use super::stages::Stages;
 use super::values::{crf, picture_size};
-use super::view::Viewing;
+use super::view::{Corrections, Viewing};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -176,20 +175,27 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         json["size"] = json!([size.x, size.y]);
         json["rate"] = rate.to_string().into();
         json["device"] = device.to_string().into();
-        json["view"] =
-            json!(viewed.map(|viewed| json!({ "limited": viewed.limited.load(Relaxed) })));
+        json["view"] = json!(viewed.map(|viewed| {
+            let Corrections { views, most, at } = viewed.limited.get();
+            json!({ "limited": views, "most_degrees": most, "at": at.as_secs_f64() })
+        }));
         output::print_json(&json)?;
     } else {
         let stopped = if done.stopped { ", stopped early" } else { "" };
-        let limited = viewed.map_or(0, |viewed| viewed.limited.load(Relaxed));
-        let kept = match limited {
+        let Corrections { views, most, at } =
+            viewed.map_or_else(Corrections::default, |viewed| viewed.limited.get());
+        let kept = match views {
             0 => String::new(),
-            limited => format!(", {limited} views kept inside of what the cameras cover"),
+            views => format!(
+                ", {views} views kept inside of what the cameras cover, by {most:.1}° at most ({:.2} s)",
+                at.as_secs_f64()
+            ),
         };
         let line = format!(
-            "{}: {} frames of {}×{} pixels, {:.1} fps on {device}{kept}{stopped}",
+            "{}: {} frame{} of {}×{} pixels, {:.1} fps on {device}{kept}{stopped}",
             args.output.display(),
             done.written,
+            if done.written == 1 { "" } else { "s" },
             size.x,
             size.y,
             fps(&done)

@@ -1,8 +1,8 @@
 //! The options of the virtual camera.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use glam::UVec2;
 use panoweave::device::Stream;
@@ -34,11 +34,42 @@ pub(crate) struct Viewing {
     view_free: bool,
 }
 
-/// A virtual camera, its size, and how often it would have left what the cameras cover.
+/// A virtual camera, its size, and what kept it inside of what the cameras cover.
 pub(crate) struct Viewed {
     pub(crate) camera: VirtualCamera,
     pub(crate) size: UVec2,
-    pub(crate) limited: Arc<AtomicU64>,
+    pub(crate) limited: Limited,
+}
+
+/// How often, how far and where a view would have left what the cameras cover.
+#[derive(Clone, Default)]
+pub(crate) struct Limited(Arc<Mutex<Corrections>>);
+
+/// Views that were kept inside, and the one that was moved most.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Corrections {
+    pub(crate) views: u64,
+    /// Degrees of pan, tilt, roll or field of view, whichever is most.
+    pub(crate) most: f64,
+    /// When that was.
+    pub(crate) at: Duration,
+}
+
+impl Limited {
+    pub(crate) fn get(&self) -> Corrections {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, wanted: &View, kept: &View, at: Duration) {
+        let parts = |view: &View| [view.pan, view.tilt, view.roll, view.fov];
+        let off = parts(wanted).into_iter().zip(parts(kept)).map(|(a, b)| (a - b).abs());
+        let off = off.fold(0.0, f64::max);
+        let mut corrections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        corrections.views += 1;
+        if off > corrections.most {
+            (corrections.most, corrections.at) = (off, at);
+        }
+    }
 }
 
 impl Viewing {
@@ -73,14 +104,14 @@ impl Viewing {
                 "the rig's cameras cover nothing that a view could be kept in; give --view-free",
             ));
         }
-        let limited = Arc::new(AtomicU64::new(0));
-        let count = Arc::clone(&limited);
+        let limited = Limited::default();
+        let noted = limited.clone();
         let path = move |time| {
             let wanted = track.at(time);
             let Some(limits) = &limits else { return wanted };
             let kept: View = limits.keep(&wanted, size);
             if kept != wanted {
-                count.fetch_add(1, Relaxed);
+                noted.note(&wanted, &kept, time);
             }
             kept
         };

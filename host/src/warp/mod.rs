@@ -11,6 +11,7 @@
 mod device;
 mod error;
 mod file;
+mod mesh;
 mod preview;
 mod raw;
 mod read;
@@ -23,6 +24,7 @@ use crate::picture::MAX_SIDE;
 use crate::rig::ProjectionName;
 pub use device::{DeviceWarp, RenderError};
 pub use error::{PlaneError, WarpError};
+pub use mesh::{MESH_ERROR, Mesh, MeshError};
 use shared_types::stitch::MIN_WEIGHT;
 pub use stats::{Bounds, CameraStats, WarpStats};
 

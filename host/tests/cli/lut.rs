@@ -64,6 +64,7 @@ fn inspect_says_what_there_is() {
     right     40×30 pixels, fills 57.7 % from columns 0.00 to 39.00 and rows 0.00 to 29.00
     filled    95.2 %
     overlap   20.2 % within 15×28 pixels at column 25, row 2
+    mesh      0.01 MB in place of 0.05, to within 1/32 pixel: 5 tiles of one patch, 0 of 4, 0 of 16, 0 pixel by pixel
     made from
       1.0 0.0 25.0
       0.0 1.0 2.0

@@ -69,7 +69,9 @@ fn a_view_along_a_track_is_kept_inside() {
     assert!(folder.read("v.rgba") == bytes);
     assert_eq!(dark(&bytes), 0);
     assert!((5..30).contains(&limited), "{limited}");
-    assert_eq!(json["view"], json!({ "limited": limited }));
+    assert_eq!(json["view"]["limited"], limited);
+    let most = json["view"]["most_degrees"].as_f64().unwrap();
+    assert!(most > 0.5 && most < 180.0 && json["view"]["at"].as_f64().unwrap() < 3.0, "{json}");
     assert_eq!((&json["size"], &json["frames"]["written"]), (&json!([33, 19]), &json!(30)));
 
     // Free, it leaves what the cameras cover.
@@ -173,7 +175,7 @@ fn views_that_are_refused() {
         (
             "@ --view zoom.csv -o v.rgba",
             "input",
-            "zoom.csv: a track of views has the columns t, pan, tilt, fov and roll, and \"zoom\" is none of them",
+            "zoom.csv: the first line of a track names its columns, t, pan, tilt, fov and perhaps roll, and \"zoom\" is none of them",
         ),
         (
             "@ --view wide.csv -o v.rgba",
