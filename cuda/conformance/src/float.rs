@@ -1,7 +1,9 @@
-//! The functions of `GpuFloat`.
+//! The functions of `GpuFloat`, `GpuPower` and `GpuHalf`.
 
 use bytemuck::{Pod, Zeroable};
+use cuda_std::GpuHalf;
 use cuda_std::prelude::*;
+use half::{bf16, f16};
 
 use crate::global_rank;
 
@@ -21,6 +23,14 @@ pub struct Unary {
     pub fast_exp2: f32,
     /// `to_u8_saturating`.
     pub to_u8: u32,
+    /// `saturate`.
+    pub saturate: f32,
+    /// `bf16::narrow_pair` of it and its negative, as bits.
+    pub bf16: [u16; 2],
+    /// `f16::narrow_pair` of it and its negative, as bits.
+    pub f16: [u16; 2],
+    /// `widen` of the first of both pairs.
+    pub widened: [f32; 2],
 }
 
 /// Applies every function of one argument.
@@ -31,6 +41,7 @@ pub fn float_unary(x: Slice<f32>, out: SliceMut<Unary>) {
         // SAFETY: inside, and each thread has an element of its own.
         unsafe {
             let x = x.load(at);
+            let (b, f) = (bf16::narrow_pair(x, -x), f16::narrow_pair(x, -x));
             let unary = Unary {
                 sqrt: x.sqrt(),
                 floor: x.floor(),
@@ -38,6 +49,10 @@ pub fn float_unary(x: Slice<f32>, out: SliceMut<Unary>) {
                 fast_log2: x.fast_log2(),
                 fast_exp2: x.fast_exp2(),
                 to_u8: x.to_u8_saturating().into(),
+                saturate: x.saturate(),
+                bf16: [b[0].to_bits(), b[1].to_bits()],
+                f16: [f[0].to_bits(), f[1].to_bits()],
+                widened: [b[0].widen(), f[0].widen()],
             };
             out.store(at, unary);
         }

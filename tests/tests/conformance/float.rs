@@ -1,6 +1,7 @@
 //! The functions of `GpuFloat` and `GpuPower` against f64.
 
 use conformance::float::{Binary, FloatBinary, FloatUnary, Unary};
+use half::{bf16, f16};
 use panoweave_tests::conformance::on_each_device;
 
 use crate::{download, launch, line, noise, upload, zeros};
@@ -83,13 +84,27 @@ fn functions_of_one_argument() {
     for (device, found) in results {
         let (mut worst_log, mut worst_exp) = (0.0_f64, 0.0_f64);
         for (&x, found) in x.iter().zip(&found) {
-            let Unary { sqrt, floor, round_ties_even, fast_log2, fast_exp2, to_u8 } = *found;
+            let Unary { sqrt, floor, round_ties_even, fast_log2, fast_exp2, to_u8, .. } = *found;
             let exact = f64::from(x);
             let context = || format!("of {x:?} on {device}: {found:?}");
             assert_eq!(ulps(sqrt, f64::from(exact.sqrt() as f32)), 0.0, "sqrt {}", context());
             assert_eq!(ulps(floor, exact.floor()), 0.0, "floor {}", context());
             assert_eq!(ulps(round_ties_even, round(exact)), 0.0, "round {}", context());
             assert_eq!(to_u8, level(exact), "to_u8 {}", context());
+            let saturated = if x.is_nan() { 0.0 } else { exact.clamp(0.0, 1.0) };
+            assert_eq!(f64::from(found.saturate), saturated, "saturate {}", context());
+            let narrow = |bits: u16, x: f32| if x.is_nan() { 0x7fff } else { bits };
+            let pair = [x, -x];
+            let bf16 = pair.map(|x| narrow(bf16::from_f32(x).to_bits(), x));
+            let f16 = pair.map(|x| narrow(f16::from_f32(x).to_bits(), x));
+            assert_eq!((found.bf16, found.f16), (bf16, f16), "narrow_pair {}", context());
+            if !x.is_nan() {
+                let wide = [
+                    half::bf16::from_bits(bf16[0]).to_f32(),
+                    half::f16::from_bits(f16[0]).to_f32(),
+                ];
+                assert_eq!(found.widened, wide, "widen {}", context());
+            }
 
             let log = exact.log2();
             // Absolute where the logarithm is near 0.
