@@ -154,10 +154,10 @@ impl Bench<'_> {
         persistent: Option<Launch<V>>,
         original: Launch<V>,
     ) {
-        for targets in ["even", "random"] {
+        for random in [false, true] {
             for (batches, sets) in [(256, SETS), (8192, 1)] {
                 let designs = [("persistent", persistent), ("c++", Some(original))];
-                self.batches(&format!("{of}, {targets}"), batches, sets, designs);
+                self.batches(of, random, batches, sets, designs);
             }
         }
     }
@@ -165,16 +165,18 @@ impl Bench<'_> {
     fn batches<V: Sampled<Time = f32>>(
         &mut self,
         of: &str,
+        random: bool,
         batches: u32,
         sets: usize,
         designs: [(&str, Option<Launch<V>>); 2],
     ) {
         let device = self.device;
         let stream = device.stream().expect("a stream");
-        let set = |seed| Set::<V>::new(&stream, batches, of.ends_with("random"), seed as u32);
+        let set = |seed| Set::<V>::new(&stream, batches, random, seed as u32);
         let mut sets: Vec<_> = (0..sets).map(set).collect();
         let count = sets.len();
         let bytes = sets[0].bytes(&stream);
+        let of = format!("{of}, {}", if random { "random" } else { "even" });
 
         let mut group = self.criterion.benchmark_group(format!("resample/{of}/{batches}/{device}"));
         group.throughput(Throughput::Bytes(bytes)).sample_size(20);

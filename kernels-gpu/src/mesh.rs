@@ -1,34 +1,23 @@
 //! Meshes of warps: where a patch shows a pixel. The kernels that stitch by them are to come.
 
-#[cfg(target_arch = "nvptx64")]
-use cuda_std::GpuFloat;
 use glam::{Vec2, vec2};
 use shared_types::mesh::{Patch, TILE};
 
-/// A patch along one column of its tile: quadratic, so that a pixel takes two multiply-adds a coordinate.
-#[derive(Clone, Copy, Debug)]
-pub struct Line([[f32; 3]; 2]);
+use crate::patch::{Line, fused};
 
-impl Line {
-    /// Along the tile's column `x`.
-    #[inline(always)]
-    #[must_use]
-    pub fn new(patch: &Patch, x: u32) -> Self {
-        let x = from_middle(x);
-        let along = |[c, cx, cy, cxx, cxy, cyy]: [f32; 6]| {
-            [cxx.mul_add(x, cx).mul_add(x, c), cxy.mul_add(x, cy), cyy]
-        };
-        Self([along(patch.u), along(patch.v)])
-    }
+/// Where a patch shows a pixel of its tile.
+#[inline(always)]
+#[must_use]
+pub fn place(patch: &Patch, x: u32, y: u32) -> Vec2 {
+    line(patch, x).at(from_middle(y))
+}
 
-    /// At the tile's row `y`.
-    #[inline(always)]
-    #[must_use]
-    pub fn at(&self, y: u32) -> Vec2 {
-        let y = from_middle(y);
-        let [u, v] = self.0.map(|[c, cy, cyy]| cyy.mul_add(y, cy).mul_add(y, c));
-        vec2(u, v)
-    }
+/// A patch along a column of its tile, by how far a row is from the middle.
+#[inline(always)]
+fn line(Patch { u, v }: &Patch, x: u32) -> Line {
+    let x = from_middle(x);
+    let [c, cx, cy, cxx, cxy, cyy] = core::array::from_fn(|i| vec2(u[i], v[i]));
+    Line { start: fused(fused(cxx, x, cx), x, c), slope: fused(cxy, x, cy), bend: cyy }
 }
 
 /// How far a column or row of a tile is from its middle.

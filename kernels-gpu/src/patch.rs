@@ -132,16 +132,16 @@ impl Patches {
     }
 }
 
-/// A patch along one column of its tile: quadratic.
+/// A patch along one column of its tile: quadratic, so that a pixel takes two multiply-adds a coordinate.
 #[derive(Clone, Copy)]
 pub(crate) struct Line {
-    start: Vec2,
-    slope: Vec2,
-    bend: Vec2,
+    pub(crate) start: Vec2,
+    pub(crate) slope: Vec2,
+    pub(crate) bend: Vec2,
 }
 
 impl Line {
-    /// The place at a row of the tile, from 0 to 2.
+    /// The place at a row, counted as the line is: of a tile from 0 to 2.
     #[inline(always)]
     pub(crate) fn at(&self, y: f32) -> Vec2 {
         fused(fused(self.bend, y, self.slope), y, self.start)
@@ -150,6 +150,6 @@ impl Line {
 
 /// `a·t + b`, fused.
 #[inline(always)]
-fn fused(a: Vec2, t: f32, b: Vec2) -> Vec2 {
+pub(crate) fn fused(a: Vec2, t: f32, b: Vec2) -> Vec2 {
     vec2(a.x.mul_add(t, b.x), a.y.mul_add(t, b.y))
 }

@@ -91,23 +91,20 @@ impl Value for f64 {
     }
 }
 
-impl Value for bf16 {
-    type Time = f32;
+macro_rules! half {
+    ($type:ty) => {
+        impl Value for $type {
+            type Time = f32;
 
-    #[inline(always)]
-    fn lerp(self, other: Self, share: f32) -> Self {
-        lerp_pair([self; 2], [other; 2], share)[0]
-    }
+            #[inline(always)]
+            fn lerp(self, other: Self, share: f32) -> Self {
+                lerp_pair([self; 2], [other; 2], share)[0]
+            }
+        }
+    };
 }
-
-impl Value for f16 {
-    type Time = f32;
-
-    #[inline(always)]
-    fn lerp(self, other: Self, share: f32) -> Self {
-        lerp_pair([self; 2], [other; 2], share)[0]
-    }
-}
+half!(bf16);
+half!(f16);
 
 /// Two numbers of 16 bits at once, which one instruction rounds.
 #[inline(always)]

@@ -50,11 +50,6 @@ impl Look {
         [left, right] == [Colour::IDENTITY; 2]
     }
 
-    /// Whether both ends are brightened.
-    pub(crate) fn edge_boost(&self) -> bool {
-        self.edge_boost
-    }
-
     pub(crate) fn options(&self) -> StitchOptions {
         StitchOptions {
             left: Colour { gain: self.gain_left, gamma: self.gamma_left },

@@ -116,11 +116,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         return Err(Failure::Usage("only one of the videos can be standard input"));
     }
     let blend = args.blending.blend(Blend::Feather)?;
-    let is_made_here = !args.blending.is_default()
+    let of_stitching = !args.blending.is_default()
         || args.no_colour
-        || args.look.edge_boost()
+        || args.look.options().edge_boost
         || !args.look.leaves_colours();
-    if panorama.is_some() && is_made_here {
+    if panorama.is_some() && of_stitching {
         return Err(Failure::Usage(
             "blending and colours are of a panorama that is made here; give the cameras' pictures or videos in its place",
         ));

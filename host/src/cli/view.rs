@@ -1,7 +1,7 @@
 //! The options of the virtual camera.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use glam::UVec2;
@@ -57,14 +57,19 @@ pub(crate) struct Corrections {
 
 impl Limited {
     pub(crate) fn get(&self) -> Corrections {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.corrections()
+    }
+
+    /// Whole whoever panicked with it.
+    fn corrections(&self) -> MutexGuard<'_, Corrections> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, wanted: &View, kept: &View, at: Duration) {
         let parts = |view: &View| [view.pan, view.tilt, view.roll, view.fov];
         let off = parts(wanted).into_iter().zip(parts(kept)).map(|(a, b)| (a - b).abs());
         let off = off.fold(0.0, f64::max);
-        let mut corrections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut corrections = self.corrections();
         corrections.views += 1;
         if off > corrections.most {
             (corrections.most, corrections.at) = (off, at);

@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use glam::{DVec2, UVec2, Vec2};
-use kernels_gpu::mesh::Line;
+use kernels_gpu::mesh;
 use shared_types::mesh::{CELLS, Layer, NONE, Patch, TILE, WHOLE_SHARE};
 use thiserror::Error;
 
@@ -126,7 +126,7 @@ impl Mesh {
                 0 => self.places[layer.places as usize + in_tile],
                 cell => {
                     let patch = layer.places + y / cell * (TILE / cell) + x / cell;
-                    Line::new(&self.patches[patch as usize], x).at(y)
+                    mesh::place(&self.patches[patch as usize], x, y)
                 }
             };
             (share > 0.0).then_some((layer.camera.into(), place, share))
@@ -256,7 +256,7 @@ impl<'a> Tile<'a> {
         });
         let near = |pixel: UVec2| {
             let off =
-                Line::new(&patch, pixel.x).at(pixel.y) - self.place(camera, self.element(pixel));
+                mesh::place(&patch, pixel.x, pixel.y) - self.place(camera, self.element(pixel));
             off.abs().max_element() <= error
         };
         pixels().filter(counts).all(near).then_some(patch)
