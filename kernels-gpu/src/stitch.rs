@@ -185,7 +185,7 @@ impl<P: Picture> Source<P> {
 
 /// Gain towards both ends of the panorama.
 #[inline(always)]
-fn edge_boost(x: u32, width: u32) -> f32 {
+pub(crate) fn edge_boost(x: u32, width: u32) -> f32 {
     let half = 0.5 * width as f32;
     let d = (x as f32 - half).abs() / half;
     if d > 0.8 { (d - 0.8).mul_add(1.75, 1.0).min(1.35) } else { 1.0 }

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use glam::{DVec2, UVec2, Vec2};
 use kernels_gpu::mesh;
-use shared_types::mesh::{CELLS, Layer, NONE, Patch, TILE, WHOLE_SHARE};
+use shared_types::mesh::{CELLS, Layer, NONE, NO_CAMERA, Patch, Place, TILE, WHOLE_SHARE};
 use thiserror::Error;
 
 use crate::warp::Warp;
@@ -38,7 +38,7 @@ pub struct Mesh {
     /// The tiles' first layers, row by row, then those that they name as the next.
     layers: Vec<Layer>,
     patches: Vec<Patch>,
-    places: Vec<Vec2>,
+    places: Vec<Place>,
     shares: Vec<u16>,
 }
 
@@ -98,7 +98,7 @@ impl Mesh {
     #[must_use]
     pub fn divisions(&self) -> [usize; CELLS.len() + 1] {
         let mut counts = [0; CELLS.len() + 1];
-        for layer in self.layers.iter().filter(|layer| **layer != Layer::BLACK) {
+        for layer in self.layers.iter().filter(|layer| layer.camera != NO_CAMERA) {
             let kind = CELLS.iter().position(|cell| *cell == u32::from(layer.cell));
             counts[kind.unwrap_or(CELLS.len())] += 1;
         }
@@ -117,13 +117,14 @@ impl Mesh {
             self.layers.get(layer.next as usize)
         });
         let in_tile = (y * TILE + x) as usize;
-        chain.filter(|layer| **layer != Layer::BLACK).filter_map(move |layer| {
+        chain.filter(|layer| layer.camera != NO_CAMERA).filter_map(move |layer| {
             let share = match layer.shares {
                 NONE => 1.0,
                 first => f32::from(self.shares[first as usize + in_tile]) / WHOLE_SHARE,
             };
             let place = match u32::from(layer.cell) {
-                0 => self.places[layer.places as usize + in_tile],
+                0 => self.places[layer.places as usize + in_tile].0,
+                TILE => mesh::place(&layer.patch, x, y),
                 cell => {
                     let patch = layer.places + y / cell * (TILE / cell) + x / cell;
                     mesh::place(&self.patches[patch as usize], x, y)
@@ -154,8 +155,8 @@ impl Mesh {
                 }));
                 first
             };
-            let (cell, places) = self.fit(tile, camera, error);
-            let layer = Layer { camera: camera as u16, cell, places, shares, next: NONE };
+            let layer =
+                Layer { camera: camera as u16, shares, ..self.fit(tile, camera, error) };
             last = Some(match last {
                 None => {
                     self.layers[first] = layer;
@@ -172,10 +173,13 @@ impl Mesh {
         }
     }
 
-    /// Adds a camera's patches of a tile, in the largest cells that do, or its places; which, and the first of them.
-    fn fit(&mut self, tile: &Tile<'_>, camera: usize, error: f32) -> (u16, u32) {
+    /// A layer of a camera's places in a tile, by cells as large as may be, whose patches or places are added.
+    fn fit(&mut self, tile: &Tile<'_>, camera: usize, error: f32) -> Layer {
+        if let Some(patch) = tile.patch(camera, UVec2::ZERO, TILE, error) {
+            return Layer { cell: TILE as u16, patch, ..Layer::BLACK };
+        }
         let first = self.patches.len();
-        'cells: for cell in CELLS {
+        'cells: for cell in CELLS.into_iter().skip(1) {
             for corner in (0..TILE)
                 .step_by(cell as usize)
                 .flat_map(|y| (0..TILE).step_by(cell as usize).map(move |x| UVec2::new(x, y)))
@@ -186,12 +190,12 @@ impl Mesh {
                 };
                 self.patches.push(patch);
             }
-            return (cell as u16, first as u32);
+            return Layer { cell: cell as u16, places: first as u32, ..Layer::BLACK };
         }
         let first = self.places.len() as u32;
-        self.places
-            .extend(tile.whole().map(|at| at.map_or(Vec2::ZERO, |at| tile.place(camera, at))));
-        (0, first)
+        let place = |at: Option<usize>| at.map_or(Vec2::ZERO, |at| tile.place(camera, at));
+        self.places.extend(tile.whole().map(place).map(Place));
+        Layer { cell: 0, places: first, ..Layer::BLACK }
     }
 }
 
