@@ -261,12 +261,13 @@ pub(crate) trait Panorama: Copy {
     const FOUR: UVec2;
 
     /// Writes [`FOUR`](Self::FOUR) pixels from `(x, y)` on, row after row, of these colours, 0 to 1, rounding once. Of
-    /// those beyond the panorama's edge only chroma knows.
+    /// those beyond the panorama's edge only chroma knows. If `flip` is set, all lie where a turn by 180° takes them.
     ///
     /// # Safety
     /// - The panorama is whole, and `(x, y)` is inside, a multiple of [`CELL`](Self::CELL).
     /// - No other thread writes them.
-    unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv);
+    /// - What is flipped is a multiple of [`CELL`](Self::CELL) in size.
+    unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool);
 }
 
 impl Panorama for ViewMut<Rgba8> {
@@ -297,16 +298,22 @@ impl Panorama for ViewMut<Rgba8> {
     const FOUR: UVec2 = uvec2(1, 4);
 
     #[inline(always)]
-    unsafe fn store_four(&self, x: u32, y: u32, [a, b, c, d]: [Vec3; 4], _: &RgbToYuv) {
+    unsafe fn store_four(&self, x: u32, y: u32, [a, b, c, d]: [Vec3; 4], _: &RgbToYuv, flip: bool) {
+        let (width, height) = (ViewMut::width(self), ViewMut::height(self));
         let pixels = [opaque(a), opaque(b), opaque(c), opaque(d)];
-        if y + 3 < ViewMut::height(self) {
+        let x = if flip { width - 1 - x } else { x };
+        let row = |i: usize| {
+            let y = y + i as u32;
+            if flip { height - 1 - y } else { y }
+        };
+        if y + 3 < height {
             // SAFETY: the last one is inside, so all are; the rest is the caller's.
-            each_result!(4, |i| unsafe { ViewMut::store(self, x, y + i as u32, pixels[i]) });
+            each_result!(4, |i| unsafe { ViewMut::store(self, x, row(i), pixels[i]) });
         } else {
             each_result!(4, |i| {
-                if y + (i as u32) < ViewMut::height(self) {
+                if y + (i as u32) < height {
                     // SAFETY: inside; the rest is the caller's.
-                    unsafe { ViewMut::store(self, x, y + i as u32, pixels[i]) };
+                    unsafe { ViewMut::store(self, x, row(i), pixels[i]) };
                 }
             });
         }
@@ -359,7 +366,13 @@ impl Panorama for Nv12Mut {
     const FOUR: UVec2 = uvec2(2, 2);
 
     #[inline(always)]
-    unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv) {
+    unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool) {
+        let (x, y, colours) = if flip {
+            let [a, b, c, d] = colours;
+            (self.y.width() - 2 - x, self.y.height() - 2 - y, [d, c, b, a])
+        } else {
+            (x, y, colours)
+        };
         let luma = encode.y * 255.0;
         let mut levels = [0.0; 4];
         each_result!(4, |i| levels[i] = fused_dot(luma, colours[i], encode.black));

@@ -197,14 +197,14 @@ impl<O: Panorama> Tile<O> {
         // SAFETY: the view is whole and `(x, y)` inside, as checked; the four are this thread's.
         unsafe {
             let colours = sampler.colours(self.four(sampler, first));
-            self.out.store_four(x, self.corner.y + first, colours, &self.frame.encode);
+            self.out.store_four(x, self.corner.y + first, colours, &self.frame.encode, false);
             if all_inside {
                 let samples = match ahead {
                     Some(samples) => samples,
                     None => self.four(sampler, second),
                 };
                 let colours = sampler.colours(samples);
-                self.out.store_four(x, self.corner.y + second, colours, &self.frame.encode);
+                self.out.store_four(x, self.corner.y + second, colours, &self.frame.encode, false);
             }
         }
     }

@@ -9,7 +9,7 @@ use cuda_std::KernelArg;
 use glam::{Vec2, Vec3};
 
 use crate::stitch::Colour;
-use crate::yuv::{RgbToYuv, YuvEncoding, YuvToRgb};
+use crate::yuv::{RgbToYuv, YuvToRgb};
 
 /// Pixels of a tile along each side.
 pub const TILE: u32 = 32;
@@ -29,6 +29,12 @@ pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
 /// Rows of a tile that a block makes.
 pub const BLOCK_ROWS: u32 = 4 * BLOCK_THREADS / TILE;
+
+/// Threads of a block that gives a tile other weights, in x and y: a warp makes rows of it.
+pub const WEIGH_BLOCK: [u32; 2] = [TILE, 8];
+
+/// Threads of such a block, for launch bounds.
+pub const WEIGH_THREADS: u32 = WEIGH_BLOCK[0] * WEIGH_BLOCK[1];
 
 /// No index.
 pub const NONE: u32 = u32::MAX;
@@ -77,7 +83,7 @@ impl Layer {
     /// Of a tile that no camera sees.
     pub const BLACK: Self = Self {
         camera: NO_CAMERA,
-        cell: 0,
+        cell: TILE as u16,
         places: NONE,
         shares: NONE,
         next: NONE,
@@ -126,24 +132,10 @@ impl Grading {
 pub struct MeshParams {
     /// How each camera's samples become colours.
     pub cameras: [Grading; MAX_CAMERAS],
+    /// As [`StitchParams::flip`](crate::stitch::StitchParams::flip).
+    pub flip: u32,
     /// As [`StitchParams::edge_boost`](crate::stitch::StitchParams::edge_boost).
     pub edge_boost: u32,
     /// How a panorama in NV12 is written.
     pub encode: RgbToYuv,
-}
-
-impl MeshParams {
-    /// Of up to [`MAX_CAMERAS`] cameras; those beyond are not seen.
-    #[must_use]
-    pub fn new(colours: &[Colour], edge_boost: bool, read: YuvEncoding, written: YuvEncoding) -> Self {
-        let of = |camera: usize| {
-            let colour = colours.get(camera).copied().unwrap_or(Colour::IDENTITY);
-            Grading::new(colour, &read.to_rgb())
-        };
-        Self {
-            cameras: core::array::from_fn(of),
-            edge_boost: edge_boost.into(),
-            encode: written.from_rgb(),
-        }
-    }
 }
