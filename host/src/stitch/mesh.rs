@@ -1,7 +1,7 @@
 //! Launches of the variant that goes by a mesh, of two cameras or more.
 
 use kernels_gpu::mesh as kernels;
-use shared_types::mesh::{BLOCK, BLOCK_ROWS, Grading, MAX_CAMERAS, MeshParams, TILE};
+use shared_types::mesh::{BLOCK, Grading, MAX_CAMERAS, MeshParams, TILE};
 use shared_types::stitch::Colour;
 
 use super::{StitchError, check_colour};

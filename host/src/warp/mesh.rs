@@ -14,7 +14,7 @@ use std::ops::Range;
 use glam::{DVec2, UVec2, Vec2};
 use kernels_gpu::mesh;
 use shared_types::mesh::{
-    CELLS, Layer, MAX_CAMERAS, NO_CAMERA, NONE, Patch, Place, TILE, WHOLE_SHARE,
+    CELLS, Layer, MAX_CAMERAS, NO_CAMERA, NONE, Patch, Place, REST, TILE, WHOLE_SHARE,
 };
 use thiserror::Error;
 
@@ -160,11 +160,14 @@ impl Mesh {
             self.layers.get(layer.next as usize)
         });
         let in_tile = (y * TILE + x) as usize;
+        let mut left = u16::MAX;
         chain.filter(|layer| layer.camera != NO_CAMERA).filter_map(move |layer| {
             let share = match layer.shares {
-                NONE => 1.0,
-                first => f32::from(self.shares[first as usize + in_tile]) / WHOLE_SHARE,
+                NONE | REST => left,
+                first => self.shares[first as usize + in_tile],
             };
+            // Rounded, several may make more than the whole.
+            left = left.saturating_sub(share);
             let place = match u32::from(layer.cell) {
                 0 => self.places[layer.places as usize + in_tile].0,
                 TILE => mesh::place(&layer.patch, x, y),
@@ -173,7 +176,7 @@ impl Mesh {
                     mesh::place(&self.patches[patch as usize], x, y)
                 }
             };
-            (share > 0.0).then_some((layer.camera.into(), place, share))
+            (share > 0).then(|| (layer.camera.into(), place, f32::from(share) / WHOLE_SHARE))
         })
     }
 
@@ -185,19 +188,21 @@ impl Mesh {
     /// Adds a tile's layers, the first at `first`.
     fn add(&mut self, tile: &Tile<'_, impl Looks>, first: usize, error: f32) {
         let seen = |camera: &usize| tile.pixels().any(|at| tile.weight(*camera, at) > 0.0);
+        let cameras: Vec<usize> = (0..self.sources.len()).filter(seen).collect();
+        // Where some camera counts at every pixel, the last one counts as much as is left.
+        let covered = tile.pixels().all(|at| cameras.iter().any(|c| tile.weight(*c, at) > 0.0));
         let mut last = None;
-        for camera in (0..self.sources.len()).filter(seen) {
-            let alone = tile.pixels().all(|at| tile.share(camera, at) == 1.0);
-            let shares = if alone {
-                NONE
-            } else {
-                let first = self.shares.len() as u32;
-                self.shares.extend(tile.whole().map(|at| {
-                    at.map_or(0, |at| {
-                        (tile.share(camera, at) * f64::from(WHOLE_SHARE)).round() as u16
-                    })
-                }));
-                first
+        for &camera in &cameras {
+            let shares = match cameras[..] {
+                [_] if covered => NONE,
+                [.., end] if covered && camera == end => REST,
+                _ => {
+                    let first = self.shares.len() as u32;
+                    let whole = f64::from(WHOLE_SHARE);
+                    let share = |at| (tile.share(camera, at) * whole).round() as u16;
+                    self.shares.extend(tile.whole().map(|at| at.map_or(0, share)));
+                    first
+                }
             };
             let layer = Layer { camera: camera as u16, shares, ..self.fit(tile, camera, error) };
             last = Some(match last {
