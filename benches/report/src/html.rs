@@ -50,7 +50,11 @@ fn write(out: &mut String, sections: &[Section]) -> fmt::Result {
         writeln!(out, "</div>\n<h3>Time against size</h3>\n<div class=\"plots\">")?;
         let sized = systems(section).into_iter().filter_map(|system| by_size(section, system));
         sized.for_each(|plot| out.push_str(&plot));
-        writeln!(out, "</div>\n<h3>Variants side by side</h3>\n<div class=\"plots\">")?;
+        writeln!(
+            out,
+            "</div>\n<h3>Variants side by side</h3>\n<p>Blue is ours, orange the \
+             original design, grey a copy of as many bytes.</p>\n<div class=\"plots\">"
+        )?;
         variants(section).for_each(|plot| out.push_str(&plot));
         writeln!(out, "</div>\n<h3>Every row</h3>")?;
         table(out, section)?;
@@ -179,7 +183,7 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
         }
         let points = points.into_iter().map(|(size, time, told, _)| (size, time, told)).collect();
         let (name, colour, mark) = match role {
-            Role::Copy => (format!("copy of {of}'s bytes"), GREY, Mark::Dashes),
+            Role::Copy => (format!("copy of the bytes of {of}"), GREY, Mark::Dashes),
             Role::Ours | Role::Original => {
                 let drawn = series.iter().filter(|series| series.colour != GREY).count();
                 (format!("{of}, {variant}"), self::colour(drawn), Mark::Line)

@@ -93,6 +93,12 @@ pub enum Size {
     Batches(u32),
 }
 
+impl From<[u32; 2]> for Size {
+    fn from([width, height]: [u32; 2]) -> Self {
+        Self::Pixels(width, height)
+    }
+}
+
 impl Size {
     /// How many, and of what.
     #[must_use]
