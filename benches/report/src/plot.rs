@@ -299,7 +299,7 @@ mod tests {
                 assert!(share > 0.0 && share < 1.0, "{values:?}: {value} at {share}");
             }
             for mark in &axis.marks {
-                let mantissa = mark / 10.0_f64.powf(mark.log10().floor() + 1e-9_f64.copysign(1.0));
+                let mantissa = mark / 10.0_f64.powf((mark.log10() + 1e-9).floor());
                 let round = [1.0, 2.0, 5.0, 10.0].iter().any(|n| (mantissa - n).abs() < 1e-6);
                 assert!(round, "{mark}");
             }
