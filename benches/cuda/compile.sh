@@ -10,7 +10,8 @@ arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | he
 case $arch in ''|*[!0-9]*) arch=87 ;; esac
 mkdir -p "$1" || exit 1
 for file in "$(dirname "$0")"/*.cu; do
-    # Without -rdc=true newer compilers keep constant memory to themselves, where the host cannot set it.
-    "$nvcc" -O3 "-arch=sm_$arch" -rdc=true -ptx -o "$1/$(basename "$file" .cu).ptx" "$file" || exit 1
+    # As the file itself says.
+    rdc=$(grep -o -m 1 -e -rdc=true "$file")
+    "$nvcc" -O3 "-arch=sm_$arch" $rdc -ptx -o "$1/$(basename "$file" .cu).ptx" "$file" || exit 1
 done
 "$nvcc" --version | tail -n 2 | head -n 1

@@ -160,6 +160,10 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
     };
     let unit = |size: Size| size.count().1;
     let pixels = figures().any(|figure| unit(figure.row.work.size) == "pixels");
+    // Rows of sizes; what was measured at two alone would hide them.
+    let points_of = |of: &_| figures().filter(|figure| key(figure) == *of).count();
+    let most = figures().map(|figure| points_of(&key(figure))).max()?;
+    let least = most.clamp(2, 3);
     let mut series: Vec<Series> = Vec::new();
     let mut floors = Vec::new();
     for key_of_series in distinct(figures().map(key)) {
@@ -171,7 +175,7 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
                 (size, figure.row.median_us, told(figure), figure.row.work.bytes)
             })
             .collect();
-        if points.len() < 2 {
+        if points.len() < least {
             continue;
         }
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -183,7 +187,7 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
         }
         let points = points.into_iter().map(|(size, time, told, _)| (size, time, told)).collect();
         let (name, colour, mark) = match role {
-            Role::Copy => (format!("copy of the bytes of {of}"), GREY, Mark::Dashes),
+            Role::Copy => (format!("copy, {of}"), GREY, Mark::Dashes),
             Role::Ours | Role::Original => {
                 let drawn = series.iter().filter(|series| series.colour != GREY).count();
                 (format!("{of}, {variant}"), self::colour(drawn), Mark::Line)
