@@ -1,8 +1,8 @@
-//! The `planes` stitch at home size: every gamma and pair of formats, the floor under each pair, and
-//! the same loop in CUDA C++ (`benches/cuda/stitch_planes.cu`) where `PANOWEAVE_REFERENCE_PTX` names a
+//! The stitch at home size: every lookup, gamma and pair of formats, the floor under each pair, and
+//! the original loop in CUDA C++ (`benches/cuda/stitch_planes.cu`) where `PANOWEAVE_REFERENCE_PTX` names a
 //! folder with `stitch_planes.ptx`.
 //!
-//! The floor is a copy of the pictures and the panorama; this variant reads 24 bytes of planes a pixel
+//! The floor is a copy of the pictures and the panorama; those by planes read 24 bytes of planes a pixel
 //! besides.
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -12,7 +12,7 @@ use panoweave::device::{LaunchConfig, Stream};
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, FrameViewMut, PixelFormat, YuvEncoding,
 };
-use panoweave::stitch::{Power, StitchOptions, stitch, stitch_with_table};
+use panoweave::stitch::{Lookup, Power, StitchOptions, stitch, stitch_with_table};
 use panoweave::warp::{DeviceWarp, Plane};
 use panoweave_benches::{
     Group, SETS, SIZES, bench, bench_copy, bench_original, frame, gpu, home_geometry,
@@ -135,13 +135,18 @@ fn benches(criterion: &mut Criterion) {
         let size = warp.size().to_array();
         let mut group = Group::new(criterion, &device, "stitch", pair, size, bytes);
         let floor = bench_copy(&mut group, "floor", &stream, bytes);
-        for (label, power) in [
-            ("linear", None),
-            ("exact", Some(Power::Exact)),
-            ("fast", Some(Power::Fast)),
-            ("table", Some(Power::Table)),
+        let fast = Some(Power::Fast);
+        for (label, power, lookup) in [
+            ("mesh", fast, Lookup::Mesh),
+            ("mesh linear", None, Lookup::Mesh),
+            ("linear", None, Lookup::Planes),
+            ("exact", Some(Power::Exact), Lookup::Planes),
+            ("fast", fast, Lookup::Planes),
+            ("table", Some(Power::Table), Lookup::Planes),
+            ("textured planes", fast, Lookup::TexturedPlanes),
+            ("hardware bilinear", fast, Lookup::HardwareBilinear),
         ] {
-            let options = options(power);
+            let options = StitchOptions { lookup, ..options(power) };
             let mut table = GammaTable::new(&device).expect("a table");
             let rust = bench(&mut group, &format!("{label}/rust"), &stream, |set| {
                 let ([left, right], out) = (&frames[set], &mut outputs[set]);
@@ -159,7 +164,7 @@ fn benches(criterion: &mut Criterion) {
             }
             // The C++ is RGBA without a table.
             let Some(stream) = &reference else { continue };
-            if pair != "rgba" || power == Some(Power::Table) {
+            if pair != "rgba" || power == Some(Power::Table) || lookup != Lookup::Planes {
                 continue;
             }
             let cpp = bench_original(&mut group, &format!("{label}/c++"), stream, |set| {

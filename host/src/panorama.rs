@@ -38,7 +38,7 @@ use crate::geometry::Geometry;
 use crate::picture::Picture;
 use crate::rig::MAX_CAMERAS;
 use crate::seam::{Blend, SeamError, seamed};
-use crate::stitch::{StitchError, StitchOptions, stitch};
+use crate::stitch::{Lookup, StitchError, StitchOptions, stitch};
 use crate::warp::{DeviceWarp, Plane, PlaneError, RenderError, check_sizes};
 
 /// How pictures become a panorama.
@@ -247,9 +247,14 @@ pub fn stitch_geometry(
         };
         // What is done to the whole panorama is done once.
         let last = i + 1 == order.len();
-        let StitchOptions { flip, edge_boost, .. } = options.stitch;
-        let options =
-            StitchOptions { flip: flip && last, edge_boost: edge_boost && last, ..options.stitch };
+        let StitchOptions { flip, edge_boost, lookup, .. } = options.stitch;
+        let options = StitchOptions {
+            flip: flip && last,
+            edge_boost: edge_boost && last,
+            // No mesh pays for one stitch, and what is stitched again stays as exact as it can be.
+            lookup: if lookup == Lookup::Mesh { Lookup::Planes } else { lookup },
+            ..options.stitch
+        };
         making.add(stream, [left, (&images[next], colours[next], Some(next))], &warp, options)?;
         if !last {
             let mut copy = Image::new(stream.device(), canvas.size.x, canvas.size.y)?;

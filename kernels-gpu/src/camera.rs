@@ -1,16 +1,73 @@
 //! One camera of a warp: where its picture shows a panorama pixel, and whether it counts there.
 
-use glam::{UVec2, Vec2};
+use glam::{UVec2, Vec2, vec2};
+use shared_types::texture::TexturedCameraPlanes;
 use shared_types::warp::CameraPlanes;
+
+/// One camera's planes, wherever they lie.
+pub(crate) trait Planes: Copy {
+    /// Whether panorama pixel `(x, y)` is in the planes.
+    fn contains(&self, x: u32, y: u32) -> bool;
+
+    /// How much the camera counts at a panorama pixel.
+    ///
+    /// # Safety
+    /// It is in the planes.
+    unsafe fn weight(&self, x: u32, y: u32) -> f32;
+
+    /// Where the camera's picture shows a panorama pixel.
+    ///
+    /// # Safety
+    /// It is in the planes.
+    unsafe fn place(&self, x: u32, y: u32) -> Vec2;
+}
+
+impl Planes for CameraPlanes {
+    #[inline(always)]
+    fn contains(&self, x: u32, y: u32) -> bool {
+        CameraPlanes::contains(self, x, y)
+    }
+
+    #[inline(always)]
+    unsafe fn weight(&self, x: u32, y: u32) -> f32 {
+        // SAFETY: as the caller vouches.
+        unsafe { CameraPlanes::weight(self, x, y) }
+    }
+
+    #[inline(always)]
+    unsafe fn place(&self, x: u32, y: u32) -> Vec2 {
+        // SAFETY: as the caller vouches.
+        unsafe { CameraPlanes::place(self, x, y) }
+    }
+}
+
+/// Read in the middle of texels, so that their filter has nothing to do.
+impl Planes for TexturedCameraPlanes {
+    #[inline(always)]
+    fn contains(&self, x: u32, y: u32) -> bool {
+        x < self.width && y < self.height
+    }
+
+    #[inline(always)]
+    unsafe fn weight(&self, x: u32, y: u32) -> f32 {
+        self.weight.read(x as f32 + 0.5, y as f32 + 0.5).x
+    }
+
+    #[inline(always)]
+    unsafe fn place(&self, x: u32, y: u32) -> Vec2 {
+        let at = vec2(x as f32 + 0.5, y as f32 + 0.5);
+        vec2(self.x.read(at.x, at.y).x, self.y.read(at.x, at.y).x)
+    }
+}
 
 /// A camera's planes, and the size of its picture.
 #[derive(Clone, Copy)]
-pub(crate) struct Camera {
-    pub(crate) planes: CameraPlanes,
+pub(crate) struct Camera<P = CameraPlanes> {
+    pub(crate) planes: P,
     pub(crate) size: UVec2,
 }
 
-impl Camera {
+impl<P: Planes> Camera<P> {
     /// Where the camera's picture shows `(x, y)`, and the camera's weight, if it counts there: inside of
     /// the picture, with a weight over `min_weight`.
     #[inline(always)]

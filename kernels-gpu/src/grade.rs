@@ -64,23 +64,37 @@ impl Scaled {
         Self(Colour { gain: gain * (1.0 / white), gamma })
     }
 
-    /// Four samples at once, as [`Linear`] or [`Fast`]; the branch is the same for all threads.
+    /// Four samples at once.
     #[inline(always)]
     pub(crate) fn apply(&self, samples: [Vec3; 4]) -> [Vec3; 4] {
         let Self(Colour { gain, gamma }) = *self;
         let mut colours = samples;
-        each_result!(4, |i| {
-            let Vec3 { x, y, z } = samples[i] * gain;
-            colours[i] = vec3(x.saturate(), y.saturate(), z.saturate());
-        });
-        if gamma != 1.0 {
-            each_result!(4, |i| {
-                let Vec3 { x, y, z } = colours[i];
-                colours[i] = vec3(x.fast_powf(gamma), y.fast_powf(gamma), z.fast_powf(gamma));
-            });
-        }
-        colours
+        each_result!(4, |i| colours[i] = samples[i] * gain);
+        powers(colours, gamma)
     }
+}
+
+/// `clamp(colour, 0, 1)^gamma` of four colours, as [`Linear`] or [`Fast`]; the branch is the same for all threads.
+#[inline(always)]
+pub(crate) fn powers(colours: [Vec3; 4], gamma: f32) -> [Vec3; 4] {
+    let mut powers = colours;
+    each_result!(4, |i| {
+        let Vec3 { x, y, z } = colours[i];
+        powers[i] = vec3(x.saturate(), y.saturate(), z.saturate());
+    });
+    if gamma != 1.0 {
+        each_result!(4, |i| {
+            let Vec3 { x, y, z } = powers[i];
+            powers[i] = vec3(x.fast_powf(gamma), y.fast_powf(gamma), z.fast_powf(gamma));
+        });
+    }
+    powers
+}
+
+/// `a·t + b`, fused.
+#[inline(always)]
+pub(crate) fn fused(a: Vec3, t: f32, b: Vec3) -> Vec3 {
+    vec3(a.x.mul_add(t, b.x), a.y.mul_add(t, b.y), a.z.mul_add(t, b.z))
 }
 
 /// One channel at one level, exactly: an entry of the table.

@@ -261,12 +261,13 @@ pub(crate) trait Panorama: Copy {
     const FOUR: UVec2;
 
     /// Writes [`FOUR`](Self::FOUR) pixels from `(x, y)` on, row after row, of these colours, 0 to 1, rounding once. Of
-    /// those beyond the panorama's edge only chroma knows.
+    /// those beyond the panorama's edge only chroma knows. If `flip` is set, all lie where a turn by 180° takes them.
     ///
     /// # Safety
     /// - The panorama is whole, and `(x, y)` is inside, a multiple of [`CELL`](Self::CELL).
     /// - No other thread writes them.
-    unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv);
+    /// - What is flipped is a multiple of [`CELL`](Self::CELL) in size.
+    unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool);
 }
 
 impl Panorama for ViewMut<Rgba8> {
@@ -297,16 +298,22 @@ impl Panorama for ViewMut<Rgba8> {
     const FOUR: UVec2 = uvec2(1, 4);
 
     #[inline(always)]
-    unsafe fn store_four(&self, x: u32, y: u32, [a, b, c, d]: [Vec3; 4], _: &RgbToYuv) {
+    unsafe fn store_four(&self, x: u32, y: u32, [a, b, c, d]: [Vec3; 4], _: &RgbToYuv, flip: bool) {
+        let (width, height) = (ViewMut::width(self), ViewMut::height(self));
         let pixels = [opaque(a), opaque(b), opaque(c), opaque(d)];
-        if y + 3 < ViewMut::height(self) {
+        let x = if flip { width - 1 - x } else { x };
+        let row = |i: usize| {
+            let y = y + i as u32;
+            if flip { height - 1 - y } else { y }
+        };
+        if y + 3 < height {
             // SAFETY: the last one is inside, so all are; the rest is the caller's.
-            each_result!(4, |i| unsafe { ViewMut::store(self, x, y + i as u32, pixels[i]) });
+            each_result!(4, |i| unsafe { ViewMut::store(self, x, row(i), pixels[i]) });
         } else {
             each_result!(4, |i| {
-                if y + (i as u32) < ViewMut::height(self) {
+                if y + (i as u32) < height {
                     // SAFETY: inside; the rest is the caller's.
-                    unsafe { ViewMut::store(self, x, y + i as u32, pixels[i]) };
+                    unsafe { ViewMut::store(self, x, row(i), pixels[i]) };
                 }
             });
         }
@@ -359,31 +366,57 @@ impl Panorama for Nv12Mut {
     const FOUR: UVec2 = uvec2(2, 2);
 
     #[inline(always)]
-    unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv) {
+    unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool) {
+        let (x, y, colours) = if flip {
+            let [a, b, c, d] = colours;
+            (self.y.width() - 2 - x, self.y.height() - 2 - y, [d, c, b, a])
+        } else {
+            (x, y, colours)
+        };
         let luma = encode.y * 255.0;
-        each_result!(4, |i| {
-            let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
-            if self.y.contains(x, y) {
-                // SAFETY: inside, as just checked; the rest is the caller's.
-                unsafe {
-                    self.y.store(x, y, fused_dot(luma, colours[i], encode.black).to_u8_saturating())
-                };
-            }
-        });
+        let mut levels = [0.0; 4];
+        each_result!(4, |i| levels[i] = fused_dot(luma, colours[i], encode.black));
         let [a, b, c, d] = colours;
         let mean = ((a + b) + (c + d)) * (0.25 * 255.0);
-        let chroma = Chroma {
-            u: fused_dot(encode.cb, mean, 128.0).to_u8_saturating(),
-            v: fused_dot(encode.cr, mean, 128.0).to_u8_saturating(),
-        };
-        // SAFETY: a whole chroma plane has a sample for every cell; the rest is the caller's.
-        unsafe { self.uv.store(x / 2, y / 2, chroma) };
+        // The purest blue and red of the full range would round to 256.
+        let chroma =
+            [encode.cb, encode.cr].map(|weights| fused_dot(weights, mean, 128.0).min(255.0));
+        let wide = self.y.is_aligned(2) && self.uv.is_aligned(2) && x + 1 < self.y.width();
+        // SAFETY: inside, as checked or the caller vouches, and the whole chroma plane has a sample for every cell;
+        // two side by side are stored as one where both begin at an even byte. The rest is the caller's.
+        unsafe {
+            if wide {
+                self.y.store_wide(x, y, beside(levels[0], levels[1]));
+                if y + 1 < self.y.height() {
+                    self.y.store_wide(x, y + 1, beside(levels[2], levels[3]));
+                }
+                self.uv.store_wide(x / 2, y / 2, beside(chroma[0], chroma[1]));
+                return;
+            }
+            each_result!(4, |i| {
+                let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
+                if self.y.contains(x, y) {
+                    self.y.store(x, y, levels[i].to_u8_saturating());
+                }
+            });
+            let [u, v] = chroma.map(GpuPower::to_u8_saturating);
+            self.uv.store(x / 2, y / 2, Chroma { u, v });
+        }
     }
 }
 
-/// From here on to twice as much, numbers of single precision are whole, and their last bits count them. A pixel is put
-/// together from those; a byte alone is not, since ptxas 13.0 stores the last byte of such a number wrong.
+/// From here on to twice as much, numbers of single precision are whole, and their last bits count them: so levels are
+/// rounded and put together without conversions. A byte alone is converted, since ptxas 13.0 stores the last one of such
+/// a number wrong.
 const WHOLE: f32 = (1 << 23) as f32;
+
+/// Two levels from 0 to 255, rounded, as two bytes side by side.
+#[inline(always)]
+fn beside(first: f32, second: f32) -> u16 {
+    let [first, second] = [first, second].map(|level| (level + WHOLE).to_bits());
+    // Above the lowest byte of either is one of zeros.
+    (first.wrapping_add(second << 8) as u16).to_le()
+}
 
 /// An opaque pixel of a colour from 0 to 1.
 #[inline(always)]

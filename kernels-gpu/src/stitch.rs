@@ -1,9 +1,11 @@
-//! Stitch, variant `planes`: two pictures and the six planes of a warp make a panorama.
+//! Stitch, variants on planes: two pictures and the six planes of a warp make a panorama.
 //!
 //! One thread an output pixel, or the four pixels of an NV12 chroma sample. For each camera that
 //! counts there (weight over [`MIN_WEIGHT`], coordinates inside its picture) it samples bilinearly,
-//! applies the camera's colour and adds to a weighted mean, which is rounded once. It is the
-//! reference that every faster variant is measured against, and the fallback that takes any warp.
+//! applies the camera's colour and adds to a weighted mean, which is rounded once. `planes` is the
+//! reference that every faster variant is measured against, and the fallback that takes any warp and any memory.
+//! `textured planes` reads the same planes through the texture unit, with the same result; `hardware bilinear` has the
+//! pictures in textures, whose filter has 8 bits. [`mesh`](crate::mesh) is the variant without planes.
 //!
 //! Cost: 24 bytes of warp planes a pixel, more than the picture data itself; a camera whose weight is
 //! too small does not read its coordinates.
@@ -14,10 +16,11 @@ use shared_types::Rgba8;
 use shared_types::colour::{TABLE_LEN, TableEntry};
 use shared_types::nv12::{Nv12, Nv12Mut};
 use shared_types::stitch::{BLOCK_THREADS, MIN_WEIGHT, StitchParams};
+use shared_types::texture::{Nv12Texture, Rgba8Texture, TexturedCameraPlanes};
 use shared_types::warp::CameraPlanes;
 use shared_types::yuv::YuvToRgb;
 
-use crate::camera::Camera;
+use crate::camera::{Camera, Planes};
 use crate::grade::{Exact, Fast, Grade, Linear, Table};
 use crate::picture::{Panorama, Picture};
 
@@ -49,6 +52,9 @@ macro_rules! stitch_planes {
         }
     };
     ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, $grade:ident) => {
+        stitch_planes! { $(#[$doc])* $name, $picture => $panorama, $grade, CameraPlanes }
+    };
+    ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, $grade:ident, $planes:ty) => {
         $(#[$doc])*
         ///
         /// `out` and the planes have the panorama's size; what of smaller planes is missing counts
@@ -58,8 +64,8 @@ macro_rules! stitch_planes {
         pub fn $name(
             left: $picture,
             right: $picture,
-            planes_left: CameraPlanes,
-            planes_right: CameraPlanes,
+            planes_left: $planes,
+            planes_right: $planes,
             params: StitchParams,
             out: $panorama,
         ) {
@@ -135,11 +141,44 @@ stitch_planes! {
     stitch_planes_rgba8_nv12_table, View<Rgba8> => Nv12Mut, Table
 }
 
-/// What every kernel of the variant does: one thread a cell of the panorama.
+stitch_planes! {
+    /// RGBA to RGBA from planes in textures, with fast gamma.
+    stitch_textured_planes_rgba8, View<Rgba8> => ViewMut<Rgba8>, Fast, TexturedCameraPlanes
+}
+stitch_planes! {
+    /// NV12 to NV12 from planes in textures, with fast gamma.
+    stitch_textured_planes_nv12, Nv12 => Nv12Mut, Fast, TexturedCameraPlanes
+}
+stitch_planes! {
+    /// NV12 to RGBA from planes in textures, with fast gamma.
+    stitch_textured_planes_nv12_rgba8, Nv12 => ViewMut<Rgba8>, Fast, TexturedCameraPlanes
+}
+stitch_planes! {
+    /// RGBA to NV12 from planes in textures, with fast gamma.
+    stitch_textured_planes_rgba8_nv12, View<Rgba8> => Nv12Mut, Fast, TexturedCameraPlanes
+}
+stitch_planes! {
+    /// RGBA to RGBA from pictures in textures, with fast gamma.
+    stitch_hardware_rgba8, Rgba8Texture => ViewMut<Rgba8>, Fast
+}
+stitch_planes! {
+    /// NV12 to NV12 from pictures in textures, with fast gamma.
+    stitch_hardware_nv12, Nv12Texture => Nv12Mut, Fast
+}
+stitch_planes! {
+    /// NV12 to RGBA from pictures in textures, with fast gamma.
+    stitch_hardware_nv12_rgba8, Nv12Texture => ViewMut<Rgba8>, Fast
+}
+stitch_planes! {
+    /// RGBA to NV12 from pictures in textures, with fast gamma.
+    stitch_hardware_rgba8_nv12, Rgba8Texture => Nv12Mut, Fast
+}
+
+/// What every kernel of the variants does: one thread a cell of the panorama.
 #[inline(always)]
-fn stitch<P: Picture, G: Grade, O: Panorama>(
-    left: Source<P>,
-    right: Source<P>,
+fn stitch<P: Picture, M: Planes, G: Grade, O: Panorama>(
+    left: Source<P, M>,
+    right: Source<P, M>,
     grades: &[G; 2],
     params: &StitchParams,
     out: O,
@@ -165,12 +204,12 @@ fn stitch<P: Picture, G: Grade, O: Panorama>(
 }
 
 /// One camera: its picture and where each panorama pixel looks in it.
-struct Source<P> {
+struct Source<P, M> {
     picture: P,
-    planes: CameraPlanes,
+    planes: M,
 }
 
-impl<P: Picture> Source<P> {
+impl<P: Picture, M: Planes> Source<P, M> {
     /// Adds what the camera sees at panorama pixel `(x, y)`, if it counts there.
     #[inline(always)]
     fn add<G: Grade>(&self, x: u32, y: u32, grade: &G, decode: &YuvToRgb, sum: &mut WeightedSum) {
@@ -178,14 +217,14 @@ impl<P: Picture> Source<P> {
         if let Some((place, weight)) = camera.source(x, y, MIN_WEIGHT) {
             // SAFETY: inside of the picture, which is whole, as the kernel has checked.
             let levels = unsafe { self.picture.sample(place.x, place.y, decode) };
-            sum.add(weight, grade.apply(levels));
+            sum.add(weight, grade.apply(levels * (255.0 / P::WHITE)));
         }
     }
 }
 
 /// Gain towards both ends of the panorama.
 #[inline(always)]
-fn edge_boost(x: u32, width: u32) -> f32 {
+pub(crate) fn edge_boost(x: u32, width: u32) -> f32 {
     let half = 0.5 * width as f32;
     let d = (x as f32 - half).abs() / half;
     if d > 0.8 { (d - 0.8).mul_add(1.75, 1.0).min(1.35) } else { 1.0 }

@@ -13,7 +13,7 @@
 //! Samples are bilinear, of the frames as they are: a view far wider than its pixels shows them aliased.
 
 use cuda_std::prelude::*;
-use glam::{UVec2, Vec2, Vec3, uvec2, vec2, vec3};
+use glam::{UVec2, Vec2, Vec3, uvec2, vec2};
 use shared_types::Rgba8;
 use shared_types::nv12::{Nv12, Nv12Mut};
 use shared_types::stitch::{Colour, MIN_WEIGHT};
@@ -25,7 +25,7 @@ use shared_types::warp::Projection;
 use shared_types::yuv::YuvToRgb;
 
 use crate::camera::is_inside;
-use crate::grade::Scaled;
+use crate::grade::{Scaled, fused};
 use crate::lens::{Real, bend};
 use crate::patch::{Line, Patches};
 use crate::picture::{Panorama, Picture, sample_plane};
@@ -197,14 +197,14 @@ impl<O: Panorama> Tile<O> {
         // SAFETY: the view is whole and `(x, y)` inside, as checked; the four are this thread's.
         unsafe {
             let colours = sampler.colours(self.four(sampler, first));
-            self.out.store_four(x, self.corner.y + first, colours, &self.frame.encode);
+            self.out.store_four(x, self.corner.y + first, colours, &self.frame.encode, false);
             if all_inside {
                 let samples = match ahead {
                     Some(samples) => samples,
                     None => self.four(sampler, second),
                 };
                 let colours = sampler.colours(samples);
-                self.out.store_four(x, self.corner.y + second, colours, &self.frame.encode);
+                self.out.store_four(x, self.corner.y + second, colours, &self.frame.encode, false);
             }
         }
     }
@@ -492,12 +492,6 @@ impl<P: Picture, M: Map, C: Map> Sampler for Both<'_, P, M, C> {
         });
         colours
     }
-}
-
-/// `a·t + b`, fused.
-#[inline(always)]
-fn fused(a: Vec3, t: f32, b: Vec3) -> Vec3 {
-    vec3(a.x.mul_add(t, b.x), a.y.mul_add(t, b.y), a.z.mul_add(t, b.z))
 }
 
 /// Whether the camera may see something of what a block makes, whose middle this is.

@@ -33,7 +33,7 @@ macro_rules! textured {
 
         $(#[$host_doc])*
         #[cfg(not(target_arch = "nvptx64"))]
-        #[derive(Debug)]
+        #[derive(Clone, Copy, Debug)]
         pub struct $device<'a> {
             $($(#[$texture_doc])* pub $texture: DeviceTexture<'a, Vec4>,)+
             /// Columns.
@@ -60,11 +60,9 @@ macro_rules! textured {
         #[cfg(not(target_arch = "nvptx64"))]
         impl HostArg<$name> for $device<'_> {
             fn places(&self) -> [Option<Place>; 2] {
-                let mut places = [None; 2];
-                for (place, of) in places.iter_mut().zip([$(self.$texture.places()[0]),+]) {
-                    *place = of;
-                }
-                places
+                let places = [$(self.$texture.places()[0]),+];
+                // Of several one that lies elsewhere is told.
+                [places[0], places.into_iter().find(|place| *place != places[0]).flatten()]
             }
 
             fn push<'a>(&'a self, params: &mut Params<'a>) {
@@ -102,6 +100,19 @@ macro_rules! textured {
             }
         }
     }};
+    (@take $params:ident $name:ident $one:ident $other:ident $third:ident) => {{
+        let (one, other, third, width, height, ..) = $params;
+        // SAFETY: as the caller vouches.
+        unsafe {
+            $name {
+                $one: Texture2d::from_params(textured!(@handle one)),
+                $other: Texture2d::from_params(textured!(@handle other)),
+                $third: Texture2d::from_params(textured!(@handle third)),
+                width,
+                height,
+            }
+        }
+    }};
     (@handle $handle:ident) => {
         ($handle, (), (), (), (), (), (), ())
     };
@@ -125,4 +136,17 @@ textured! {
     y: P0,
     /// Chroma as fractions, at half size, rounded up.
     uv: P1; P2, P3; P4 P5 P6 P7
+}
+
+textured! {
+    /// One camera's planes of a warp in three textures of numbers; see [`CameraPlanes`](crate::warp::CameraPlanes).
+    TexturedCameraPlanes,
+    /// What the host passes for [`TexturedCameraPlanes`].
+    DeviceTexturedCameraPlanes,
+    /// Columns in the camera's picture.
+    x: P0,
+    /// Rows.
+    y: P1,
+    /// How much the camera counts.
+    weight: P2; P3, P4; P5 P6 P7
 }

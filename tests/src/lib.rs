@@ -7,10 +7,19 @@ pub mod made_up;
 pub mod oracle;
 pub mod random;
 pub mod raster;
+pub mod several;
 
 use std::path::{Path, PathBuf};
 
+use panoweave::stitch::{Lookup, StitchOptions};
+
 pub use devices::{first_gpu, gpu, panoweave_devices};
+
+/// Stitches by planes with samples in floating point, which is what formulas hold for.
+#[must_use]
+pub fn by_planes() -> StitchOptions {
+    StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() }
+}
 
 /// The path of a test datum with outside truth, or `None`, with a line on stderr, where it is missing.
 ///

@@ -11,9 +11,9 @@ use panoweave::geometry::Geometry;
 use panoweave::intrinsics::Intrinsics;
 use panoweave::picture::Picture;
 use panoweave::rig::Rig;
-use panoweave::stitch::{StitchOptions, stitch_pictures};
+use panoweave::stitch::stitch_pictures;
 use panoweave::warp::{DeviceWarp, Plane, Warp};
-use panoweave_tests::data;
+use panoweave_tests::{by_planes, data};
 use shared_types::Rgba8;
 use shared_types::warp::Canvas;
 
@@ -55,7 +55,7 @@ fn geometry() -> Option<Geometry> {
 fn flatten(geometry: &Geometry, picture: &Picture) -> (Warp, Picture) {
     let stream = Device::cpu().stream().unwrap();
     let warp = DeviceWarp::render(&stream, geometry).unwrap();
-    let options = StitchOptions::default();
+    let options = by_planes();
     let flat = stitch_pictures(&stream, picture, picture, &warp, &options).unwrap();
     (warp.download(&stream).unwrap(), flat)
 }

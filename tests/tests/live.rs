@@ -69,7 +69,14 @@ fn panoramas_are_those_of_a_single_stitch_in_order_and_none_is_missing() {
         ] {
             let colour = |gain| Colour { gain: Vec3::splat(gain), gamma: 0.9 };
             let (left, right) = (colour(1.2), colour(0.8));
-            let stitch = StitchOptions { left, right, power, flip: true, edge_boost: true };
+            let stitch = StitchOptions {
+                left,
+                right,
+                power,
+                flip: true,
+                edge_boost: true,
+                ..StitchOptions::default()
+            };
             let options = LiveOptions { input, output, stitch, ..waiting() };
             let stitcher = stitcher(&device, options);
             let mut panoramas = stitcher.panoramas();

@@ -1,76 +1,30 @@
 //! Panoramas of many pictures against the blend of all cameras at once, in f64, on every device; and colours
 //! that do not depend on the order.
 
-use glam::{DMat3, DVec2, UVec2, uvec2};
+use glam::{DMat3, DVec2, uvec2};
 use panoweave::device::Device;
 use panoweave::geometry::Geometry;
 use panoweave::panorama::{Coverage, PanoramaOptions, stitch_geometry};
 use panoweave::picture::Picture;
 use panoweave::stitch::{StitchOptions, stitch_pictures};
-use panoweave_tests::panoweave_devices;
-use panoweave_tests::random::Random;
+use panoweave_tests::several::{CANVAS, made_up, noise, seen};
+use panoweave_tests::{by_planes, panoweave_devices};
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
-use shared_types::warp::{Camera, Canvas};
-
-const CANVAS: UVec2 = uvec2(97, 61);
-
-/// Cameras that are turned and scaled over a planar canvas, with pictures of noise.
-fn made_up(seed: u64) -> (Geometry, Vec<Picture>) {
-    let mut random = Random::new(seed);
-    let r = &mut random;
-    let canvas = Canvas::of_pixels(DVec2::ZERO, CANVAS);
-    let (mut cameras, mut pictures) = (Vec::new(), Vec::new());
-    for _ in 0..2 + seed % 5 {
-        let size = uvec2(20 + r.below(50) as u32, 20 + r.below(40) as u32);
-        let (angle, scale) = (r.between(-0.3, 0.3).into(), r.between(0.7, 1.4).into());
-        let place = DVec2::new(r.between(0.0, 70.0).into(), r.between(0.0, 40.0).into());
-        let to_canvas = DMat3::from_scale_angle_translation(DVec2::splat(scale), angle, place);
-        cameras.push(Camera::from_matrix(to_canvas.inverse(), size));
-        let noise = (0..size.element_product()).map(|_| {
-            let [r, g, b] = [0, 1, 2].map(|_| r.below(256) as u8);
-            Rgba8::opaque(r, g, b)
-        });
-        pictures.push(Picture::from_pixels(size.x, size.y, noise.collect()).unwrap());
-    }
-    (Geometry { canvas, cameras }, pictures)
-}
+use shared_types::warp::Canvas;
 
 fn stitched(device: &Device, geometry: &Geometry, pictures: &[Picture]) -> (Picture, Coverage) {
     let stream = device.stream().unwrap();
-    let options = PanoramaOptions::default();
+    let options = PanoramaOptions { stitch: by_planes(), ..PanoramaOptions::default() };
     let (panorama, coverage) = stitch_geometry(&stream, pictures, geometry, &options).unwrap();
     (panorama.picture, coverage)
-}
-
-/// What a camera sees at a canvas pixel, and its distance from the picture's edge.
-fn seen(camera: &Camera, picture: &Picture, x: u32, y: u32) -> Option<([f64; 3], f64)> {
-    let at = (camera.from_ray * DVec2::new(x.into(), y.into()).extend(1.0)).truncate();
-    let size = camera.size.as_dvec2();
-    if !(at.x >= 0.0 && at.y >= 0.0 && at.x < size.x && at.y < size.y) {
-        return None;
-    }
-    let (low, part) = (at.floor(), at - at.floor());
-    let pixel = |dx: f64, dy: f64| {
-        let place = (low + DVec2::new(dx, dy)).min(size - 1.0).as_uvec2();
-        let Rgba8 { r, g, b, .. } = picture.pixels()[(place.y * camera.size.x + place.x) as usize];
-        [r, g, b].map(f64::from)
-    };
-    let corners = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)].map(|(dx, dy)| {
-        let weight =
-            (1.0 - dx + (2.0 * dx - 1.0) * part.x) * (1.0 - dy + (2.0 * dy - 1.0) * part.y);
-        (weight, pixel(dx, dy))
-    });
-    let level = |c: usize| corners.iter().map(|(weight, pixel)| weight * pixel[c]).sum::<f64>();
-    let edge = (at + 1.0).min(size - at).min_element() / size.min_element();
-    Some(([0, 1, 2].map(level), edge))
 }
 
 #[test]
 fn every_camera_counts_by_its_distance_from_the_edge() {
     for device in panoweave_devices() {
         for seed in 0..25 {
-            let (geometry, pictures) = made_up(seed);
+            let (geometry, pictures) = made_up(seed, noise);
             let (found, coverage) = stitched(&device, &geometry, &pictures);
             let mut covered = [0.0; 2];
             // A camera that counts less than a thousandth is left out, and each step rounds.
@@ -108,11 +62,11 @@ fn every_camera_counts_by_its_distance_from_the_edge() {
 #[test]
 fn two_pictures_are_stitched_as_two_are() {
     for device in panoweave_devices() {
-        let (geometry, pictures) = made_up(5);
+        let (geometry, pictures) = made_up(5, noise);
         assert_eq!(pictures.len(), 2);
         let stream = device.stream().unwrap();
         let warp = panoweave::warp::DeviceWarp::render(&stream, &geometry).unwrap();
-        let options = StitchOptions::default();
+        let options = by_planes();
         let stitched =
             stitch_pictures(&stream, &pictures[0], &pictures[1], &warp, &options).unwrap();
         assert_eq!(self::stitched(&device, &geometry, &pictures).0.pixels(), stitched.pixels());
@@ -123,12 +77,12 @@ fn two_pictures_are_stitched_as_two_are() {
 fn exposed(order: &[usize]) -> (Geometry, Vec<Picture>) {
     let (width, step) = (60, 35);
     let exposures = [1.0, 0.8, 0.7, 1.1];
-    let canvas = Canvas { size: uvec2(width + 3 * step, 40), ..made_up(0).0.canvas };
+    let canvas = Canvas { size: uvec2(width + 3 * step, 40), ..made_up(0, noise).0.canvas };
     let scene = |x: u32, y: u32| 60.0 + 40.0 * (f64::from(x) * 0.2).sin() + f64::from(y);
     let one = |&i: &usize| {
         let first = i as u32 * step;
         let place = DVec2::new(first.into(), 0.0);
-        let mut camera = made_up(0).0.cameras[0];
+        let mut camera = made_up(0, noise).0.cameras[0];
         camera.from_ray = DMat3::from_translation(-place);
         camera.size = uvec2(width, 40);
         let pixels = (0..width * 40).map(|at| {
@@ -173,10 +127,10 @@ fn colours_do_not_depend_on_the_order() {
 fn a_turned_panorama_is_the_panorama_turned() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        let (geometry, pictures) = made_up(3);
+        let (geometry, pictures) = made_up(3, noise);
         assert!(pictures.len() > 3);
         let made = |flip| {
-            let stitch = StitchOptions { flip, ..StitchOptions::default() };
+            let stitch = StitchOptions { flip, ..by_planes() };
             let options = PanoramaOptions { stitch, owners: true, ..PanoramaOptions::default() };
             stitch_geometry(&stream, &pictures, &geometry, &options).unwrap().0
         };
@@ -201,8 +155,8 @@ fn a_turned_panorama_is_the_panorama_turned() {
 #[test]
 fn what_is_no_panorama() {
     let stream = Device::cpu().stream().unwrap();
-    let (geometry, pictures) = made_up(3);
-    let options = PanoramaOptions::default();
+    let (geometry, pictures) = made_up(3, noise);
+    let options = PanoramaOptions { stitch: by_planes(), ..PanoramaOptions::default() };
     let error = |pictures: &[Picture], geometry: &Geometry, options: &PanoramaOptions| {
         stitch_geometry(&stream, pictures, geometry, options).unwrap_err().to_string()
     };
@@ -218,7 +172,7 @@ fn what_is_no_panorama() {
     let said = error(&others, &geometry, &options);
     assert!(said.contains("picture is"), "{said}");
     let colour = Colour { gamma: 0.9, ..Colour::IDENTITY };
-    let stitch = StitchOptions { right: colour, ..StitchOptions::default() };
+    let stitch = StitchOptions { right: colour, ..by_planes() };
     let said = error(&pictures, &geometry, &PanoramaOptions { stitch, ..options });
     assert!(said.contains("given for two pictures"), "{said}");
 }

@@ -16,7 +16,7 @@ use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::oracle::{self, Grade};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{DevicePlanes, Pixels, Raster, chroma_size};
-use panoweave_tests::{gpu, panoweave_devices};
+use panoweave_tests::{by_planes, gpu, panoweave_devices};
 use shared_types::colour::{TABLE_BLOCK, TABLE_LEN};
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
 use shared_types::{Chroma, Rgba8};
@@ -502,7 +502,7 @@ fn panoramas_of_gpu_and_cpu_agree_at_home_size() {
     let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
     for power in [Power::Exact, Power::Fast, Power::Table] {
         let (left, right) = (colour(1.2, 0.85), colour(0.8, 1.15));
-        let options = StitchOptions { left, right, power, ..StitchOptions::default() };
+        let options = StitchOptions { left, right, power, ..by_planes() };
         let [a, b] = [&Device::cpu(), &gpu].map(|device| {
             let stream = device.stream().unwrap();
             let warp = DeviceWarp::render(&stream, &geometry).unwrap();
@@ -614,7 +614,7 @@ fn the_library_launches_the_kernel_for_the_formats() {
                     _ => (Power::Exact, Gamma::Linear),
                 };
                 let (flip, edge_boost) = (flip != 0, edge_boost != 0);
-                let options = StitchOptions { left, right, power, flip, edge_boost };
+                let options = StitchOptions { left, right, power, flip, edge_boost, ..by_planes() };
                 let [l, r] = case.sources.each_ref().map(|source| source.upload(&stream, 8));
                 let format = FrameFormat { size: case.size, pixels: case.output };
                 let mut out = DeviceFrame::new(&device, format).unwrap();
@@ -636,7 +636,7 @@ fn frames_that_do_not_go_together_are_refused() {
     let frame =
         |size, pixels| DeviceFrame::new(stream.device(), FrameFormat { size, pixels }).unwrap();
     let try_to = |left: &DeviceFrame, right: &DeviceFrame, mut out: DeviceFrame| {
-        stitch(&stream, left, right, &warp, &StitchOptions::default(), &mut out).unwrap_err()
+        stitch(&stream, left, right, &warp, &by_planes(), &mut out).unwrap_err()
     };
     let [a, b, ..] = encodings().map(PixelFormat::Nv12);
     let rgba = PixelFormat::Rgba8;

@@ -240,4 +240,29 @@ impl<T: Pod> ViewMut<T> {
         // SAFETY: as the caller vouches.
         unsafe { *self.at(x, y, Access::Store) = value }
     }
+
+    /// Whether all rows begin at multiples of so many bytes, a power of two.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_aligned(&self, bytes: u32) -> bool {
+        (self.data.addr() as u32 | self.pitch) & (bytes - 1) == 0
+    }
+
+    /// Writes elements side by side, from `(x, y)` on, as one.
+    ///
+    /// # Safety
+    /// - They exist, and no other thread touches them without a barrier between.
+    /// - Rows [are aligned](Self::is_aligned) as `W`, and so is column `x` in its row.
+    #[inline(always)]
+    pub unsafe fn store_wide<W: Pod>(&self, x: u32, y: u32, value: W) {
+        const { assert!(size_of::<W>() > 0 && size_of::<W>().is_multiple_of(size_of::<T>())) };
+        let more = (size_of::<W>() / size_of::<T>() - 1) as u32;
+        // SAFETY: all of them exist, so the first one and the last one do; aligned, as the caller vouches.
+        unsafe {
+            let _ = self.at(x + more, y, Access::Store);
+            let at = self.at(x, y, Access::Store).cast::<W>();
+            debug_assert!(at.is_aligned());
+            *at = value;
+        }
+    }
 }

@@ -116,6 +116,16 @@ pub struct DeviceTexture<'a, T> {
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
+impl<T> Clone for DeviceTexture<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T> Copy for DeviceTexture<'_, T> {}
+
+#[cfg(not(target_arch = "nvptx64"))]
 impl<T: TextureValue> DeviceTexture<'_, T> {
     /// Describes the texture object `handle` on `place`: a `CUtexObject`, or on the CPU the exposed
     /// address of a [`cuda_cpu::texture::Texture`].

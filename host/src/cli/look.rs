@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use glam::Vec3;
-use panoweave::stitch::{Power, StitchOptions};
+use panoweave::stitch::{Lookup, Power, StitchOptions};
 use shared_types::stitch::Colour;
 
 use super::values::{gain, gamma};
@@ -34,6 +34,20 @@ pub(crate) struct Look {
     /// Brightens both ends of the panorama.
     #[arg(long)]
     edge_boost: bool,
+    /// How it is looked up what a pixel shows: by a compact mesh, to within 1/32 pixel; by the warp's planes, as exactly
+    /// as can be; by planes in textures, the same; or by planes with samples of the GPU's texture unit. If not given,
+    /// frames that follow each other go by a mesh, and single pictures, for which none pays, by planes.
+    #[arg(long, value_enum, value_name = "HOW")]
+    warp: Option<LookupChoice>,
+}
+
+/// How pixels are looked up.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LookupChoice {
+    Mesh,
+    Planes,
+    TexturedPlanes,
+    HardwareBilinear,
 }
 
 /// How gamma is computed.
@@ -46,11 +60,22 @@ enum PowerChoice {
 impl Look {
     /// Whether gains and gammas change nothing.
     pub(crate) fn leaves_colours(&self) -> bool {
-        let StitchOptions { left, right, .. } = self.options();
+        let StitchOptions { left, right, .. } = self.options(Lookup::default());
         [left, right] == [Colour::IDENTITY; 2]
     }
 
-    pub(crate) fn options(&self) -> StitchOptions {
+    /// Whether it is said how pixels are looked up.
+    pub(crate) fn says_lookup(&self) -> bool {
+        self.warp.is_some()
+    }
+
+    /// Whether the panorama is turned.
+    pub(crate) fn flips(&self) -> bool {
+        self.flip
+    }
+
+    /// The options, with this lookup if none is given.
+    pub(crate) fn options(&self, lookup: Lookup) -> StitchOptions {
         StitchOptions {
             left: Colour { gain: self.gain_left, gamma: self.gamma_left },
             right: Colour { gain: self.gain_right, gamma: self.gamma_right },
@@ -60,6 +85,13 @@ impl Look {
             },
             flip: self.flip,
             edge_boost: self.edge_boost,
+            lookup: match self.warp {
+                None => lookup,
+                Some(LookupChoice::Mesh) => Lookup::Mesh,
+                Some(LookupChoice::Planes) => Lookup::Planes,
+                Some(LookupChoice::TexturedPlanes) => Lookup::TexturedPlanes,
+                Some(LookupChoice::HardwareBilinear) => Lookup::HardwareBilinear,
+            },
         }
     }
 }

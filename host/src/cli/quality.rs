@@ -15,6 +15,7 @@ use panoweave::quality::{
 };
 use panoweave::seam::Blend;
 use panoweave::ssim::compare_pictures;
+use panoweave::stitch::Lookup;
 use panoweave::video::{
     STANDARD, Source, Stitched, Stop, VideoError, VideoOptions, for_each_pair, stitch_each,
 };
@@ -118,7 +119,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let blend = args.blending.blend(Blend::Feather)?;
     let of_stitching = !args.blending.is_default()
         || args.no_colour
-        || args.look.options().edge_boost
+        || args.look.options(Lookup::Planes).edge_boost
+        || args.look.says_lookup()
         || !args.look.leaves_colours();
     if panorama.is_some() && of_stitching {
         return Err(Failure::Usage(
@@ -182,7 +184,7 @@ impl Job<'_> {
         let (panorama, owners) = match (panorama, &cameras[..]) {
             (None, [left, right]) => stages.run("stitch", "stitching", || {
                 let options = PanoramaOptions {
-                    stitch: args.look.options(),
+                    stitch: args.look.options(Lookup::Planes),
                     match_colour: args.follows(),
                     blend: *blend,
                     owners: true,
@@ -290,7 +292,7 @@ impl Job<'_> {
         let (size, meter) = (warp.size(), OverlapMeter::new(&stream, &warp)?);
         let owners = args.owners(&stream, &warp, size, [0, 0])?;
         let options = VideoOptions {
-            stitch: args.look.options(),
+            stitch: args.look.options(Lookup::Mesh),
             colour: ColourOptions { follow: args.follows(), ..ColourOptions::default() },
             blend: *blend,
             limit: args.frames,
@@ -359,7 +361,7 @@ impl Args {
 
     /// Owners of a panorama that is turned if so asked.
     fn turned(&self, mut owners: Vec<u8>) -> Vec<u8> {
-        if self.look.options().flip {
+        if self.look.flips() {
             owners.reverse();
         }
         owners

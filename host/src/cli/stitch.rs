@@ -9,6 +9,7 @@ use panoweave::panorama::{
 };
 use panoweave::picture::Picture;
 use panoweave::seam::{Blend, SeamOptions};
+use panoweave::stitch::Lookup;
 use serde_json::{Value, json};
 
 use super::blend::Blending;
@@ -152,7 +153,7 @@ impl Args {
         let otherwise =
             if calibrates { Blend::Seam(SeamOptions::default()) } else { Blend::Feather };
         Ok(PanoramaOptions {
-            stitch: self.look.options(),
+            stitch: self.look.options(Lookup::Planes),
             match_colour: self.match_colour || (calibrates && self.look.leaves_colours()),
             blend: self.blending.blend(otherwise)?,
             owners: false,

@@ -10,6 +10,7 @@ use panoweave::colour::Colours;
 use panoweave::device::DeviceName;
 use panoweave::live::{Camera, ColourOptions};
 use panoweave::seam::Blend;
+use panoweave::stitch::Lookup;
 use panoweave::video::{
     Crf, Input, Medium, Output, Rate, STANDARD, Sink, Source, StreamFormat, Summary, VideoError,
     VideoOptions, stitch_video,
@@ -139,8 +140,13 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let device = args.device.open()?;
     let stream = device.stream()?;
     let rate = args.fps.unwrap_or(left.rate());
-    let look = args.look.options();
+    let look = args.look.options(Lookup::Mesh);
     let viewed = args.viewing.open(&stream, plan.rig(), &look, rate)?;
+    if viewed.is_some() && args.look.says_lookup() {
+        return Err(Failure::Usage(
+            "--warp is of panoramas; a view is made straight from the frames",
+        ));
+    }
     let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
 
     let size = viewed.as_ref().map_or(warp.size(), |viewed| viewed.size);

@@ -4,6 +4,7 @@
 //! [`picture`](crate::picture).
 
 mod device;
+mod textured;
 
 use std::fmt;
 
@@ -15,6 +16,7 @@ pub use cuda_std::{DeviceView, DeviceViewMut};
 pub use device::{DeviceFrame, FrameView, FrameViewMut};
 pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut};
 pub use shared_types::yuv::{Matrix, Range, YuvEncoding};
+pub(crate) use textured::Textured;
 
 use crate::geometry::MAX_CANVAS_SIDE;
 

@@ -50,7 +50,7 @@ use crate::device::{Device, DeviceError, Place, Stream};
 use crate::frame::{Frame, FrameFormat, PixelFormat};
 use crate::lock::lock;
 use crate::seam::{Blend, SeamError};
-use crate::stitch::{StitchError, StitchOptions};
+use crate::stitch::{Lookup, StitchError, StitchOptions};
 use crate::view::{DEFAULT_SIZE, View, ViewError, Viewer, VirtualCamera};
 use crate::warp::{DeviceWarp, Plane, RenderError};
 
@@ -290,7 +290,7 @@ impl LiveWarp {
         warp: DeviceWarp,
         viewer: Option<Viewer>,
         size: UVec2,
-        blend: Blend,
+        (blend, lookup): (Blend, Lookup),
     ) -> Result<Self, LiveError> {
         let warp = match &viewer {
             Some(viewer) => {
@@ -300,6 +300,10 @@ impl LiveWarp {
             None if warp.size() == size => warp,
             None => warp.resized(stream, size)?,
         };
+        if lookup == Lookup::Mesh && viewer.is_none() {
+            // Now, so that the first frame need not wait, and before a seam gives a copy other weights.
+            warp.mesh(stream)?;
+        }
         let overlap = match Overlap::find(stream, &warp)? {
             Some(overlap) => {
                 let summing = Summing::new(stream.device())?;
@@ -496,8 +500,8 @@ impl Stitcher {
         };
         let (viewer, path) = camera.map(|camera| (camera.viewer, camera.path)).unzip();
         let stream = device.stream()?;
-        let warp =
-            Arc::new(LiveWarp::new(&stream, warp, viewer, formats.output.size, options.blend)?);
+        let how = (options.blend, options.stitch.lookup);
+        let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, formats.output.size, how)?);
         stream.synchronize()?;
         // One more than panoramas: an analysis may hold on to a pair.
         let pairs = options.slots + 1;
@@ -817,13 +821,9 @@ impl Stitcher {
             return Err(LiveError::Sources { found: warp.sources(), expected });
         }
         let mut aside = lock(&self.aside);
-        let warp = LiveWarp::new(
-            &aside.stream,
-            warp,
-            viewer,
-            self.shared.formats.output.size,
-            self.shared.blend,
-        )?;
+        let how = (self.shared.blend, self.shared.current().stitch.lookup);
+        let warp =
+            LiveWarp::new(&aside.stream, warp, viewer, self.shared.formats.output.size, how)?;
         aside.stream.synchronize()?;
         let former = std::mem::replace(&mut lock(&self.shared.current).warp, Arc::new(warp));
         aside.retired.push(former);

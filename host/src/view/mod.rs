@@ -19,17 +19,16 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cuda_std::{DeviceTexture, DeviceView};
-use glam::{DMat3, DVec2, DVec3, UVec2, Vec4};
+use cuda_std::DeviceView;
+use glam::{DMat3, DVec2, DVec3, UVec2};
 use kernels_gpu::view as kernels;
 use shared_types::Rgba8;
-use shared_types::texture::{DeviceNv12Texture, DeviceRgba8Texture};
 use shared_types::view::{BLOCK, ViewCamera, ViewCameras, ViewCanvas, ViewFrame, tile};
 use shared_types::warp::{Camera, Canvas};
 use thiserror::Error;
 
-use crate::device::{Device, DeviceError, Image, LaunchConfig, Stream, Textures};
-use crate::frame::{DeviceNv12, FrameFormat, FrameView, FrameViewMut, PixelFormat};
+use crate::device::{DeviceError, Image, LaunchConfig, Stream, Textures};
+use crate::frame::{FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured};
 use crate::geometry::{Geometry, border};
 use crate::lock::lock;
 use crate::picture::Picture;
@@ -262,9 +261,8 @@ impl Viewer {
         };
         // Held until the launch is submitted, so that no texture goes before.
         let mut textures = lock(&self.textures);
-        let device = stream.device();
-        let textured =
-            textured(device, &mut textures, &left)?.zip(textured(device, &mut textures, &right)?);
+        let mut textured = |frame| Textured::of(stream.device(), &mut textures, frame);
+        let textured = textured(&left)?.zip(textured(&right)?);
         /// All kernels take these arguments.
         macro_rules! launch {
             ($left:ident, $right:ident, $out:ident: $kernel:ident) => {{
@@ -289,10 +287,10 @@ impl Viewer {
             (Some((Tex::Rgba8(l), Tex::Rgba8(r))), _, _, Out::Rgba8(out)) => {
                 launch!(l, r, out: ViewTexturedRgba8)
             }
-            (Some((Tex::Nv12(l), Tex::Nv12(r))), _, _, Out::Nv12(out, _)) => {
+            (Some((Tex::Nv12(l, _), Tex::Nv12(r, _))), _, _, Out::Nv12(out, _)) => {
                 launch!(l, r, out: ViewTexturedNv12)
             }
-            (Some((Tex::Nv12(l), Tex::Nv12(r))), _, _, Out::Rgba8(out)) => {
+            (Some((Tex::Nv12(l, _), Tex::Nv12(r, _))), _, _, Out::Rgba8(out)) => {
                 launch!(l, r, out: ViewTexturedNv12Rgba8)
             }
             (Some((Tex::Rgba8(l), Tex::Rgba8(r))), _, _, Out::Nv12(out, _)) => {
@@ -380,37 +378,6 @@ pub fn view_pictures(
     let mut picture = Picture::filled(size.x, size.y, Rgba8::BLACK);
     out.download_to(stream, picture.pixels_mut())?;
     Ok(picture)
-}
-
-/// A frame as textures.
-enum Textured<'a> {
-    Rgba8(DeviceRgba8Texture<'a>),
-    Nv12(DeviceNv12Texture<'a>),
-}
-
-/// The frame's textures, if the device can read it so. They live as long as `textures` is not asked for others.
-#[track_caller]
-fn textured<'a>(
-    device: &Device,
-    textures: &mut Textures,
-    frame: &FrameView<'a>,
-) -> Result<Option<Textured<'a>>, DeviceError> {
-    // SAFETY: of a frame that lives so long, for reads of fractions; the caller holds on to the objects.
-    let texture = |handle| unsafe { DeviceTexture::<'a, Vec4>::new(device.place(), handle) };
-    Ok(match frame {
-        FrameView::Rgba8(view) => textures.over(device, view)?.map(|handle| {
-            let (width, height) = view.size();
-            Textured::Rgba8(DeviceRgba8Texture { texels: texture(handle), width, height })
-        }),
-        FrameView::Nv12(DeviceNv12 { y, uv }, _) => {
-            let (luma, chroma) = (textures.over(device, y)?, textures.over(device, uv)?);
-            luma.zip(chroma).map(|(luma, chroma)| {
-                let (width, height) = y.size();
-                let (y, uv) = (texture(luma), texture(chroma));
-                Textured::Nv12(DeviceNv12Texture { y, uv, width, height })
-            })
-        }
-    })
 }
 
 /// Planes through the camera, in its frame: of a ray whose product with one of these is negative it sees nothing.

@@ -1,14 +1,14 @@
 //! A warp on a device: uploaded from a file's planes, or computed there from a geometry.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use glam::UVec2;
 use kernels_gpu::warp::{WarpCamera, WarpFeather, WarpResize};
 use shared_types::warp::{BLOCK, Camera, Canvas, DeviceCameraPlanes};
 use thiserror::Error;
 
-use super::{Plane, PlaneError, Warp, check_sizes};
-use crate::device::{DeviceError, ErrorKind, Event, Image, LaunchConfig, Stream};
+use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, PlaneError, Warp, check_sizes};
+use crate::device::{DeviceError, ErrorKind, Event, Image, LaunchConfig, Stream, Textures};
 use crate::geometry::Geometry;
 
 /// The six planes of a warp in device memory, in the order of [`Plane`].
@@ -21,6 +21,16 @@ pub struct DeviceWarp {
     weights: [Image<f32>; 2],
     /// Behind what fills the planes.
     ready: Event,
+    mesh: OnceLock<OfWeights>,
+    /// Over its planes, and over the frames that were stitched by it.
+    textures: Mutex<Textures>,
+}
+
+/// A mesh, and whether it follows when the weights are written anew.
+#[derive(Debug)]
+struct OfWeights {
+    mesh: DeviceMesh,
+    follows: bool,
 }
 
 /// A geometry could not be made into a warp.
@@ -134,7 +144,39 @@ impl DeviceWarp {
         ready.record(stream)?;
         let [left_x, left_y, right_x, right_y, left, right] = planes;
         let coordinates = [left_x, left_y, right_x, right_y].map(Arc::new);
-        Ok(Self { size, sources, coordinates, weights: [left, right], ready })
+        Ok(Self::of(size, sources, coordinates, [left, right], ready))
+    }
+
+    fn of(
+        size: UVec2,
+        sources: [UVec2; 2],
+        coordinates: [Arc<Image<f32>>; 4],
+        weights: [Image<f32>; 2],
+        ready: Event,
+    ) -> Self {
+        let (mesh, textures) = (OnceLock::new(), Mutex::default());
+        Self { size, sources, coordinates, weights, ready, mesh, textures }
+    }
+
+    /// The warp's mesh, to within [`MESH_ERROR`]: what [`stitch`](crate::stitch::stitch) goes by if nothing else is
+    /// asked for. Made when it is first asked for, from the planes, which are copied to the host: that takes a good
+    /// part of a second for a large panorama.
+    ///
+    /// # Errors
+    /// [`RenderError`].
+    #[track_caller]
+    pub fn mesh(&self, stream: &Stream) -> Result<&DeviceMesh, RenderError> {
+        if let Some(of_weights) = self.mesh.get() {
+            return Ok(&of_weights.mesh);
+        }
+        let mesh = DeviceMesh::upload(stream, &Mesh::within(&self.download(stream)?, MESH_ERROR))?;
+        // Whoever was faster made the same.
+        Ok(&self.mesh.get_or_init(|| OfWeights { mesh, follows: false }).mesh)
+    }
+
+    /// Texture objects over its planes, and over the frames that are stitched by it.
+    pub(crate) fn textures(&self) -> &Mutex<Textures> {
+        &self.textures
     }
 
     /// The same coordinates with a copy of the weights, in memory of their own. Does not wait.
@@ -152,19 +194,33 @@ impl DeviceWarp {
         let coordinates = self.coordinates.clone();
         let weights = [copy(Plane::WeightLeft)?, copy(Plane::WeightRight)?];
         let ready = Event::for_order(stream.device())?;
-        ready.record(stream)?;
-        Ok(Self { size: self.size, sources: self.sources, coordinates, weights, ready })
+        let mut copy = Self::of(self.size, self.sources, coordinates, weights, ready);
+        if let Some(OfWeights { mesh, .. }) = self.mesh.get() {
+            let mesh = mesh.reweighted(stream)?;
+            copy.mesh = OfWeights { mesh, follows: true }.into();
+        }
+        copy.written(stream)?;
+        Ok(copy)
     }
 
     /// The weights to be written, left and right.
     pub(crate) fn weights_mut(&mut self) -> [&mut Image<f32>; 2] {
+        if self.mesh.get().is_some_and(|mesh| !mesh.follows) {
+            self.mesh.take();
+        }
         self.weights.each_mut()
     }
 
-    /// Says that what `stream` was told to do with the weights belongs to the warp.
+    /// Says that what `stream` was told to do with the weights belongs to the warp, and tells it to make the mesh
+    /// follow.
     #[track_caller]
-    pub(crate) fn written(&self, stream: &Stream) -> Result<(), DeviceError> {
-        self.ready.record(stream)
+    pub(crate) fn written(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        self.ready.record(stream)?;
+        if let Some(mut of_weights) = self.mesh.take() {
+            of_weights.mesh.weigh(stream, self.planes()?)?;
+            self.mesh = of_weights.into();
+        }
+        Ok(())
     }
 
     /// Makes `stream`, if it is not the one that the warp was made on, wait until it is there.

@@ -13,33 +13,57 @@ use std::ops::Range;
 
 use glam::{DVec2, UVec2, Vec2};
 use kernels_gpu::mesh;
-use shared_types::mesh::{CELLS, Layer, NONE, Patch, TILE, WHOLE_SHARE};
+use shared_types::mesh::{
+    CELLS, Layer, MAX_CAMERAS, NO_CAMERA, NONE, Patch, Place, TILE, WHOLE_SHARE,
+};
 use thiserror::Error;
 
-use crate::warp::Warp;
+use super::{DeviceWarp, Plane, RenderError, Warp, check_sizes, counting};
+use crate::device::{DeviceError, Stream};
+use crate::geometry::Geometry;
 
 /// Most that a coordinate of a mesh may be off if nothing else is asked for, in source pixels.
 pub const MESH_ERROR: f32 = 1.0 / 32.0;
 
 /// A mesh cannot be made as asked.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MeshError {
     /// The error is no length.
     #[error("making a mesh: an error of {0} source pixels cannot be kept; give a number over 0")]
     Bound(f32),
+    /// A geometry of too few or too many cameras.
+    #[error("making a mesh: the geometry has {0} cameras; give two to {MAX_CAMERAS}")]
+    Cameras(usize),
+    /// The cameras cannot be looked through.
+    #[error("making a mesh: {0}")]
+    Render(#[from] RenderError),
 }
 
-/// A warp of two cameras as a mesh.
+impl From<DeviceError> for MeshError {
+    fn from(error: DeviceError) -> Self {
+        Self::Render(error.into())
+    }
+}
+
+/// A warp as a mesh.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mesh {
     size: UVec2,
-    sources: [UVec2; 2],
+    sources: Vec<UVec2>,
     /// The tiles' first layers, row by row, then those that they name as the next.
     layers: Vec<Layer>,
     patches: Vec<Patch>,
-    places: Vec<Vec2>,
+    places: Vec<Place>,
     shares: Vec<u16>,
+}
+
+/// What a mesh is made of; see [`Layer`].
+pub(super) struct Parts<'a> {
+    pub(super) layers: &'a [Layer],
+    pub(super) patches: &'a [Patch],
+    pub(super) places: &'a [Place],
+    pub(super) shares: &'a [u16],
 }
 
 impl Mesh {
@@ -49,15 +73,28 @@ impl Mesh {
     /// # Errors
     /// [`MeshError`].
     pub fn new(warp: &Warp, error: f32) -> Result<Self, MeshError> {
-        // A NaN is not over 0.
-        if !(error > 0.0 && error.is_finite()) {
-            return Err(MeshError::Bound(error));
-        }
-        let size = warp.size();
+        check(error)?;
+        Ok(Self::within(warp, error))
+    }
+
+    /// A mesh of all cameras of a geometry, two to [`MAX_CAMERAS`], each of which counts as far as it sees beyond a
+    /// pixel, by the same bounds. Waits for the stream's device, which works out where they look.
+    ///
+    /// # Errors
+    /// [`MeshError`].
+    #[track_caller]
+    pub fn render(stream: &Stream, geometry: &Geometry, error: f32) -> Result<Self, MeshError> {
+        check(error)?;
+        Ok(Self::within(&Cameras::render(stream, geometry)?, error))
+    }
+
+    /// As [`new`](Self::new), of an error that is a length.
+    pub(super) fn within(looks: &impl Looks, error: f32) -> Self {
+        let size = looks.size();
         let tiles = Self::tiles_of(size);
         let mut mesh = Self {
             size,
-            sources: warp.sources(),
+            sources: looks.sources().to_vec(),
             layers: vec![Layer::BLACK; tiles.element_product() as usize],
             patches: Vec::new(),
             places: Vec::new(),
@@ -65,9 +102,15 @@ impl Mesh {
         };
         for (i, (y, x)) in (0..tiles.y).flat_map(|y| (0..tiles.x).map(move |x| (y, x))).enumerate()
         {
-            mesh.add(&Tile::new(warp, UVec2::new(x, y) * TILE), i, error);
+            mesh.add(&Tile::new(looks, UVec2::new(x, y) * TILE), i, error);
         }
-        Ok(mesh)
+        mesh
+    }
+
+    /// What it is made of.
+    pub(super) fn parts(&self) -> Parts<'_> {
+        let Self { layers, patches, places, shares, .. } = self;
+        Parts { layers, patches, places, shares }
     }
 
     /// Size of the panorama in pixels.
@@ -76,10 +119,10 @@ impl Mesh {
         self.size
     }
 
-    /// Sizes of the sources in pixels: left, right.
+    /// Sizes of the sources in pixels, camera by camera.
     #[must_use]
-    pub fn sources(&self) -> [UVec2; 2] {
-        self.sources
+    pub fn sources(&self) -> &[UVec2] {
+        &self.sources
     }
 
     /// Bytes of it.
@@ -98,7 +141,7 @@ impl Mesh {
     #[must_use]
     pub fn divisions(&self) -> [usize; CELLS.len() + 1] {
         let mut counts = [0; CELLS.len() + 1];
-        for layer in self.layers.iter().filter(|layer| **layer != Layer::BLACK) {
+        for layer in self.layers.iter().filter(|layer| layer.camera != NO_CAMERA) {
             let kind = CELLS.iter().position(|cell| *cell == u32::from(layer.cell));
             counts[kind.unwrap_or(CELLS.len())] += 1;
         }
@@ -117,13 +160,14 @@ impl Mesh {
             self.layers.get(layer.next as usize)
         });
         let in_tile = (y * TILE + x) as usize;
-        chain.filter(|layer| **layer != Layer::BLACK).filter_map(move |layer| {
+        chain.filter(|layer| layer.camera != NO_CAMERA).filter_map(move |layer| {
             let share = match layer.shares {
                 NONE => 1.0,
                 first => f32::from(self.shares[first as usize + in_tile]) / WHOLE_SHARE,
             };
             let place = match u32::from(layer.cell) {
-                0 => self.places[layer.places as usize + in_tile],
+                0 => self.places[layer.places as usize + in_tile].0,
+                TILE => mesh::place(&layer.patch, x, y),
                 cell => {
                     let patch = layer.places + y / cell * (TILE / cell) + x / cell;
                     mesh::place(&self.patches[patch as usize], x, y)
@@ -133,15 +177,16 @@ impl Mesh {
         })
     }
 
-    fn tiles_of(size: UVec2) -> UVec2 {
+    /// Columns and rows of a panorama's tiles.
+    pub(super) fn tiles_of(size: UVec2) -> UVec2 {
         UVec2::new(size.x.div_ceil(TILE), size.y.div_ceil(TILE))
     }
 
     /// Adds a tile's layers, the first at `first`.
-    fn add(&mut self, tile: &Tile<'_>, first: usize, error: f32) {
-        let seen = [0, 1].map(|camera| tile.pixels().any(|at| tile.weight(camera, at) > 0.0));
+    fn add(&mut self, tile: &Tile<'_, impl Looks>, first: usize, error: f32) {
+        let seen = |camera: &usize| tile.pixels().any(|at| tile.weight(*camera, at) > 0.0);
         let mut last = None;
-        for camera in (0..2).filter(|camera| seen[*camera]) {
+        for camera in (0..self.sources.len()).filter(seen) {
             let alone = tile.pixels().all(|at| tile.share(camera, at) == 1.0);
             let shares = if alone {
                 NONE
@@ -154,8 +199,7 @@ impl Mesh {
                 }));
                 first
             };
-            let (cell, places) = self.fit(tile, camera, error);
-            let layer = Layer { camera: camera as u16, cell, places, shares, next: NONE };
+            let layer = Layer { camera: camera as u16, shares, ..self.fit(tile, camera, error) };
             last = Some(match last {
                 None => {
                     self.layers[first] = layer;
@@ -172,10 +216,13 @@ impl Mesh {
         }
     }
 
-    /// Adds a camera's patches of a tile, in the largest cells that do, or its places; which, and the first of them.
-    fn fit(&mut self, tile: &Tile<'_>, camera: usize, error: f32) -> (u16, u32) {
+    /// A layer of a camera's places in a tile, by cells as large as may be, whose patches or places are added.
+    fn fit(&mut self, tile: &Tile<'_, impl Looks>, camera: usize, error: f32) -> Layer {
+        if let Some(patch) = tile.patch(camera, UVec2::ZERO, TILE, error) {
+            return Layer { cell: TILE as u16, patch, ..Layer::BLACK };
+        }
         let first = self.patches.len();
-        'cells: for cell in CELLS {
+        'cells: for cell in CELLS.into_iter().skip(1) {
             for corner in (0..TILE)
                 .step_by(cell as usize)
                 .flat_map(|y| (0..TILE).step_by(cell as usize).map(move |x| UVec2::new(x, y)))
@@ -186,56 +233,157 @@ impl Mesh {
                 };
                 self.patches.push(patch);
             }
-            return (cell as u16, first as u32);
+            return Layer { cell: cell as u16, places: first as u32, ..Layer::BLACK };
         }
         let first = self.places.len() as u32;
-        self.places
-            .extend(tile.whole().map(|at| at.map_or(Vec2::ZERO, |at| tile.place(camera, at))));
-        (0, first)
+        let place = |at: Option<usize>| at.map_or(Vec2::ZERO, |at| tile.place(camera, at));
+        self.places.extend(tile.whole().map(place).map(Place));
+        Layer { cell: 0, places: first, ..Layer::BLACK }
     }
 }
 
-/// A tile of a warp.
-struct Tile<'a> {
-    warp: &'a Warp,
+/// Checks an error that is asked for.
+fn check(error: f32) -> Result<(), MeshError> {
+    // A NaN is not over 0.
+    if error > 0.0 && error.is_finite() { Ok(()) } else { Err(MeshError::Bound(error)) }
+}
+
+/// What a mesh is made of: for each camera where it shows a panorama's pixels, and how much it counts there.
+pub(super) trait Looks {
+    /// Size of the panorama.
+    fn size(&self) -> UVec2;
+
+    /// Sizes of the cameras' pictures.
+    fn sources(&self) -> &[UVec2];
+
+    /// Where a camera's picture shows an element of the planes.
+    fn place(&self, camera: usize, at: usize) -> Vec2;
+
+    /// How much a camera counts at an element of the planes; `None` where it does not.
+    fn counts(&self, camera: usize, at: usize) -> Option<f32>;
+}
+
+impl Looks for Warp {
+    fn size(&self) -> UVec2 {
+        Warp::size(self)
+    }
+
+    fn sources(&self) -> &[UVec2] {
+        &self.sources
+    }
+
+    fn place(&self, camera: usize, at: usize) -> Vec2 {
+        Vec2::from(self.source(camera, at))
+    }
+
+    fn counts(&self, camera: usize, at: usize) -> Option<f32> {
+        Warp::counts(self, camera, at)
+    }
+}
+
+/// The cameras of a geometry.
+struct Cameras {
+    size: UVec2,
+    sources: Vec<UVec2>,
+    /// Of each camera columns, rows and weights.
+    planes: Vec<[Vec<f32>; 3]>,
+}
+
+impl Cameras {
+    #[track_caller]
+    fn render(stream: &Stream, geometry: &Geometry) -> Result<Self, MeshError> {
+        let Geometry { canvas, cameras } = geometry;
+        if !(2..=MAX_CAMERAS).contains(&cameras.len()) {
+            return Err(MeshError::Cameras(cameras.len()));
+        }
+        let sources: Vec<_> = cameras.iter().map(|camera| camera.size).collect();
+        let mut planes = Vec::with_capacity(cameras.len());
+        for two in cameras.chunks(2) {
+            let two = [two[0], two[two.len() - 1]];
+            check_sizes(canvas.size, two.map(|camera| camera.size)).map_err(RenderError::from)?;
+            let warp = DeviceWarp::margins(stream, canvas.size, two.map(|c| (*canvas, c)))?;
+            let plane = |plane| warp.plane(plane).download(stream);
+            planes.push([plane(Plane::LeftX)?, plane(Plane::LeftY)?, plane(Plane::WeightLeft)?]);
+            if planes.len() < cameras.len() {
+                planes.push([
+                    plane(Plane::RightX)?,
+                    plane(Plane::RightY)?,
+                    plane(Plane::WeightRight)?,
+                ]);
+            }
+        }
+        for at in 0..canvas.size.element_product() as usize {
+            let whole: f32 = planes.iter().map(|[.., margin]| margin[at]).sum();
+            for [.., weight] in &mut planes {
+                weight[at] = if whole > 0.0 { weight[at] / whole } else { 0.0 };
+            }
+        }
+        Ok(Self { size: canvas.size, sources, planes })
+    }
+}
+
+impl Looks for Cameras {
+    fn size(&self) -> UVec2 {
+        self.size
+    }
+
+    fn sources(&self) -> &[UVec2] {
+        &self.sources
+    }
+
+    fn place(&self, camera: usize, at: usize) -> Vec2 {
+        let [x, y, _] = &self.planes[camera];
+        Vec2::new(x[at], y[at])
+    }
+
+    fn counts(&self, camera: usize, at: usize) -> Option<f32> {
+        let weight = self.planes[camera][2][at];
+        counting(self.place(camera, at), weight, self.sources[camera])
+    }
+}
+
+/// A tile of a panorama.
+struct Tile<'a, L> {
+    looks: &'a L,
     corner: UVec2,
     /// Columns and rows of it that are in the panorama.
     size: UVec2,
 }
 
-impl<'a> Tile<'a> {
-    fn new(warp: &'a Warp, corner: UVec2) -> Self {
-        Self { warp, corner, size: (warp.size() - corner).min(UVec2::splat(TILE)) }
+impl<'a, L: Looks> Tile<'a, L> {
+    fn new(looks: &'a L, corner: UVec2) -> Self {
+        Self { looks, corner, size: (looks.size() - corner).min(UVec2::splat(TILE)) }
     }
 
     /// Its pixels as elements of the planes, also those that are beyond the panorama.
-    fn whole(&self) -> impl Iterator<Item = Option<usize>> + use<'_> {
+    fn whole(&self) -> impl Iterator<Item = Option<usize>> + use<'_, L> {
         (0..TILE)
             .flat_map(move |y| (0..TILE).map(move |x| UVec2::new(x, y)))
             .map(|pixel| pixel.cmplt(self.size).all().then(|| self.element(pixel)))
     }
 
     /// Those within.
-    fn pixels(&self) -> impl Iterator<Item = usize> + use<'_> {
+    fn pixels(&self) -> impl Iterator<Item = usize> + use<'_, L> {
         self.whole().flatten()
     }
 
     fn element(&self, pixel: UVec2) -> usize {
         let UVec2 { x, y } = self.corner + pixel;
-        y as usize * self.warp.size().x as usize + x as usize
+        y as usize * self.looks.size().x as usize + x as usize
     }
 
     fn place(&self, camera: usize, at: usize) -> Vec2 {
-        Vec2::from(self.warp.source(camera, at))
+        self.looks.place(camera, at)
     }
 
     fn weight(&self, camera: usize, at: usize) -> f64 {
-        self.warp.counts(camera, at).map_or(0.0, f64::from)
+        self.looks.counts(camera, at).map_or(0.0, f64::from)
     }
 
     /// A camera's share of the weights of those that count.
     fn share(&self, camera: usize, at: usize) -> f64 {
-        let whole = self.weight(0, at) + self.weight(1, at);
+        let whole: f64 =
+            (0..self.looks.sources().len()).map(|camera| self.weight(camera, at)).sum();
         if whole > 0.0 { self.weight(camera, at) / whole } else { 0.0 }
     }
 

@@ -9,6 +9,7 @@
 //! existing rigs have them). Errors: [`WarpError`].
 
 mod device;
+mod device_mesh;
 mod error;
 mod file;
 mod mesh;
@@ -17,12 +18,13 @@ mod raw;
 mod read;
 mod stats;
 
-use glam::UVec2;
+use glam::{UVec2, Vec2};
 
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::picture::MAX_SIDE;
 use crate::rig::ProjectionName;
 pub use device::{DeviceWarp, RenderError};
+pub use device_mesh::DeviceMesh;
 pub use error::{PlaneError, WarpError};
 pub use mesh::{MESH_ERROR, Mesh, MeshError};
 use shared_types::stitch::MIN_WEIGHT;
@@ -171,17 +173,20 @@ impl Warp {
     /// The weight of camera `camera` (0 left, 1 right) at element `at` of the planes, or `None` where
     /// it does not count: weight at most [`MIN_WEIGHT`], or outside of the source.
     pub(crate) fn counts(&self, camera: usize, at: usize) -> Option<f32> {
-        let weight = self.planes[4 + camera][at];
-        let [u, v] = self.source(camera, at);
-        let size = self.sources[camera].as_vec2();
-        let inside = u >= 0.0 && u < size.x && v >= 0.0 && v < size.y;
-        (weight > MIN_WEIGHT && inside).then_some(weight)
+        let (weight, place) = (self.planes[4 + camera][at], self.source(camera, at));
+        counting(place.into(), weight, self.sources[camera])
     }
 
     /// The coordinates in the source of camera `camera` at element `at` of the planes.
     pub(crate) fn source(&self, camera: usize, at: usize) -> [f32; 2] {
         [self.planes[2 * camera][at], self.planes[2 * camera + 1][at]]
     }
+}
+
+/// The weight of a camera that shows a pixel at `place` of its picture of `size`, or `None` where it does not count.
+pub(crate) fn counting(place: Vec2, weight: f32, size: UVec2) -> Option<f32> {
+    let inside = place.cmpge(Vec2::ZERO).all() && place.cmplt(size.as_vec2()).all();
+    (weight > MIN_WEIGHT && inside).then_some(weight)
 }
 
 /// Checks the sizes of a warp and its sources.

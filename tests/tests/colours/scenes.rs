@@ -15,7 +15,7 @@ use panoweave::picture::Picture;
 use panoweave::quality::OverlapMeter;
 use panoweave::stitch::{Power, StitchOptions, stitch_pictures};
 use panoweave::warp::DeviceWarp;
-use panoweave_tests::{data, panoweave_devices};
+use panoweave_tests::{by_planes, data, panoweave_devices};
 
 /// Left and right picture of a scene, and the homography right to left.
 fn scene(name: &str, left: &str) -> Option<([PathBuf; 2], String)> {
@@ -65,8 +65,7 @@ fn check(name: &str, found: Option<([PathBuf; 2], String)>, part: f64) {
             for (which, Colours { left, right }) in
                 [("before", Colours::IDENTITY), ("after", colours)]
             {
-                let options =
-                    StitchOptions { left, right, power: Power::Exact, ..StitchOptions::default() };
+                let options = StitchOptions { left, right, power: Power::Exact, ..by_planes() };
                 let [left, right] = &pictures;
                 let panorama = stitch_pictures(&stream, left, right, &warp, &options).unwrap();
                 panorama.save(PathBuf::from(&folder).join(format!("{name}-{which}.jpg"))).unwrap();

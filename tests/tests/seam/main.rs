@@ -14,6 +14,7 @@ use panoweave::device::{Device, Image, Stream};
 use panoweave::homography::Homography;
 use panoweave::picture::Picture;
 use panoweave::warp::{DeviceWarp, Warp};
+use panoweave_tests::by_planes;
 use shared_types::Rgba8;
 use shared_types::stitch::MIN_WEIGHT;
 
@@ -100,7 +101,7 @@ fn alone(device: &Device, pictures: &[Picture; 2], warp: &Warp, camera: usize) -
 }
 
 fn stitched(stream: &Stream, [left, right]: &[Picture; 2], warp: &DeviceWarp) -> Vec<Rgba8> {
-    let options = panoweave::stitch::StitchOptions::default();
+    let options = by_planes();
     let out = panoweave::stitch::stitch_pictures(stream, left, right, warp, &options).unwrap();
     out.into_pixels()
 }

@@ -11,7 +11,7 @@ use panoweave::picture::Picture;
 use panoweave::seam::{SeamOptions, seamed_pictures};
 use panoweave::stitch::{StitchOptions, stitch_pictures};
 use panoweave::warp::DeviceWarp;
-use panoweave_tests::{data, panoweave_devices};
+use panoweave_tests::{by_planes, data, panoweave_devices};
 use shared_types::Rgba8;
 
 use crate::weights::{check, with_seam};
@@ -86,7 +86,7 @@ fn check_photos(scene: &str, left: &str, least: f64) {
         let warp = DeviceWarp::render(&stream, &geometry).unwrap();
         let matched = matched_pictures(&stream, &pictures[0], &pictures[1], &warp).unwrap();
         let Colours { left, right } = matched.expect("enough light");
-        let options = StitchOptions { left, right, ..StitchOptions::default() };
+        let options = StitchOptions { left, right, ..by_planes() };
         let [l, r] = &pictures;
         let seam = SeamOptions::default();
         let seamed = seamed_pictures(&stream, l, r, &warp, &options, seam).unwrap();

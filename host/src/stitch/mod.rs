@@ -3,17 +3,22 @@
 //! [`stitch`] submits one stitch of frames that lie on a device and does not wait. [`stitch_pictures`]
 //! does everything for a pair of pictures in host memory. Live video is in [`live`](crate::live).
 
+mod mesh;
+mod planes;
+
 use glam::{UVec2, Vec3};
-use kernels_gpu::stitch as kernels;
 use shared_types::Rgba8;
-use shared_types::stitch::{BLOCK, Colour, StitchParams};
+use shared_types::stitch::{Colour, StitchParams};
 use thiserror::Error;
 
 use crate::colour::GammaTable;
-use crate::device::{DeviceError, Image, LaunchConfig, Stream};
-use crate::frame::{FrameFormat, FrameView, FrameViewMut, PixelFormat};
+use crate::device::{DeviceError, Image, Stream};
+use crate::frame::{FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured};
+use crate::lock::lock;
 use crate::picture::Picture;
-use crate::warp::DeviceWarp;
+use crate::warp::{DeviceWarp, RenderError};
+
+pub use mesh::{CamerasOptions, stitch_cameras};
 
 /// How gamma is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +35,42 @@ pub enum Power {
     Table,
 }
 
+/// How a stitch finds what a pixel shows.
+///
+/// Where one cannot do what is asked, [`Planes`](Self::Planes) do it: with [`Power::Exact`] and [`Power::Table`] where a
+/// gamma is not 1, of frames that the device cannot read as textures (their rows do not begin where it asks), and of
+/// NV12 flipped by [`Mesh`](Self::Mesh) to an odd number of columns or rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Lookup {
+    /// A compact mesh in place of the warp's planes, to within 1/32 pixel, and samples by the texture unit, whose weights
+    /// have 8 bits. By far the fastest.
+    #[default]
+    Mesh,
+    /// The warp's planes, and samples in floating point: the reference.
+    Planes,
+    /// The planes through the texture unit, with the same result as [`Planes`](Self::Planes).
+    TexturedPlanes,
+    /// The planes, and samples by the texture unit.
+    HardwareBilinear,
+}
+
+impl Lookup {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::Mesh, Self::Planes, Self::TexturedPlanes, Self::HardwareBilinear];
+
+    /// As the command line has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mesh => "mesh",
+            Self::Planes => "planes",
+            Self::TexturedPlanes => "textured-planes",
+            Self::HardwareBilinear => "hardware-bilinear",
+        }
+    }
+}
+
 /// What a stitch does beside warping and blending.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StitchOptions {
@@ -43,6 +84,8 @@ pub struct StitchOptions {
     pub flip: bool,
     /// Brightens both ends of the panorama.
     pub edge_boost: bool,
+    /// How it finds what a pixel shows.
+    pub lookup: Lookup,
 }
 
 impl Default for StitchOptions {
@@ -53,6 +96,7 @@ impl Default for StitchOptions {
             power: Power::default(),
             flip: false,
             edge_boost: false,
+            lookup: Lookup::default(),
         }
     }
 }
@@ -111,6 +155,27 @@ pub enum StitchError {
         /// The exponent.
         gamma: f32,
     },
+    /// A number of frames that is not that of the mesh's cameras.
+    #[error(
+        "stitching: {found} frames and colours, but the mesh was made of {expected} cameras; give one of each for every camera"
+    )]
+    Cameras {
+        /// Frames, or colours.
+        found: usize,
+        /// The mesh's cameras.
+        expected: usize,
+    },
+    /// A frame whose rows no texture can be made of, where there is no other way.
+    #[error(
+        "stitching: frame {0}'s rows do not begin where textures of this device do; copy it into a frame of its own"
+    )]
+    Unaligned(usize),
+    /// NV12 that cannot be flipped.
+    #[error("stitching: NV12 of {}×{} pixels cannot be flipped; use even sides, or RGBA", .0.x, .0.y)]
+    Flip(UVec2),
+    /// The warp's mesh cannot be made.
+    #[error("stitching: making the warp's mesh: {0}")]
+    Mesh(#[source] RenderError),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -122,15 +187,13 @@ impl StitchOptions {
     /// # Errors
     /// [`StitchError::Gain`] or [`StitchError::Gamma`].
     pub fn check(&self) -> Result<(), StitchError> {
-        for (side, Colour { gain, gamma }) in [("left", self.left), ("right", self.right)] {
-            if !gain.to_array().iter().all(|g| (0.0..=1000.0).contains(g)) {
-                return Err(StitchError::Gain { side, gain });
-            }
-            if !(gamma > 0.0 && gamma <= 100.0) {
-                return Err(StitchError::Gamma { side, gamma });
-            }
-        }
-        Ok(())
+        check_colour("left", self.left)?;
+        check_colour("right", self.right)
+    }
+
+    /// Whether there is no gamma.
+    fn is_linear(&self) -> bool {
+        self.left.gamma == 1.0 && self.right.gamma == 1.0
     }
 
     fn params(&self, input: PixelFormat, output: PixelFormat) -> StitchParams {
@@ -145,7 +208,20 @@ impl StitchOptions {
     }
 }
 
+/// Checks a camera's gains and gamma.
+fn check_colour(side: &'static str, Colour { gain, gamma }: Colour) -> Result<(), StitchError> {
+    if !gain.to_array().iter().all(|g| (0.0..=1000.0).contains(g)) {
+        return Err(StitchError::Gain { side, gain });
+    }
+    if !(gamma > 0.0 && gamma <= 100.0) {
+        return Err(StitchError::Gamma { side, gamma });
+    }
+    Ok(())
+}
+
 /// Submits the stitch of `left` and `right` into `out`: one launch, whatever the formats.
+///
+/// The first one by [`Lookup::Mesh`] waits until the warp's [mesh](DeviceWarp::mesh) is made.
 ///
 /// [`Power::Table`] makes a table for this one stitch; [`stitch_with_table`] keeps it.
 ///
@@ -217,74 +293,38 @@ fn submit(
     if let Some(&(which, _)) = whole.iter().find(|(_, whole)| !whole) {
         return Err(StitchError::Chroma { which });
     }
-    warp.await_ready(stream)?;
-    let [planes_left, planes_right] = warp.planes()?;
-    let linear = options.left.gamma == 1.0 && options.right.gamma == 1.0;
-    let params = options.params(input.pixels, output.pixels);
-    let gamma = match (table, options.power) {
-        (Some(table), _) => {
-            table.update(stream, options.left, options.right)?;
-            Gamma::Table(table)
-        }
-        _ if linear => Gamma::Linear,
-        (None, Power::Exact) => Gamma::Exact,
-        (None, Power::Fast | Power::Table) => Gamma::Fast,
+    // Held until the launch is submitted, so that no texture goes before.
+    let mut textures = lock(warp.textures());
+    let mut textured = || {
+        let mut textured = |frame| Textured::of(stream.device(), &mut textures, frame);
+        Ok::<_, DeviceError>(textured(&left)?.zip(textured(&right)?))
     };
-    // A thread makes a pixel, or the four of a chroma sample.
-    let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
-    let [columns, rows] = output.size.to_array().map(|side| side.div_ceil(cell));
-    let config = LaunchConfig::cover(columns, rows, BLOCK);
-    /// All kernels take these arguments, and some a table.
-    macro_rules! launch {
-        ($kernel:ident, $left:ident, $right:ident, $out:ident $(, $table:ident)?) => {
-            stream.launch(&config, &kernels::$kernel {
-                left: $left,
-                right: $right,
-                planes_left,
-                planes_right,
-                $($table: $table.view(),)?
-                params,
-                out: $out,
-            })
-        };
-    }
-    /// The four kernels of one pair of formats.
-    macro_rules! launch_one_of {
-        ($left:ident, $right:ident, $out:ident: $linear:ident $exact:ident $fast:ident $by_table:ident) => {
-            match gamma {
-                Gamma::Linear => launch!($linear, $left, $right, $out),
-                Gamma::Exact => launch!($exact, $left, $right, $out),
-                Gamma::Fast => launch!($fast, $left, $right, $out),
-                Gamma::Table(table) => launch!($by_table, $left, $right, $out, table),
+    match options.lookup {
+        // Other powers than the fast ones are of planes, and tables.
+        _ if table.is_some() || (options.power != Power::Fast && !options.is_linear()) => {}
+        Lookup::Planes => {}
+        Lookup::Mesh if !mesh::flips(options.flip, output) => {}
+        Lookup::Mesh => {
+            if let Some((left, right)) = textured()? {
+                let mesh = warp.mesh(stream).map_err(StitchError::Mesh)?;
+                let colours = [options.left, options.right];
+                let params =
+                    mesh::params(&colours, options.flip, options.edge_boost, input, output);
+                return mesh::launch(stream, &[left, right], mesh, params, out);
             }
-        };
-    }
-    use {FrameView as In, FrameViewMut as Out};
-    match (left, right, out) {
-        (In::Rgba8(l), In::Rgba8(r), Out::Rgba8(out)) => launch_one_of!(l, r, out:
-            StitchPlanesLinear StitchPlanesExact StitchPlanesFast StitchPlanesTable),
-        (In::Nv12(l, _), In::Nv12(r, _), Out::Nv12(out, _)) => launch_one_of!(l, r, out:
-            StitchPlanesNv12Linear StitchPlanesNv12Exact StitchPlanesNv12Fast StitchPlanesNv12Table),
-        (In::Nv12(l, _), In::Nv12(r, _), Out::Rgba8(out)) => launch_one_of!(l, r, out:
-            StitchPlanesNv12Rgba8Linear StitchPlanesNv12Rgba8Exact StitchPlanesNv12Rgba8Fast
-            StitchPlanesNv12Rgba8Table),
-        (In::Rgba8(l), In::Rgba8(r), Out::Nv12(out, _)) => launch_one_of!(l, r, out:
-            StitchPlanesRgba8Nv12Linear StitchPlanesRgba8Nv12Exact StitchPlanesRgba8Nv12Fast
-            StitchPlanesRgba8Nv12Table),
-        (left, right, _) => {
-            let (left, right) = (left.format(), right.format());
-            return Err(StitchError::Formats { left, right });
+        }
+        Lookup::HardwareBilinear => {
+            if let Some(frames) = textured()? {
+                return planes::launch_hardware(stream, frames, warp, options, out);
+            }
+        }
+        Lookup::TexturedPlanes => {
+            if let Some(planes) = planes::textured(stream, &mut textures, warp)? {
+                return planes::launch_textured(stream, (left, right), planes, options, out);
+            }
         }
     }
-    .map_err(StitchError::from)
-}
-
-/// How a launch computes gamma.
-enum Gamma<'a> {
-    Linear,
-    Exact,
-    Fast,
-    Table(&'a GammaTable),
+    planes::launch(stream, (left, right), warp, options, table, out)
 }
 
 /// Stitches two pictures on the stream's device and waits for the panorama.

@@ -1,0 +1,152 @@
+//! Launches of the variant that goes by a mesh, of two cameras or more.
+
+use kernels_gpu::mesh as kernels;
+use shared_types::mesh::{BLOCK, BLOCK_ROWS, Grading, MAX_CAMERAS, MeshParams, TILE};
+use shared_types::stitch::Colour;
+
+use super::{StitchError, check_colour};
+use crate::device::{LaunchConfig, Stream};
+use crate::frame::{FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured};
+use crate::lock::lock;
+use crate::warp::DeviceMesh;
+
+/// What a stitch of several cameras does beside warping and blending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CamerasOptions {
+    /// Turns the panorama by 180°.
+    pub flip: bool,
+    /// Brightens both ends of the panorama.
+    pub edge_boost: bool,
+}
+
+/// Submits the stitch of one frame of each of a mesh's cameras into `out`: one launch, whatever the formats. Each has its
+/// colour; powers are fast.
+///
+/// # Errors
+/// [`StitchError`]; there is no other way for frames that the device cannot read as textures.
+#[track_caller]
+pub fn stitch_cameras<'a>(
+    stream: &Stream,
+    frames: &[FrameView<'_>],
+    mesh: &DeviceMesh,
+    colours: &[Colour],
+    options: CamerasOptions,
+    out: impl Into<FrameViewMut<'a>>,
+) -> Result<(), StitchError> {
+    let out = out.into();
+    let (expected, output) = (mesh.sources().len(), out.format());
+    for found in [frames.len(), colours.len()] {
+        if found != expected {
+            return Err(StitchError::Cameras { found, expected });
+        }
+    }
+    let [first, ..] = frames else {
+        return Err(StitchError::Cameras { found: 0, expected });
+    };
+    let input = first.format();
+    for ((frame, colour), &expected) in frames.iter().zip(colours).zip(mesh.sources()) {
+        check_colour("camera's", *colour)?;
+        let found = frame.format();
+        if found.pixels != input.pixels {
+            return Err(StitchError::Formats { left: input, right: found });
+        }
+        if found.size != expected {
+            return Err(StitchError::SourceSize { side: "camera's", found: found.size, expected });
+        }
+        if !frame.is_whole() {
+            return Err(StitchError::Chroma { which: "camera's" });
+        }
+    }
+    if output.size != mesh.size() {
+        return Err(StitchError::OutputSize { found: output.size, expected: mesh.size() });
+    }
+    if !out.is_whole() {
+        return Err(StitchError::Chroma { which: "output" });
+    }
+    if !flips(options.flip, output) {
+        return Err(StitchError::Flip(output.size));
+    }
+    // Held until the launch is submitted, so that no texture goes before.
+    let mut textures = lock(mesh.textures());
+    let textured = frames
+        .iter()
+        .enumerate()
+        .map(|(i, frame)| {
+            Textured::of(stream.device(), &mut textures, frame)?.ok_or(StitchError::Unaligned(i))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let params = params(colours, options.flip, options.edge_boost, input, output);
+    launch(stream, &textured, mesh, params, out)
+}
+
+/// Whether a panorama can be flipped, if that is asked for: chroma is of two columns and rows, which must stay together.
+pub(super) fn flips(flip: bool, FrameFormat { size, pixels }: FrameFormat) -> bool {
+    let shares_chroma = matches!(pixels, PixelFormat::Nv12(_));
+    !(flip && shares_chroma && (size.x % 2 != 0 || size.y % 2 != 0))
+}
+
+/// What the kernels are told of the cameras' colours and the formats.
+pub(super) fn params(
+    colours: &[Colour],
+    flip: bool,
+    edge_boost: bool,
+    input: FrameFormat,
+    output: FrameFormat,
+) -> MeshParams {
+    let decode = input.pixels.encoding().to_rgb();
+    let of = |camera: usize| colours.get(camera).copied().unwrap_or(Colour::IDENTITY);
+    MeshParams {
+        cameras: std::array::from_fn(|camera| Grading::new(of(camera), &decode)),
+        flip: flip.into(),
+        edge_boost: edge_boost.into(),
+        encode: output.pixels.encoding().from_rgb(),
+    }
+}
+
+/// Launches the kernel for frames in textures, of which there are as many as the mesh has cameras, all of one format.
+#[track_caller]
+pub(super) fn launch(
+    stream: &Stream,
+    frames: &[Textured<'_>],
+    mesh: &DeviceMesh,
+    params: MeshParams,
+    out: FrameViewMut<'_>,
+) -> Result<(), StitchError> {
+    mesh.await_ready(stream)?;
+    let (layers, patches, places, shares) = mesh.buffers();
+    let tiles = mesh.size().map(|side| side.div_ceil(TILE));
+    let config =
+        LaunchConfig::cover(tiles.x * BLOCK[0], tiles.y * (TILE / BLOCK_ROWS) * BLOCK[1], BLOCK);
+    /// All kernels take these arguments; a camera that there is not repeats the last one.
+    macro_rules! launch {
+        ($kernel:ident, $format:ident, $out:ident) => {{
+            let frame = |camera: usize| match frames[camera.min(frames.len() - 1)] {
+                Textured::$format(frame, ..) => frame,
+                _ => unreachable!("all frames are of one format, as checked"),
+            };
+            let kernel = kernels::$kernel {
+                first: frame(0),
+                second: frame(1),
+                third: frame(2),
+                fourth: frame(MAX_CAMERAS - 1),
+                layers: layers.view(),
+                patches: patches.view(),
+                places: places.view(),
+                shares: shares.view(),
+                params,
+                out: $out,
+            };
+            // SAFETY: these are the parts of one mesh, whose size the panorama has; what is flipped can be.
+            unsafe { stream.launch_unchecked(&config, &kernel) }
+        }};
+    }
+    match (&frames[0], out) {
+        (Textured::Rgba8(_), FrameViewMut::Rgba8(out)) => launch!(StitchMeshRgba8, Rgba8, out),
+        (Textured::Nv12(..), FrameViewMut::Nv12(out, _)) => launch!(StitchMeshNv12, Nv12, out),
+        (Textured::Nv12(..), FrameViewMut::Rgba8(out)) => launch!(StitchMeshNv12Rgba8, Nv12, out),
+        (Textured::Rgba8(_), FrameViewMut::Nv12(out, _)) => {
+            launch!(StitchMeshRgba8Nv12, Rgba8, out)
+        }
+    }
+    .map_err(StitchError::from)
+}

@@ -1,0 +1,69 @@
+//! Several cameras over one canvas, and what each of them sees there, in f64.
+
+use glam::{DMat3, DVec2, UVec2, uvec2};
+use panoweave::geometry::Geometry;
+use panoweave::picture::Picture;
+use shared_types::Rgba8;
+use shared_types::warp::{Camera, Canvas};
+
+use crate::random::Random;
+
+/// Size of the canvas of [`made_up`].
+pub const CANVAS: UVec2 = uvec2(97, 61);
+
+/// Two to six cameras that are turned and scaled over a planar canvas, with pictures of such pixels.
+///
+/// # Panics
+/// Never: all are pictures.
+#[must_use]
+pub fn made_up(
+    seed: u64,
+    pixel: impl Fn(&mut Random, u32, u32) -> Rgba8,
+) -> (Geometry, Vec<Picture>) {
+    let mut random = Random::new(seed);
+    let r = &mut random;
+    let canvas = Canvas::of_pixels(DVec2::ZERO, CANVAS);
+    let (mut cameras, mut pictures) = (Vec::new(), Vec::new());
+    for _ in 0..2 + seed % 5 {
+        let size = uvec2(20 + r.below(50) as u32, 20 + r.below(40) as u32);
+        let (angle, scale) = (r.between(-0.3, 0.3).into(), r.between(0.7, 1.4).into());
+        let place = DVec2::new(r.between(0.0, 70.0).into(), r.between(0.0, 40.0).into());
+        let to_canvas = DMat3::from_scale_angle_translation(DVec2::splat(scale), angle, place);
+        cameras.push(Camera::from_matrix(to_canvas.inverse(), size));
+        let places = (0..size.y).flat_map(|y| (0..size.x).map(move |x| (x, y)));
+        let pixels = places.map(|(x, y)| pixel(r, x, y)).collect();
+        pictures.push(Picture::from_pixels(size.x, size.y, pixels).expect("a picture"));
+    }
+    (Geometry { canvas, cameras }, pictures)
+}
+
+/// A pixel of noise.
+pub fn noise(random: &mut Random, _: u32, _: u32) -> Rgba8 {
+    let [r, g, b] = [0, 1, 2].map(|_| random.below(256) as u8);
+    Rgba8::opaque(r, g, b)
+}
+
+/// What a camera sees at a canvas pixel, in levels, and its distance from the picture's edge as a share of the shorter
+/// side.
+#[must_use]
+pub fn seen(camera: &Camera, picture: &Picture, x: u32, y: u32) -> Option<([f64; 3], f64)> {
+    let at = (camera.from_ray * DVec2::new(x.into(), y.into()).extend(1.0)).truncate();
+    let size = camera.size.as_dvec2();
+    if !(at.x >= 0.0 && at.y >= 0.0 && at.x < size.x && at.y < size.y) {
+        return None;
+    }
+    let (low, part) = (at.floor(), at - at.floor());
+    let pixel = |dx: f64, dy: f64| {
+        let place = (low + DVec2::new(dx, dy)).min(size - 1.0).as_uvec2();
+        let Rgba8 { r, g, b, .. } = picture.pixels()[(place.y * camera.size.x + place.x) as usize];
+        [r, g, b].map(f64::from)
+    };
+    let corners = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)].map(|(dx, dy)| {
+        let weight =
+            (1.0 - dx + (2.0 * dx - 1.0) * part.x) * (1.0 - dy + (2.0 * dy - 1.0) * part.y);
+        (weight, pixel(dx, dy))
+    });
+    let level = |c: usize| corners.iter().map(|(weight, pixel)| weight * pixel[c]).sum::<f64>();
+    let edge = (at + 1.0).min(size - at).min_element() / size.min_element();
+    Some(([0, 1, 2].map(level), edge))
+}
