@@ -136,19 +136,20 @@ fn benches(criterion: &mut Criterion) {
         let mut group = Group::new(criterion, &device, "stitch", pair, size, bytes);
         let floor = bench_copy(&mut group, "floor", &stream, bytes);
         let fast = Some(Power::Fast);
+        // What is done stands first, and how after it: the original is compared with all that do the same.
         for (label, power, lookup) in [
-            ("mesh", fast, Lookup::Mesh),
-            ("mesh linear", None, Lookup::Mesh),
-            ("linear", None, Lookup::Planes),
-            ("exact", Some(Power::Exact), Lookup::Planes),
-            ("fast", fast, Lookup::Planes),
-            ("table", Some(Power::Table), Lookup::Planes),
-            ("textured planes", fast, Lookup::TexturedPlanes),
-            ("hardware bilinear", fast, Lookup::HardwareBilinear),
+            ("fast/mesh", fast, Lookup::Mesh),
+            ("linear/mesh", None, Lookup::Mesh),
+            ("linear/planes", None, Lookup::Planes),
+            ("exact/planes", Some(Power::Exact), Lookup::Planes),
+            ("fast/planes", fast, Lookup::Planes),
+            ("table/planes", Some(Power::Table), Lookup::Planes),
+            ("fast/textured planes", fast, Lookup::TexturedPlanes),
+            ("fast/hardware bilinear", fast, Lookup::HardwareBilinear),
         ] {
             let options = StitchOptions { lookup, ..options(power) };
             let mut table = GammaTable::new(&device).expect("a table");
-            let rust = bench(&mut group, &format!("{label}/rust"), &stream, |set| {
+            let rust = bench(&mut group, label, &stream, |set| {
                 let ([left, right], out) = (&frames[set], &mut outputs[set]);
                 match power {
                     Some(Power::Table) => {
@@ -167,7 +168,7 @@ fn benches(criterion: &mut Criterion) {
             if pair != "rgba" || power == Some(Power::Table) || lookup != Lookup::Planes {
                 continue;
             }
-            let cpp = bench_original(&mut group, &format!("{label}/c++"), stream, |set| {
+            let cpp = bench_original(&mut group, &label.replace("planes", "c++"), stream, |set| {
                 stitch_by_original(stream, &frames[set], &warp, &options, &mut outputs[set]);
             });
             if let (Some(rust), Some(cpp)) = (rust, cpp) {
@@ -200,7 +201,7 @@ fn sizes(criterion: &mut Criterion) {
             let output = |_: &[_; 2]| DeviceFrame::new(&device, output).expect("an output");
             let mut outputs: Vec<_> = frames.iter().map(output).collect();
             bench_copy(&mut group, "floor", &stream, bytes);
-            bench(&mut group, "fast/rust", &stream, |set| {
+            bench(&mut group, "fast/mesh", &stream, |set| {
                 let ([left, right], out) = (&frames[set], &mut outputs[set]);
                 stitch(&stream, left, right, &warp, &options, out).expect("a stitch");
             });

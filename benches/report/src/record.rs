@@ -148,7 +148,7 @@ pub struct Row {
     /// What was done. Of a copy, the bytes that it moved.
     pub work: Work,
     /// How: one of those side by side. What stands before a last `/` is a manner of doing it that several
-    /// implementations share, as in `fast/rust` and `fast/c++`.
+    /// implementations share, as in `fast/mesh` and `fast/c++`.
     pub variant: String,
     /// Whose it is.
     pub role: Role,
@@ -165,7 +165,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// What its variant shares with others, `fast` of `fast/rust`; nothing without a `/`.
+    /// What its variant shares with others, `fast` of `fast/mesh`; nothing without a `/`.
     #[must_use]
     pub fn manner(&self) -> &str {
         self.variant.rsplit_once('/').map_or("", |(manner, _)| manner)
