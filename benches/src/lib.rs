@@ -175,3 +175,38 @@ pub fn frame(stream: &Stream, format: FrameFormat, seed: u32) -> DeviceFrame {
     frame.upload(stream, &tight).expect("an upload");
     frame
 }
+
+#[cfg(test)]
+mod tests {
+    use shared_types::warp::Camera;
+
+    use super::*;
+
+    #[test]
+    fn the_home_rig_of_another_size_sees_the_same() {
+        let home = home_geometry().expect("the home rig");
+        assert_eq!((home.canvas.size, home.cameras[0].size), (PANORAMA, SOURCE));
+        for (size, panorama) in
+            SIZES.into_iter().zip([[1900, 633], [2850, 950], [3800, 1267], [11400, 3800]])
+        {
+            let geometry = home_geometry_for(size.y).expect("the home rig");
+            let (canvas, by) = (geometry.canvas, f64::from(size.y) / f64::from(SOURCE.y));
+            assert_eq!((canvas.size.to_array(), geometry.cameras[0].size), (panorama, size));
+            // Rows are rounded to whole ones.
+            let scales = [canvas.scale / home.canvas.scale / by, canvas.scale / canvas.scale.x];
+            let worst = scales.iter().map(|scale| (scale - 1.0).abs().max_element());
+            assert!(worst.fold(0.0, f64::max) < 1e-3, "{size}: {scales:?}");
+            // Places in a picture are the same shares of it.
+            for (found, home) in geometry.cameras.iter().zip(&home.cameras) {
+                let shares = |camera: &Camera| {
+                    let size = camera.size.as_dvec2();
+                    ((camera.centre + 0.5) / size, camera.focal / size)
+                };
+                let ((centre, focal), expected) = (shares(found), shares(home));
+                assert!(centre.abs_diff_eq(expected.0, 1e-12), "{size}: {centre}");
+                assert!(focal.abs_diff_eq(expected.1, 1e-12), "{size}: {focal}");
+                assert_eq!((found.distortion, found.from_ray), (home.distortion, home.from_ray));
+            }
+        }
+    }
+}

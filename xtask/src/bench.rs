@@ -16,13 +16,11 @@ use crate::cargo::{self, cargo, output, root, target};
 pub(crate) fn run() -> Result {
     let folder = std::path::absolute(target())?.join("bench");
     let record = folder.join("record.jsonl");
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
     fs::create_dir_all(&folder)?;
-    // Benches append, and a bench without a GPU leaves no file.
+    // Benches append, and without a GPU they leave no file.
     fs::write(&record, "")?;
-    let mut benches = cargo(&["bench", "--package", "panoweave-benches", "--benches"]);
+    let mut benches =
+        cargo(&["bench", "--package", "panoweave-benches", "--benches", "--no-fail-fast"]);
     benches.env("PANOWEAVE_BENCH_RECORD", &record).env("PANOWEAVE_COMMIT", commit());
     if std::env::var_os("PANOWEAVE_REFERENCE_PTX").is_none() {
         let ptx = folder.join("ptx");
@@ -31,8 +29,10 @@ pub(crate) fn run() -> Result {
             benches.env("PANOWEAVE_REFERENCE_PTX", ptx);
         }
     }
-    cargo::run(&mut benches)?;
-    report(&[record])
+    let ran = cargo::run(&mut benches);
+    // What was measured is worth a report even where a bench failed.
+    report(&[record])?;
+    ran
 }
 
 /// Reports records: the page goes to `target/bench/`, the table into `BENCHMARKS.md`.
