@@ -115,8 +115,7 @@ pub(super) fn launch(
     mesh.await_ready(stream)?;
     let (layers, patches, places, shares) = mesh.buffers();
     let tiles = mesh.size().map(|side| side.div_ceil(TILE));
-    let config =
-        LaunchConfig::cover(tiles.x * BLOCK[0], tiles.y * (TILE / BLOCK_ROWS) * BLOCK[1], BLOCK);
+    let config = LaunchConfig::cover(tiles.x * BLOCK[0], tiles.y * BLOCK[1], BLOCK);
     /// All kernels take these arguments; a camera that there is not repeats the last one.
     macro_rules! launch {
         ($kernel:ident, $format:ident, $out:ident) => {{
