@@ -6,6 +6,8 @@ mod picture;
 mod rig;
 mod warp;
 mod warp_malformed;
+mod warp_mesh;
+mod warp_mesh_malformed;
 
 use std::fmt::{Debug, Display};
 use std::path::Path;
