@@ -174,7 +174,8 @@ impl DeviceWarp {
         if let Some(of_weights) = self.mesh.get() {
             return Ok(&of_weights.mesh);
         }
-        let mesh = DeviceMesh::upload(stream, &Mesh::within(&self.download(stream)?, MESH_ERROR))?;
+        let warp = self.download(stream)?;
+        let mesh = DeviceMesh::upload(stream, &Mesh::within(&(&warp).into(), MESH_ERROR))?;
         // Whoever was faster made the same.
         Ok(&self.mesh.get_or_init(|| OfWeights { mesh, follows: false }).mesh)
     }

@@ -73,7 +73,7 @@ impl Warp {
             .map_err(|error| WarpError::Plane { file: path.to_owned(), error })?;
         if let Some(MeshHeader { error, .. }) = header.mesh {
             let mesh = unpacked.checked(header.size, &header.sources, error);
-            let mesh = mesh.and_then(|mesh| mesh.check_against(&warp).map(|()| mesh));
+            let mesh = mesh.and_then(|mesh| mesh.check_against(&(&warp).into()).map(|()| mesh));
             let mesh = mesh.map_err(|error| WarpError::Mesh { file: path.to_owned(), error })?;
             warp.mesh = Some(mesh);
         }

@@ -12,7 +12,7 @@ use glam::{UVec2, Vec2};
 use shared_types::mesh::{CELLS, Layer, NONE, Patch, Place, TILE, WHOLE_SHARE};
 
 use super::Mesh;
-use super::fit::Tile;
+use super::fit::{Tile, corners};
 use super::looks::Looks;
 
 /// Most threads at a time: a mesh takes half a second of one.
@@ -47,12 +47,12 @@ pub(super) fn each_band<T: Send>(
 
 impl Mesh {
     /// As [`new`](Self::new), of an error that is a length.
-    pub(in crate::warp) fn within(looks: &impl Looks, error: f32) -> Self {
+    pub(in crate::warp) fn within(looks: &Looks<'_>, error: f32) -> Self {
         Self::by_bands(looks, error, bands())
     }
 
-    fn by_bands(looks: &impl Looks, error: f32, bands: u32) -> Self {
-        let (size, sources) = (looks.size(), looks.sources().to_vec());
+    fn by_bands(looks: &Looks<'_>, error: f32, bands: u32) -> Self {
+        let (size, sources) = (looks.size, looks.sources.to_vec());
         let tiles = Self::tiles_of(size);
         let bands = each_band(tiles.y, bands, |rows| Band::fitted(looks, rows, error));
         let (mut layers, mut further) = (Vec::new(), Vec::new());
@@ -95,23 +95,22 @@ struct Band {
 }
 
 impl Band {
-    fn fitted(looks: &impl Looks, rows: Range<u32>, error: f32) -> Self {
-        let columns = Mesh::tiles_of(looks.size()).x;
+    fn fitted(looks: &Looks<'_>, rows: Range<u32>, error: f32) -> Self {
+        let columns = Mesh::tiles_of(looks.size).x;
         let mut band = Self::default();
         for y in rows {
             for x in 0..columns {
-                band.add(&Tile::new(looks, UVec2::new(x, y) * TILE), looks.sources().len(), error);
+                band.add(&Tile::new(looks, UVec2::new(x, y) * TILE), looks.sources.len(), error);
             }
         }
         band
     }
 
     /// Adds a tile's layers, one for each camera that is seen.
-    fn add(&mut self, tile: &Tile<'_, impl Looks>, cameras: usize, error: f32) {
-        let seen = |camera: &usize| tile.pixels().any(|at| tile.weight(*camera, at) > 0.0);
+    fn add(&mut self, tile: &Tile<'_>, cameras: usize, error: f32) {
+        let seen = |camera: &usize| tile.is_seen(*camera);
         let layer = |camera: usize| {
-            let alone = tile.pixels().all(|at| tile.share(camera, at) == 1.0);
-            let shares = if alone { NONE } else { self.share(tile, camera) };
+            let shares = if tile.is_alone(camera) { NONE } else { self.share(tile, camera) };
             Layer { camera: camera as u16, shares, ..self.fit(tile, camera, error) }
         };
         let mut chain: Vec<_> = (0..cameras).filter(seen).map(layer).collect();
@@ -125,24 +124,23 @@ impl Band {
     }
 
     /// Adds a camera's shares of a tile, and gives the first one's number.
-    fn share(&mut self, tile: &Tile<'_, impl Looks>, camera: usize) -> u32 {
+    fn share(&mut self, tile: &Tile<'_>, camera: usize) -> u32 {
         let first = self.shares.len() as u32;
-        let share = |at| (tile.share(camera, at) * f64::from(WHOLE_SHARE)).round() as u16;
-        self.shares.extend(tile.whole().map(|at| at.map_or(0, share)));
+        self.shares.extend(tile.whole().map(|pixel| {
+            let share = pixel.map_or(0.0, |pixel| tile.share(camera, pixel));
+            (share * f64::from(WHOLE_SHARE)).round() as u16
+        }));
         first
     }
 
     /// A layer of a camera's places in a tile, by cells as large as may be, whose patches or places are added.
-    fn fit(&mut self, tile: &Tile<'_, impl Looks>, camera: usize, error: f32) -> Layer {
+    fn fit(&mut self, tile: &Tile<'_>, camera: usize, error: f32) -> Layer {
         if let Some(patch) = tile.patch(camera, UVec2::ZERO, TILE, error) {
             return Layer { cell: TILE as u16, patch, ..Layer::BLACK };
         }
         let first = self.patches.len();
         'cells: for cell in CELLS.into_iter().skip(1) {
-            for corner in (0..TILE)
-                .step_by(cell as usize)
-                .flat_map(|y| (0..TILE).step_by(cell as usize).map(move |x| UVec2::new(x, y)))
-            {
+            for corner in corners(cell) {
                 let Some(patch) = tile.patch(camera, corner, cell, error) else {
                     self.patches.truncate(first);
                     continue 'cells;
@@ -152,7 +150,7 @@ impl Band {
             return Layer { cell: cell as u16, places: first as u32, ..Layer::BLACK };
         }
         let first = self.places.len() as u32;
-        let place = |at: Option<usize>| at.map_or(Vec2::ZERO, |at| tile.place(camera, at));
+        let place = |pixel: Option<UVec2>| pixel.map_or(Vec2::ZERO, |at| tile.place(camera, at));
         self.places.extend(tile.whole().map(place).map(Place));
         Layer { cell: 0, places: first, ..Layer::BLACK }
     }

@@ -4,12 +4,12 @@
 //! from another block. So all indices must be exactly those that follow from the order of the tiles: they lie within,
 //! chains end, and no two layers have anything in common. Then each pixel is held against the planes.
 
-use glam::{UVec2, Vec2};
+use glam::UVec2;
 use shared_types::mesh::{CELLS, Layer, NO_CAMERA, NONE, TILE, WHOLE_SHARE};
 
 use super::Mesh;
 use super::bands::{bands, each_band};
-use super::fit::Tile;
+use super::fit::{Tile, corners, is_near};
 use super::looks::Looks;
 use super::tensors::MeshPart;
 
@@ -95,7 +95,7 @@ impl Mesh {
 
     /// Holds each pixel against what the mesh is to be made of: whether the same cameras count, by how much, and whether
     /// they show the same places to within its error.
-    pub(in crate::warp) fn check_against(&self, looks: &impl Looks) -> Result<(), MeshFault> {
+    pub(in crate::warp) fn check_against(&self, looks: &Looks<'_>) -> Result<(), MeshFault> {
         let tiles = Self::tiles_of(self.size);
         let check = |x, y| {
             let first = (y * tiles.x + x) as usize;
@@ -107,30 +107,64 @@ impl Mesh {
         of_bands.into_iter().collect()
     }
 
-    fn check_tile(&self, tile: &Tile<'_, impl Looks>, first: usize) -> Result<(), MeshFault> {
+    fn check_tile(&self, tile: &Tile<'_>, first: usize) -> Result<(), MeshFault> {
         for camera in 0..self.sources.len() {
             let layer = self.chain(first).find(|layer| usize::from(layer.camera) == camera);
-            for (in_tile, at) in tile.within() {
-                let expected = tile.share(camera, at);
-                let found = layer.map_or(0, |layer| self.share(layer, in_tile));
-                let UVec2 { x, y } = tile.corner + in_tile;
-                let whole = f64::from(WHOLE_SHARE);
-                // As near as 16 bits come.
-                if (f64::from(found) - expected * whole).abs() > 0.5 {
-                    let found = f64::from(found) / whole;
-                    return Err(MeshFault::Share { camera, x, y, found, expected });
-                }
-                let Some(layer) = layer.filter(|_| expected > 0.0) else { continue };
-                let Vec2 { x: along, y: down } =
-                    (self.place(layer, in_tile) - tile.place(camera, at)).abs();
-                let (off, error) = (along.max(down), self.error);
-                // What overflowed is no number, and not near.
-                if !(along <= error && down <= error) {
-                    return Err(MeshFault::Place { camera, x, y, off, error });
-                }
+            // Most tiles are clear without a look at their pixels.
+            let shares_are_clear = match layer {
+                None => !tile.is_seen(camera),
+                Some(layer) => layer.shares == NONE && tile.is_alone(camera),
+            };
+            if !shares_are_clear {
+                self.check_shares(tile, camera, layer)?;
+            }
+            // Without a layer it counts nowhere.
+            let Some(layer) = layer else { continue };
+            if let Some(pixel) = self.far(tile, layer) {
+                let UVec2 { x, y } = tile.corner + pixel;
+                let off = self.place(layer, pixel).distance(tile.place(camera, pixel));
+                return Err(MeshFault::Place { camera, x, y, off, error: self.error });
             }
         }
         Ok(())
+    }
+
+    /// Whether a camera counts at each pixel of a tile as much as its layer says, if it has one.
+    fn check_shares(
+        &self,
+        tile: &Tile<'_>,
+        camera: usize,
+        layer: Option<&Layer>,
+    ) -> Result<(), MeshFault> {
+        for pixel in tile.pixels() {
+            let whole = f64::from(WHOLE_SHARE);
+            let found = layer.map_or(0.0, |layer| f64::from(self.share(layer, pixel)));
+            let expected = tile.share(camera, pixel);
+            // As near as 16 bits come.
+            if (found - expected * whole).abs() > 0.5 {
+                let (UVec2 { x, y }, found) = (tile.corner + pixel, found / whole);
+                return Err(MeshFault::Share { camera, x, y, found, expected });
+            }
+        }
+        Ok(())
+    }
+
+    /// The first pixel of a tile that a layer shows farther off than the mesh may be.
+    fn far(&self, tile: &Tile<'_>, layer: &Layer) -> Option<UVec2> {
+        let (camera, first, error) = (layer.camera.into(), layer.places as usize, self.error);
+        match u32::from(layer.cell) {
+            0 => tile.pixels().find(|pixel| {
+                let places = [self.place(layer, *pixel), tile.place(camera, *pixel)];
+                tile.weight(camera, *pixel) > 0.0 && !is_near(places[0], places[1], error)
+            }),
+            TILE => tile.far(camera, &layer.patch, UVec2::ZERO, TILE, error),
+            cell => {
+                let patches = &self.patches[first..];
+                corners(cell)
+                    .zip(patches)
+                    .find_map(|(corner, patch)| tile.far(camera, patch, corner, cell, error))
+            }
+        }
     }
 }
 

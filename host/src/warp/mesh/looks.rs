@@ -1,46 +1,30 @@
 //! What a mesh is made of: the planes of a warp, or the cameras of a geometry.
 //!
-//! It is asked pixel by pixel, from several threads. What it answers is not changed here: places are those of the
-//! planes, and weights count or not as the stitch has it.
+//! Both are planes, those of a geometry without the pairs that a warp has.
 
-use glam::{UVec2, Vec2};
+use glam::UVec2;
 use shared_types::mesh::MAX_CAMERAS;
 
 use super::MeshError;
 use crate::device::Stream;
 use crate::geometry::Geometry;
-use crate::warp::{DeviceWarp, Plane, RenderError, Warp, check_sizes, counting};
+use crate::warp::{DeviceWarp, Plane, RenderError, Warp, check_sizes};
 
 /// For each camera where it shows a panorama's pixels, and how much it counts there.
-pub(in crate::warp) trait Looks: Sync {
+pub(in crate::warp) struct Looks<'a> {
     /// Size of the panorama.
-    fn size(&self) -> UVec2;
-
+    pub(super) size: UVec2,
     /// Sizes of the cameras' pictures.
-    fn sources(&self) -> &[UVec2];
-
-    /// Where a camera's picture shows an element of the planes.
-    fn place(&self, camera: usize, at: usize) -> Vec2;
-
-    /// How much a camera counts at an element of the planes; `None` where it does not.
-    fn counts(&self, camera: usize, at: usize) -> Option<f32>;
+    pub(super) sources: &'a [UVec2],
+    /// Of each camera columns, rows and weights.
+    pub(super) planes: Vec<[&'a [f32]; 3]>,
 }
 
-impl Looks for Warp {
-    fn size(&self) -> UVec2 {
-        Warp::size(self)
-    }
-
-    fn sources(&self) -> &[UVec2] {
-        &self.sources
-    }
-
-    fn place(&self, camera: usize, at: usize) -> Vec2 {
-        Vec2::from(self.source(camera, at))
-    }
-
-    fn counts(&self, camera: usize, at: usize) -> Option<f32> {
-        Warp::counts(self, camera, at)
+impl<'a> From<&'a Warp> for Looks<'a> {
+    fn from(warp: &'a Warp) -> Self {
+        let [left_x, left_y, right_x, right_y, left, right] = warp.planes().each_ref();
+        let planes = vec![[&left_x[..], left_y, left], [right_x, right_y, right]];
+        Self { size: warp.size(), sources: &warp.sources, planes }
     }
 }
 
@@ -86,22 +70,9 @@ impl Cameras {
     }
 }
 
-impl Looks for Cameras {
-    fn size(&self) -> UVec2 {
-        self.size
-    }
-
-    fn sources(&self) -> &[UVec2] {
-        &self.sources
-    }
-
-    fn place(&self, camera: usize, at: usize) -> Vec2 {
-        let [x, y, _] = &self.planes[camera];
-        Vec2::new(x[at], y[at])
-    }
-
-    fn counts(&self, camera: usize, at: usize) -> Option<f32> {
-        let weight = self.planes[camera][2][at];
-        counting(self.place(camera, at), weight, self.sources[camera])
+impl<'a> From<&'a Cameras> for Looks<'a> {
+    fn from(Cameras { size, sources, planes }: &'a Cameras) -> Self {
+        let planes = planes.iter().map(|planes| planes.each_ref().map(|plane| &plane[..]));
+        Self { size: *size, sources, planes: planes.collect() }
     }
 }

@@ -84,7 +84,7 @@ impl Mesh {
     /// [`MeshError`].
     pub fn new(warp: &Warp, error: f32) -> Result<Self, MeshError> {
         check(error)?;
-        Ok(Self::within(warp, error))
+        Ok(Self::within(&warp.into(), error))
     }
 
     /// A mesh of all cameras of a geometry, two to [`MAX_CAMERAS`], each of which counts as far as it sees beyond a
@@ -95,7 +95,7 @@ impl Mesh {
     #[track_caller]
     pub fn render(stream: &Stream, geometry: &Geometry, error: f32) -> Result<Self, MeshError> {
         check(error)?;
-        Ok(Self::within(&Cameras::render(stream, geometry)?, error))
+        Ok(Self::within(&(&Cameras::render(stream, geometry)?).into(), error))
     }
 
     /// What it is made of.
