@@ -192,7 +192,7 @@ impl CudaBuilder {
         let options =
             cargo::Options { arch, line_info: self.line_info, ptx_version: self.ptx_version };
         let assembly = cargo::compile(kernels, toolchain, workplace, options)?;
-        let finished = ptx::finish(&assembly, self.line_info).map_err(|source| {
+        let finished = ptx::finish(&assembly, arch, self.line_info).map_err(|source| {
             BuildError::Ptx { kernel_crate: kernels.name.clone(), arch, source }
         })?;
         // Measured before it is put in place: PTX that fails a check must not be picked up.

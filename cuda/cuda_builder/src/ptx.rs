@@ -9,13 +9,14 @@
 //! ```
 //!
 //! [`finish`] turns these into `.maxntid` and `.minnctapersm`, and refuses PTX whose barriers are
-//! not the declared ones. It works on text alone; nothing here touches a file. It is no PTX
+//! not the declared ones. From Hopper on a kernel also begins with [`DEPENDENT`]: it may be launched before the one
+//! before it in its stream has ended, and waits for that itself, which hides the time between two launches. It works on text alone; nothing here touches a file. It is no PTX
 //! verifier: that is `ptxas`.
 
 mod marker;
 mod scan;
 
-use crate::PtxError;
+use crate::{Arch, PtxError};
 use marker::Marker;
 use scan::Function;
 use std::collections::BTreeSet;
@@ -38,10 +39,14 @@ pub(crate) struct Finished {
     pub(crate) kernels: Vec<Kernel>,
 }
 
-/// Checks what the compiler wrote, and writes the launch bounds into it.
+/// Lets the next kernel be launched once all blocks of this one run, and waits until the kernel before has ended and all
+/// that it wrote is seen. Nothing where a kernel is launched as ever.
+const DEPENDENT: &str = "\n\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;";
+
+/// Checks what the compiler wrote for an architecture, and writes the launch bounds into it.
 ///
 /// `.file` and `.loc` lines stay only with `keep_lines`.
-pub(crate) fn finish(ptx: &str, keep_lines: bool) -> Result<Finished, PtxError> {
+pub(crate) fn finish(ptx: &str, arch: Arch, keep_lines: bool) -> Result<Finished, PtxError> {
     let markers = marker::read_all(ptx)?;
     let functions = scan::functions(ptx)?;
     let entries: Vec<&Function> = functions.iter().filter(|f| f.is_entry).collect();
@@ -64,6 +69,11 @@ pub(crate) fn finish(ptx: &str, keep_lines: bool) -> Result<Finished, PtxError> 
         text.push_str(&ptx[copied..entry.head_end]);
         copied = entry.head_end;
         push_bounds(&mut text, marker);
+        if arch >= Arch::Sm90 {
+            text.push_str(&ptx[copied..entry.body]);
+            copied = entry.body;
+            text.push_str(DEPENDENT);
+        }
     }
     text.push_str(&ptx[copied..]);
 

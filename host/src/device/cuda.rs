@@ -235,22 +235,35 @@ impl CudaDevice {
         let mut params = kernel.params();
         let [gx, gy, gz] = config.grid;
         let [bx, by, bz] = config.block;
+        let early = sys::CUlaunchAttribute {
+            id: sys::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: 1,
+            rest: [0; 15],
+        };
+        let mut attributes = [early];
+        let config = sys::CUlaunchConfig {
+            gridDimX: gx,
+            gridDimY: gy,
+            gridDimZ: gz,
+            blockDimX: bx,
+            blockDimY: by,
+            blockDimZ: bz,
+            sharedMemBytes: config.dynamic_shared,
+            hStream: stream,
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: 1,
+        };
         // SAFETY: the parameters are the kernel's own, by `Kernel`'s contract; the driver copies
-        // them before it returns. The rest is the caller's.
+        // them before it returns. What is launched early waits for the kernel before it. The rest is the caller's.
         unsafe {
-            sys::cuLaunchKernel(
-                function,
-                gx,
-                gy,
-                gz,
-                bx,
-                by,
-                bz,
-                config.dynamic_shared,
-                stream,
-                params.pointers().as_mut_ptr(),
-                ptr::null_mut(),
-            )
+            let (params, none) = (params.pointers().as_mut_ptr(), ptr::null_mut());
+            if self.module.waits() {
+                sys::cuLaunchKernelEx(&raw const config, function, params, none)
+            } else {
+                let shared = config.sharedMemBytes;
+                sys::cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, params, none)
+            }
         }
         .check(OP)
     }

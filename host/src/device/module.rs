@@ -19,6 +19,8 @@ const LOG_BYTES: usize = 8 << 10;
 pub(super) struct Module {
     raw: sys::CUmodule,
     context: sys::CUcontext,
+    /// Whether its kernels wait for the one before themselves, as cuda_builder makes them from Hopper on.
+    waits: bool,
     /// Kernels that were looked up.
     found: RwLock<HashMap<&'static str, sys::CUfunction>>,
     counted: Token,
@@ -62,7 +64,13 @@ impl Module {
             e
         })?;
         let counted = Token::new(counters::Kind::Modules, 1);
-        Ok(Self { raw, context: context.as_raw(), found: RwLock::default(), counted })
+        let waits = ptx.contains("griddepcontrol.wait;");
+        Ok(Self { raw, context: context.as_raw(), waits, found: RwLock::default(), counted })
+    }
+
+    /// Whether its kernels may be launched before the one before them has ended.
+    pub(super) fn waits(&self) -> bool {
+        self.waits
     }
 
     /// A kernel that is launched over and over: looked up once.

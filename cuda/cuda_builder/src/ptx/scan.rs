@@ -14,6 +14,8 @@ pub(super) struct Function {
     pub(super) is_entry: bool,
     /// Offset after the parameter list, where performance directives go.
     pub(super) head_end: usize,
+    /// Offset after the bracket that opens the body.
+    pub(super) body: usize,
     /// Block-wide barriers in the body.
     pub(super) barriers: u32,
     /// Every word of the body, the names of called functions among them.
@@ -111,11 +113,13 @@ impl<'a> Scan<'a> {
                 _ => {}
             }
         }
+        let body = self.at;
         let words = self.skip_group("{", "}")?;
         Ok(Some(Function {
             name: name.to_owned(),
             is_entry,
             head_end,
+            body,
             barriers: words.iter().map(|word| u32::from(is_barrier(word))).sum(),
             names: words.into_iter().map(str::to_owned).collect(),
         }))

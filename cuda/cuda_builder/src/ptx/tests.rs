@@ -47,12 +47,12 @@ const SAMPLE: &str = "\
 ";
 
 fn error(ptx: &str) -> PtxError {
-    finish(ptx, false).expect_err("this PTX breaks a rule")
+    finish(ptx, Arch::Sm87, false).expect_err("this PTX breaks a rule")
 }
 
 #[test]
 fn bounds_stand_between_parameters_and_body() {
-    let finished = finish(SAMPLE, false).unwrap();
+    let finished = finish(SAMPLE, Arch::Sm87, false).unwrap();
     assert!(
         finished.text.contains("blur_param_0\n)\n.maxntid 256, 1, 1\n.minnctapersm 4\n{\n"),
         "{}",
@@ -75,17 +75,17 @@ fn bounds_stand_between_parameters_and_body() {
 
 #[test]
 fn markers_and_line_tables_go() {
-    let without = finish(SAMPLE, false).unwrap().text;
+    let without = finish(SAMPLE, Arch::Sm87, false).unwrap().text;
     assert!(!without.contains("cuda_std.kernel"));
     assert!(!without.contains(".loc") && !without.contains(".file"));
-    let with = finish(SAMPLE, true).unwrap().text;
+    let with = finish(SAMPLE, Arch::Sm87, true).unwrap().text;
     assert!(!with.contains("cuda_std.kernel"));
     assert!(with.contains("\t.loc\t1 12 0\n") && with.contains("\t.file\t1 "));
 }
 
 #[test]
 fn everything_else_stays() {
-    let finished = finish(SAMPLE, true).unwrap().text;
+    let finished = finish(SAMPLE, Arch::Sm87, true).unwrap().text;
     let added = [".maxntid 256, 1, 1", ".minnctapersm 4"];
     let kept: Vec<&str> = finished.lines().filter(|l| !added.contains(l)).collect();
     let source: Vec<&str> = SAMPLE.lines().filter(|l| !l.contains("cuda_std.kernel")).collect();
@@ -177,6 +177,17 @@ fn cut_off_text_is_an_error() {
 fn comments_hide_brackets_and_barriers() {
     let ptx =
         "// cuda_std.kernel a\n.entry a(/* ) bar.sync { */) { /* é } */ ret; // bar.sync\n}\n";
-    let finished = finish(ptx, false).unwrap();
+    let finished = finish(ptx, Arch::Sm87, false).unwrap();
     assert_eq!(finished.kernels[0].barriers_counted, 0);
+}
+
+#[test]
+fn kernels_for_hopper_wait_for_the_one_before() {
+    let (orin, hopper) = (finish(SAMPLE, Arch::Sm87, false), finish(SAMPLE, Arch::Sm90, false));
+    let (orin, hopper) = (orin.unwrap(), hopper.unwrap());
+    assert_eq!(orin.kernels, hopper.kernels);
+    let begins = "{\n\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n\t";
+    assert!(hopper.text.contains(&format!(".minnctapersm 4{begins}").replace("4{", "4\n{")));
+    assert_eq!(hopper.text.matches(begins).count(), 2, "kernels alone: {}", hopper.text);
+    assert_eq!(hopper.text.replace(DEPENDENT, ""), orin.text);
 }

@@ -60,6 +60,12 @@ functions! {
         parameters: *mut *mut c_void,
         extra: *mut *mut c_void,
     );
+    fn cuLaunchKernelEx(
+        config: *const CUlaunchConfig,
+        function: CUfunction,
+        parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    );
 
     // Streams and events.
     fn cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int);

@@ -223,3 +223,33 @@ const _: () = {
     assert!(size_of::<CUDA_RESOURCE_DESC>() == 144);
     assert!(size_of::<CUDA_TEXTURE_DESC>() == 104);
 };
+
+/// How a kernel is launched; `attrs` are `numAttrs`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUlaunchConfig {
+    pub gridDimX: u32,
+    pub gridDimY: u32,
+    pub gridDimZ: u32,
+    pub blockDimX: u32,
+    pub blockDimY: u32,
+    pub blockDimZ: u32,
+    pub sharedMemBytes: u32,
+    pub hStream: CUstream,
+    pub attrs: *mut CUlaunchAttribute,
+    pub numAttrs: u32,
+}
+
+/// What is asked of a launch beside its shape. The value is a union of 64 bytes, of which a number is the first.
+#[repr(C, align(8))]
+#[derive(Clone, Copy, Debug)]
+pub struct CUlaunchAttribute {
+    pub id: u32,
+    pub pad: [u8; 4],
+    pub value: i32,
+    pub rest: [i32; 15],
+}
+
+/// The kernel may be launched before the one before it in the stream has ended, for which it waits itself, by
+/// `griddepcontrol.wait`.
+pub const CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: u32 = 6;
