@@ -18,6 +18,8 @@ mod raw;
 mod read;
 mod stats;
 
+use std::sync::Arc;
+
 use glam::{UVec2, Vec2};
 
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
@@ -106,7 +108,7 @@ pub struct Warp {
     projection: Option<ProjectionName>,
     rig: Option<String>,
     /// Of these planes.
-    mesh: Option<Mesh>,
+    mesh: Option<Arc<Mesh>>,
 }
 
 impl Warp {
@@ -145,7 +147,7 @@ impl Warp {
     /// # Errors
     /// [`MeshError::Bound`].
     pub fn with_mesh(self, error: f32) -> Result<Self, MeshError> {
-        let mesh = Some(Mesh::new(&self, error)?);
+        let mesh = Some(Arc::new(Mesh::new(&self, error)?));
         Ok(Self { mesh, ..self })
     }
 
@@ -158,7 +160,7 @@ impl Warp {
     /// The warp's mesh, if it [was made](Self::with_mesh) or came with the file.
     #[must_use]
     pub fn mesh(&self) -> Option<&Mesh> {
-        self.mesh.as_ref()
+        self.mesh.as_deref()
     }
 
     /// Size of the panorama in pixels.

@@ -75,7 +75,7 @@ impl Warp {
             let mesh = unpacked.checked(header.size, &header.sources, error);
             let mesh = mesh.and_then(|mesh| mesh.check_against(&(&warp).into()).map(|()| mesh));
             let mesh = mesh.map_err(|error| WarpError::Mesh { file: path.to_owned(), error })?;
-            warp.mesh = Some(mesh);
+            warp.mesh = Some(mesh.into());
         }
         Ok(warp.made_from(header.projection, header.rig))
     }

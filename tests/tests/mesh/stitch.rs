@@ -295,7 +295,7 @@ fn meshes_follow_a_seam() {
                 &left,
                 &right,
                 Colours::IDENTITY,
-                SeamOptions { feather: 4.0, ..SeamOptions::default() },
+                SeamOptions { feather: 4.0 },
             ) else {
                 continue;
             };
