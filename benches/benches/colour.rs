@@ -2,12 +2,12 @@
 //! floor under them, and the original design in CUDA C++ (`benches/cuda/colour_analysis.cu`) where
 //! `PANOWEAVE_REFERENCE_PTX` names a folder with `colour_analysis.ptx`.
 //!
+//! Then the overlaps of other sizes, with pictures from 720p to 8K.
+//!
 //! Each camera sees the panorama pixel for pixel, so that what must move is what [`Overlap::bytes`] says.
 //! The floor is a copy of half of that, which moves as much.
 
-use std::time::Duration;
-
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
 use glam::{Vec2, uvec2, vec2};
 use panoweave::colour::{Overlap, Summing};
@@ -15,7 +15,8 @@ use panoweave::device::{Buffer, LaunchConfig, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEncoding};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_benches::{
-    OVERLAP, PANORAMA, SETS, SOURCE, bench, bench_copy, frame, gpu, overlapping_warp, reference,
+    Group, OVERLAP, PANORAMA, SETS, SIZES, SOURCE, bench, bench_copy, bench_original, frame, gpu,
+    overlapping_warp, overlapping_warp_for, reference,
 };
 use shared_types::Rgba8;
 
@@ -90,9 +91,8 @@ fn benches(criterion: &mut Criterion) {
         let mut summing = Summing::new(&device).expect("memory for the sums");
         let bytes = overlap.bytes(pixels);
 
-        let mut group = criterion.benchmark_group(format!("colour_sums/{name}/{device}"));
-        group.throughput(Throughput::Bytes(bytes)).sample_size(20);
-        group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+        let size = overlap.place().size().to_array();
+        let mut group = Group::new(criterion, &device, "colour", name, size, bytes);
         let floor = bench_copy(&mut group, "floor", &stream, bytes);
         let rust = bench(&mut group, "rust", &stream, |set| {
             let [left, right] = frames[set].each_ref().map(DeviceFrame::view);
@@ -110,7 +110,7 @@ fn benches(criterion: &mut Criterion) {
         let mut sums = Buffer::from_slice(reference, &[0.0_f32; 9]).expect("nine sums");
         analyse(reference, &warp, &frames[0], &mut sums);
         check(&sums.download(reference).expect("the sums"));
-        let cpp = bench(&mut group, "c++", reference, |set| {
+        let cpp = bench_original(&mut group, "c++", reference, |set| {
             analyse(reference, &warp, &frames[set], &mut sums);
         });
         if let (Some(rust), Some(cpp)) = (rust, cpp) {
@@ -134,5 +134,34 @@ fn check(sums: &[f32]) {
     }
 }
 
-criterion_group!(all, benches);
+/// The sums at other sizes.
+fn sizes(criterion: &mut Criterion) {
+    let Some(device) = gpu("colour, by size") else { return };
+    let stream = device.stream().expect("a stream");
+    for source in SIZES {
+        let warp = overlapping_warp_for(source.y, |_| [0.5; 2]);
+        let warp = DeviceWarp::upload(&stream, &warp).expect("the warp");
+        let find = || Overlap::find(&stream, &warp).expect("an overlap").expect("an overlap");
+        let overlap = find();
+        let format = FrameFormat { size: source, pixels: PixelFormat::Rgba8 };
+        let (size, bytes) = (overlap.place().size().to_array(), overlap.bytes(format.pixels));
+        let mut group = Group::new(criterion, &device, "colour", "rgba", size, bytes).briefly();
+        let set = |set| {
+            let frames = [0, 1].map(|i| frame(&stream, format, 2 * set as u32 + i));
+            (find(), frames)
+        };
+        let sets: Vec<_> = (0..group.sets()).map(set).collect();
+        let mut summing = Summing::new(&device).expect("memory for the sums");
+        bench_copy(&mut group, "floor", &stream, bytes);
+        bench(&mut group, "rust", &stream, |set| {
+            let (overlap, frames) = &sets[set];
+            let [left, right] = frames.each_ref().map(DeviceFrame::view);
+            // SAFETY: one stream has all of them.
+            unsafe { overlap.submit(&stream, left, right, &mut summing) }.expect("the sums");
+        });
+        group.finish();
+    }
+}
+
+criterion_group!(all, benches, sizes);
 criterion_main!(all);

@@ -1,19 +1,18 @@
 //! Separable convolution of 3840×2160 f32 with 7, 15 and 31 taps along each axis: in one launch and in two, the
 //! floor under them, and the original design in CUDA C++ (`benches/cuda/convolve.cu`) where
-//! `PANOWEAVE_REFERENCE_PTX` names a folder with `convolve.ptx`. Then both gradients of a picture.
+//! `PANOWEAVE_REFERENCE_PTX` names a folder with `convolve.ptx`. Then both gradients of a picture, and one
+//! launch at sizes from 720p to 8K.
 //!
 //! The floor is a copy of the picture, which moves as much as one launch must. Tiles and how many results a
 //! thread makes are constants in `shared-types/src/convolve.rs`.
 
-use std::time::Duration;
-
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::constant;
 use cuda_std::prelude::*;
 use glam::{UVec2, uvec2};
 use panoweave::convolve::{Between, Filter, GradientFilter, Taps};
 use panoweave::device::{Device, Image, LaunchConfig, Stream};
-use panoweave_benches::{SETS, bench, bench_copy, gpu, reference};
+use panoweave_benches::{Group, SETS, SIZES, bench, bench_copy, bench_original, gpu, reference};
 
 const SIZE: UVec2 = uvec2(3840, 2160);
 
@@ -64,7 +63,7 @@ fn original(
 }
 
 /// Noise between 0 and 255.
-fn picture(stream: &Stream, seed: u32) -> Image<f32> {
+fn picture(stream: &Stream, size: UVec2, seed: u32) -> Image<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
     let mut noise = || {
         state ^= state << 13;
@@ -72,12 +71,12 @@ fn picture(stream: &Stream, seed: u32) -> Image<f32> {
         state ^= state << 5;
         (state >> 8) as f32 * (255.0 / (1 << 24) as f32)
     };
-    let pixels: Vec<_> = (0..SIZE.element_product()).map(|_| noise()).collect();
-    Image::from_slice(stream, SIZE.x, SIZE.y, &pixels).expect("a picture")
+    let pixels: Vec<_> = (0..size.element_product()).map(|_| noise()).collect();
+    Image::from_slice(stream, size.x, size.y, &pixels).expect("a picture")
 }
 
-fn image(device: &Device) -> Image<f32> {
-    Image::new(device, SIZE.x, SIZE.y).expect("memory for a picture")
+fn image(device: &Device, size: UVec2) -> Image<f32> {
+    Image::new(device, size.x, size.y).expect("memory for a picture")
 }
 
 /// Checks that two pictures are the same but for rounding.
@@ -91,9 +90,9 @@ fn benches(criterion: &mut Criterion) {
     let Some(device) = gpu("convolve") else { return };
     let reference = reference("convolve").map(|device| device.stream().expect("a stream"));
     let stream = device.stream().expect("a stream");
-    let inputs: Vec<_> = (0..SETS as u32).map(|set| picture(&stream, set)).collect();
-    let mut outputs: Vec<_> = (0..SETS).map(|_| image(&device)).collect();
-    let mut others: Vec<_> = (0..SETS).map(|_| image(&device)).collect();
+    let inputs: Vec<_> = (0..SETS as u32).map(|set| picture(&stream, SIZE, set)).collect();
+    let mut outputs: Vec<_> = (0..SETS).map(|_| image(&device, SIZE)).collect();
+    let mut others: Vec<_> = (0..SETS).map(|_| image(&device, SIZE)).collect();
     let bytes = 2 * 4 * u64::from(SIZE.element_product());
 
     for width in [7, 15, 31] {
@@ -102,9 +101,8 @@ fn benches(criterion: &mut Criterion) {
         assert_eq!(taps.width(), width);
         let filter = Filter::new(&stream, &taps, &taps).expect("a filter");
 
-        let mut group = criterion.benchmark_group(format!("convolve/{width}/{device}"));
-        group.throughput(Throughput::Bytes(bytes)).sample_size(20);
-        group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+        let of = format!("{width} taps");
+        let mut group = Group::new(criterion, &device, "convolve", &of, SIZE.to_array(), bytes);
         let floor = bench_copy(&mut group, "floor", &stream, bytes);
         let fused = bench(&mut group, "one launch", &stream, |set| {
             filter
@@ -129,7 +127,7 @@ fn benches(criterion: &mut Criterion) {
         let original_result = out.download(reference).expect("the original's result");
         filter.fused(&stream, input.view(), out.view_mut()).expect("a convolution");
         check(&original_result, &out.download(&stream).expect("a result"));
-        let cpp = bench(&mut group, "c++", reference, |set| {
+        let cpp = bench_original(&mut group, "c++", reference, |set| {
             original(reference, width, &inputs[set], &mut others[set], &mut outputs[set]);
         });
         if let (Some(fused), Some(cpp)) = (fused, cpp) {
@@ -143,9 +141,7 @@ fn benches(criterion: &mut Criterion) {
 
     let gradients = GradientFilter::new(&stream, 1.0).expect("a filter");
     let bytes = bytes / 2 * 3;
-    let mut group = criterion.benchmark_group(format!("gradients/{device}"));
-    group.throughput(Throughput::Bytes(bytes)).sample_size(20);
-    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+    let mut group = Group::new(criterion, &device, "convolve", "gradients", SIZE.to_array(), bytes);
     let floor = bench_copy(&mut group, "floor", &stream, bytes);
     let both = bench(&mut group, "one launch", &stream, |set| {
         let (input, mut between) = (inputs[set].view(), Between::default());
@@ -164,5 +160,32 @@ fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(all, benches);
+/// One launch at other sizes.
+fn sizes(criterion: &mut Criterion) {
+    let Some(device) = gpu("convolve, by size") else { return };
+    let stream = device.stream().expect("a stream");
+    for size in SIZES {
+        let bytes = 2 * 4 * u64::from(size.element_product());
+        let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+        for width in [7, 15, 31] {
+            let taps = Taps::gaussian(width as f32 / 6.2).expect("a Gaussian");
+            let filter = Filter::new(&stream, &taps, &taps).expect("a filter");
+            let of = format!("{width} taps");
+            let mut group =
+                Group::new(criterion, &device, "convolve", &of, size.to_array(), bytes).briefly();
+            for set in inputs.len()..group.sets() {
+                inputs.push(picture(&stream, size, set as u32));
+                outputs.push(image(&device, size));
+            }
+            bench_copy(&mut group, "floor", &stream, bytes);
+            bench(&mut group, "one launch", &stream, |set| {
+                let (input, out) = (inputs[set].view(), outputs[set].view_mut());
+                filter.fused(&stream, input, out).expect("a convolution");
+            });
+            group.finish();
+        }
+    }
+}
+
+criterion_group!(all, benches, sizes);
 criterion_main!(all);

@@ -3,12 +3,10 @@
 //!
 //! Frames are filled in place and never again, so host memory is not what is timed. Where `live` is near
 //! `copies`, upload, stitch and download run side by side; `serial` is what they would take if not.
-//!
-//! Without a GPU the CPU is timed, which is no measure of one.
 
 use std::time::{Duration, Instant};
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 use cust::sys;
 use glam::UVec2;
 use panoweave::device::{Device, Pinned, Stream};
@@ -16,7 +14,7 @@ use panoweave::frame::{DeviceFrame, Frame, FrameFormat, Matrix, PixelFormat, Ran
 use panoweave::live::{Camera, ColourOptions, FrameBuffer, LiveOptions, Pace, Stitcher};
 use panoweave::stitch::{StitchOptions, stitch};
 use panoweave::warp::DeviceWarp;
-use panoweave_benches::{SETS, home_geometry};
+use panoweave_benches::{Group, SETS, bench_by_clock, bench_copies_by_clock, gpu, home_geometry};
 
 fn nv12(size: UVec2) -> FrameFormat {
     FrameFormat { size, pixels: PIXELS }
@@ -153,7 +151,7 @@ fn serial(stream: &Stream, warp: &DeviceWarp, sets: &mut [Set], pairs: u64) -> D
 }
 
 fn bench(criterion: &mut Criterion) {
-    let device = Device::auto();
+    let Some(device) = gpu("live") else { return };
     let stream = device.stream().expect("a stream");
     let warp = warp(&device);
     let [left, right] = warp.sources().map(nv12);
@@ -165,27 +163,25 @@ fn bench(criterion: &mut Criterion) {
         })
         .collect();
     let bytes: usize = formats.iter().map(|format| format.bytes()).sum();
-    let mut group = criterion.benchmark_group(format!("live/{device}"));
-    group.throughput(Throughput::Bytes(bytes as u64));
-    group.sample_size(10).measurement_time(Duration::from_secs(2));
-    if device.cuda_info().is_some() {
-        let gpu = cust::device::Device::get_device(0).expect("the GPU");
-        let context = cust::context::Context::new(gpu).expect("its context");
-        // SAFETY: the context is alive until the end of this function.
-        check(unsafe { sys::cuCtxSetCurrent(context.as_raw()) });
-        let copies = Copies::new(&sets);
-        group.bench_function("copies", |bencher| {
-            bencher.iter_custom(|pairs| copies.run(&mut sets, pairs));
-        });
-    }
-    group.bench_function("serial", |bencher| {
-        bencher.iter_custom(|pairs| serial(&stream, &warp, &mut sets, pairs));
-    });
+    let size = warp.size().to_array();
+    let mut group = Group::new(criterion, &device, "live", "nv12", size, bytes as u64);
+    // Each begins with a stitcher of its own.
+    group.samples(10);
+    let gpu = cust::device::Device::get_device(0).expect("the GPU");
+    let context = cust::context::Context::new(gpu).expect("its context");
+    // SAFETY: the context is alive until the end of this function.
+    check(unsafe { sys::cuCtxSetCurrent(context.as_raw()) });
+    let copies = Copies::new(&sets);
+    bench_copies_by_clock(&mut group, "copies", |pairs| copies.run(&mut sets, pairs));
+    drop(copies);
+    bench_by_clock(&mut group, "serial", |pairs| serial(&stream, &warp, &mut sets, pairs));
     drop(sets);
     for (slots, colour) in [(3, false), (4, false), (4, true), (8, true)] {
-        let name = format!("live/{slots} slots{}", if colour { ", colour" } else { "" });
-        group.bench_function(name, |bencher| {
-            bencher.iter_custom(|pairs| live(&device, slots, colour, pairs));
+        let name = format!("{slots} slots{}", if colour { ", colour" } else { "" });
+        bench_by_clock(&mut group, &name, |pairs| {
+            // Enough that those in flight at the start make no difference.
+            let many = pairs.max(400);
+            live(&device, slots, colour, many).mul_f64(pairs as f64 / many as f64)
         });
     }
     group.finish();

@@ -4,17 +4,16 @@
 //!
 //! Targets are even, so that every source row has one beside it and all bytes must move, once; or random, which asks
 //! for about 63 % of the rows. The floor is a copy of half of the bytes that are asked for, which moves as much. A set
-//! of 8192 batches is larger than any cache, and the same one each time.
+//! of 8192 batches is larger than any cache, and the same one each time. Then bf16 in 32 to 2048 batches.
 
-use std::time::Duration;
-
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 use kernels_gpu::resample::{ResamplePersistentBf16, ResamplePersistentF32};
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::resample::{Resampler, Resampling, Sampled};
-use panoweave_benches::{SETS, bench, bench_copy, gpu, reference};
+use panoweave_bench_report::record::Size;
+use panoweave_benches::{Group, SETS, bench, bench_copy, bench_original, gpu, reference};
 use shared_types::resample::{BLOCK_THREADS, FINE, Number};
 
 /// Times of a batch.
@@ -178,9 +177,8 @@ impl Bench<'_> {
         let bytes = sets[0].bytes(&stream);
         let of = format!("{of}, {}", if random { "random" } else { "even" });
 
-        let mut group = self.criterion.benchmark_group(format!("resample/{of}/{batches}/{device}"));
-        group.throughput(Throughput::Bytes(bytes)).sample_size(20);
-        group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+        let size = Size::Batches(batches);
+        let mut group = Group::new(self.criterion, device, "resample", &of, size, bytes);
         let floor = bench_copy(&mut group, "floor", &stream, bytes);
         let mut resampler = Resampler::new(&stream).expect("a resampler");
         resampler.submit(&stream, sets[0].resampling()).expect("a resampling");
@@ -206,9 +204,13 @@ impl Bench<'_> {
             let mut fault = Buffer::from_slice(&stream, &[FINE]).expect("a fault");
             launch(&stream, &config, sets[0].resampling(), &mut fault);
             check(name, &sets[0].result(&stream), &expected);
-            let time = bench(&mut group, name, &stream, |set| {
+            let launch = |set: usize| {
                 launch(&stream, &config, sets[set % count].resampling(), &mut fault);
-            });
+            };
+            let time = match name {
+                "c++" => bench_original(&mut group, name, &stream, launch),
+                _ => bench(&mut group, name, &stream, launch),
+            };
             if let (Some(rust), Some(time)) = (rust, time) {
                 let times = time / rust;
                 println!(
@@ -233,5 +235,27 @@ fn benches(criterion: &mut Criterion) {
     bench.values::<f16>("f16", None, launch!(OriginalResampleF16));
 }
 
-criterion_group!(all, benches);
+/// Ours at other numbers of batches.
+fn sizes(criterion: &mut Criterion) {
+    let Some(device) = gpu("resample, by batches") else { return };
+    let stream = device.stream().expect("a stream");
+    let mut resampler = Resampler::new(&stream).expect("a resampler");
+    for batches in [32, 64, 512, 2048] {
+        let first = Set::<bf16>::new(&stream, batches, false, 0);
+        let (size, bytes) = (Size::Batches(batches), first.bytes(&stream));
+        let mut group =
+            Group::new(criterion, &device, "resample", "bf16, even", size, bytes).briefly();
+        let others = 1..group.sets() as u32;
+        let others = others.map(|seed| Set::new(&stream, batches, false, seed));
+        let mut sets: Vec<_> = std::iter::once(first).chain(others).collect();
+        bench_copy(&mut group, "floor", &stream, bytes);
+        bench(&mut group, "rust", &stream, |set| {
+            resampler.submit(&stream, sets[set].resampling()).expect("a resampling");
+        });
+        resampler.check(&stream).expect("times that ascend");
+        group.finish();
+    }
+}
+
+criterion_group!(all, benches, sizes);
 criterion_main!(all);

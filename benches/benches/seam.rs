@@ -5,14 +5,14 @@
 //! The floor is a copy of half of the bytes that must move. The path has none: its rows follow from each other,
 //! and it is latency.
 
-use std::time::Duration;
-
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 use panoweave::colour::Colours;
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, YuvEncoding};
 use panoweave::seam::{Seam, SeamOptions};
 use panoweave::warp::{DeviceWarp, Warp};
-use panoweave_benches::{OVERLAP, SETS, SOURCE, bench, bench_copy, frame, gpu, overlapping_warp};
+use panoweave_benches::{
+    Group, OVERLAP, SETS, SOURCE, bench, bench_copy, frame, gpu, overlapping_warp,
+};
 
 /// A warp that fades from edge to edge of the overlap.
 fn warp() -> Warp {
@@ -33,9 +33,8 @@ fn benches(criterion: &mut Criterion) {
             .collect();
         let mut seam = seam();
         let bytes = seam.bytes(pixels);
-        let mut group = criterion.benchmark_group(format!("seam/{name}/{device}"));
-        group.throughput(Throughput::Bytes(bytes)).sample_size(20);
-        group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+        let size = (seam.grid().max - seam.grid().min).to_array();
+        let mut group = Group::new(criterion, &device, "seam", name, size, bytes);
         let floor = bench_copy(&mut group, "floor", &stream, bytes);
         let look = bench(&mut group, "look", &stream, |set| {
             let [left, right] = frames[set].each_ref().map(DeviceFrame::view);
@@ -61,9 +60,7 @@ fn benches(criterion: &mut Criterion) {
     let size = seam.grid().max - seam.grid().min;
     // Six planes in, two out.
     let bytes = 32 * u64::from(size.x) * u64::from(size.y);
-    let mut group = criterion.benchmark_group(format!("seam_weights/{device}"));
-    group.throughput(Throughput::Bytes(bytes)).sample_size(20);
-    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+    let mut group = Group::new(criterion, &device, "seam", "weights", size.to_array(), bytes);
     let floor = bench_copy(&mut group, "floor", &stream, bytes);
     let rust = bench(&mut group, "rust", &stream, |set| {
         seam.weigh(&stream, &warp, 0.5, &mut outs[set]).expect("weights");

@@ -2,24 +2,27 @@
 //! passes, in Rust and in CUDA C++ (`benches/cuda/ssim.cu`, where `PANOWEAVE_REFERENCE_PTX` names a folder
 //! with `ssim.ptx`).
 //!
-//! The floor is a copy that moves as many bytes as both pictures have. Arithmetic is a higher one: about 130
+//! Then pictures of 10 bits and in colour, and the fused kernels at sizes from 720p to 8K. The floor is a copy that moves as many bytes as both pictures have. Arithmetic is a higher one: about 130
 //! operations a pixel.
 
-use std::time::Duration;
-
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 use glam::{UVec2, uvec2};
 use kernels_gpu::ssim::{SsimColumns, SsimRowsU8};
 use panoweave::device::{Buffer, Image, LaunchConfig, Stream};
-use panoweave::ssim::{Compared, Comparer};
-use panoweave_benches::{SETS, bench, bench_copy, gpu, reference};
+use panoweave::ssim::{Compared, Comparer, SsimError};
+use panoweave_benches::{Group, SETS, SIZES, bench, bench_copy, bench_original, gpu, reference};
 use shared_types::Rgba8;
 use shared_types::ssim::{MARGIN, ONE, SUMS, SsimParams, TWO_PASS_BLOCK};
 
 const SIZE: UVec2 = uvec2(3840, 2160);
 
 /// Two pictures that differ by noise.
-fn pair<T: bytemuck::Pod>(stream: &Stream, seed: u32, of: impl Fn(u8) -> T) -> [Image<T>; 2] {
+fn pair<T: bytemuck::Pod>(
+    stream: &Stream,
+    size: UVec2,
+    seed: u32,
+    of: impl Fn(u8) -> T,
+) -> [Image<T>; 2] {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
     let mut noise = || {
         state ^= state << 13;
@@ -28,9 +31,10 @@ fn pair<T: bytemuck::Pod>(stream: &Stream, seed: u32, of: impl Fn(u8) -> T) -> [
         (state >> 28) as u8
     };
     [0, 1].map(|_| {
-        let pixels = (0..SIZE.element_product()).map(|i| of((i % SIZE.x / 20) as u8 + noise()));
+        let pixels =
+            (0..size.element_product()).map(|i| of((i % size.x / (size.x / 192)) as u8 + noise()));
         let pixels: Vec<T> = pixels.collect();
-        Image::from_slice(stream, SIZE.x, SIZE.y, &pixels).expect("a picture")
+        Image::from_slice(stream, size.x, size.y, &pixels).expect("a picture")
     })
 }
 
@@ -67,61 +71,98 @@ impl TwoPass {
     }
 }
 
+/// Has the comparer take a pair, and results away where they leave no room.
+fn submit(comparer: &mut Comparer, stream: &Stream, pair: Compared<'_>) {
+    while let Err(SsimError::Full) = comparer.submit(stream, pair, None) {
+        while comparer.take().expect("a result").is_some() {}
+    }
+}
+
 fn benches(criterion: &mut Criterion) {
     let Some(device) = gpu("ssim") else { return };
     let stream = device.stream().expect("a stream");
-    let pairs: Vec<_> = (0..SETS as u32).map(|set| pair(&stream, set, |level| level)).collect();
+    let pairs: Vec<_> =
+        (0..SETS as u32).map(|set| pair(&stream, SIZE, set, |level| level)).collect();
     let bytes = 2 * u64::from(SIZE.element_product());
     let mut comparer = Comparer::new(&device, SIZE, 1024).expect("a comparer");
 
-    let mut group = criterion.benchmark_group(format!("ssim/{device}"));
-    group.throughput(Throughput::Bytes(bytes)).sample_size(20);
-    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+    let mut group = Group::new(criterion, &device, "ssim", "8 bits", SIZE.to_array(), bytes);
     let floor = bench_copy(&mut group, "floor", &stream, bytes);
-    let mut submit = |pair: Compared<'_>| {
-        while let Err(panoweave::ssim::SsimError::Full) = comparer.submit(&stream, pair, None) {
-            while comparer.take().expect("a result").is_some() {}
-        }
-    };
     let fused = bench(&mut group, "fused", &stream, |set| {
         let [a, b] = &pairs[set];
-        submit(Compared::Luma8(a.view(), b.view()));
-    });
-    let wide: Vec<_> = (0..SETS as u32).map(|set| pair(&stream, set, u16::from)).collect();
-    bench(&mut group, "fused/10 bits", &stream, |set| {
-        let [a, b] = &wide[set];
-        submit(Compared::Luma16 { a: a.view(), b: b.view(), bits: 10 });
-    });
-    let colour: Vec<_> =
-        (0..SETS as u32).map(|set| pair(&stream, set, |v| Rgba8::opaque(v, v, v))).collect();
-    bench(&mut group, "fused/rgba", &stream, |set| {
-        let [a, b] = &colour[set];
-        submit(Compared::Rgba8(a.view(), b.view()));
+        submit(&mut comparer, &stream, Compared::Luma8(a.view(), b.view()));
     });
     while comparer.take().expect("a result").is_some() {}
     let [a, b] = &pairs[0];
     comparer.submit(&stream, Compared::Luma8(a.view(), b.view()), None).expect("a pair");
     let found = comparer.take().expect("a result").expect("a result").ssim;
-
-    let mut run = |name: &str, stream: &Stream| {
+    let check = |name: &str, stream: &Stream| {
         let mut passes = TwoPass::new(stream);
         passes.submit(stream, &pairs[0]);
         let ssim = passes.ssim(stream);
         assert!((ssim - found).abs() < 5e-5, "{name}: {ssim}, and fused {found}");
-        let time = bench(&mut group, name, stream, |set| passes.submit(stream, &pairs[set]));
+        passes
+    };
+    let print = |name: &str, time: Option<f64>| {
         if let (Some(time), Some(fused)) = (time, fused) {
             println!("{name}: {time:.1} µs, {:.1} times the fused kernel", time / fused);
         }
     };
-    run("two passes", &stream);
+    let mut passes = check("two passes", &stream);
+    let time = bench(&mut group, "two passes", &stream, |set| passes.submit(&stream, &pairs[set]));
+    print("two passes", time);
     if let Some(reference) = reference("ssim") {
-        run("c++", &reference.stream().expect("a stream"));
+        let stream = reference.stream().expect("a stream");
+        let mut passes = check("c++", &stream);
+        let launch = |set: usize| passes.submit(&stream, &pairs[set]);
+        print("c++", bench_original(&mut group, "c++", &stream, launch));
     }
     group.finish();
     if let (Some(fused), Some(floor)) = (fused, floor) {
         println!("fused: {fused:.1} µs, {:.1} times the floor", fused / floor);
     }
+
+    let mut group = Group::new(criterion, &device, "ssim", "10 bits", SIZE.to_array(), 2 * bytes);
+    bench_copy(&mut group, "floor", &stream, 2 * bytes);
+    let wide: Vec<_> = (0..SETS as u32).map(|set| pair(&stream, SIZE, set, u16::from)).collect();
+    bench(&mut group, "fused", &stream, |set| {
+        let [a, b] = &wide[set];
+        let pair = Compared::Luma16 { a: a.view(), b: b.view(), bits: 10 };
+        submit(&mut comparer, &stream, pair);
+    });
+    group.finish();
+    drop(wide);
+
+    let mut group = Group::new(criterion, &device, "ssim", "rgba", SIZE.to_array(), 4 * bytes);
+    bench_copy(&mut group, "floor", &stream, 4 * bytes);
+    let colour: Vec<_> =
+        (0..SETS as u32).map(|set| pair(&stream, SIZE, set, |v| Rgba8::opaque(v, v, v))).collect();
+    bench(&mut group, "fused", &stream, |set| {
+        let [a, b] = &colour[set];
+        submit(&mut comparer, &stream, Compared::Rgba8(a.view(), b.view()));
+    });
+    group.finish();
 }
 
-criterion_group!(all, benches);
+/// The fused kernels at other sizes.
+fn sizes(criterion: &mut Criterion) {
+    let Some(device) = gpu("ssim, by size") else { return };
+    let stream = device.stream().expect("a stream");
+    for size in SIZES {
+        let bytes = 2 * u64::from(size.element_product());
+        let mut group =
+            Group::new(criterion, &device, "ssim", "8 bits", size.to_array(), bytes).briefly();
+        let pairs: Vec<_> =
+            (0..group.sets() as u32).map(|set| pair(&stream, size, set, |level| level)).collect();
+        let mut comparer = Comparer::new(&device, size, 1024).expect("a comparer");
+        bench_copy(&mut group, "floor", &stream, bytes);
+        bench(&mut group, "fused", &stream, |set| {
+            let [a, b] = &pairs[set];
+            submit(&mut comparer, &stream, Compared::Luma8(a.view(), b.view()));
+        });
+        group.finish();
+    }
+}
+
+criterion_group!(all, benches, sizes);
 criterion_main!(all);

@@ -5,9 +5,7 @@
 //! The floor is a copy of the pictures and the panorama; those by planes read 24 bytes of planes a pixel
 //! besides.
 
-use std::time::Duration;
-
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
 use panoweave::colour::GammaTable;
 use panoweave::device::{LaunchConfig, Stream};
@@ -16,7 +14,10 @@ use panoweave::frame::{
 };
 use panoweave::stitch::{Lookup, Power, StitchOptions, stitch, stitch_with_table};
 use panoweave::warp::{DeviceWarp, Plane};
-use panoweave_benches::{SETS, bench, bench_copy, frame, gpu, home_geometry, reference};
+use panoweave_benches::{
+    Group, SETS, SIZES, bench, bench_copy, bench_original, frame, gpu, home_geometry,
+    home_geometry_for, reference,
+};
 use shared_types::Rgba8;
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
 
@@ -131,24 +132,24 @@ fn benches(criterion: &mut Criterion) {
             (0..SETS).map(|_| DeviceFrame::new(&device, output).expect("an output")).collect();
         let bytes = (inputs[0].bytes() + inputs[1].bytes() + output.bytes()) as u64;
 
-        let mut group = criterion.benchmark_group(format!("stitch_planes/{pair}/{device}"));
-        group.throughput(Throughput::Bytes(bytes)).sample_size(20);
-        group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+        let size = warp.size().to_array();
+        let mut group = Group::new(criterion, &device, "stitch", pair, size, bytes);
         let floor = bench_copy(&mut group, "floor", &stream, bytes);
         let fast = Some(Power::Fast);
+        // What is done stands first, and how after it: the original is compared with all that do the same.
         for (label, power, lookup) in [
-            ("mesh", fast, Lookup::Mesh),
-            ("mesh linear", None, Lookup::Mesh),
-            ("linear", None, Lookup::Planes),
-            ("exact", Some(Power::Exact), Lookup::Planes),
-            ("fast", fast, Lookup::Planes),
-            ("table", Some(Power::Table), Lookup::Planes),
-            ("textured planes", fast, Lookup::TexturedPlanes),
-            ("hardware bilinear", fast, Lookup::HardwareBilinear),
+            ("fast/mesh", fast, Lookup::Mesh),
+            ("linear/mesh", None, Lookup::Mesh),
+            ("linear/planes", None, Lookup::Planes),
+            ("exact/planes", Some(Power::Exact), Lookup::Planes),
+            ("fast/planes", fast, Lookup::Planes),
+            ("table/planes", Some(Power::Table), Lookup::Planes),
+            ("fast/textured planes", fast, Lookup::TexturedPlanes),
+            ("fast/hardware bilinear", fast, Lookup::HardwareBilinear),
         ] {
             let options = StitchOptions { lookup, ..options(power) };
             let mut table = GammaTable::new(&device).expect("a table");
-            let rust = bench(&mut group, &format!("{label}/rust"), &stream, |set| {
+            let rust = bench(&mut group, label, &stream, |set| {
                 let ([left, right], out) = (&frames[set], &mut outputs[set]);
                 match power {
                     Some(Power::Table) => {
@@ -167,7 +168,7 @@ fn benches(criterion: &mut Criterion) {
             if pair != "rgba" || power == Some(Power::Table) || lookup != Lookup::Planes {
                 continue;
             }
-            let cpp = bench(&mut group, &format!("{label}/c++"), stream, |set| {
+            let cpp = bench_original(&mut group, &label.replace("planes", "c++"), stream, |set| {
                 stitch_by_original(stream, &frames[set], &warp, &options, &mut outputs[set]);
             });
             if let (Some(rust), Some(cpp)) = (rust, cpp) {
@@ -178,5 +179,38 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(all, benches);
+/// The default at other sizes: pictures from 720p to 8K, and a panorama to match.
+fn sizes(criterion: &mut Criterion) {
+    let Some(device) = gpu("stitch, by size") else { return };
+    let stream = device.stream().expect("a stream");
+    let options = options(Some(Power::Fast));
+    for source in SIZES {
+        let geometry = home_geometry_for(source.y).expect("the home rig");
+        let warp = DeviceWarp::render(&stream, &geometry).expect("the warp");
+        for (pair, format) in
+            [("rgba", PixelFormat::Rgba8), ("nv12", PixelFormat::Nv12(YuvEncoding::default()))]
+        {
+            let format = |size| FrameFormat { size, pixels: format };
+            let [input, output] = [source, warp.size()].map(format);
+            let bytes = (2 * input.bytes() + output.bytes()) as u64;
+            let size = warp.size().to_array();
+            let mut group = Group::new(criterion, &device, "stitch", pair, size, bytes).briefly();
+            // Textures of a dozen pairs are kept; of more, each launch would make its own anew.
+            let sets = group.sets().min(12);
+            let frames: Vec<[_; 2]> = (0..sets as u32)
+                .map(|set| [0, 1].map(|i| frame(&stream, input, 2 * set + i)))
+                .collect();
+            let output = |_: &[_; 2]| DeviceFrame::new(&device, output).expect("an output");
+            let mut outputs: Vec<_> = frames.iter().map(output).collect();
+            bench_copy(&mut group, "floor", &stream, bytes);
+            bench(&mut group, "fast/mesh", &stream, |set| {
+                let ([left, right], out) = (&frames[set % sets], &mut outputs[set % sets]);
+                stitch(&stream, left, right, &warp, &options, out).expect("a stitch");
+            });
+            group.finish();
+        }
+    }
+}
+
+criterion_group!(all, benches, sizes);
 criterion_main!(all);

@@ -3,24 +3,24 @@
 //!
 //! Beside it the way over planes: the stitch with a planar warp of the view's size, which must be made anew for
 //! every frame of a view that moves. The floor is a copy of as many bytes as the view has and the part of the frames
-//! that it shows.
+//! that it shows. Then views of other sizes.
 
-use std::time::Duration;
-
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 use glam::{UVec2, uvec2};
-use panoweave::device::{Image, Stream};
+use panoweave::device::{Device, Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEncoding};
 use panoweave::rig::{Panorama, ProjectionName, Rig};
 use panoweave::stitch::{StitchOptions, stitch};
 use panoweave::view::{View, Viewer, view_panorama};
 use panoweave::warp::DeviceWarp;
-use panoweave_benches::{HOME_RIG, SETS, bench, bench_copy, frame, gpu};
+use panoweave_benches::{Group, HOME_RIG, SETS, SIZES, SOURCE, bench, bench_copy, frame, gpu};
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 
 const SIZE: UVec2 = uvec2(1920, 1080);
-const SOURCE: UVec2 = uvec2(3840, 2160);
+
+/// The variant that is ours: through both cameras' lenses.
+const LENSES: &str = "lenses";
 
 /// The cameras' focal length in pixels.
 const FOCAL: f64 = 3014.0;
@@ -34,7 +34,7 @@ const WIDE: View = View { fov: 60.0, ..ACROSS };
 /// The left camera alone.
 const WITHIN: View = View { pan: -32.0, ..ACROSS };
 
-/// The source pixels that a view shows, about: as many as its own, scaled by both focal lengths.
+/// The source pixels that a view shows, about, whatever its size: as many as its own, scaled by both focal lengths.
 fn shown(view: &View, focal: f64) -> f64 {
     let own = f64::from(SIZE.x) / 2.0 / (view.fov.to_radians() / 2.0).tan();
     f64::from(SIZE.element_product()) * (focal / own).powi(2)
@@ -51,70 +51,78 @@ fn unaligned(stream: &Stream, frame: &DeviceFrame) -> Image<Rgba8> {
     image
 }
 
+/// Bytes that a view must move: its own pixels, and those of the source that it shows.
+fn bytes(size: UVec2, view: &View, focal: f64, [input, output]: [PixelFormat; 2]) -> u64 {
+    let of = |pixels: f64, format| match format {
+        PixelFormat::Rgba8 => 4.0 * pixels,
+        PixelFormat::Nv12(_) => 1.5 * pixels,
+    };
+    (of(shown(view, focal), input) + of(f64::from(size.element_product()), output)) as u64
+}
+
+const RGBA: PixelFormat = PixelFormat::Rgba8;
+
+fn nv12() -> PixelFormat {
+    PixelFormat::Nv12(YuvEncoding::default())
+}
+
+/// Pairs of frames of a format.
+fn pairs(stream: &Stream, pixels: PixelFormat) -> Vec<[DeviceFrame; 2]> {
+    let side = |seed| frame(stream, FrameFormat { size: SOURCE, pixels }, seed);
+    (0..SETS as u32).map(|set| [side(2 * set), side(2 * set + 1)]).collect()
+}
+
+fn views(device: &Device, size: UVec2, pixels: PixelFormat, count: usize) -> Vec<DeviceFrame> {
+    let view = |_| DeviceFrame::new(device, FrameFormat { size, pixels }).expect("a view");
+    (0..count).map(view).collect()
+}
+
+fn gains() -> StitchOptions {
+    let colour = |gain| Colour { gain: glam::Vec3::splat(gain), gamma: 1.0 };
+    StitchOptions { left: colour(1.1), right: colour(0.9), ..StitchOptions::default() }
+}
+
+fn home_rig() -> Rig {
+    Rig::parse(HOME_RIG, "rigs/home.toml").expect("a rig")
+}
+
 fn benches(criterion: &mut Criterion) {
     let Some(device) = gpu("view") else { return };
     let stream = device.stream().expect("a stream");
-    let rig = Rig::parse(HOME_RIG, "rigs/home.toml").expect("a rig");
+    let rig = home_rig();
     let geometry = rig.geometry().expect("a geometry");
     let viewer = Viewer::new(&geometry, false).expect("two cameras");
-    let gains = StitchOptions {
-        left: Colour { gain: glam::Vec3::splat(1.1), gamma: 1.0 },
-        right: Colour { gain: glam::Vec3::splat(0.9), gamma: 1.0 },
-        ..StitchOptions::default()
-    };
-    let formats = [PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default())];
-    let sets = formats.map(|pixels| {
-        let side = |seed| frame(&stream, FrameFormat { size: SOURCE, pixels }, seed);
-        (0..SETS as u32).map(|set| [side(2 * set), side(2 * set + 1)]).collect::<Vec<_>>()
-    });
-    let mut outs = formats.map(|pixels| {
-        let out =
-            |_| DeviceFrame::new(&device, FrameFormat { size: SIZE, pixels }).expect("a view");
-        (0..SETS).map(out).collect::<Vec<_>>()
-    });
+    let gains = gains();
+    let sets = pairs(&stream, RGBA);
+    let mut outs = views(&device, SIZE, RGBA, SETS);
 
-    let mut group = criterion.benchmark_group(format!("view/{device}"));
-    let bytes = 4.0 * (f64::from(SIZE.element_product()) + shown(&ACROSS, FOCAL));
-    group.throughput(Throughput::Bytes(bytes as u64)).sample_size(20);
-    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
-    let floor = bench_copy(&mut group, "floor", &stream, bytes as u64);
-    let names = ["rgba", "nv12"];
-    let mut first = None;
-    for (i, input) in names.iter().enumerate() {
-        for (o, output) in names.iter().enumerate() {
-            let time = bench(&mut group, &format!("{input} to {output}"), &stream, |set| {
-                let [l, r] = sets[i][set].each_ref().map(FrameView::from);
-                let out = &mut outs[o][set];
-                viewer.submit(&stream, [l, r], None, &ACROSS, &gains, out).expect("a view");
-            });
-            first = first.or(time);
-        }
-    }
-    for (name, view, options) in [
-        ("one camera", &WITHIN, &gains),
-        ("wide", &WIDE, &gains),
-        ("gamma", &ACROSS, &StitchOptions { left: Colour { gamma: 0.9, ..gains.left }, ..gains }),
-    ] {
-        bench(&mut group, name, &stream, |set| {
-            let frames = sets[0][set].each_ref().map(FrameView::from);
-            let out = &mut outs[0][set];
-            viewer.submit(&stream, frames, None, view, options, out).expect("a view");
+    let rgba = bytes(SIZE, &ACROSS, FOCAL, [RGBA; 2]);
+    let mut group = Group::new(criterion, &device, "view", "rgba to rgba", SIZE.to_array(), rgba);
+    let floor = bench_copy(&mut group, "floor", &stream, rgba);
+    let gamma = StitchOptions { left: Colour { gamma: 0.9, ..gains.left }, ..gains };
+    let mut time = None;
+    for (name, view, options) in
+        [(LENSES, &ACROSS, &gains), ("one camera", &WITHIN, &gains), ("gamma", &ACROSS, &gamma)]
+    {
+        let this = bench(&mut group, name, &stream, |set| {
+            let frames = sets[set].each_ref().map(FrameView::from);
+            viewer.submit(&stream, frames, None, view, options, &mut outs[set]).expect("a view");
         });
+        time = time.or(this);
     }
     let warp = DeviceWarp::render(&stream, &geometry).expect("a warp");
     bench(&mut group, "weights of a warp", &stream, |set| {
-        let frames = sets[0][set].each_ref().map(FrameView::from);
-        let out = &mut outs[0][set];
+        let frames = sets[set].each_ref().map(FrameView::from);
+        let out = &mut outs[set];
         viewer.submit(&stream, frames, Some(&warp), &ACROSS, &gains, out).expect("a view");
     });
     drop(warp);
 
     let loads: Vec<_> =
-        sets[0].iter().map(|pair| pair.each_ref().map(|frame| unaligned(&stream, frame))).collect();
+        sets.iter().map(|pair| pair.each_ref().map(|frame| unaligned(&stream, frame))).collect();
     bench(&mut group, "by loads", &stream, |set| {
         let frames = loads[set].each_ref().map(FrameView::from);
-        let out = &mut outs[0][set];
-        viewer.submit(&stream, frames, None, &ACROSS, &gains, out).expect("a view");
+        viewer.submit(&stream, frames, None, &ACROSS, &gains, &mut outs[set]).expect("a view");
     });
     drop(loads);
 
@@ -130,29 +138,91 @@ fn benches(criterion: &mut Criterion) {
     let planar = Rig { panorama, ..rig.clone() }.geometry().expect("a geometry");
     let warp = DeviceWarp::render(&stream, &planar).expect("a warp");
     let planes = bench(&mut group, "over planes", &stream, |set| {
-        let [l, r] = &sets[0][set];
-        stitch(&stream, l, r, &warp, &gains, &mut outs[0][set]).expect("a stitch");
+        let [l, r] = &sets[set];
+        stitch(&stream, l, r, &warp, &gains, &mut outs[set]).expect("a stitch");
     });
     bench(&mut group, "over planes, made anew", &stream, |set| {
         let warp = DeviceWarp::render(&stream, &planar).expect("a warp");
-        let [l, r] = &sets[0][set];
-        stitch(&stream, l, r, &warp, &gains, &mut outs[0][set]).expect("a stitch");
-    });
-    let canvas = geometry.canvas;
-    let format = FrameFormat { size: canvas.size, pixels: PixelFormat::Rgba8 };
-    let panoramas: Vec<_> = (0..SETS as u32).map(|set| frame(&stream, format, 100 + set)).collect();
-    bench(&mut group, "from a panorama", &stream, |set| {
-        view_panorama(&stream, &panoramas[set], &canvas, &ACROSS, &mut outs[0][set])
-            .expect("a view");
+        let [l, r] = &sets[set];
+        stitch(&stream, l, r, &warp, &gains, &mut outs[set]).expect("a stitch");
     });
     group.finish();
-    if let (Some(time), Some(floor)) = (first, floor) {
+
+    let wide = bytes(SIZE, &WIDE, FOCAL, [RGBA; 2]);
+    let mut group = Group::new(criterion, &device, "view", "wide", SIZE.to_array(), wide);
+    bench_copy(&mut group, "floor", &stream, wide);
+    bench(&mut group, LENSES, &stream, |set| {
+        let frames = sets[set].each_ref().map(FrameView::from);
+        viewer.submit(&stream, frames, None, &WIDE, &gains, &mut outs[set]).expect("a view");
+    });
+    group.finish();
+
+    let canvas = geometry.canvas;
+    let from = bytes(SIZE, &ACROSS, canvas.scale.x, [RGBA; 2]);
+    let mut group =
+        Group::new(criterion, &device, "view", "from a panorama", SIZE.to_array(), from);
+    bench_copy(&mut group, "floor", &stream, from);
+    let format = FrameFormat { size: canvas.size, pixels: RGBA };
+    let panoramas: Vec<_> = (0..SETS as u32).map(|set| frame(&stream, format, 100 + set)).collect();
+    bench(&mut group, "angles", &stream, |set| {
+        view_panorama(&stream, &panoramas[set], &canvas, &ACROSS, &mut outs[set]).expect("a view");
+    });
+    group.finish();
+    if let (Some(time), Some(floor)) = (time, floor) {
         println!("rgba to rgba: {time:.1} µs, {:.1} times the floor", time / floor);
     }
-    if let (Some(time), Some(planes)) = (first, planes) {
+    if let (Some(time), Some(planes)) = (time, planes) {
         println!("over planes: {planes:.1} µs, {:.1} times the view", planes / time);
     }
 }
 
-criterion_group!(all, benches);
+/// The other pairs of formats.
+fn formats(criterion: &mut Criterion) {
+    let Some(device) = gpu("view, by formats") else { return };
+    let stream = device.stream().expect("a stream");
+    let geometry = home_rig().geometry().expect("a geometry");
+    let viewer = Viewer::new(&geometry, false).expect("two cameras");
+    let gains = gains();
+    for (of, formats) in [
+        ("rgba to nv12", [RGBA, nv12()]),
+        ("nv12 to rgba", [nv12(), RGBA]),
+        ("nv12 to nv12", [nv12(); 2]),
+    ] {
+        let sets = pairs(&stream, formats[0]);
+        let mut outs = views(&device, SIZE, formats[1], SETS);
+        let bytes = bytes(SIZE, &ACROSS, FOCAL, formats);
+        let mut group = Group::new(criterion, &device, "view", of, SIZE.to_array(), bytes);
+        bench_copy(&mut group, "floor", &stream, bytes);
+        bench(&mut group, LENSES, &stream, |set| {
+            let frames = sets[set].each_ref().map(FrameView::from);
+            viewer.submit(&stream, frames, None, &ACROSS, &gains, &mut outs[set]).expect("a view");
+        });
+        group.finish();
+    }
+}
+
+/// Views of other sizes, of the same frames.
+fn sizes(criterion: &mut Criterion) {
+    let Some(device) = gpu("view, by size") else { return };
+    let stream = device.stream().expect("a stream");
+    let geometry = home_rig().geometry().expect("a geometry");
+    let viewer = Viewer::new(&geometry, false).expect("two cameras");
+    let gains = gains();
+    let sets = pairs(&stream, RGBA);
+    for size in SIZES.map(|size| if size == SIZE { SOURCE } else { size }) {
+        let bytes = bytes(size, &ACROSS, FOCAL, [RGBA; 2]);
+        let mut group =
+            Group::new(criterion, &device, "view", "rgba to rgba", size.to_array(), bytes)
+                .briefly();
+        let mut outs = views(&device, size, RGBA, group.sets());
+        bench_copy(&mut group, "floor", &stream, bytes);
+        bench(&mut group, LENSES, &stream, |set| {
+            let frames = sets[set % SETS].each_ref().map(FrameView::from);
+            viewer.submit(&stream, frames, None, &ACROSS, &gains, &mut outs[set]).expect("a view");
+        });
+        group.finish();
+    }
+}
+
+criterion_group!(all, benches, formats, sizes);
 criterion_main!(all);

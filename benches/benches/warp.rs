@@ -1,27 +1,29 @@
 //! Rig to warp at home size: what a changed rig costs, allocation of the planes included.
 //!
-//! By the clock, since allocating is the host's time. Without a GPU the CPU is timed, which is no measure
-//! of one.
+//! By the clock, since allocating is the host's time.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use panoweave::device::Device;
 use panoweave::warp::DeviceWarp;
-use panoweave_benches::home_geometry;
+use panoweave_benches::{Group, bench_by_clock, gpu, home_geometry};
 
 fn bench(criterion: &mut Criterion) {
-    let device = Device::auto();
+    let Some(device) = gpu("warp") else { return };
     let stream = device.stream().expect("a stream");
     let geometry = home_geometry().expect("the home rig");
-    let mut group = criterion.benchmark_group(format!("warp/{device}"));
-    group.sample_size(10).measurement_time(Duration::from_secs(1));
-    group.bench_function("render", |bencher| {
-        bencher.iter(|| {
+    let size = geometry.canvas.size;
+    // Six planes of f32.
+    let bytes = 24 * u64::from(size.element_product());
+    let mut group = Group::new(criterion, &device, "warp", "planes", size.to_array(), bytes);
+    bench_by_clock(&mut group, "rendered", |warps| {
+        let start = Instant::now();
+        for _ in 0..warps {
             let warp = DeviceWarp::render(&stream, &geometry).expect("a warp");
             stream.synchronize().expect("the warp");
-            warp
-        });
+            drop(warp);
+        }
+        start.elapsed()
     });
     group.finish();
 }

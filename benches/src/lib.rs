@@ -1,16 +1,20 @@
-//! What the benches share: the home rig, a warp with a straight overlap, frames to rotate over, and timing by device events.
+//! What the benches share: the home rig, a warp with a straight overlap, frames to rotate over, timing by device
+//! events ([`Group`]), and the record of what was measured, which `panoweave-bench-report` makes a page of.
+
+mod group;
+mod machine;
+mod record;
 
 use std::path::Path;
-use std::time::Duration;
 
-use criterion::BenchmarkGroup;
-use criterion::measurement::WallTime;
 use glam::{UVec2, uvec2};
-use panoweave::device::{Arch, Device, Event, Image, PtxImage, Stream};
+use panoweave::device::{Arch, Device, PtxImage, Stream};
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat};
 use panoweave::geometry::Geometry;
-use panoweave::rig::{Rig, RigError};
+use panoweave::rig::{Matrix, Rig, RigError};
 use panoweave::warp::Warp;
+
+pub use group::{Group, bench, bench_by_clock, bench_copies_by_clock, bench_copy, bench_original};
 
 /// Two 4K cameras, 5700×1900 cylindrical, about 700 columns of overlap.
 pub const HOME_RIG: &str = include_str!("../../rigs/home.toml");
@@ -20,7 +24,38 @@ pub const HOME_RIG: &str = include_str!("../../rigs/home.toml");
 /// # Errors
 /// None, as long as the text above is a rig.
 pub fn home_geometry() -> Result<Geometry, RigError> {
-    Rig::parse(HOME_RIG, "rigs/home.toml")?.geometry()
+    home_geometry_for(SOURCE.y)
+}
+
+/// The same rig with cameras of so many rows, and a panorama that is smaller or larger by as much.
+///
+/// # Errors
+/// None, as long as the text above is a rig.
+pub fn home_geometry_for(rows: u32) -> Result<Geometry, RigError> {
+    let mut rig = Rig::parse(HOME_RIG, "rigs/home.toml")?;
+    let scaled = |length: u32| scaled(length, rows);
+    rig.panorama = rig.panorama.resized(PANORAMA.map(scaled));
+    let by = f64::from(rows) / f64::from(SOURCE.y);
+    for camera in &mut rig.cameras {
+        camera.size = camera.size.map(scaled);
+        if let Some(mount) = camera.mount_mut() {
+            let Matrix { fx, fy, cx, cy } = &mut mount.matrix;
+            // Pixel centres are at integers.
+            (*cx, *cy) = ((*cx + 0.5) * by - 0.5, (*cy + 0.5) * by - 0.5);
+            (*fx, *fy) = (*fx * by, *fy * by);
+        }
+    }
+    rig.geometry()
+}
+
+/// Sizes besides 3840×2160 that a picture is benched at: 720p, 1080p, 1440p, 8K.
+pub const SIZES: [UVec2; 4] =
+    [uvec2(1280, 720), uvec2(1920, 1080), uvec2(2560, 1440), uvec2(7680, 4320)];
+
+/// A length at home, where pictures have the rows of [`SOURCE`], in pictures of so many.
+#[must_use]
+pub fn scaled(length: u32, rows: u32) -> u32 {
+    (f64::from(length) * f64::from(rows) / f64::from(SOURCE.y)).round() as u32
 }
 
 /// Size of [`overlapping_warp`]'s panorama.
@@ -38,10 +73,21 @@ pub const OVERLAP: [f32; 2] = [2500.0, 3200.0];
 /// If a weight is not from 0 to 1.
 #[must_use]
 pub fn overlapping_warp(weights: impl Fn(f32) -> [f32; 2]) -> Warp {
-    let [first, end] = OVERLAP;
+    overlapping_warp_for(SOURCE.y, weights)
+}
+
+/// The same with pictures of so many rows, and all lengths smaller or larger by as much.
+///
+/// # Panics
+/// If a weight is not from 0 to 1.
+#[must_use]
+pub fn overlapping_warp_for(rows: u32, weights: impl Fn(f32) -> [f32; 2]) -> Warp {
+    let [panorama, source] = [PANORAMA, SOURCE].map(|size| size.map(|length| scaled(length, rows)));
+    let [first, end] = OVERLAP.map(|column| scaled(column as u32, rows) as f32);
+    let above = scaled(130, rows) as f32 + 0.25;
     let plane = |at: &dyn Fn(f32, f32) -> f32| {
-        let row = |y| (0..PANORAMA.x).map(move |x| at(x as f32, y as f32));
-        (0..PANORAMA.y).flat_map(row).collect::<Vec<_>>()
+        let row = |y| (0..panorama.x).map(move |x| at(x as f32, y as f32));
+        (0..panorama.y).flat_map(row).collect::<Vec<_>>()
     };
     let weights = |x: f32| match x {
         _ if x < first => [1.0, 0.0],
@@ -50,17 +96,17 @@ pub fn overlapping_warp(weights: impl Fn(f32) -> [f32; 2]) -> Warp {
     };
     // The left camera's last column of pixels shows the overlap's, the right camera's first one its first.
     let planes = [
-        plane(&|x, _| x - end + SOURCE.x as f32 - 0.75),
-        plane(&|_, y| y + 130.25),
+        plane(&|x, _| x - end + source.x as f32 - 0.75),
+        plane(&|_, y| y + above),
         plane(&|x, _| x - first + 0.25),
-        plane(&|_, y| y + 130.25),
+        plane(&|_, y| y + above),
         plane(&|x, _| weights(x)[0]),
         plane(&|x, _| weights(x)[1]),
     ];
-    Warp::new(PANORAMA, [SOURCE; 2], planes).expect("a warp")
+    Warp::new(panorama, [source; 2], planes).expect("a warp")
 }
 
-/// Frame sets to rotate over, so that nothing stays in a cache from one launch to the next.
+/// Frame sets to rotate over at home size, so that nothing stays in a cache from one launch to the next.
 pub const SETS: usize = 5;
 
 /// The first GPU, or `None` with a line that the bench is skipped: the CPU's time is no measure of one.
@@ -130,65 +176,37 @@ pub fn frame(stream: &Stream, format: FrameFormat, seed: u32) -> DeviceFrame {
     frame
 }
 
-/// Time of `launches` calls of `launch`, which gets the number of the frame set to use, between two
-/// events on the stream.
-///
-/// # Panics
-/// If the device fails.
-pub fn time(stream: &Stream, launches: u64, mut launch: impl FnMut(usize)) -> Duration {
-    let event = || Event::new(stream.device()).expect("an event");
-    let (start, end) = (event(), event());
-    start.record(stream).expect("recording the start");
-    for i in 0..launches {
-        launch(i as usize % SETS);
-    }
-    end.record(stream).expect("recording the end");
-    end.synchronize().expect("the launches");
-    end.since(&start).expect("the time between the events")
-}
+#[cfg(test)]
+mod tests {
+    use shared_types::warp::Camera;
 
-/// Benches `launch` under a name, and returns the median time of a launch in µs, or `None` where the
-/// command line left it out.
-///
-/// # Panics
-/// If the device fails.
-pub fn bench(
-    group: &mut BenchmarkGroup<'_, WallTime>,
-    name: &str,
-    stream: &Stream,
-    mut launch: impl FnMut(usize),
-) -> Option<f64> {
-    let mut times = Vec::new();
-    group.bench_function(name, |bencher| {
-        bencher.iter_custom(|launches| {
-            let whole = time(stream, launches, &mut launch);
-            // Criterion warms up by a few launches at a time, which says little.
-            if launches >= 16 {
-                times.push(1e6 * whole.as_secs_f64() / launches as f64);
+    use super::*;
+
+    #[test]
+    fn the_home_rig_of_another_size_sees_the_same() {
+        let home = home_geometry().expect("the home rig");
+        assert_eq!((home.canvas.size, home.cameras[0].size), (PANORAMA, SOURCE));
+        for (size, panorama) in
+            SIZES.into_iter().zip([[1900, 633], [2850, 950], [3800, 1267], [11400, 3800]])
+        {
+            let geometry = home_geometry_for(size.y).expect("the home rig");
+            let (canvas, by) = (geometry.canvas, f64::from(size.y) / f64::from(SOURCE.y));
+            assert_eq!((canvas.size.to_array(), geometry.cameras[0].size), (panorama, size));
+            // Rows are rounded to whole ones.
+            let scales = [canvas.scale / home.canvas.scale / by, canvas.scale / canvas.scale.x];
+            let worst = scales.iter().map(|scale| (scale - 1.0).abs().max_element());
+            assert!(worst.fold(0.0, f64::max) < 1e-3, "{size}: {scales:?}");
+            // Places in a picture are the same shares of it.
+            for (found, home) in geometry.cameras.iter().zip(&home.cameras) {
+                let shares = |camera: &Camera| {
+                    let size = camera.size.as_dvec2();
+                    ((camera.centre + 0.5) / size, camera.focal / size)
+                };
+                let ((centre, focal), expected) = (shares(found), shares(home));
+                assert!(centre.abs_diff_eq(expected.0, 1e-12), "{size}: {centre}");
+                assert!(focal.abs_diff_eq(expected.1, 1e-12), "{size}: {focal}");
+                assert_eq!((found.distortion, found.from_ray), (home.distortion, home.from_ray));
             }
-            whole
-        });
-    });
-    times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied()
-}
-
-/// The floor under what moves so many bytes, read and written together: a copy of half of them.
-///
-/// # Panics
-/// If the device fails.
-pub fn bench_copy(
-    group: &mut BenchmarkGroup<'_, WallTime>,
-    name: &str,
-    stream: &Stream,
-    bytes: u64,
-) -> Option<f64> {
-    const ROW: u32 = 16 << 10;
-    let rows = bytes.div_ceil(2 * u64::from(ROW)) as u32;
-    let image = || Image::<u8>::new(stream.device(), ROW, rows).expect("memory to copy");
-    let mut sets: Vec<_> = (0..SETS).map(|_| (image(), image())).collect();
-    bench(group, name, stream, |set| {
-        let (from, to) = &mut sets[set];
-        to.copy_from(stream, from).expect("a copy");
-    })
+        }
+    }
 }

@@ -1,9 +1,9 @@
 //! Stitch, variant `mesh`: pictures in textures and the mesh of a warp make a panorama.
 //!
-//! A block makes half a tile, a thread four pixels of it: of one column, or the two by two that share chroma. What a
-//! tile shows is in its first layer, which with the patch of the whole tile is one line of memory, known from the
-//! block's number: one latency, then four samples on their way at once, then colour, then a store. Only where cameras
-//! meet does a tile have a second layer, and shares.
+//! A block makes a tile, a thread twice four pixels of it: of one column, or the two by two that share chroma. What a
+//! tile shows is in its first layer, which with the patch of the whole tile is half a line of memory, known from the
+//! block's number and fetched by an earlier block: one latency, then eight samples on their way at once, then colour, then
+//! stores. Only where cameras meet does a tile have a second layer, and shares; there it is four pixels at a time.
 //!
 //! A texture that is chosen at run time is read in a loop over the warp, so each camera has its branch.
 //!
@@ -16,7 +16,7 @@ use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, uvec2, vec2, vec3};
 use shared_types::Rgba8;
 use shared_types::mesh::{
-    BLOCK_ROWS, BLOCK_THREADS, Grading, Layer, MeshParams, NO_CAMERA, NONE, Patch, Place, TILE,
+    BLOCK_THREADS, Grading, Layer, MeshParams, NO_CAMERA, NONE, Patch, Place, REST, RUN_ROWS, TILE,
     WEIGH_BLOCK, WEIGH_THREADS, WHOLE_SHARE,
 };
 use shared_types::nv12::Nv12Mut;
@@ -63,10 +63,16 @@ macro_rules! stitch_mesh {
     };
 }
 
-stitch_mesh!("RGBA to RGBA", Rgba8Texture => ViewMut<Rgba8>, stitch_mesh_rgba8, 10);
-stitch_mesh!("NV12 to NV12", Nv12Texture => Nv12Mut, stitch_mesh_nv12, 10);
-stitch_mesh!("NV12 to RGBA", Nv12Texture => ViewMut<Rgba8>, stitch_mesh_nv12_rgba8, 10);
-stitch_mesh!("RGBA to NV12", Rgba8Texture => Nv12Mut, stitch_mesh_rgba8_nv12, 10);
+stitch_mesh!("RGBA to RGBA", Rgba8Texture => ViewMut<Rgba8>, stitch_mesh_rgba8, 8);
+stitch_mesh!("NV12 to NV12", Nv12Texture => Nv12Mut, stitch_mesh_nv12, 7);
+stitch_mesh!("NV12 to RGBA", Nv12Texture => ViewMut<Rgba8>, stitch_mesh_nv12_rgba8, 7);
+stitch_mesh!("RGBA to NV12", Rgba8Texture => Nv12Mut, stitch_mesh_rgba8_nv12, 7);
+
+/// How many times four pixels a thread makes, [`RUN_ROWS`] rows of a tile apart.
+const RUNS: usize = (TILE / RUN_ROWS) as usize;
+
+/// How many tiles ahead layers are fetched: about as many as are made at a time on the largest GPUs.
+const AHEAD: u32 = 1024;
 
 /// The pictures of all cameras.
 struct Pictures<P> {
@@ -95,147 +101,241 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
     params: &MeshParams,
     out: O,
 ) {
-    // Fours of a tile side by side, and this thread's of the block.
+    // Fours of a tile side by side, and this thread's first.
     let (columns, four) = (TILE / O::FOUR.x, thread::thread_idx_y() * 32 + thread::thread_idx_x());
-    let part = thread::block_idx_y() % (TILE / BLOCK_ROWS);
-    let in_tile = uvec2(four % columns, four / columns) * O::FOUR + uvec2(0, part * BLOCK_ROWS);
-    let tile = uvec2(thread::block_idx_x(), thread::block_idx_y() / (TILE / BLOCK_ROWS));
+    let in_tile = uvec2(four % columns, four / columns) * O::FOUR;
+    let tile = uvec2(thread::block_idx_x(), thread::block_idx_y());
     let corner = tile * TILE;
-    let at = corner + in_tile;
     let index = tile.y * out.width().div_ceil(TILE) + tile.x;
+    let at = corner + in_tile;
     let inside = at.x < out.width() && at.y < out.height();
     if !inside || !out.is_whole() || index >= mesh.layers.len() {
         return;
     }
-    // Pixels of the tile; those beyond the panorama, which chroma asks for, are its last ones.
-    let last = uvec2(out.width(), out.height()) - 1 - corner;
-    let pixel = |i: u32| {
-        let along = in_tile + uvec2(i % O::FOUR.x, i / O::FOUR.x);
-        if O::CELL == 1 { along } else { along.min(last) }
-    };
-    let pixels = [pixel(0), pixel(1), pixel(2), pixel(3)];
-    // SAFETY: the first layer is there, as checked.
-    let mut layer = unsafe { mesh.layers.load(index) };
-    // SAFETY: as the caller vouches.
-    let mut colours = unsafe { shown::<P, O>(pictures, mesh, params, &layer, pixels) };
-    // Where cameras meet; the branch is the same for the whole block.
-    if layer.shares != NONE {
+    let part = Part { out, corner, in_tile, params };
+    // For a block that will run when these have ended.
+    if thread::thread_idx_x() == 0 {
+        mesh.layers.prefetch(index + AHEAD);
+    }
+    // SAFETY: it is there, as checked.
+    let first = unsafe { mesh.layers.load(index) };
+    // The branch is the same for the whole block.
+    if first.shares == NONE {
+        let mut of_runs = [[UVec2::ZERO; 4]; RUNS];
+        each_result!(RUNS, |run| of_runs[run] = part.pixels(run as u32));
         // SAFETY: as the caller vouches.
-        colours = unsafe { mesh.counted(&layer, pixels, colours, [Vec3::ZERO; 4]) };
-        while layer.next != NONE {
-            // SAFETY: as the caller vouches.
+        let colours = unsafe { shown::<P, O, RUNS>(pictures, mesh, params, &first, of_runs) };
+        // SAFETY: as the caller vouches.
+        each_result!(RUNS, |run| unsafe { part.store(run as u32, colours[run]) });
+        return;
+    }
+    // Where cameras meet.
+    let mut run = 0;
+    while run < RUNS as u32 {
+        let pixels = part.pixels(run);
+        let (mut next, mut sum, mut left) = (index, [Vec3::ZERO; 4], [1.0; 4]);
+        while next != NONE {
+            // SAFETY: as the caller vouches. Loaded anew, since it would take many registers to keep the first.
             unsafe {
-                layer = mesh.layers.load(layer.next);
-                let more = shown::<P, O>(pictures, mesh, params, &layer, pixels);
-                colours = mesh.counted(&layer, pixels, more, colours);
+                let layer = mesh.layers.load(next);
+                next = layer.next;
+                mesh.layers.prefetch(next);
+                let shares = mesh.shares(&layer, pixels, left);
+                let [colours] = shown::<P, O, 1>(pictures, mesh, params, &layer, [pixels]);
+                each_result!(4, |i| {
+                    sum[i] = grade::fused(colours[i], shares[i], sum[i]);
+                    left[i] -= shares[i];
+                });
+            }
+        }
+        // SAFETY: as the caller vouches.
+        unsafe { part.store(run, sum) };
+        run += 1;
+    }
+}
+
+/// What a thread makes of a tile.
+struct Part<'a, O> {
+    out: O,
+    /// The tile's first pixel, and the thread's in the tile.
+    corner: UVec2,
+    in_tile: UVec2,
+    params: &'a MeshParams,
+}
+
+impl<O: Panorama> Part<'_, O> {
+    /// Four pixels of the tile; those beyond the panorama, which chroma asks for, are its last ones.
+    #[inline(always)]
+    fn pixels(&self, run: u32) -> [UVec2; 4] {
+        [self.pixel(run, 0), self.pixel(run, 1), self.pixel(run, 2), self.pixel(run, 3)]
+    }
+
+    #[inline(always)]
+    fn pixel(&self, run: u32, i: u32) -> UVec2 {
+        let at = self.in_tile + uvec2(i % O::FOUR.x, i / O::FOUR.x + run * RUN_ROWS);
+        let last = uvec2(self.out.width(), self.out.height()) - 1 - self.corner;
+        if O::CELL == 1 { at } else { at.min(last) }
+    }
+
+    /// Writes four pixels.
+    ///
+    /// # Safety
+    /// The panorama is whole, the thread's first pixel in it, and its size even if it is flipped NV12.
+    #[inline(always)]
+    unsafe fn store(&self, run: u32, colours: [Vec3; 4]) {
+        let (out, flip) = (self.out, self.params.flip != 0);
+        let at = self.corner + self.in_tile + uvec2(0, run * RUN_ROWS);
+        let mut colours = colours;
+        if self.params.edge_boost != 0 {
+            each_result!(4, |i| {
+                let x = self.corner.x + self.pixel(run, i as u32).x;
+                // As what is written there.
+                let x = if flip { out.width() - 1 - x } else { x };
+                let Vec3 { x, y, z } = colours[i] * edge_boost(x, out.width());
+                colours[i] = vec3(x.saturate(), y.saturate(), z.saturate());
+            });
+        }
+        if run > 0 && at.y >= out.height() {
+            return;
+        }
+        let encode = &self.params.encode;
+        // SAFETY: `at` is inside, as just checked; the four are this thread's; the rest is the caller's.
+        unsafe {
+            // A branch that is the same for all threads, in place of choices among colours.
+            if flip {
+                out.store_four(at.x, at.y, colours, encode, true);
+            } else {
+                out.store_four(at.x, at.y, colours, encode, false);
             }
         }
     }
-    if params.edge_boost != 0 {
-        each_result!(4, |i| {
-            let x = corner.x + pixels[i].x;
-            // As what is written there.
-            let x = if params.flip != 0 { out.width() - 1 - x } else { x };
-            let Vec3 { x, y, z } = colours[i] * edge_boost(x, out.width());
-            colours[i] = vec3(x.saturate(), y.saturate(), z.saturate());
-        });
-    }
-    // SAFETY: the panorama is whole and `at` inside, as checked; the four are this thread's; of flipped NV12 the size is
-    // even, as the caller vouches.
-    unsafe { out.store_four(at.x, at.y, colours, &params.encode, params.flip != 0) };
 }
 
-/// What a layer's camera shows at four pixels of its tile; black where there is none.
+/// What a layer's camera shows at pixels of its tile; black where there is none.
 ///
 /// # Safety
 /// What the layer says exists.
 #[inline(always)]
-unsafe fn shown<P: Sampled, O: Panorama>(
+unsafe fn shown<P: Sampled, O: Panorama, const RUNS: usize>(
     pictures: &Pictures<P>,
     mesh: &Mesh,
     params: &MeshParams,
     layer: &Layer,
-    pixels: [UVec2; 4],
-) -> [Vec3; 4] {
+    pixels: [[UVec2; 4]; RUNS],
+) -> [[Vec3; 4]; RUNS] {
     // SAFETY: as the caller vouches.
     let places = unsafe { mesh.places(layer, pixels) };
-    let of = |picture: P, camera: usize| {
-        picture.colours(picture.take(&places, O::CELL), &params.cameras[camera])
-    };
     // The same branch for the whole block; bit by bit, since a choice of four would be a jump by a table.
     let camera = layer.camera;
     if camera & 2 == 0 {
-        if camera & 1 == 0 { of(pictures.first, 0) } else { of(pictures.second, 1) }
+        if camera & 1 == 0 {
+            seen::<P, O, RUNS>(pictures.first, places, params.cameras[0])
+        } else {
+            seen::<P, O, RUNS>(pictures.second, places, params.cameras[1])
+        }
     } else if camera == NO_CAMERA {
-        [Vec3::ZERO; 4]
+        [[Vec3::ZERO; 4]; RUNS]
     } else if camera & 1 == 0 {
-        of(pictures.third, 2)
+        seen::<P, O, RUNS>(pictures.third, places, params.cameras[2])
     } else {
-        of(pictures.fourth, 3)
+        seen::<P, O, RUNS>(pictures.fourth, places, params.cameras[3])
     }
 }
 
+/// Colours of a picture at these places, all samples of which are on their way before the first is used.
+#[inline(always)]
+fn seen<P: Sampled, O: Panorama, const RUNS: usize>(
+    picture: P,
+    places: [[Vec2; 4]; RUNS],
+    grading: Grading,
+) -> [[Vec3; 4]; RUNS] {
+    let mut samples = [picture.take(&places[0], O::CELL); RUNS];
+    each_result!(RUNS, |run| {
+        if run > 0 {
+            samples[run] = picture.take(&places[run], O::CELL);
+        }
+    });
+    let mut colours = [[Vec3::ZERO; 4]; RUNS];
+    each_result!(RUNS, |run| colours[run] = picture.colours(samples[run], &grading));
+    colours
+}
+
 impl Mesh {
-    /// Adds to `sum` the colours of a layer as much as it counts.
+    /// How much a layer counts at four pixels, of which so much is left.
     ///
     /// # Safety
-    /// It has shares.
+    /// What the layer says exists; it is not alone.
     #[inline(always)]
-    unsafe fn counted(
-        &self,
-        layer: &Layer,
-        pixels: [UVec2; 4],
-        colours: [Vec3; 4],
-        sum: [Vec3; 4],
-    ) -> [Vec3; 4] {
-        let mut counted = sum;
-        each_result!(4, |i| {
-            let UVec2 { x, y } = pixels[i];
-            // SAFETY: a tile has shares for all its pixels.
-            let share = unsafe { self.shares.load(layer.shares + y * TILE + x) };
-            let share = f32::from(share) * (1.0 / WHOLE_SHARE);
-            counted[i] = grade::fused(colours[i], share, sum[i]);
-        });
-        counted
+    unsafe fn shares(&self, layer: &Layer, pixels: [UVec2; 4], left: [f32; 4]) -> [f32; 4] {
+        let mut shares = left;
+        if layer.shares != REST {
+            each_result!(4, |i| {
+                let UVec2 { x, y } = pixels[i];
+                // SAFETY: a tile has shares for all its pixels.
+                let share = unsafe { self.shares.load(layer.shares + y * TILE + x) };
+                shares[i] = f32::from(share) * (1.0 / WHOLE_SHARE);
+            });
+        }
+        shares
     }
 
-    /// Where a layer shows four pixels of its tile, as texture coordinates.
+    /// Where a layer shows pixels of its tile, as texture coordinates.
     ///
     /// # Safety
     /// What the layer says exists.
     #[inline(always)]
-    unsafe fn places(&self, layer: &Layer, pixels: [UVec2; 4]) -> [Vec2; 4] {
+    unsafe fn places<const RUNS: usize>(
+        &self,
+        layer: &Layer,
+        pixels: [[UVec2; 4]; RUNS],
+    ) -> [[Vec2; 4]; RUNS] {
         let middle = Vec2::splat(0.5);
         let cell = u32::from(layer.cell);
-        let mut places = [Vec2::ZERO; 4];
-        if cell == 0 {
-            each_result!(4, |i| {
-                let UVec2 { x, y } = pixels[i];
-                // SAFETY: a tile has places for all its pixels.
-                let Place(place) = unsafe { self.places.load(layer.places + y * TILE + x) };
-                places[i] = place + middle;
+        let mut places = [[Vec2::ZERO; 4]; RUNS];
+        if cell == TILE {
+            let lines = Lines::new(&layer.patch, &pixels[0]);
+            each_result!(RUNS, |run| places[run] = lines.at(&pixels[run]));
+        } else if cell > 0 {
+            each_result!(RUNS, |run| {
+                // Cells are powers of two; four pixels lie in one.
+                let (log, UVec2 { x, y }) = (cell.trailing_zeros(), pixels[run][0]);
+                let patch = layer.places + ((y >> log) * (TILE >> log)) + (x >> log);
+                // SAFETY: a tile has patches for all its cells.
+                let patch = unsafe { self.patches.load(patch) };
+                places[run] = Lines::new(&patch, &pixels[run]).at(&pixels[run]);
             });
-            return places;
-        }
-        let patch = if cell == TILE {
-            layer.patch
         } else {
-            // Cells are powers of two; four pixels lie in one.
-            let (log, UVec2 { x, y }) = (cell.trailing_zeros(), pixels[0]);
-            // SAFETY: a tile has patches for all its cells.
-            unsafe { self.patches.load(layer.places + ((y >> log) * (TILE >> log)) + (x >> log)) }
-        };
-        let line = |x: u32| {
-            let line = line(&patch, x);
-            Line { start: line.start + middle, ..line }
-        };
-        // The first two of the four are in one column or in two; the other two are as those.
-        let (first, second) = (line(pixels[0].x), line(pixels[1].x));
-        places[0] = first.at(from_middle(pixels[0].y));
-        places[1] = second.at(from_middle(pixels[1].y));
-        places[2] = first.at(from_middle(pixels[2].y));
-        places[3] = second.at(from_middle(pixels[3].y));
+            each_result!(RUNS, |run| {
+                each_result!(4, |i| {
+                    let UVec2 { x, y } = pixels[run][i];
+                    // SAFETY: a tile has places for all its pixels.
+                    let Place(place) = unsafe { self.places.load(layer.places + y * TILE + x) };
+                    places[run][i] = place + middle;
+                });
+            });
+        }
         places
+    }
+}
+
+/// A patch along the columns of four pixels: the first two are in one column or in two, the others are as those.
+struct Lines([Line; 2]);
+
+impl Lines {
+    #[inline(always)]
+    fn new(patch: &Patch, pixels: &[UVec2; 4]) -> Self {
+        let line = |x: u32| {
+            let line = line(patch, x);
+            Line { start: line.start + 0.5, ..line }
+        };
+        Self([line(pixels[0].x), line(pixels[1].x)])
+    }
+
+    /// As texture coordinates.
+    #[inline(always)]
+    fn at(&self, pixels: &[UVec2; 4]) -> [Vec2; 4] {
+        let at = |i: usize| self.0[i % 2].at(from_middle(pixels[i].y));
+        [at(0), at(1), at(2), at(3)]
     }
 }
 
@@ -351,8 +451,10 @@ pub unsafe fn mesh_weigh(
             let share = (weight * scale).round_ties_even() as u16;
             whole[which] &= share == u16::MAX || !inside;
             any[which] |= share > 0;
-            // SAFETY: a tile has shares for all its pixels; each is one thread's.
-            unsafe { shares.store(layer.shares + in_tile.y * TILE + in_tile.x, share) };
+            if layer.shares != REST {
+                // SAFETY: a tile has shares for all its pixels; each is one thread's.
+                unsafe { shares.store(layer.shares + in_tile.y * TILE + in_tile.x, share) };
+            }
         };
         store(0, &first, one);
         if let Some(second) = &second {
@@ -382,8 +484,10 @@ pub unsafe fn mesh_weigh(
         let (only_first, only_second) = (holds(3) || second.is_none(), holds(2));
         let layer = match second {
             _ if only_first && only_second => Layer::BLACK,
+            // What is left beside nothing is all.
             Some(second) if only_second => {
-                Layer { shares: if holds(1) { NONE } else { second.shares }, ..second }
+                let alone = holds(1) || second.shares == REST;
+                Layer { shares: if alone { NONE } else { second.shares }, ..second }
             }
             _ if only_first => {
                 Layer { shares: if holds(0) { NONE } else { first.shares }, next: NONE, ..first }

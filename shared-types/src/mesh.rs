@@ -20,15 +20,14 @@ pub const CELLS: [u32; 3] = [TILE, TILE / 2, TILE / 4];
 /// Most cameras of a mesh that is stitched.
 pub const MAX_CAMERAS: usize = 4;
 
-/// Threads of a block of the stitch in x and y. Each makes four pixels, so that a block makes
-/// [`BLOCK_ROWS`] rows of a tile.
+/// Threads of a block of the stitch, which makes a tile, in x and y.
 pub const BLOCK: [u32; 2] = [32, 4];
 
 /// Threads of a block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Rows of a tile that a block makes.
-pub const BLOCK_ROWS: u32 = 4 * BLOCK_THREADS / TILE;
+/// Rows of a tile that a block makes at a time, four pixels a thread.
+pub const RUN_ROWS: u32 = 4 * BLOCK_THREADS / TILE;
 
 /// Threads of a block that gives a tile other weights, in x and y: a warp makes rows of it.
 pub const WEIGH_BLOCK: [u32; 2] = [TILE, 8];
@@ -38,6 +37,9 @@ pub const WEIGH_THREADS: u32 = WEIGH_BLOCK[0] * WEIGH_BLOCK[1];
 
 /// No index.
 pub const NONE: u32 = u32::MAX;
+
+/// In place of shares: what other layers leave.
+pub const REST: u32 = NONE - 1;
 
 /// A share of 1.
 pub const WHOLE_SHARE: f32 = u16::MAX as f32;
@@ -68,7 +70,8 @@ pub struct Layer {
     pub cell: u16,
     /// The first of the cells' patches, row by row, or of the tile's places. Nothing where the cell is the tile.
     pub places: u32,
-    /// The first of the tile's shares, row by row, or [`NONE`] where all pixels show this camera alone.
+    /// The first of the tile's shares, row by row; [`NONE`] where all pixels show this camera alone, [`REST`] where it is
+    /// the last layer and counts as much as the others leave.
     pub shares: u32,
     /// The tile's next layer, or [`NONE`].
     pub next: u32,

@@ -10,6 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::Result;
+use crate::bench;
 use crate::cargo::{self, cargo, output, root, target};
 
 /// Test executables that have something to do on a GPU.
@@ -67,7 +68,13 @@ test)
     done
     echo "$count of $(ls tests | wc -l) test programs failed" ;;
 bench)
-    for b in benches/*; do echo "== $b"; "$b" --bench || failed=1; done ;;
+    mkdir -p bench && : > bench/record.jsonl || exit 1
+    export PANOWEAVE_BENCH_RECORD="$PWD/bench/record.jsonl" PANOWEAVE_COMMIT="$(cat commit)"
+    if [ -z "$PANOWEAVE_REFERENCE_PTX" ] && cuda/compile.sh bench/ptx; then
+        export PANOWEAVE_REFERENCE_PTX="$PWD/bench/ptx"
+    fi
+    for b in benches/*; do echo "== $b"; "$b" --bench || failed=1; done
+    ./panoweave-bench-report bench/record.jsonl --out bench --table BENCHMARKS.md || failed=1 ;;
 demo)
     ./demo demo-out && ./panoweave stitch inputs/left.png inputs/right.png \
         --rig inputs/rig.toml --gain-right 1.389 -o demo-out/stitched.png ;;
@@ -124,7 +131,12 @@ pub(crate) fn run() -> Result {
     cargo::run(
         Command::new(folder.join("demo")).arg(folder.join("inputs")).args(["--device", "cpu"]),
     )?;
-    // The benches compare with these where they were compiled: see PANOWEAVE_REFERENCE_PTX there.
+    for (name, file) in build(&["build", "--package", "panoweave-bench-report", "--bins"])? {
+        put(&file, &folder.join(name))?;
+    }
+    put(&root().join("BENCHMARKS.md"), &folder.join("BENCHMARKS.md"))?;
+    fs::write(folder.join("commit"), bench::commit())?;
+    // The benches compare with these where there is a compiler: see PANOWEAVE_REFERENCE_PTX there.
     for entry in fs::read_dir(root().join("benches/cuda"))? {
         let entry = entry?;
         put(&entry.path(), &folder.join("cuda").join(entry.file_name()))?;

@@ -1,7 +1,8 @@
-//! The project's own commands: `cargo xtask demo | test | kernels | soak | bundle`.
+//! The project's own commands: `cargo xtask demo | test | kernels | bench | soak | bundle`.
 //!
 //! Each does all the set-up that it needs. No logic of the product is here.
 
+mod bench;
 mod bundle;
 mod cargo;
 mod demo;
@@ -23,6 +24,8 @@ usage: cargo xtask COMMAND
   demo     stitch a made-up scene and write target/demo/panorama.png
   test     run every test; kernels are built, checked and compared with those kept
   kernels  build the kernels anew and keep them in host/ptx/
+  bench    run every bench on the GPU; write target/bench/index.html and the table of BENCHMARKS.md
+           --from RECORD...  from records that the bundle made elsewhere
   soak     run the live stitcher for --minutes N; fails if memory grows or a frame is lost
   bundle   make target/bundle.tar.gz: tests, benches and program for a machine without Rust";
 
@@ -33,6 +36,8 @@ fn main() -> ExitCode {
         ["demo", ref rest @ ..] => demo::run(rest),
         ["test"] => test::run(),
         ["kernels"] => kernels::run(),
+        ["bench"] => bench::run(),
+        ["bench", "--from", ref records @ ..] if !records.is_empty() => bench::report(records),
         ["soak", ref rest @ ..] => soak::run(rest),
         ["bundle"] => bundle::run(),
         ["help" | "--help" | "-h"] => {
@@ -41,7 +46,7 @@ fn main() -> ExitCode {
         }
         _ => {
             if let Some(command) = arguments.first() {
-                eprintln!("error: no such command: {command}\n");
+                eprintln!("error: no such command, or not with these arguments: {command}\n");
             }
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -141,6 +141,17 @@ impl<T: Pod> Slice<T> {
     }
 }
 
+impl<T: Pod> Slice<T> {
+    /// Has an element's line brought into the L2 cache, for a load by a later block. Of one that does not exist nothing.
+    #[inline(always)]
+    pub fn prefetch(&self, i: u32) {
+        if i < self.len {
+            // SAFETY: the element exists.
+            unsafe { memory::prefetch(self.at(i, Access::Load)) };
+        }
+    }
+}
+
 impl<T: Pod> SliceMut<T> {
     /// Reads an element back.
     ///

@@ -1,7 +1,7 @@
 //! Launches of the variant that goes by a mesh, of two cameras or more.
 
 use kernels_gpu::mesh as kernels;
-use shared_types::mesh::{BLOCK, BLOCK_ROWS, Grading, MAX_CAMERAS, MeshParams, TILE};
+use shared_types::mesh::{BLOCK, Grading, MAX_CAMERAS, MeshParams, TILE};
 use shared_types::stitch::Colour;
 
 use super::{StitchError, check_colour};
@@ -115,8 +115,7 @@ pub(super) fn launch(
     mesh.await_ready(stream)?;
     let (layers, patches, places, shares) = mesh.buffers();
     let tiles = mesh.size().map(|side| side.div_ceil(TILE));
-    let config =
-        LaunchConfig::cover(tiles.x * BLOCK[0], tiles.y * (TILE / BLOCK_ROWS) * BLOCK[1], BLOCK);
+    let config = LaunchConfig::cover(tiles.x * BLOCK[0], tiles.y * BLOCK[1], BLOCK);
     /// All kernels take these arguments; a camera that there is not repeats the last one.
     macro_rules! launch {
         ($kernel:ident, $format:ident, $out:ident) => {{

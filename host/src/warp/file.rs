@@ -13,7 +13,8 @@
 //!
 //! The tiles' first layers are row by row; whatever else there is of them is in their order, and of a tile in that of
 //! its cameras. So each index is known before it is read, and is there for those who want one tile: 4294967295 is none;
-//! `places` counts patches, or 1024 to a tile; `shares` 1024 to a tile.
+//! `places` counts patches, or 1024 to a tile; `shares` 1024 to a tile, or is 4294967294 in the last of several layers of
+//! a tile where it takes what the others leave of 65535.
 //!
 //! `__metadata__` holds strings:
 //!

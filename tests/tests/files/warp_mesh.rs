@@ -149,6 +149,7 @@ fn other_programs_read_the_mesh() {
         numbers.iter().zip(powers).map(|(number, power)| number * power).sum::<f64>()
     };
     const NONE: usize = u32::MAX as usize;
+    const REST: usize = NONE - 1;
     let [width, height] = SIZE.to_array().map(|side| side as usize);
     let names = [
         [Plane::LeftX, Plane::LeftY, Plane::WeightLeft],
@@ -167,10 +168,10 @@ fn other_programs_read_the_mesh() {
                 continue;
             }
             let [along, down, _] = names[camera].map(|plane| f64::from(warp.plane(plane)[at]));
-            found[camera] = if share == NONE {
-                1.0
-            } else {
-                f64::from(u16::from_le_bytes(shares[share + 32 * y + x])) / 65_535.0
+            found[camera] = match share {
+                NONE => 1.0,
+                REST => 1.0 - found[1 - camera],
+                first => f64::from(u16::from_le_bytes(shares[first + 32 * y + x])) / 65_535.0,
             };
             if found[camera] == 0.0 {
                 continue;

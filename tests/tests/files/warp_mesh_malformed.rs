@@ -11,7 +11,7 @@ use crate::assert_variant;
 use crate::warp::sample;
 use crate::warp_malformed::Folder;
 use crate::warp_mesh::{SIZE, bent, meshed};
-use crate::warp_mesh_parts::{Field, NONE, PARTS, Parts, VALID, error, fault};
+use crate::warp_mesh_parts::{Field, NONE, PARTS, Parts, REST, VALID, error, fault};
 
 #[test]
 fn the_helpers_make_a_valid_file() {
@@ -232,7 +232,7 @@ fn wrong_indices() {
         (Field::Shares, "mesh_shares", 32),
         (Field::Next, "mesh_layers", 32),
     ] {
-        let is_index = with(field, |index| index != NONE);
+        let is_index = with(field, |index| index < REST);
         let layer = VALID.find(|parts, layer| {
             let whole = matches!(field, Field::Places) && cell == 32;
             parts.get(layer, Field::Cell) == cell && is_index(parts, layer) != whole
@@ -259,13 +259,25 @@ fn wrong_indices() {
     for field in [Field::Places, Field::Shares, Field::Next] {
         let parts = &*VALID;
         let named: Vec<_> = (0..parts.layers())
-            .filter(|layer| parts.get(*layer, field) != NONE)
+            .filter(|layer| parts.get(*layer, field) < REST)
             .map(|layer| (layer, parts.get(layer, field)))
             .collect();
         let [(_, one), .., (last, _)] = named[..] else { panic!() };
         let found = fault(&folder, |parts| parts.set(last, field, one));
         assert_variant!(found, MeshFault::Index { layer, found, .. } if (layer, found) == (last, one));
     }
+    // Only the last of several layers takes what is left, and only one by itself is all there is.
+    let shared = VALID.find(|parts, layer| parts.get(layer, Field::Shares) < REST);
+    let alone = VALID.find(|parts, layer| {
+        parts.get(layer, Field::Shares) == NONE && parts.get(layer, Field::Camera) < 2
+    });
+    let last = VALID.find(|parts, layer| parts.get(layer, Field::Shares) == REST);
+    for (layer, wrong) in [(shared, REST), (alone, REST), (last, NONE)] {
+        let found = fault(&folder, |parts| parts.set(layer, Field::Shares, wrong));
+        assert_variant!(found, MeshFault::Index { layer: l, part: "mesh_shares", found, .. } if (l, found) == (layer, wrong));
+    }
+    let found = fault(&folder, |parts| parts.set(last, Field::Next, last as u32 + 1));
+    assert_variant!(found, MeshFault::Index { layer, part: "mesh_layers", expected: NONE, .. } if layer == last);
     // A chain without an end, and one into another tile.
     let first = VALID.find(|parts, layer| parts.get(layer, Field::Next) != NONE);
     let next = VALID.get(first, Field::Next);

@@ -13,6 +13,7 @@ pub(crate) const PARTS: [&str; 5] =
     ["mesh_layers", "mesh_layer_patches", "mesh_patches", "mesh_places", "mesh_shares"];
 
 pub(crate) const NONE: u32 = u32::MAX;
+pub(crate) const REST: u32 = NONE - 1;
 
 /// A file to be changed: header and tensors.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use std::panic::resume_unwind;
 use std::thread::{self, available_parallelism};
 
 use glam::{UVec2, Vec2};
-use shared_types::mesh::{CELLS, Layer, NONE, Patch, Place, TILE, WHOLE_SHARE};
+use shared_types::mesh::{CELLS, Layer, NONE, Patch, Place, REST, TILE, WHOLE_SHARE};
 
 use super::Mesh;
 use super::fit::{Tile, corners};
@@ -77,9 +77,9 @@ impl Mesh {
     }
 }
 
-/// An index, if it is one, where `before` elements come before the first.
+/// An index, if it is one and neither [`NONE`] nor [`REST`], where `before` elements come before the first.
 fn behind(index: u32, before: usize) -> u32 {
-    if index == NONE { NONE } else { index + before as u32 }
+    if index >= REST { index } else { index + before as u32 }
 }
 
 /// Some rows of tiles. Layers name patches, places, shares and further layers by their numbers here.
@@ -108,12 +108,18 @@ impl Band {
 
     /// Adds a tile's layers, one for each camera that is seen.
     fn add(&mut self, tile: &Tile<'_>, cameras: usize, error: f32) {
-        let seen = |camera: &usize| tile.is_seen(*camera);
-        let layer = |camera: usize| {
-            let shares = if tile.is_alone(camera) { NONE } else { self.share(tile, camera) };
-            Layer { camera: camera as u16, shares, ..self.fit(tile, camera, error) }
+        let cameras: Vec<_> = (0..cameras).filter(|camera| tile.is_seen(*camera)).collect();
+        // Where some camera counts at every pixel, the last one counts as much as is left.
+        let covered = tile.is_covered();
+        let layer = |camera: &usize| {
+            let shares = match cameras[..] {
+                [_] if covered => NONE,
+                [.., end] if covered && *camera == end => REST,
+                _ => self.share(tile, *camera),
+            };
+            Layer { camera: *camera as u16, shares, ..self.fit(tile, *camera, error) }
         };
-        let mut chain: Vec<_> = (0..cameras).filter(seen).map(layer).collect();
+        let mut chain: Vec<_> = cameras.iter().map(layer).collect();
         let next = self.further.len();
         for (i, layer) in chain.iter_mut().enumerate().rev().skip(1) {
             layer.next = (next + i) as u32;

@@ -5,7 +5,7 @@
 //! chains end, and no two layers have anything in common. Then each pixel is held against the planes.
 
 use glam::UVec2;
-use shared_types::mesh::{CELLS, Layer, NO_CAMERA, NONE, TILE, WHOLE_SHARE};
+use shared_types::mesh::{CELLS, Layer, NO_CAMERA, NONE, REST, TILE, WHOLE_SHARE};
 
 use super::Mesh;
 use super::bands::{bands, each_band};
@@ -108,20 +108,18 @@ impl Mesh {
     }
 
     fn check_tile(&self, tile: &Tile<'_>, first: usize) -> Result<(), MeshFault> {
-        for camera in 0..self.sources.len() {
-            let layer = self.chain(first).find(|layer| usize::from(layer.camera) == camera);
-            // Most tiles are clear without a look at their pixels.
-            let shares_are_clear = match layer {
-                None => !tile.is_seen(camera),
-                Some(layer) => layer.shares == NONE && tile.is_alone(camera),
-            };
-            if !shares_are_clear {
-                self.check_shares(tile, camera, layer)?;
-            }
-            // Without a layer it counts nowhere.
-            let Some(layer) = layer else { continue };
+        let mut cameras = 0..self.sources.len();
+        // Most tiles are clear without a look at the weights of their pixels.
+        let is_clear = match self.chain(first).next() {
+            None => !cameras.any(|camera| tile.is_seen(camera)),
+            Some(layer) => layer.shares == NONE && tile.is_alone(layer.camera.into()),
+        };
+        if !is_clear {
+            tile.pixels().try_for_each(|pixel| self.check_shares(tile, first, pixel))?;
+        }
+        for layer in self.chain(first) {
             if let Some(pixel) = self.far(tile, layer) {
-                let UVec2 { x, y } = tile.corner + pixel;
+                let (camera, UVec2 { x, y }) = (layer.camera.into(), tile.corner + pixel);
                 let off = self.place(layer, pixel).distance(tile.place(camera, pixel));
                 return Err(MeshFault::Place { camera, x, y, off, error: self.error });
             }
@@ -129,19 +127,15 @@ impl Mesh {
         Ok(())
     }
 
-    /// Whether a camera counts at each pixel of a tile as much as its layer says, if it has one.
-    fn check_shares(
-        &self,
-        tile: &Tile<'_>,
-        camera: usize,
-        layer: Option<&Layer>,
-    ) -> Result<(), MeshFault> {
-        for pixel in tile.pixels() {
-            let whole = f64::from(WHOLE_SHARE);
-            let found = layer.map_or(0.0, |layer| f64::from(self.share(layer, pixel)));
+    /// Whether each camera counts at a pixel of a tile as much as its layer says, if it has one.
+    fn check_shares(&self, tile: &Tile<'_>, first: usize, pixel: UVec2) -> Result<(), MeshFault> {
+        for camera in 0..self.sources.len() {
+            let is_this = |(layer, _): &(&Layer, u16)| usize::from(layer.camera) == camera;
+            let found = self.shown(first, pixel).find(is_this).map_or(0, |(_, share)| share);
+            let (found, whole) = (f64::from(found), f64::from(WHOLE_SHARE));
             let expected = tile.share(camera, pixel);
-            // As near as 16 bits come.
-            if (found - expected * whole).abs() > 0.5 {
+            // As near as 16 bits come; what one camera leaves is rounded twice.
+            if (found - expected * whole).abs() > 0.500_001 {
                 let (UVec2 { x, y }, found) = (tile.corner + pixel, found / whole);
                 return Err(MeshFault::Share { camera, x, y, found, expected });
             }
@@ -178,8 +172,9 @@ impl Taken {
         cameras: usize,
     ) -> Result<Option<usize>, MeshFault> {
         let (camera, black) = (usize::from(layer.camera), layer.camera == NO_CAMERA);
-        // Only a tile's first layer may be black.
-        let fits = if black { *least == 0 } else { (*least..cameras).contains(&camera) };
+        // Only a tile's first layer may be black, or alone.
+        let is_first = *least == 0;
+        let fits = if black { is_first } else { (*least..cameras).contains(&camera) };
         if !fits {
             return Err(MeshFault::Camera { layer: at, found: layer.camera.into() });
         }
@@ -196,10 +191,16 @@ impl Taken {
             Some(cells) => (MeshPart::Patches, &mut self.patches, (cells * cells) as usize),
         };
         named(at, part, layer.places, taken, take)?;
-        let shared = layer.shares != NONE && !black;
-        let take = if shared { pixels } else { 0 };
-        named(at, MeshPart::Shares, layer.shares, &mut self.shares, take)?;
-        // Where a camera is alone, none comes next.
+        let shared = match layer.shares {
+            // What the others leave; where there are none, it would be all.
+            REST if !is_first => false,
+            found => {
+                let take = if is_first && (black || found == NONE) { 0 } else { pixels };
+                named(at, MeshPart::Shares, found, &mut self.shares, take)?;
+                take > 0
+            }
+        };
+        // Where a camera is alone, or takes what is left, none comes next.
         let (next, take) = (self.layers, usize::from(shared && layer.next != NONE));
         named(at, MeshPart::Layers, layer.next, &mut self.layers, take)?;
         Ok((take > 0).then_some(next))

@@ -61,6 +61,13 @@ impl<'a> Tile<'a> {
         self.seen[camera] == all && self.seen.iter().sum::<usize>() == all
     }
 
+    /// Whether some camera counts at every pixel.
+    pub(super) fn is_covered(&self) -> bool {
+        let counts = |pixel| (0..self.seen.len()).any(|camera| self.weight(camera, pixel) > 0.0);
+        let all = self.size.element_product() as usize;
+        self.seen.contains(&all) || self.pixels().all(counts)
+    }
+
     /// All of its pixels row by row; `None` for those that are beyond the panorama.
     pub(super) fn whole(&self) -> impl Iterator<Item = Option<UVec2>> + use<'a> {
         let size = self.size;

@@ -18,7 +18,7 @@ mod tensors;
 use glam::{UVec2, Vec2};
 use kernels_gpu::mesh;
 use shared_types::mesh::{
-    CELLS, Layer, MAX_CAMERAS, NO_CAMERA, NONE, Patch, Place, TILE, WHOLE_SHARE,
+    CELLS, Layer, MAX_CAMERAS, NO_CAMERA, NONE, Patch, Place, REST, TILE, WHOLE_SHARE,
 };
 use thiserror::Error;
 
@@ -153,9 +153,10 @@ impl Mesh {
         assert!(pixel.cmplt(self.size).all(), "{pixel} is not in a panorama of {}", self.size);
         let (tile, in_tile) = (pixel / TILE, pixel % TILE);
         let first = (tile.y * Self::tiles_of(self.size).x + tile.x) as usize;
-        self.chain(first).filter_map(move |layer| {
-            let share = f32::from(self.share(layer, in_tile)) / WHOLE_SHARE;
-            (share > 0.0).then(|| (layer.camera.into(), self.place(layer, in_tile), share))
+        let shown = self.shown(first, in_tile).filter(|(_, share)| *share > 0);
+        shown.map(move |(layer, share)| {
+            let share = f32::from(share) / WHOLE_SHARE;
+            (layer.camera.into(), self.place(layer, in_tile), share)
         })
     }
 
@@ -166,12 +167,18 @@ impl Mesh {
         chain.filter(|layer| layer.camera != NO_CAMERA)
     }
 
-    /// A layer's share of a pixel of its tile, of [`WHOLE_SHARE`].
-    fn share(&self, layer: &Layer, UVec2 { x, y }: UVec2) -> u16 {
-        match layer.shares {
-            NONE => u16::MAX,
-            first => self.shares[(first + y * TILE + x) as usize],
-        }
+    /// Those with their shares of a pixel of the tile, of [`WHOLE_SHARE`].
+    fn shown(&self, tile: usize, UVec2 { x, y }: UVec2) -> impl Iterator<Item = (&Layer, u16)> {
+        let mut left = u16::MAX;
+        self.chain(tile).map(move |layer| {
+            let share = match layer.shares {
+                NONE | REST => left,
+                first => self.shares[(first + y * TILE + x) as usize],
+            };
+            // Rounded, several may make more than the whole.
+            left = left.saturating_sub(share);
+            (layer, share)
+        })
     }
 
     /// Where a layer shows a pixel of its tile.

@@ -1,0 +1,163 @@
+//! What follows from the rows: rates, shares of a copy, ratios to the original design, targets, and a model of Orin.
+//!
+//! Only rows of one run are compared with each other, so that a copy, or an original, that was measured at another
+//! time, at other clocks, stands for nobody.
+
+use serde::Serialize;
+
+use crate::ORIN_GB_S;
+use crate::record::{Recorded, Role, Row, Run, Timer};
+use crate::targets::{self, target};
+
+/// All that was measured on a GPU, in one power mode.
+#[derive(Clone, Debug, Serialize)]
+pub struct Section {
+    /// The GPU's name.
+    pub gpu: String,
+    /// Jetson's power mode.
+    pub power_mode: Option<String>,
+    /// Runs whose rows are here.
+    pub runs: Vec<Run>,
+    /// The newest of each row, in the order of the benches.
+    pub figures: Vec<Figure>,
+}
+
+/// A row and what follows from it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figure {
+    /// What was measured.
+    pub row: Row,
+    /// Index of its run in [`Section::runs`].
+    pub run: usize,
+    /// Rate in GB/s, at which the bytes that must move did.
+    pub gb_s: f64,
+    /// This rate, of that of a copy of as many bytes in the same run.
+    pub of_copy: Option<f64>,
+    /// Time of the original design in the same run, in µs.
+    pub original_us: Option<f64>,
+    /// The original's time, of this one's.
+    pub ratio: Option<f64>,
+    /// What is to be reached.
+    pub target: Option<Held>,
+    /// A model, not measured: ms in which the bytes that must move could at Orin's bandwidth, [`ORIN_GB_S`].
+    /// Where bytes go over a bus, or the time is that of the host, there is none.
+    pub model_orin_ms: Option<f64>,
+}
+
+/// A target, and whether it is met.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Held {
+    /// Most time in µs.
+    pub most_us: f64,
+    /// Least ratio to the original.
+    pub least_ratio: Option<f64>,
+    /// `None` on GPUs that it is not for, and where the original was not measured.
+    pub met: Option<bool>,
+}
+
+/// Whether two rows are the same measurement at different times.
+fn same(a: &Row, b: &Row) -> bool {
+    let key = |row: &Row| (row.role, row.timer);
+    (&a.work.system, &a.work.of, a.work.size, &a.variant)
+        == (&b.work.system, &b.work.of, b.work.size, &b.variant)
+        && key(a) == key(b)
+}
+
+/// The newest of each row, by machine.
+pub(crate) fn sections(recorded: &Recorded) -> Vec<Section> {
+    let machine = |run: usize| {
+        let run: &Run = &recorded.runs[run];
+        (&run.gpu, &run.power_mode)
+    };
+    let mut newest: Vec<&(usize, Row)> = Vec::new();
+    for found in &recorded.rows {
+        let kept = newest
+            .iter_mut()
+            .find(|(run, row)| machine(*run) == machine(found.0) && same(row, &found.1));
+        match kept {
+            Some(kept) if recorded.runs[kept.0].started > recorded.runs[found.0].started => {}
+            Some(kept) => *kept = found,
+            None => newest.push(found),
+        }
+    }
+    let mut machines: Vec<_> = newest.iter().map(|(run, _)| machine(*run)).collect();
+    let mut seen = Vec::new();
+    machines.retain(|machine| {
+        let new = !seen.contains(machine);
+        seen.push(*machine);
+        new
+    });
+    let section = |of: (&String, &Option<String>)| {
+        let rows: Vec<_> = newest.iter().filter(|(run, _)| machine(*run) == of).collect();
+        let mut runs: Vec<_> = rows.iter().map(|(run, _)| *run).collect();
+        runs.sort_unstable();
+        runs.dedup();
+        let figure = |(run, row): &(usize, Row)| {
+            let peers = rows.iter().filter(|(other, _)| other == run).map(|(_, row)| row);
+            let run = runs.iter().position(|kept| kept == run).unwrap_or_default();
+            Figure::new(run, row, peers, of.0)
+        };
+        let figures = rows.iter().map(|row| figure(row)).collect();
+        let runs = runs.iter().map(|run| recorded.runs[*run].clone()).collect();
+        Section { gpu: of.0.clone(), power_mode: of.1.clone(), runs, figures }
+    };
+    machines.into_iter().map(section).collect()
+}
+
+/// GB/s at which a row's bytes moved.
+fn rate(row: &Row) -> f64 {
+    row.work.bytes as f64 / row.median_us / 1e3
+}
+
+impl Figure {
+    /// `peers` are the rows of the same run, on `gpu`.
+    fn new<'a>(
+        run: usize,
+        row: &Row,
+        peers: impl Iterator<Item = &'a Row> + Clone,
+        gpu: &str,
+    ) -> Self {
+        let gb_s = rate(row);
+        let beside = move |role| {
+            let peers = peers.clone();
+            peers.filter(move |peer| {
+                let key = |row: &Row| (row.work.size, row.timer);
+                (&peer.work.system, &peer.work.of) == (&row.work.system, &row.work.of)
+                    && key(peer) == key(row)
+                    && peer.role == role
+            })
+        };
+        let copy = (row.role != Role::Copy).then(|| beside(Role::Copy).next()).flatten();
+        // The original of the same manner, before one for all manners.
+        let original = (row.role == Role::Ours)
+            .then(|| {
+                let of = |manner| beside(Role::Original).find(move |peer| peer.manner() == manner);
+                of(row.manner()).or_else(|| of(""))
+            })
+            .flatten();
+        let original_us = original.map(|original| original.median_us);
+        let ratio = original_us.map(|original| original / row.median_us);
+        let held = target(row).map(|target| {
+            let in_time = row.median_us <= target.most_us;
+            let faster = target.least_ratio.map(|least| ratio.map(|ratio| ratio >= least));
+            let met = match (in_time, faster) {
+                (false, _) | (_, Some(Some(false))) => Some(false),
+                (true, None | Some(Some(true))) => Some(true),
+                (true, Some(None)) => None,
+            };
+            let met = if gpu.contains(targets::GPU) { met } else { None };
+            Held { most_us: target.most_us, least_ratio: target.least_ratio, met }
+        });
+        Self {
+            run,
+            gb_s,
+            of_copy: copy.map(|copy| gb_s / rate(copy)),
+            original_us,
+            ratio,
+            target: held,
+            model_orin_ms: (row.timer == Timer::Events)
+                .then(|| row.work.bytes as f64 / (ORIN_GB_S * 1e6)),
+            row: row.clone(),
+        }
+    }
+}

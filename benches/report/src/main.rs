@@ -1,0 +1,51 @@
+//! `panoweave-bench-report RECORD… --out FOLDER --table FILE`: the report of records, where there is no Rust.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use panoweave_bench_report::Report;
+
+const USAGE: &str = "\
+usage: panoweave-bench-report RECORD... --out FOLDER --table FILE
+
+  RECORD        what benches recorded, by PANOWEAVE_BENCH_RECORD
+  --out FOLDER  where report.json and index.html go
+  --table FILE  a text such as BENCHMARKS.md, whose lines between its markers are replaced";
+
+/// What the command line says.
+struct Arguments {
+    records: Vec<PathBuf>,
+    out: PathBuf,
+    table: PathBuf,
+}
+
+fn arguments(mut given: impl Iterator<Item = String>) -> Option<Arguments> {
+    let (mut records, mut out, mut table) = (Vec::new(), None, None);
+    while let Some(argument) = given.next() {
+        match argument.as_str() {
+            "--out" => out = Some(given.next()?.into()),
+            "--table" => table = Some(given.next()?.into()),
+            option if option.starts_with('-') => return None,
+            record => records.push(record.into()),
+        }
+    }
+    (!records.is_empty()).then_some(Arguments { records, out: out?, table: table? })
+}
+
+fn main() -> ExitCode {
+    let Some(Arguments { records, out, table }) = arguments(std::env::args().skip(1)) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    let report = Report::read(&records).and_then(|report| report.write(&out, &table));
+    match report {
+        Ok(written) => {
+            written.iter().for_each(|file: &PathBuf| println!("wrote {}", Path::display(file)));
+            ExitCode::SUCCESS
+        }
+        Err(e) => {
+            eprintln!("error: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The table of `BENCHMARKS.md`: our rows, a table for each machine.
+
+use std::fmt::{self, Write as _};
+
+use crate::facts::{HEAD, WORDS, cells, facts, notes};
+use crate::figures::Section;
+use crate::record::Role;
+
+/// Lines between which the tables belong.
+pub(crate) const BEGIN: &str = "<!-- begin: what `cargo xtask bench` measured -->";
+pub(crate) const END: &str = "<!-- end: what `cargo xtask bench` measured -->";
+
+/// The text with the tables between the markers; `None` without a pair of them.
+pub(crate) fn between_markers(text: &str, tables: &str) -> Option<String> {
+    let (before, rest) = text.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{BEGIN}\n\n{tables}\n{END}{after}"))
+}
+
+/// The tables of all machines.
+pub(crate) fn tables(sections: &[Section]) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = write(&mut out, sections);
+    out
+}
+
+fn write(out: &mut String, sections: &[Section]) -> fmt::Result {
+    for note in notes() {
+        writeln!(out, "- {}", escaped(&note))?;
+    }
+    for section in sections {
+        writeln!(out, "\n## {}\n", escaped(&section.gpu))?;
+        for (name, fact) in facts(section) {
+            writeln!(out, "- {name}: {}", escaped(&fact))?;
+        }
+        writeln!(out, "\n| {} |", HEAD.join(" | "))?;
+        let rule = (0..HEAD.len()).map(|i| if i < WORDS { "---" } else { "--:" });
+        writeln!(out, "|{}|", rule.collect::<Vec<_>>().join("|"))?;
+        for figure in section.figures.iter().filter(|figure| figure.row.role == Role::Ours) {
+            let cells = cells(section, figure).map(|cell| escaped(&cell));
+            writeln!(out, "| {} |", cells.join(" | "))?;
+        }
+    }
+    Ok(())
+}
+
+/// As plain text: a `|` would end a cell, and `*` and `_` turn letters.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '|' | '*' | '_' | '`' | '<' | '\\') {
+            out.push('\\');
+        }
+        out.push(if c == '\n' { ' ' } else { c });
+    }
+    out
+}

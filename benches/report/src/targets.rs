@@ -1,0 +1,58 @@
+//! What each system is to reach on one H100: a time, and for the stitch how much faster than the original design.
+//!
+//! They are data, so that whoever changes one sees all of them. Other demands on the same work, such as a PSNR, are
+//! tests, not benches.
+
+use crate::record::{Role, Row, Size};
+
+/// GPUs that the targets are for have this in their name.
+pub(crate) const GPU: &str = "H100";
+
+/// A time to reach, and how often faster than the original.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Target {
+    system: &'static str,
+    of: &'static str,
+    size: Size,
+    /// A variant, or the manner of several: see [`Row::manner`].
+    variant: &'static str,
+    /// Most time in µs.
+    pub(crate) most_us: f64,
+    /// Least ratio of the original's time to it.
+    pub(crate) least_ratio: Option<f64>,
+}
+
+const HOME: Size = Size::Pixels(5700, 1900);
+const UHD: Size = Size::Pixels(3840, 2160);
+
+const TARGETS: &[Target] = &[
+    Target { least_ratio: Some(4.5), ..of("stitch", "rgba", "fast", HOME, 46.0) },
+    of("stitch", "nv12", "fast", HOME, 25.0),
+    of("colour", "rgba", "rust", Size::Pixels(700, 1900), 12.0),
+    of("resample", "bf16, even", "rust", Size::Batches(256), 7.5),
+    of("resample", "bf16, even", "rust", Size::Batches(8192), 110.0),
+    of("ssim", "8 bits", "fused", UHD, 50.0),
+    of("convolve", "7 taps", "one launch", UHD, 35.0),
+    of("convolve", "15 taps", "one launch", UHD, 42.0),
+    of("convolve", "31 taps", "one launch", UHD, 70.0),
+];
+
+const fn of(
+    system: &'static str,
+    of: &'static str,
+    variant: &'static str,
+    size: Size,
+    most_us: f64,
+) -> Target {
+    Target { system, of, size, variant, most_us, least_ratio: None }
+}
+
+/// The target of a row, if there is one.
+pub(crate) fn target(row: &Row) -> Option<&'static Target> {
+    let work = &row.work;
+    TARGETS.iter().find(|target| {
+        row.role == Role::Ours
+            && (target.system, target.of, target.size) == (&*work.system, &*work.of, work.size)
+            && [&*row.variant, row.manner()].contains(&target.variant)
+    })
+}

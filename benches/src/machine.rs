@@ -1,0 +1,193 @@
+//! What a bench runs on: the GPU, its driver, its clocks as they are, and Jetson's power mode.
+//!
+//! The driver's attributes give the highest clocks. Those of the moment come from `nvidia-smi`, and on Jetson, where
+//! it does not know them, from the kernel: the GPU's from `devfreq`, that of the memory (EMC) from the power
+//! processor's debug files, which only root may read. Whatever nobody tells is missing from the record. Nothing here
+//! sets anything.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cust::device::{Device as Gpu, DeviceAttribute as Attribute};
+use panoweave::device::CudaInfo;
+use panoweave_bench_report::record::{Clocks, Run};
+
+/// The GPU and how it is right now.
+pub(crate) fn run(gpu: &CudaInfo) -> Run {
+    let attribute = |which| {
+        let value = Gpu::get_device(gpu.ordinal).and_then(|gpu| gpu.get_attribute(which));
+        value.ok().and_then(|value| u32::try_from(value).ok())
+    };
+    // In kHz; of memory on the same chip some drivers say 0.
+    let mhz = |which| attribute(which).map(|khz| khz / 1000).filter(|mhz| *mhz > 0);
+    let place = [
+        Attribute::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID,
+        Attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
+        Attribute::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID,
+    ]
+    .map(attribute);
+    let smi = Smi::ask(place);
+    let system = Path::new("/");
+    let found = Clocks {
+        sm_mhz: smi.clocks.sm_mhz.or_else(|| jetson_gpu_mhz(system)),
+        memory_mhz: smi.clocks.memory_mhz.or_else(|| jetson_memory_mhz(system)),
+    };
+    let cuda = cust::driver().ok().and_then(|driver| driver.cuda_version());
+    Run {
+        started: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+        commit: std::env::var("PANOWEAVE_COMMIT").ok().filter(|commit| !commit.is_empty()),
+        gpu: gpu.name.clone(),
+        capability: format!("{}.{}", gpu.arch.major, gpu.arch.minor),
+        memory: gpu.memory as u64,
+        multiprocessors: gpu.multiprocessors,
+        cuda: cuda.map(|(major, minor)| format!("{major}.{minor}")),
+        driver: smi.driver.or_else(|| driver(system)),
+        peak: Clocks {
+            sm_mhz: mhz(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+            memory_mhz: mhz(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
+        },
+        bus_bits: attribute(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)
+            .filter(|bits| *bits > 0),
+        found,
+        power_mode: power_mode(system),
+    }
+}
+
+/// What `nvidia-smi` says; on Jetson much of it is `[N/A]`.
+#[derive(Debug, Default, PartialEq)]
+struct Smi {
+    driver: Option<String>,
+    clocks: Clocks,
+}
+
+impl Smi {
+    /// Of the GPU at a place on the PCI bus, since it counts GPUs otherwise than CUDA.
+    fn ask(place: [Option<u32>; 3]) -> Self {
+        let mut command = Command::new("nvidia-smi");
+        command.args(["--query-gpu=driver_version,clocks.sm,clocks.mem"]);
+        command.arg("--format=csv,noheader,nounits");
+        if let [Some(domain), Some(bus), Some(device)] = place {
+            command.arg(format!("--id={domain:08x}:{bus:02x}:{device:02x}.0"));
+        }
+        said(&mut command).map_or_else(Self::default, |text| Self::parse(&text))
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut cells = text.lines().next().unwrap_or_default().split(',').map(str::trim);
+        let driver = cells.next().filter(|driver| driver.starts_with(|c: char| c.is_ascii_digit()));
+        let mut mhz = || cells.next()?.parse().ok();
+        Self {
+            driver: driver.map(str::to_owned),
+            clocks: Clocks { sm_mhz: mhz(), memory_mhz: mhz() },
+        }
+    }
+}
+
+/// What a program writes, if it is there and ends well.
+fn said(command: &mut Command) -> Option<String> {
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    String::from_utf8(output.stdout).ok()
+}
+
+/// A file of the kernel's, under a root of the file system.
+fn read(root: &Path, file: impl AsRef<Path>) -> Option<String> {
+    let text = fs::read_to_string(root.join(file)).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// A file that holds a frequency in Hz.
+fn read_mhz(root: &Path, file: impl AsRef<Path>) -> Option<u32> {
+    let hertz: u64 = read(root, file)?.parse().ok()?;
+    u32::try_from(hertz / 1_000_000).ok()
+}
+
+/// The driver's version by the kernel's module; on Jetson that of L4T, `R36 (release), REVISION: 4.3`.
+fn driver(root: &Path) -> Option<String> {
+    let jetson = read(root, "etc/nv_tegra_release").map(|text| {
+        let words: Vec<_> = text.trim_start_matches(['#', ' ']).split(',').take(2).collect();
+        format!("L4T {}", words.join(","))
+    });
+    jetson.or_else(|| read(root, "sys/module/nvidia/version"))
+}
+
+/// The clock of Orin's GPU, whose name in the device tree begins with its address.
+fn jetson_gpu_mhz(root: &Path) -> Option<u32> {
+    let devices = fs::read_dir(root.join("sys/class/devfreq")).ok()?;
+    devices.flatten().find_map(|device| {
+        let name = device.file_name();
+        let is_gpu = name.to_string_lossy().starts_with("17000000.");
+        is_gpu.then(|| read_mhz(root, device.path().join("cur_freq"))).flatten()
+    })
+}
+
+/// The clock of Jetson's memory: `bpmp` up to Orin, `bwmgr` of later ones.
+fn jetson_memory_mhz(root: &Path) -> Option<u32> {
+    read_mhz(root, "sys/kernel/debug/bpmp/debug/clk/emc/rate")
+        .or_else(|| read_mhz(root, "sys/class/devfreq/bwmgr/cur_freq"))
+}
+
+/// Jetson's power mode: its name by `nvpmodel -q`, or else its number in the file that it keeps.
+fn power_mode(root: &Path) -> Option<String> {
+    let named = said(Command::new("nvpmodel").arg("-q")).and_then(|text| mode(&text));
+    named.or_else(|| read(root, "var/lib/nvpmodel/status"))
+}
+
+/// The mode in what `nvpmodel -q` says, a line `NV Power Mode: MAXN` and one with its number.
+fn mode(text: &str) -> Option<String> {
+    let mut lines = text.lines().map(str::trim);
+    let name = lines.find_map(|line| line.strip_prefix("NV Power Mode:"))?.trim();
+    let number = lines.next().filter(|line| line.parse::<u32>().is_ok());
+    Some(number.map_or_else(|| name.to_owned(), |number| format!("{name} ({number})")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nvidia_smi_tells_driver_and_clocks() {
+        let clocks = Clocks { sm_mhz: Some(1980), memory_mhz: Some(2619) };
+        let expected = Smi { driver: Some("580.95.05".to_owned()), clocks };
+        assert_eq!(Smi::parse("580.95.05, 1980, 2619\n"), expected);
+        let jetson = Smi { driver: Some("540.4.0".to_owned()), clocks: Clocks::default() };
+        assert_eq!(Smi::parse("540.4.0, [N/A], [N/A]\n"), jetson);
+        assert_eq!(Smi::parse("No devices were found\n"), Smi::default());
+        assert_eq!(Smi::parse(""), Smi::default());
+    }
+
+    #[test]
+    fn nvpmodel_tells_the_mode() {
+        assert_eq!(mode("NV Power Mode: MAXN\n0\n").as_deref(), Some("MAXN (0)"));
+        let verbose = "NVPM VERB: Config file: /etc/nvpmodel.conf\nNV Fan Mode:quiet\nNV Power Mode: 15W\n2\n";
+        assert_eq!(mode(verbose).as_deref(), Some("15W (2)"));
+        assert_eq!(mode("NV Power Mode: 25W").as_deref(), Some("25W"));
+        assert_eq!(mode("NVPM ERROR: no config"), None);
+    }
+
+    #[test]
+    fn jetsons_files_are_read_and_missing_ones_are_not() {
+        let root = tempfile::tempdir().expect("a folder");
+        let root = root.path();
+        let none = |root| (jetson_gpu_mhz(root), jetson_memory_mhz(root), driver(root));
+        assert_eq!(none(root), (None, None, None));
+        let write = |file: &str, text: &str| {
+            let file = root.join(file);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            fs::write(file, text).expect("a file");
+        };
+        write("sys/class/devfreq/8888000000.nvdec/cur_freq", "793600000\n");
+        write("sys/class/devfreq/17000000.gpu/cur_freq", "918000000\n");
+        write("sys/kernel/debug/bpmp/debug/clk/emc/rate", "3199000000\n");
+        write(
+            "etc/nv_tegra_release",
+            "# R36 (release), REVISION: 4.3, GCID: 38968081, BOARD: generic\n",
+        );
+        write("var/lib/nvpmodel/status", "pmode:0000\n");
+        assert_eq!(jetson_gpu_mhz(root), Some(918));
+        assert_eq!(jetson_memory_mhz(root), Some(3199));
+        assert_eq!(driver(root).as_deref(), Some("L4T R36 (release), REVISION: 4.3"));
+        assert_eq!(read(root, "var/lib/nvpmodel/status").as_deref(), Some("pmode:0000"));
+    }
+}

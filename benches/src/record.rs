@@ -1,0 +1,45 @@
+//! The record of what is measured, for `panoweave-bench-report`: appended to the file that the environment variable
+//! `PANOWEAVE_BENCH_RECORD` names, and kept nowhere without it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use panoweave::device::Device;
+use panoweave_bench_report::record::{Line, Row};
+
+use crate::machine;
+
+const VARIABLE: &str = "PANOWEAVE_BENCH_RECORD";
+
+/// The file, once this process has said in it what it runs on.
+static OPEN: Mutex<Option<File>> = Mutex::new(None);
+
+/// Adds a row that was measured on the device just now. Before the first one of this process goes what it was
+/// measured on, with the clocks as they are after that.
+///
+/// # Panics
+/// If the file cannot be written.
+pub(crate) fn append(device: &Device, row: Row) {
+    let Some(name) = std::env::var_os(VARIABLE).map(PathBuf::from) else { return };
+    let Some(gpu) = device.cuda_info() else { return };
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let appended = match &mut *open {
+        Some(file) => write(file, &Line::Row(row)),
+        none => OpenOptions::new().create(true).append(true).open(&name).and_then(|file| {
+            let file = none.insert(file);
+            write(file, &Line::Run(machine::run(gpu)))?;
+            write(file, &Line::Row(row))
+        }),
+    };
+    if let Err(e) = appended {
+        panic!("cannot write to {}, which {VARIABLE} names: {e}", name.display());
+    }
+}
+
+fn write(file: &mut File, line: &Line) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    file.write_all(&text)
+}
