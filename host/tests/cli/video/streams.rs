@@ -24,7 +24,9 @@ fn raw_frames_are_stitched_like_pictures() {
         right.extend(rgba(&pair[1]));
         pair[0].save(folder.path("l.png")).unwrap();
         pair[1].save(folder.path("r.png")).unwrap();
-        folder.quiet(&format!("stitch l.png r.png {MAP} --warp mesh --flip --gain-right 1.5 -o p.png"));
+        folder.quiet(&format!(
+            "stitch l.png r.png {MAP} --warp mesh --flip --gain-right 1.5 -o p.png"
+        ));
         expected.extend(rgba(&folder.picture("p.png")));
     }
     folder.write("l.rgba", left);
