@@ -48,12 +48,16 @@ const LOCKED: f64 = 0.6;
 const TAKEN: f64 = 0.9;
 
 /// Most threads that make stitchers for one GPU: each computes on a whole warp.
-const MAKERS: usize = 8;
+const MAKERS: usize = 16;
+
+/// How long a number of pairs is watched; a shorter time where it is far from what bus and GPU can do.
+const WATCH: Watch =
+    Watch { warm_up: Duration::from_millis(400), measure: Duration::from_millis(2500) };
+const BRIEFLY: Watch = Watch { measure: Duration::from_millis(1000), ..WATCH };
 
 /// What the environment asks for.
 struct Plan {
     end: Instant,
-    watch: Watch,
     feed: Feed,
     /// Threads of the host for each GPU.
     cores: usize,
@@ -157,16 +161,19 @@ impl Plan {
             Some("copied") => Feed::Copied,
             Some(other) => panic!("PANOWEAVE_SCALE_FEED is in-place or copied, not {other}"),
         };
-        let watch =
-            Watch { warm_up: Duration::from_millis(400), measure: Duration::from_millis(2000) };
         let cores = (available() / gpus).max(1);
-        Self { end: Instant::now() + Duration::from_secs(seconds), watch, feed, cores }
+        Self { end: Instant::now() + Duration::from_secs(seconds), feed, cores }
     }
 
     /// Has `n` stitchers on each GPU and watches them; `None` if the time is up.
-    fn run(&self, crowds: &mut [Crowd<'_>], n: u32) -> Result<Option<Outcome>, LiveError> {
+    fn run(
+        &self,
+        crowds: &mut [Crowd<'_>],
+        n: u32,
+        how: Watch,
+    ) -> Result<Option<Outcome>, LiveError> {
         // What cannot end in time is not begun.
-        let end = self.end.checked_sub(self.watch.warm_up + self.watch.measure);
+        let end = self.end.checked_sub(how.warm_up + how.measure);
         let Some(end) = end.filter(|end| Instant::now() < *end) else { return Ok(None) };
         let makers = self.cores.min(MAKERS);
         let grow = |crowd: &mut Crowd<'_>| crowd.grow(n as usize, makers, end);
@@ -180,7 +187,7 @@ impl Plan {
                 return Ok(None);
             }
         }
-        watch(crowds, n as usize, self.cores, self.watch).map(Some)
+        watch(crowds, n as usize, self.cores, how).map(Some)
     }
 
     /// The most pairs on each of these GPUs at once, looked for from `from` on.
@@ -190,7 +197,8 @@ impl Plan {
         let gpus = crowds.len();
         let (mut held, mut broke, mut stopped) = (None, None, None);
         let found = largest(from, by_memory.min(by_time), PART, |n| {
-            let outcome = match self.run(crowds, n) {
+            let how = if n < by_time / 4 { BRIEFLY } else { WATCH };
+            let outcome = match self.run(crowds, n, how) {
                 Ok(Some(outcome)) => outcome,
                 Ok(None) => {
                     stopped = Some(format!("the time was up before {n} were tried"));
@@ -271,7 +279,7 @@ fn measure(plan: &Plan, crowds: &mut [Crowd<'_>], pair: &Pair, from: u32) -> u32
     };
     let [left, _, panorama] = pair.formats();
     let what = format!("scale: {} at {FPS}/s on {on}", left.size);
-    if Instant::now() + plan.watch.measure > plan.end {
+    if Instant::now() + WATCH.warm_up + WATCH.measure > plan.end {
         println!("{what} was not measured: the time is up; PANOWEAVE_SCALE_SECONDS gives more");
         return 0;
     }
