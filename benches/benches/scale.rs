@@ -50,7 +50,7 @@ const TAKEN: f64 = 0.9;
 /// Most threads that make stitchers for one GPU: each computes on a whole warp.
 const MAKERS: usize = 16;
 
-/// How long a number of pairs is watched; a shorter time where it is far from what bus and GPU can do.
+/// How long a number of pairs is watched, and how long one that is far from what bus and GPU can do.
 const WATCH: Watch =
     Watch { warm_up: Duration::from_millis(400), measure: Duration::from_millis(2500) };
 const BRIEFLY: Watch = Watch { measure: Duration::from_millis(1000), ..WATCH };
@@ -58,6 +58,8 @@ const BRIEFLY: Watch = Watch { measure: Duration::from_millis(1000), ..WATCH };
 /// What the environment asks for.
 struct Plan {
     end: Instant,
+    /// Most that the 99th percentile of the latency may be.
+    most: Duration,
     feed: Feed,
     /// Threads of the host for each GPU.
     cores: usize,
@@ -162,7 +164,8 @@ impl Plan {
             Some(other) => panic!("PANOWEAVE_SCALE_FEED is in-place or copied, not {other}"),
         };
         let cores = (available() / gpus).max(1);
-        Self { end: Instant::now() + Duration::from_secs(seconds), feed, cores }
+        let end = Instant::now() + Duration::from_secs(seconds);
+        Self { end, most: Duration::from_secs_f64(INTERVALS / FPS), feed, cores }
     }
 
     /// Has `n` stitchers on each GPU and watches them; `None` if the time is up.
@@ -190,15 +193,30 @@ impl Plan {
         watch(crowds, n as usize, self.cores, how).map(Some)
     }
 
+    /// Watches `n` pairs on each GPU. Those that are `far` from what bus and GPU can do are watched briefly, and again
+    /// if that broke: what holds the machine up for once is no limit.
+    fn judge(
+        &self,
+        crowds: &mut [Crowd<'_>],
+        n: u32,
+        far: bool,
+    ) -> Result<Option<Outcome>, LiveError> {
+        if far {
+            match self.run(crowds, n, BRIEFLY)? {
+                Some(outcome) if outcome.fault(self.most).is_some() => {}
+                held => return Ok(held),
+            }
+        }
+        self.run(crowds, n, WATCH)
+    }
+
     /// The most pairs on each of these GPUs at once, looked for from `from` on.
     fn search(&self, crowds: &mut [Crowd<'_>], pair: &Pair, taken: Taken, from: u32) -> Seen {
         let (by_memory, by_time) = (room(crowds, pair), taken.most());
-        let most = pair.period().mul_f64(INTERVALS);
         let gpus = crowds.len();
         let (mut held, mut broke, mut stopped) = (None, None, None);
         let found = largest(from, by_memory.min(by_time), PART, |n| {
-            let how = if n < by_time / 4 { BRIEFLY } else { WATCH };
-            let outcome = match self.run(crowds, n, how) {
+            let outcome = match self.judge(crowds, n, n < by_time / 4) {
                 Ok(Some(outcome)) => outcome,
                 Ok(None) => {
                     stopped = Some(format!("the time was up before {n} were tried"));
@@ -209,7 +227,7 @@ impl Plan {
                     return None;
                 }
             };
-            let fault = outcome.fault(most);
+            let fault = outcome.fault(self.most);
             let kept = fault.as_deref().unwrap_or("held");
             println!("  {n:>4} pairs{}: {}: {kept}", each(gpus), line(&outcome, taken));
             let holds = fault.is_none();
@@ -274,7 +292,7 @@ fn line(outcome: &Outcome, taken: Taken) -> String {
 /// Searches on some GPUs, tells and records. Returns how many pairs held on each.
 fn measure(plan: &Plan, crowds: &mut [Crowd<'_>], pair: &Pair, from: u32) -> u32 {
     let on = match &*crowds {
-        [one] => one.device().to_string(),
+        [one] => one.device().place().to_string(),
         all => format!("{} GPUs", all.len()),
     };
     let [left, _, panorama] = pair.formats();

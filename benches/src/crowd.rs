@@ -479,6 +479,21 @@ mod tests {
     }
 
     #[test]
+    fn a_search_over_a_crowd_that_keeps_pace_ends_with_the_most() {
+        let pair = Pair::new(48, 5.0, Feed::InPlace);
+        let mut crowds = [Crowd::new(&Device::cpu(), &pair)];
+        let mut sizes = Vec::new();
+        let found = largest(1, 3, 16, |n| {
+            assert!(crowds[0].grow(n as usize, 2, Instant::now() + MINUTE).expect("stitchers"));
+            sizes.push(crowds[0].len());
+            let outcome = watch(&crowds, n as usize, 2, watch_for(400)).expect("stitchers");
+            assert_eq!((outcome.pairs, outcome.due), (n, 2 * u64::from(n)));
+            Some(outcome.fault(MINUTE).is_none())
+        });
+        assert_eq!((found, sizes), (Found { held: 3, broke: None }, vec![1, 2, 3]));
+    }
+
+    #[test]
     fn a_crowd_that_cannot_keep_pace_is_found() {
         let pair = Pair::new(180, 4000.0, Feed::InPlace);
         let mut crowds = [Crowd::new(&Device::cpu(), &pair)];
