@@ -19,7 +19,7 @@ use panoweave::device::{Device, DeviceError};
 use panoweave::live::LiveError;
 use panoweave::stitch::{StitchOptions, stitch};
 use panoweave::warp::DeviceWarp;
-use panoweave_bench_report::record::{Line, Scale};
+use panoweave_bench_report::record::{Line, Scale, Size};
 use panoweave_benches::copies::{Copies, enter};
 use panoweave_benches::crowd::{Crowd, Feed, Outcome, Pair, Watch, watch};
 use panoweave_benches::search::{Found, largest};
@@ -149,7 +149,7 @@ struct Seen {
 }
 
 impl Plan {
-    fn new(gpus: usize) -> Self {
+    fn new(begin: Instant, gpus: usize) -> Self {
         let variable = |name| std::env::var(name).ok();
         // `cargo test` gives no `--bench`.
         let is_bench = std::env::args().any(|argument| argument == "--bench");
@@ -164,7 +164,7 @@ impl Plan {
             Some(other) => panic!("PANOWEAVE_SCALE_FEED is in-place or copied, not {other}"),
         };
         let cores = (available() / gpus).max(1);
-        let end = Instant::now() + Duration::from_secs(seconds);
+        let end = begin + Duration::from_secs(seconds);
         Self { end, most: Duration::from_secs_f64(INTERVALS / FPS), feed, cores }
     }
 
@@ -296,7 +296,8 @@ fn measure(plan: &Plan, crowds: &mut [Crowd<'_>], pair: &Pair, from: u32) -> u32
         all => format!("{} GPUs", all.len()),
     };
     let [left, _, panorama] = pair.formats();
-    let what = format!("scale: {} at {FPS}/s on {on}", left.size);
+    let [source, panorama] = [left, panorama].map(|format| Size::from(format.size.to_array()));
+    let what = format!("scale: {source} at {FPS}/s on {on}");
     if Instant::now() + WATCH.warm_up + WATCH.measure > plan.end {
         println!("{what} was not measured: the time is up; PANOWEAVE_SCALE_SECONDS gives more");
         return 0;
@@ -325,8 +326,8 @@ fn measure(plan: &Plan, crowds: &mut [Crowd<'_>], pair: &Pair, from: u32) -> u32
     let scale = Scale {
         on,
         gpus: crowds.len() as u32,
-        source: left.size.to_array().into(),
-        panorama: panorama.size.to_array().into(),
+        source,
+        panorama,
         feed: match plan.feed {
             Feed::InPlace => "in place".to_owned(),
             Feed::Copied => "copied".to_owned(),
@@ -349,11 +350,12 @@ fn measure(plan: &Plan, crowds: &mut [Crowd<'_>], pair: &Pair, from: u32) -> u32
 }
 
 fn main() {
+    let begin = Instant::now();
     let gpus: Vec<Device> = gpus("scale");
     if gpus.is_empty() {
         return;
     }
-    let plan = Plan::new(gpus.len());
+    let plan = Plan::new(begin, gpus.len());
     let queues = std::env::var("CUDA_DEVICE_MAX_CONNECTIONS");
     println!(
         "scale: {} GPUs, {} processor cores, CUDA_DEVICE_MAX_CONNECTIONS {}",

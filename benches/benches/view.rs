@@ -10,7 +10,7 @@ use glam::{UVec2, uvec2};
 use panoweave::device::{Device, Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEncoding};
 use panoweave::rig::{Panorama, ProjectionName, Rig};
-use panoweave::stitch::{StitchOptions, stitch};
+use panoweave::stitch::{Lookup, StitchOptions, stitch};
 use panoweave::view::{View, Viewer, view_panorama};
 use panoweave::warp::DeviceWarp;
 use panoweave_benches::{Group, HOME_RIG, SETS, SIZES, SOURCE, bench, bench_copy, frame, gpu};
@@ -79,7 +79,9 @@ fn views(device: &Device, size: UVec2, pixels: PixelFormat, count: usize) -> Vec
 
 fn gains() -> StitchOptions {
     let colour = |gain| Colour { gain: glam::Vec3::splat(gain), gamma: 1.0 };
-    StitchOptions { left: colour(1.1), right: colour(0.9), ..StitchOptions::default() }
+    // What is compared with goes over planes.
+    let lookup = Lookup::Planes;
+    StitchOptions { left: colour(1.1), right: colour(0.9), lookup, ..StitchOptions::default() }
 }
 
 fn home_rig() -> Rig {

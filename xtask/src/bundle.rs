@@ -1,4 +1,4 @@
-//! `cargo xtask bundle`: `target/bundle.tar.gz`, which runs on a GPU machine that has no Rust.
+//! `cargo xtask bundle`: `target/bundle.tar.xz`, which runs on a GPU machine that has no Rust.
 //!
 //! Executables are looked up in cargo's own messages, so that none is forgotten or stale.
 
@@ -27,6 +27,7 @@ const TESTS: &[&str] = &[
     "live_several",
     "lost_gpu",
     "matching",
+    "mesh",
     "panorama",
     "planted",
     "resample",
@@ -85,8 +86,8 @@ sanitize)
     # lost_gpu breaks its GPU on purpose; device asks for memory that is not there.
     for tool in memcheck racecheck initcheck synccheck; do
         sanitizer="compute-sanitizer --tool $tool --error-exitcode 9 --report-api-errors no"
-        for t in colour conformance convolve features launch_errors live live_memory live_several matching panorama \
-            resample seam ssim ssim_memory stitch teardown trajectory view view_memory warp; do
+        for t in colour conformance convolve features launch_errors live live_memory live_several matching mesh \
+            panorama resample seam ssim ssim_memory stitch teardown trajectory view view_memory warp; do
             echo "== $tool $t"
             $sanitizer "tests/$t" --test-threads 1 > log 2>&1 || { failed=1; cat log; }
             tail -n 1 log
@@ -145,9 +146,11 @@ pub(crate) fn run() -> Result {
     let script = folder.join("run.sh");
     fs::write(&script, RUN)?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
-    let packed = target().join("bundle.tar.gz");
+    let packed = target().join("bundle.tar.xz");
     let mut tar = Command::new("tar");
-    cargo::run(tar.arg("-czf").arg(&packed).arg("-C").arg(target()).arg("bundle"))?;
+    // Every executable has the same kernels in it, which xz sees and gzip does not.
+    tar.env("XZ_OPT", "-T0 -3").arg("-cJf").arg(&packed).arg("-C").arg(target()).arg("bundle");
+    cargo::run(&mut tar)?;
     let bytes = fs::metadata(&packed)?.len();
     println!("{}: {:.1} MiB", packed.display(), bytes as f64 / f64::from(1 << 20));
     if bytes > LIMIT {

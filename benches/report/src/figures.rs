@@ -95,7 +95,7 @@ fn newest<'a, T>(
 /// The newest of each measurement, by machine.
 pub(crate) fn sections(recorded: &Recorded) -> Vec<Section> {
     let machine = |run| machine_of(recorded, run);
-    let rows = newest(&recorded.rows, recorded, |a, b| same(a, b));
+    let rows = newest(&recorded.rows, recorded, same);
     let scales = newest(&recorded.scales, recorded, Scale::is_same);
     let runs = rows.iter().map(|(run, _)| *run).chain(scales.iter().map(|(run, _)| *run));
     let mut machines: Vec<_> = runs.map(machine).collect();

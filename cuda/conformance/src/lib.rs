@@ -17,6 +17,7 @@ pub mod faults;
 pub mod float;
 pub mod indices;
 pub mod memory;
+pub mod order;
 pub mod reduce;
 pub mod shuffle;
 pub mod texture;

@@ -21,7 +21,7 @@ use panoweave::stitch::StitchError;
 use panoweave::trajectory::TrajectoryError;
 use panoweave::video::{CompareError, VideoError};
 use panoweave::view::{TrackError, ViewError};
-use panoweave::warp::{RenderError, WarpError};
+use panoweave::warp::{MeshError, RenderError, WarpError};
 use thiserror::Error;
 
 /// Why a command ended without a result.
@@ -92,6 +92,8 @@ pub(crate) enum Failure {
     Lens(#[from] IntrinsicsError),
     #[error(transparent)]
     Warp(#[from] WarpError),
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
     #[error(transparent)]
     Picture(#[from] PictureError),
     #[error(transparent)]
@@ -212,6 +214,7 @@ impl Failure {
             | Self::Homography(_)
             | Self::Lens(_)
             | Self::Warp(_)
+            | Self::Mesh(_)
             | Self::Picture(_)
             | Self::Render(_)
             | Self::Stitch(_)

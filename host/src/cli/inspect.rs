@@ -1,5 +1,6 @@
 //! `panoweave lut inspect`: what a warp file holds.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -46,11 +47,9 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
             // A file whose checksum is wrong is not opened.
             "checksum": "valid",
             "warp": describe(&warp, &stats),
-            "mesh": mesh(&warp).map(|mesh| json!({
-                "error": MESH_ERROR,
-                "bytes": mesh.bytes(),
-                "divisions": mesh.divisions(),
-            })),
+            // Whether the mesh is in the file, or could be.
+            "mesh_saved": warp.mesh().is_some(),
+            "mesh": mesh(&warp).as_deref().map(describe_mesh),
         }));
     }
     let mut text = format!("{}\n", args.file.display());
@@ -59,9 +58,10 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// The warp as a mesh; an error of [`MESH_ERROR`] is one that can be kept.
-fn mesh(warp: &Warp) -> Option<Mesh> {
-    Mesh::new(warp, MESH_ERROR).ok()
+/// The file's mesh, or the one that it could have; an error of [`MESH_ERROR`] is one that can be kept.
+fn mesh(warp: &Warp) -> Option<Cow<'_, Mesh>> {
+    let make = || Mesh::new(warp, MESH_ERROR).ok().map(Cow::Owned);
+    warp.mesh().map(Cow::Borrowed).or_else(make)
 }
 
 /// A warp as JSON.
@@ -71,6 +71,11 @@ pub(crate) fn describe(warp: &Warp, stats: &WarpStats) -> Value {
         "stats": stats,
         "rig": warp.rig(),
     })
+}
+
+/// A mesh as JSON.
+pub(crate) fn describe_mesh(mesh: &Mesh) -> Value {
+    json!({ "error": mesh.error(), "bytes": mesh.bytes(), "divisions": mesh.divisions() })
 }
 
 fn write_text(text: &mut String, warp: &Warp, stats: &WarpStats) -> std::fmt::Result {
@@ -112,10 +117,12 @@ fn write_text(text: &mut String, warp: &Warp, stats: &WarpStats) -> std::fmt::Re
         let planes: usize = warp.planes().iter().map(|plane| size_of_val(&plane[..])).sum();
         writeln!(
             text,
-            "mesh      {:.2} MB in place of {:.2}, to within 1/32 pixel: {whole} tiles of one patch, {halves} of 4, \
-             {quarters} of 16, {places} pixel by pixel",
+            "mesh      {}{:.2} MB beside planes of {:.2}, to within {} pixels: {whole} tiles of one patch, {halves} of \
+             4, {quarters} of 16, {places} pixel by pixel",
+            if warp.mesh().is_some() { "" } else { "none; would take " },
             mesh.bytes() as f64 / 1e6,
-            planes as f64 / 1e6
+            planes as f64 / 1e6,
+            mesh.error()
         )?;
     }
     match warp.rig() {

@@ -6,19 +6,20 @@ use clap::Subcommand;
 use glam::UVec2;
 use panoweave::device::DeviceName;
 use panoweave::picture::Picture;
-use panoweave::warp::{Plane, Warp};
+use panoweave::warp::{MESH_ERROR, Plane, Warp};
 use serde_json::json;
 
 use super::failure::Failure;
 use super::recipe::Recipe;
 use super::stages::Stages;
-use super::values::{canvas_size, picture_size};
+use super::values::{canvas_size, mesh_error, picture_size};
 use super::{inspect, output};
 
 const AFTER_HELP: &str = "\
 Examples:
   panoweave lut --rig rig.toml -o rig.safetensors
   panoweave lut --rig rig.toml --size 1900x633 -o small.safetensors
+  panoweave lut --rig rig.toml --mesh -o rig.safetensors
   panoweave lut --homography h.txt --left l.jpg --right r.jpg -o h.safetensors
   panoweave lut --import planes/ --size 5700x1900 --left-size 3840x2160 --right-size 3840x2160 -o old.safetensors
   panoweave lut --rig rig.toml --export planes/ -o rig.safetensors
@@ -60,6 +61,10 @@ struct Make {
     /// A right picture to read its size from.
     #[arg(long, value_name = "PICTURE", conflicts_with = "rig")]
     right: Option<PathBuf>,
+    /// Keeps the warp's mesh in the file, so that stitches need not make it: off by at most so many source pixels,
+    /// 1/32 by default. Stitches take no coarser one.
+    #[arg(long, value_name = "ERROR", value_parser = mesh_error)]
+    mesh: Option<Option<f32>>,
     /// Writes the six raw planes into this folder too.
     #[arg(long, value_name = "DIR")]
     export: Option<PathBuf>,
@@ -99,7 +104,12 @@ impl Make {
     fn run(&self, file: &Path, as_json: bool) -> Result<(), Failure> {
         self.check_outputs(file)?;
         let mut stages = Stages::new();
-        let warp = self.make(file, &mut stages)?;
+        let mut warp = self.make(file, &mut stages)?;
+        if let Some(error) = self.mesh {
+            warp = stages.run("mesh", "making the mesh", || {
+                Ok(warp.with_mesh(error.unwrap_or(MESH_ERROR))?)
+            })?;
+        }
         stages.run("save", "writing", || {
             if let Some(folder) = &self.export {
                 warp.export_raw(folder)?;
@@ -113,6 +123,7 @@ impl Make {
                 "export": self.export.as_ref().map(|folder| folder.to_string_lossy()),
                 "times_ms": stages.json(),
                 "warp": inspect::describe(&warp, &stats),
+                "mesh": warp.mesh().map(inspect::describe_mesh),
             }));
         }
         output::print(&format!(

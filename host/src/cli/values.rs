@@ -40,6 +40,8 @@ pub(crate) enum ValueError {
     Smoothing,
     #[error("a quality is a whole number from 0, the best, to 51")]
     Crf,
+    #[error("a mesh's error is a number of source pixels over 0, such as 0.03125")]
+    MeshError,
     #[error("a gate is a score from 0 to 1, such as 0.9 or seam=0.9")]
     Gate,
 }
@@ -155,4 +157,10 @@ pub(crate) fn smoothing(text: &str) -> Result<f64, ValueError> {
 pub(crate) fn sigma(text: &str) -> Result<f32, ValueError> {
     let sigma: f32 = text.parse().map_err(|_| ValueError::Sigma)?;
     if (0.1..=1000.0).contains(&sigma) { Ok(sigma) } else { Err(ValueError::Sigma) }
+}
+
+/// How far a mesh may be off, in source pixels.
+pub(crate) fn mesh_error(text: &str) -> Result<f32, ValueError> {
+    let error: f32 = text.parse().map_err(|_| ValueError::MeshError)?;
+    if error > 0.0 && error.is_finite() { Ok(error) } else { Err(ValueError::MeshError) }
 }

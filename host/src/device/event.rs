@@ -2,6 +2,7 @@
 
 use std::ptr;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cuda_std::launch::Place;
@@ -23,7 +24,33 @@ pub struct Event {
 enum Point {
     /// Work is done when it is submitted, so a point in a stream is a point in time.
     Cpu(Mutex<Option<Instant>>),
-    Cuda(sys::CUevent),
+    Cuda(sys::CUevent, Passed),
+}
+
+/// Whether a point was seen to be passed since it was recorded last: how often it was recorded, and the last of these
+/// that was.
+#[derive(Debug, Default)]
+struct Passed {
+    recorded: AtomicU64,
+    passed: AtomicU64,
+}
+
+impl Passed {
+    /// Whether the point is known to be passed; and which one, to say so.
+    fn is_known(&self) -> Result<(), u64> {
+        let recorded = self.recorded.load(Ordering::Acquire);
+        if self.passed.load(Ordering::Acquire) == recorded { Ok(()) } else { Err(recorded) }
+    }
+
+    /// The point was passed that had been recorded before it was asked.
+    fn set(&self, recorded: u64) {
+        self.passed.fetch_max(recorded, Ordering::AcqRel);
+    }
+
+    /// It is another point now; said only then, so that no answer of the former one is taken for its own.
+    fn reset(&self) {
+        self.recorded.fetch_add(1, Ordering::AcqRel);
+    }
 }
 
 // SAFETY: an event handle may be used from any thread whose context is current; the driver locks.
@@ -59,7 +86,10 @@ impl Event {
                 let mut event = ptr::null_mut();
                 // SAFETY: the handle is written.
                 unsafe { sys::cuEventCreate(&raw mut event, flags) }.check(OP)?;
-                Ok((Point::Cuda(event), Some(Token::new(counters::Kind::Events, 1))))
+                Ok((
+                    Point::Cuda(event, Passed::default()),
+                    Some(Token::new(counters::Kind::Events, 1)),
+                ))
             })?,
         };
         Ok(Self { point, device: device.clone(), counted })
@@ -78,9 +108,11 @@ impl Event {
                 *time.lock().unwrap_or_else(|e| e.into_inner()) = Some(Instant::now());
                 Ok(())
             }
-            Point::Cuda(event) => self.enter(OP, || {
+            Point::Cuda(event, passed) => self.enter(OP, || {
                 // SAFETY: both handles are alive.
-                unsafe { sys::cuEventRecord(*event, stream.handle()) }.check(OP)
+                unsafe { sys::cuEventRecord(*event, stream.handle()) }.check(OP)?;
+                passed.reset();
+                Ok(())
             }),
         }
     }
@@ -94,10 +126,12 @@ impl Event {
         const OP: &str = "querying an event";
         match &self.point {
             Point::Cpu(_) => Ok(true),
-            // SAFETY: the handle is alive.
-            Point::Cuda(event) => self.enter(OP, || match unsafe { sys::cuEventQuery(*event) } {
-                CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-                result => result.check(OP).map(|()| true),
+            Point::Cuda(event, _) => self.enter(OP, || {
+                // SAFETY: the handle is alive.
+                match unsafe { sys::cuEventQuery(*event) } {
+                    CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+                    result => result.check(OP).map(|()| true),
+                }
             }),
         }
     }
@@ -111,7 +145,7 @@ impl Event {
         const OP: &str = "waiting for an event";
         match &self.point {
             Point::Cpu(_) => Ok(()),
-            Point::Cuda(event) => self.enter(OP, || {
+            Point::Cuda(event, _) => self.enter(OP, || {
                 // SAFETY: the handle is alive.
                 unsafe { sys::cuEventSynchronize(*event) }.check(OP)
             }),
@@ -134,7 +168,7 @@ impl Event {
                     _ => Err(DeviceError::new(OP, ErrorKind::NotRecorded)),
                 }
             }
-            (Point::Cuda(end), Point::Cuda(start)) => self.enter(OP, || {
+            (Point::Cuda(end, _), Point::Cuda(start, _)) => self.enter(OP, || {
                 let mut milliseconds = 0.0_f32;
                 // SAFETY: both handles are alive, the result is written.
                 unsafe { sys::cuEventElapsedTime(&raw mut milliseconds, *start, *end) }
@@ -159,10 +193,23 @@ impl Event {
         self.same_device(OP, stream)?;
         match &self.point {
             Point::Cpu(_) => Ok(()),
-            // SAFETY: both handles are alive; the driver keeps what it needs of the event.
-            Point::Cuda(event) => self.enter(OP, || unsafe {
-                sys::cuStreamWaitEvent(stream.handle(), *event, 0).check(OP)
-            }),
+            // A wait in the stream, even for what is over, keeps the next kernel from being launched early.
+            Point::Cuda(event, passed) => match passed.is_known() {
+                Ok(()) => Ok(()),
+                Err(recorded) => self.enter(OP, || {
+                    // SAFETY: the handle is alive.
+                    match unsafe { sys::cuEventQuery(*event) } {
+                        CUresult::CUDA_SUCCESS => passed.set(recorded),
+                        CUresult::CUDA_ERROR_NOT_READY => {
+                            // SAFETY: both handles are alive; the driver keeps what it needs of the event.
+                            unsafe { sys::cuStreamWaitEvent(stream.handle(), *event, 0) }
+                                .check(OP)?;
+                        }
+                        error => error.check(OP)?,
+                    }
+                    Ok(())
+                }),
+            },
         }
     }
 
@@ -190,7 +237,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        if let (Point::Cuda(event), Kind::Cuda(cuda)) = (&self.point, self.device.kind()) {
+        if let (Point::Cuda(event, _), Kind::Cuda(cuda)) = (&self.point, self.device.kind()) {
             // SAFETY: created here and destroyed once; the driver lets pending waits finish.
             cuda.release(self.counted.as_mut(), || unsafe { sys::cuEventDestroy_v2(*event) });
         }

@@ -14,8 +14,8 @@ use super::memory::ALIGN;
 use super::texture::{Made, Texel, TextureMode, texel_format};
 use super::{Device, DeviceError, Kind, Place};
 
-/// Most objects that are kept: those of a dozen frames of two planes under way from each of two cameras.
-const MOST: usize = 64;
+/// Most objects that are kept: those of sixty-four frames of two planes under way from each of two cameras.
+const MOST: usize = 256;
 
 /// Bilinear, and beyond the edge the edge.
 const MODE: TextureMode = TextureMode { filter: Filter::Linear, address: Address::Clamp };

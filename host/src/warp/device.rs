@@ -49,7 +49,7 @@ pub enum RenderError {
 }
 
 impl DeviceWarp {
-    /// Copies a warp to a device.
+    /// Copies a warp to a device, with its mesh if that is to within [`MESH_ERROR`]: then none is made later.
     ///
     /// # Errors
     /// What the device says.
@@ -59,7 +59,12 @@ impl DeviceWarp {
         let [a, b, c, d, e, f] = warp.planes();
         let upload = |plane: &Vec<f32>| Image::from_slice(stream, x, y, plane);
         let planes = [upload(a)?, upload(b)?, upload(c)?, upload(d)?, upload(e)?, upload(f)?];
-        Self::filled(stream, warp.size(), warp.sources(), planes)
+        let mut on_device = Self::filled(stream, warp.size(), warp.sources(), planes)?;
+        if let Some(mesh) = warp.mesh().filter(|mesh| mesh.error() <= MESH_ERROR) {
+            let mesh = DeviceMesh::upload(stream, mesh)?;
+            on_device.mesh = OfWeights { mesh, follows: false }.into();
+        }
+        Ok(on_device)
     }
 
     /// Computes a warp where it will be used. Does not wait for the result.
@@ -159,8 +164,8 @@ impl DeviceWarp {
     }
 
     /// The warp's mesh, to within [`MESH_ERROR`]: what [`stitch`](crate::stitch::stitch) goes by if nothing else is
-    /// asked for. Made when it is first asked for, from the planes, which are copied to the host: that takes a good
-    /// part of a second for a large panorama.
+    /// asked for. It came with the warp, or is made when it is first asked for, from the planes, which are copied to the
+    /// host: that takes a good part of a second for a large panorama.
     ///
     /// # Errors
     /// [`RenderError`].
@@ -169,7 +174,8 @@ impl DeviceWarp {
         if let Some(of_weights) = self.mesh.get() {
             return Ok(&of_weights.mesh);
         }
-        let mesh = DeviceMesh::upload(stream, &Mesh::within(&self.download(stream)?, MESH_ERROR))?;
+        let warp = self.download(stream)?;
+        let mesh = DeviceMesh::upload(stream, &Mesh::within(&(&warp).into(), MESH_ERROR))?;
         // Whoever was faster made the same.
         Ok(&self.mesh.get_or_init(|| OfWeights { mesh, follows: false }).mesh)
     }

@@ -7,7 +7,7 @@ use glam::UVec2;
 
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::picture::MAX_SIDE;
-use crate::warp::Plane;
+use crate::warp::{MeshFault, Plane};
 
 /// What can be wrong with the numbers of a warp, wherever they come from.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -58,7 +58,7 @@ pub enum WarpError {
     #[error("{}: a safetensors file, but not a panoweave warp (its metadata has no format = \"panoweave-warp\")", file.display())]
     NotAWarp { file: PathBuf },
     /// The file was written by an older or newer program.
-    #[error("{}: warp file version {found:?}; this program reads version {expected:?}: make the warp again with this program", file.display())]
+    #[error("{}: warp file version {found:?}; this program reads versions {expected}: make the warp again with this program", file.display())]
     Version { file: PathBuf, found: String, expected: &'static str },
     /// An entry of the metadata is missing or wrong.
     #[error("{}: metadata {key} is {found}; must be {expected}", file.display())]
@@ -66,8 +66,11 @@ pub enum WarpError {
     /// A plane is missing.
     #[error("{}: plane {} is missing", file.display(), plane.name())]
     PlaneMissing { file: PathBuf, plane: Plane },
-    /// There is a tensor that is no plane.
-    #[error("{}: unexpected tensor {name:?}; a warp has six planes, lut_left_x to weight_right", file.display())]
+    /// A tensor of the mesh is missing.
+    #[error("{}: tensor {name} is missing; a warp file of version 2 has a mesh, mesh_layers to mesh_shares", file.display())]
+    MeshMissing { file: PathBuf, name: &'static str },
+    /// There is a tensor that is no plane, and none of a mesh.
+    #[error("{}: unexpected tensor {name:?}; a warp has six planes, lut_left_x to weight_right, and in version 2 a mesh, mesh_layers to mesh_shares", file.display())]
     UnexpectedTensor { file: PathBuf, name: String },
     /// A plane is not of f32 numbers.
     #[error("{}: plane {} is of type {found}; must be F32", file.display(), plane.name())]
@@ -75,6 +78,12 @@ pub enum WarpError {
     /// A plane is not two-dimensional, or not of the size of the others.
     #[error("{}: plane {} has shape {found:?}; must be {expected}", file.display(), plane.name())]
     Shape { file: PathBuf, plane: Plane, found: Vec<usize>, expected: String },
+    /// A tensor of the mesh is of another type.
+    #[error("{}: tensor {name} is of type {found}; must be {expected}", file.display())]
+    MeshDtype { file: PathBuf, name: &'static str, found: String, expected: String },
+    /// A tensor of the mesh is of a shape that no mesh of this panorama has.
+    #[error("{}: tensor {name} has shape {found:?}; must be {expected}", file.display())]
+    MeshShape { file: PathBuf, name: &'static str, found: Vec<usize>, expected: String },
     /// The file is shorter or longer than its header states.
     #[error("{}: {found} bytes long, but its header states {expected}; truncated or overwritten?", file.display())]
     Length { file: PathBuf, found: u64, expected: u64 },
@@ -84,6 +93,9 @@ pub enum WarpError {
     /// A size or a number in the planes is impossible.
     #[error("{}: {error}", file.display())]
     Plane { file: PathBuf, error: PlaneError },
+    /// The mesh is none, or not that of the planes.
+    #[error("{}: {error}", file.display())]
+    Mesh { file: PathBuf, error: MeshFault },
     /// The operating system refused to write.
     #[error("{}: cannot be written: {source}", file.display())]
     Unwritable { file: PathBuf, source: io::Error },

@@ -1,20 +1,37 @@
 //! The panoweave warp file: one safetensors file that says everything about itself.
 //!
-//! Tensors `lut_left_x … weight_right`, F32, shape `[height, width]`, in that order and without gaps.
+//! Tensors `lut_left_x … weight_right`, F32, shape `[height, width]`, in that order and without gaps; numbers are
+//! little-endian. A file with a mesh has five more behind them:
+//!
+//! | tensor | type | shape | of each |
+//! |---|---|---|---|
+//! | `mesh_layers` | U32 | `[layers, 5]` | camera (65535: none), cell, places, shares, next: see [`Layer`](shared_types::mesh::Layer) |
+//! | `mesh_layer_patches` | F32 | `[layers, 2, 6]` | the patch of the whole tile: u and v of 1, x, y, x², xy, y² |
+//! | `mesh_patches` | F32 | `[patches, 2, 6]` | a cell's patch |
+//! | `mesh_places` | F32 | `[tiles, 32, 32, 2]` | the places of a tile that no patches are near enough to: column, row |
+//! | `mesh_shares` | U16 | `[tiles, 32, 32]` | a layer's shares, of 65535 |
+//!
+//! The tiles' first layers are row by row; whatever else there is of them is in their order, and of a tile in that of
+//! its cameras. So each index is known before it is read, and is there for those who want one tile: 4294967295 is none;
+//! `places` counts patches, or 1024 to a tile; `shares` 1024 to a tile, or is 4294967294 in the last of several layers of
+//! a tile where it takes what the others leave of 65535.
+//!
 //! `__metadata__` holds strings:
 //!
 //! | key | value |
 //! |---|---|
 //! | `format` | `panoweave-warp` |
-//! | `version` | `1` |
+//! | `version` | `1`; `2` with a mesh, so that who knows of none does not take the file for another |
 //! | `left`, `right` | source sizes, as `3840x2160` |
 //! | `projection` | `planar`, `cylindrical`, `equirectangular` or `unknown` |
 //! | `rig` | the rig or homography it was made from; may be missing |
-//! | `checksum` | eight hex digits: CRC-32 of the six planes' bytes in order, then of the text `{left} {right} {projection} {rig}` |
+//! | `mesh_error` | with a mesh: how many source pixels it may be off along either axis, as `0.03125` |
+//! | `checksum` | eight hex digits: CRC-32 of all tensors' bytes in order, then of the text `{left} {right} {projection} {rig}`, or with a mesh `{left} {right} {projection} {mesh_error} {rig}` |
 //!
 //! This file writes; `read` reads.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io::Write;
 use std::path::Path;
 
@@ -23,13 +40,16 @@ use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
 use crate::replace_file::replace;
 use crate::rig::ProjectionName;
+use crate::warp::mesh::MeshPart;
 use crate::warp::raw::bytes_of;
 use crate::warp::{Plane, Warp, WarpError};
 
 /// Value of the metadata key `format`.
 pub(crate) const FORMAT: &str = "panoweave-warp";
-/// Value of the metadata key `version`.
+/// Value of the metadata key `version` of a file without a mesh.
 pub(crate) const VERSION: &str = "1";
+/// That of a file with a mesh.
+pub(crate) const MESH_VERSION: &str = "2";
 
 /// Longest header that is read, in bytes. A rig's text is a few kilobytes.
 pub(crate) const HEADER_LIMIT: u64 = 1 << 20;
@@ -48,28 +68,37 @@ impl Warp {
         replace(file, |out| {
             out.write_all(&(header.len() as u64).to_le_bytes())?;
             out.write_all(&header)?;
-            self.planes().iter().try_for_each(|plane| bytes_of(plane, |b| out.write_all(b)))
+            self.tensors(|bytes| out.write_all(bytes))
         })
         .map_err(|source| WarpError::Unwritable { file: file.to_owned(), source })
+    }
+
+    /// The bytes of all tensors in order, handed to `sink` in pieces.
+    fn tensors<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        for plane in self.planes() {
+            bytes_of(plane, f32::to_le_bytes, &mut sink)?;
+        }
+        let Some(mesh) = self.mesh() else { return Ok(()) };
+        MeshPart::ALL.into_iter().try_for_each(|part| mesh.pack(part, &mut sink))
     }
 
     /// The header: JSON, padded with spaces so that the planes begin at a multiple of 8.
     fn header(&self) -> Result<Vec<u8>, String> {
         let mut crc = crc32fast::Hasher::new();
-        for plane in self.planes() {
-            let done: Result<(), std::convert::Infallible> = bytes_of(plane, |bytes| {
-                crc.update(bytes);
-                Ok(())
-            });
-            let Ok(()) = done;
-        }
+        let done: Result<(), Infallible> = self.tensors(|bytes| {
+            crc.update(bytes);
+            Ok(())
+        });
+        let Ok(()) = done;
         let [left, right] = self.sources().map(size_text);
         let projection = self.projection().map_or("unknown", ProjectionName::as_str);
-        crc.update(sealed_text(&left, &right, projection, self.rig()).as_bytes());
+        let error = self.mesh().map(|mesh| mesh.error().to_string());
+        let sealed = sealed_text(&left, &right, projection, error.as_deref(), self.rig());
+        crc.update(sealed.as_bytes());
         let mut metadata = HashMap::from(
             [
                 ("format", FORMAT),
-                ("version", VERSION),
+                ("version", if error.is_some() { MESH_VERSION } else { VERSION }),
                 ("left", &left),
                 ("right", &right),
                 ("projection", projection),
@@ -77,18 +106,28 @@ impl Warp {
             ]
             .map(|(key, value)| (key.to_owned(), value.to_owned())),
         );
+        if let Some(error) = error {
+            metadata.insert("mesh_error".to_owned(), error);
+        }
         if let Some(rig) = self.rig() {
             metadata.insert("rig".to_owned(), rig.to_owned());
         }
-        let shape = vec![self.size().y as usize, self.size().x as usize];
-        let bytes = 4 * shape[0] * shape[1];
-        let tensors = Plane::ALL.into_iter().enumerate().map(|(i, plane)| {
-            let data_offsets = (i * bytes, (i + 1) * bytes);
-            let info = TensorInfo { dtype: Dtype::F32, shape: shape.clone(), data_offsets };
-            (plane.name().to_owned(), info)
-        });
-        let layout =
-            Metadata::new(Some(metadata), tensors.collect()).map_err(|error| error.to_string())?;
+        let mut end = 0;
+        let mut tensor = |name: &str, dtype: Dtype, shape: Vec<usize>| {
+            let begin = end;
+            end += shape.iter().product::<usize>() * dtype.bitsize() / 8;
+            (name.to_owned(), TensorInfo { dtype, shape, data_offsets: (begin, end) })
+        };
+        let UVec2 { x, y } = self.size();
+        let shape = vec![y as usize, x as usize];
+        let mut tensors: Vec<_> =
+            Plane::ALL.map(|plane| tensor(plane.name(), Dtype::F32, shape.clone())).into();
+        if let Some(mesh) = self.mesh() {
+            tensors.extend(MeshPart::ALL.into_iter().zip(mesh.counts()).map(|(part, count)| {
+                tensor(part.name(), part.dtype(), [&[count], part.element()].concat())
+            }));
+        }
+        let layout = Metadata::new(Some(metadata), tensors).map_err(|error| error.to_string())?;
         // By way of a Value, whose keys are sorted: equal warps give equal files.
         let mut json = serde_json::to_value(&layout)
             .and_then(|value| serde_json::to_vec(&value))
@@ -107,7 +146,14 @@ pub(crate) fn size_text(size: UVec2) -> String {
     format!("{}x{}", size.x, size.y)
 }
 
-/// What the checksum covers besides the planes.
-pub(crate) fn sealed_text(left: &str, right: &str, projection: &str, rig: Option<&str>) -> String {
-    format!("{left} {right} {projection} {}", rig.unwrap_or(""))
+/// What the checksum covers besides the tensors.
+pub(crate) fn sealed_text(
+    left: &str,
+    right: &str,
+    projection: &str,
+    mesh_error: Option<&str>,
+    rig: Option<&str>,
+) -> String {
+    let error = mesh_error.map_or(String::new(), |error| format!("{error} "));
+    format!("{left} {right} {projection} {error}{}", rig.unwrap_or(""))
 }

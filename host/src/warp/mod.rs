@@ -18,6 +18,8 @@ mod raw;
 mod read;
 mod stats;
 
+use std::sync::Arc;
+
 use glam::{UVec2, Vec2};
 
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
@@ -26,7 +28,7 @@ use crate::rig::ProjectionName;
 pub use device::{DeviceWarp, RenderError};
 pub use device_mesh::DeviceMesh;
 pub use error::{PlaneError, WarpError};
-pub use mesh::{MESH_ERROR, Mesh, MeshError};
+pub use mesh::{MESH_ERROR, Mesh, MeshError, MeshFault};
 use shared_types::stitch::MIN_WEIGHT;
 pub use stats::{Bounds, CameraStats, WarpStats};
 
@@ -96,6 +98,8 @@ impl Plane {
 }
 
 /// A checked warp of two cameras.
+///
+/// Two are equal if all that they have is: planes, notes and mesh. Then their files are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Warp {
     size: UVec2,
@@ -103,6 +107,8 @@ pub struct Warp {
     planes: [Vec<f32>; 6],
     projection: Option<ProjectionName>,
     rig: Option<String>,
+    /// Of these planes.
+    mesh: Option<Arc<Mesh>>,
 }
 
 impl Warp {
@@ -124,7 +130,7 @@ impl Warp {
             }
             plane.check(values, 0, size.x)?;
         }
-        Ok(Self { size, sources, planes, projection: None, rig: None })
+        Ok(Self { size, sources, planes, projection: None, rig: None, mesh: None })
     }
 
     /// The same warp with a note of what it was made from: the panorama's projection and the text of
@@ -132,6 +138,29 @@ impl Warp {
     #[must_use]
     pub fn made_from(self, projection: Option<ProjectionName>, rig: Option<String>) -> Self {
         Self { projection, rig: rig.filter(|text| !text.is_empty()), ..self }
+    }
+
+    /// The same warp with its mesh, whose places are off by at most `error` source pixels along either axis, as
+    /// [`Mesh::new`] makes it. [`save`](Self::save) keeps it, and [`DeviceWarp::upload`] takes it if the error is at most
+    /// [`MESH_ERROR`], so that none is made there.
+    ///
+    /// # Errors
+    /// [`MeshError::Bound`].
+    pub fn with_mesh(self, error: f32) -> Result<Self, MeshError> {
+        let mesh = Some(Arc::new(Mesh::new(&self, error)?));
+        Ok(Self { mesh, ..self })
+    }
+
+    /// The same warp without its mesh, as files of version 1 have it.
+    #[must_use]
+    pub fn without_mesh(self) -> Self {
+        Self { mesh: None, ..self }
+    }
+
+    /// The warp's mesh, if it [was made](Self::with_mesh) or came with the file.
+    #[must_use]
+    pub fn mesh(&self) -> Option<&Mesh> {
+        self.mesh.as_deref()
     }
 
     /// Size of the panorama in pixels.

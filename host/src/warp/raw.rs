@@ -69,8 +69,10 @@ impl Warp {
         std::fs::create_dir_all(directory).map_err(unwritable(directory))?;
         for plane in Plane::ALL {
             let file = path(directory, plane);
-            replace(&file, |out| bytes_of(self.plane(plane), |bytes| out.write_all(bytes)))
-                .map_err(unwritable(&file))?;
+            replace(&file, |out| {
+                bytes_of(self.plane(plane), f32::to_le_bytes, |b| out.write_all(b))
+            })
+            .map_err(unwritable(&file))?;
         }
         Ok(())
     }
@@ -98,7 +100,7 @@ fn read(
         let bytes = &mut bytes[..CHUNK.min((elements - at) * 4)];
         reader.read_exact(bytes).map_err(unreadable)?;
         values.clear();
-        values.extend(floats_of(bytes));
+        values.extend(numbers_of(bytes, f32::from_le_bytes));
         plane.check(&values, at, size.x).map_err(bad)?;
         sink(&values);
         at += values.len();
@@ -106,21 +108,25 @@ fn read(
     Ok(())
 }
 
-/// Little-endian numbers from bytes.
-pub(crate) fn floats_of(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
+/// Numbers of which each is so many bytes.
+pub(crate) fn numbers_of<T, const N: usize>(
+    bytes: &[u8],
+    number: impl Fn([u8; N]) -> T,
+) -> impl Iterator<Item = T> {
     let (numbers, _) = bytes.as_chunks();
-    numbers.iter().map(|b| f32::from_le_bytes(*b))
+    numbers.iter().map(move |bytes| number(*bytes))
 }
 
-/// Little-endian bytes of numbers, handed to `sink` in chunks.
-pub(crate) fn bytes_of<E>(
-    values: &[f32],
+/// The bytes of numbers, handed to `sink` in chunks.
+pub(crate) fn bytes_of<T: Copy, const N: usize, E>(
+    values: &[T],
+    number: impl Fn(T) -> [u8; N],
     mut sink: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut bytes = Vec::with_capacity(CHUNK.min(values.len() * 4));
-    for chunk in values.chunks(CHUNK / 4) {
+    let mut bytes = Vec::with_capacity(CHUNK.min(values.len() * N));
+    for chunk in values.chunks(CHUNK / N) {
         bytes.clear();
-        bytes.extend(chunk.iter().flat_map(|v| v.to_le_bytes()));
+        bytes.extend(chunk.iter().flat_map(|value| number(*value)));
         sink(&bytes)?;
     }
     Ok(())

@@ -1,8 +1,11 @@
 //! Reading the panoweave warp file; the format is described in `file`.
 //!
 //! A reader may be handed anything. The header is bounded and its sizes are compared with the file's
-//! length before memory is taken for them. The planes are read twice: once in small pieces to check
+//! length before memory is taken for them. The tensors are read twice: once in small pieces to check
 //! them, then to keep them. So a damaged file costs time for one pass and a megabyte, however large.
+//!
+//! A mesh is checked once it is read: first each index, then each pixel against the planes, by several
+//! threads. What opens shows by its mesh what it shows by its planes, to within the error that it states.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,9 +17,10 @@ use safetensors::tensor::{Dtype, Metadata};
 
 use crate::rig::ProjectionName;
 use crate::text_file::open_regular;
-use crate::warp::file::{FORMAT, HEADER_LIMIT, VERSION, sealed_text, size_text};
-use crate::warp::raw::{CHUNK, floats_of};
-use crate::warp::{Plane, Warp, WarpError, check_sizes};
+use crate::warp::file::{FORMAT, HEADER_LIMIT, MESH_VERSION, VERSION, sealed_text, size_text};
+use crate::warp::mesh::{MeshPart, Unpacked, is_length};
+use crate::warp::raw::{CHUNK, numbers_of};
+use crate::warp::{Mesh, Plane, Warp, WarpError, check_sizes};
 
 /// What a valid header says.
 struct Header {
@@ -25,8 +29,23 @@ struct Header {
     projection: Option<ProjectionName>,
     rig: Option<String>,
     checksum: u32,
-    /// Where the planes begin in the file.
+    mesh: Option<MeshHeader>,
+    /// Where the tensors begin in the file.
     start: u64,
+}
+
+/// What it says of a mesh.
+struct MeshHeader {
+    error: f32,
+    /// Elements of each part.
+    counts: [usize; MeshPart::ALL.len()],
+}
+
+/// A tensor that is read.
+#[derive(Clone, Copy)]
+enum Tensor {
+    Plane(Plane),
+    Mesh(MeshPart),
 }
 
 impl Warp {
@@ -42,14 +61,22 @@ impl Warp {
         let unreadable = |source| WarpError::Unreadable { file: path.to_owned(), source };
         let (mut file, length) = open_regular(path).map_err(unreadable)?;
         let header = read_header(path, &mut file, length)?;
-        read_planes(path, &mut file, &header, |_, _| ())?;
+        read_tensors(path, &mut file, &header, |_, _, _| ())?;
         let area = header.size.x as usize * header.size.y as usize;
         let mut planes = [(); 6].map(|()| Vec::with_capacity(area));
-        read_planes(path, &mut file, &header, |plane, values| {
-            planes[plane as usize].extend_from_slice(values);
+        let mut unpacked = Unpacked::default();
+        read_tensors(path, &mut file, &header, |tensor, bytes, values| match tensor {
+            Tensor::Plane(plane) => planes[plane as usize].extend_from_slice(values),
+            Tensor::Mesh(part) => unpacked.take(part, bytes),
         })?;
-        let warp = Self::new(header.size, header.sources, planes)
+        let mut warp = Self::new(header.size, header.sources, planes)
             .map_err(|error| WarpError::Plane { file: path.to_owned(), error })?;
+        if let Some(MeshHeader { error, .. }) = header.mesh {
+            let mesh = unpacked.checked(header.size, &header.sources, error);
+            let mesh = mesh.and_then(|mesh| mesh.check_against(&(&warp).into()).map(|()| mesh));
+            let mesh = mesh.map_err(|error| WarpError::Mesh { file: path.to_owned(), error })?;
+            warp.mesh = Some(mesh.into());
+        }
         Ok(warp.made_from(header.projection, header.rig))
     }
 }
@@ -80,18 +107,27 @@ fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, Warp
 
     let none = HashMap::new();
     let metadata = layout.metadata().as_ref().unwrap_or(&none);
-    let (sources, projection, checksum) = read_metadata(path, metadata)?;
-    let size = read_layout(path, &layout)?;
+    let (sources, projection, mesh_error, checksum) = read_metadata(path, metadata)?;
+    let (size, mut end) = read_layout(path, &layout, mesh_error.is_some())?;
     check_sizes(size, sources)
         .map_err(|error| WarpError::Plane { file: path.to_owned(), error })?;
-    let expected = start + u64::from(size.x) * u64::from(size.y) * 24;
+    let mesh = match mesh_error {
+        None => None,
+        Some(error) => {
+            Some(MeshHeader { error, counts: read_mesh_layout(path, &layout, size, &mut end)? })
+        }
+    };
+    // No overflow: sizes and counts are bounded.
+    let expected = start + end as u64;
     if length != expected {
         return Err(WarpError::Length { file: path.to_owned(), found: length, expected });
     }
-    Ok(Header { size, sources, projection, rig: metadata.get("rig").cloned(), checksum, start })
+    let rig = metadata.get("rig").cloned();
+    Ok(Header { size, sources, projection, rig, checksum, mesh, start })
 }
 
-type Description = ([UVec2; 2], Option<ProjectionName>, u32);
+/// Sizes of the sources, the projection, the error of the mesh if there is one, and the checksum.
+type Description = ([UVec2; 2], Option<ProjectionName>, Option<f32>, u32);
 
 fn read_metadata(
     path: &Path,
@@ -101,9 +137,9 @@ fn read_metadata(
         return Err(WarpError::NotAWarp { file: path.to_owned() });
     }
     let version = metadata.get("version").map_or("", String::as_str);
-    if version != VERSION {
-        let found = version.to_owned();
-        return Err(WarpError::Version { file: path.to_owned(), found, expected: VERSION });
+    if version != VERSION && version != MESH_VERSION {
+        let (file, found) = (path.to_owned(), version.to_owned());
+        return Err(WarpError::Version { file, found, expected: "1 and 2" });
     }
     let wrong = |key: &'static str, expected| WarpError::Metadata {
         file: path.to_owned(),
@@ -129,21 +165,38 @@ fn read_metadata(
             return Err(wrong("projection", "planar, cylindrical, equirectangular or unknown"));
         }
     };
+    let mesh_error = if version == MESH_VERSION {
+        let text = metadata.get("mesh_error");
+        // As sizes: one text for each number.
+        let error =
+            text.and_then(|text| text.parse().ok().filter(|e: &f32| e.to_string() == *text));
+        let error = error.filter(|error| is_length(*error));
+        Some(
+            error
+                .ok_or_else(|| wrong("mesh_error", "a number of pixels over 0, such as 0.03125"))?,
+        )
+    } else {
+        None
+    };
     let digits = metadata.get("checksum").filter(|t| t.len() == 8 && !t.starts_with('+'));
     let checksum = digits.and_then(|text| u32::from_str_radix(text, 16).ok());
     let checksum = checksum.ok_or_else(|| wrong("checksum", "eight hex digits"))?;
-    Ok((sources, projection, checksum))
+    Ok((sources, projection, mesh_error, checksum))
 }
 
-/// Checks that the tensors are the six planes, in order, and returns their size. That offsets are
-/// without gaps and fit the shapes was checked when the header was parsed.
-fn read_layout(path: &Path, layout: &Metadata) -> Result<UVec2, WarpError> {
+/// Checks that the tensors are the six planes, in order, with or without those of a mesh behind them, and returns the
+/// planes' size and bytes. That offsets are without gaps and fit the shapes was checked when the header was parsed.
+fn read_layout(path: &Path, layout: &Metadata, mesh: bool) -> Result<(UVec2, usize), WarpError> {
     let file = || path.to_owned();
+    let known = |name: &str| {
+        Plane::ALL.iter().any(|plane| plane.name() == name)
+            || mesh && MeshPart::ALL.iter().any(|part| part.name() == name)
+    };
     let names = layout.offset_keys();
-    if let Some(name) = names.iter().find(|name| Plane::ALL.iter().all(|p| p.name() != **name)) {
+    if let Some(name) = names.iter().find(|name| !known(name)) {
         return Err(WarpError::UnexpectedTensor { file: file(), name: name.clone() });
     }
-    let mut shape: Option<&[usize]> = None;
+    let (mut shape, mut bytes): (Option<&[usize]>, _) = (None, 0);
     for (i, plane) in Plane::ALL.into_iter().enumerate() {
         let Some(info) = layout.info(plane.name()) else {
             return Err(WarpError::PlaneMissing { file: file(), plane });
@@ -166,42 +219,92 @@ fn read_layout(path: &Path, layout: &Metadata) -> Result<UVec2, WarpError> {
             return Err(WarpError::Header { file: file(), reason });
         }
         shape = Some(&info.shape);
+        bytes = end;
     }
     // An impossible side becomes one that the size check refuses by name.
     let side = |at: usize| shape.map_or(0, |shape| u32::try_from(shape[at]).unwrap_or(u32::MAX));
-    Ok(UVec2::new(side(1), side(0)))
+    Ok((UVec2::new(side(1), side(0)), bytes))
 }
 
-/// Reads all planes in pieces, checks values and checksum, and hands the pieces to `keep`.
-fn read_planes(
+/// Checks that the mesh's tensors follow at `end` bytes, in order, and are of a size that a mesh of this panorama can
+/// have; returns how many elements each has, and moves `end` behind them.
+fn read_mesh_layout(
+    path: &Path,
+    layout: &Metadata,
+    size: UVec2,
+    end: &mut usize,
+) -> Result<[usize; MeshPart::ALL.len()], WarpError> {
+    let mut counts = [0; MeshPart::ALL.len()];
+    let tiles = Mesh::tiles_of(size).element_product() as usize;
+    for (i, part) in MeshPart::ALL.into_iter().enumerate() {
+        let (file, name) = (path.to_owned(), part.name());
+        let Some(info) = layout.info(name) else {
+            return Err(WarpError::MeshMissing { file, name });
+        };
+        if info.dtype != part.dtype() {
+            let (found, expected) = (info.dtype.to_string(), part.dtype().to_string());
+            return Err(WarpError::MeshDtype { file, name, found, expected });
+        }
+        let allowed = part.allowed(tiles, counts[0]);
+        match info.shape[..] {
+            [count, ref element @ ..] if element == part.element() && allowed.contains(&count) => {
+                counts[i] = count;
+            }
+            _ => {
+                let (found, element) = (info.shape.clone(), part.element());
+                let (least, most) = (allowed.start(), allowed.end());
+                let expected = format!("{least} to {most} of {element:?}");
+                return Err(WarpError::MeshShape { file, name, found, expected });
+            }
+        }
+        if info.data_offsets.0 != *end {
+            let reason =
+                format!("tensor {name} is not number {} in the file", Plane::ALL.len() + i + 1);
+            return Err(WarpError::Header { file, reason });
+        }
+        *end = info.data_offsets.1;
+    }
+    Ok(counts)
+}
+
+/// Reads all tensors in pieces, checks the planes' values and the checksum, and hands the pieces to `keep`: their bytes,
+/// and a plane's values.
+fn read_tensors(
     path: &Path,
     file: &mut File,
     header: &Header,
-    mut keep: impl FnMut(Plane, &[f32]),
+    mut keep: impl FnMut(Tensor, &[u8], &[f32]),
 ) -> Result<(), WarpError> {
     let unreadable = |source| WarpError::Unreadable { file: path.to_owned(), source };
     file.seek(SeekFrom::Start(header.start)).map_err(unreadable)?;
     let area = header.size.x as usize * header.size.y as usize;
-    let mut bytes = vec![0; CHUNK.min(area * 4)];
-    let mut values = Vec::with_capacity(bytes.len() / 4);
+    let planes = Plane::ALL.map(|plane| (Tensor::Plane(plane), area * 4));
+    let counts = header.mesh.iter().flat_map(|mesh| MeshPart::ALL.into_iter().zip(mesh.counts));
+    let parts = counts.map(|(part, count)| (Tensor::Mesh(part), count * part.element_bytes()));
+    let mut bytes = vec![0; CHUNK];
+    let mut values = Vec::with_capacity(CHUNK / 4);
     let mut crc = crc32fast::Hasher::new();
     let mut bad = None;
-    for plane in Plane::ALL {
+    for (tensor, length) in planes.into_iter().chain(parts) {
         let mut at = 0;
-        while at < area {
-            let bytes = &mut bytes[..CHUNK.min((area - at) * 4)];
+        while at < length {
+            let bytes = &mut bytes[..CHUNK.min(length - at)];
             file.read_exact(bytes).map_err(unreadable)?;
             crc.update(bytes);
             values.clear();
-            values.extend(floats_of(bytes));
-            bad = bad.or_else(|| plane.check(&values, at, header.size.x).err());
-            keep(plane, &values);
-            at += values.len();
+            if let Tensor::Plane(plane) = tensor {
+                values.extend(numbers_of(bytes, f32::from_le_bytes));
+                bad = bad.or_else(|| plane.check(&values, at / 4, header.size.x).err());
+            }
+            keep(tensor, bytes, &values);
+            at += bytes.len();
         }
     }
     let [left, right] = header.sources.map(size_text);
     let projection = header.projection.map_or("unknown", ProjectionName::as_str);
-    crc.update(sealed_text(&left, &right, projection, header.rig.as_deref()).as_bytes());
+    let error = header.mesh.as_ref().map(|mesh| mesh.error.to_string());
+    let sealed = sealed_text(&left, &right, projection, error.as_deref(), header.rig.as_deref());
+    crc.update(sealed.as_bytes());
     // The checksum comes first: in a damaged file an odd number is a symptom.
     let (found, expected) = (crc.finalize(), header.checksum);
     if found != expected {

@@ -1,6 +1,6 @@
 //! `panoweave lut` and `panoweave lut inspect`.
 
-use panoweave::warp::Warp;
+use panoweave::warp::{MESH_ERROR, Mesh, Warp};
 use serde_json::json;
 
 use crate::Folder;
@@ -64,7 +64,7 @@ fn inspect_says_what_there_is() {
     right     40×30 pixels, fills 57.7 % from columns 0.00 to 39.00 and rows 0.00 to 29.00
     filled    95.2 %
     overlap   20.2 % within 15×28 pixels at column 25, row 2
-    mesh      0.01 MB in place of 0.05, to within 1/32 pixel: 5 tiles of one patch, 0 of 4, 0 of 16, 0 pixel by pixel
+    mesh      none; would take 0.01 MB beside planes of 0.05, to within 0.03125 pixels: 5 tiles of one patch, 0 of 4, 0 of 16, 0 pixel by pixel
     made from
       1.0 0.0 25.0
       0.0 1.0 2.0
@@ -89,8 +89,52 @@ fn inspect_as_json() {
     assert_eq!(warp["stats"]["size"], json!([64, 32]));
     assert_eq!(warp["stats"]["sources"], json!([[40, 30], [40, 30]]));
     assert!(warp["stats"]["overlap_box"]["width"].as_u64().unwrap() > 0);
+    assert_eq!(json["mesh_saved"], false);
+    assert_eq!(json["mesh"]["error"], 0.03125);
     let most = warp["stats"]["cameras"][0]["most"][0].as_f64().unwrap();
     assert!((38.0..40.0).contains(&most), "{json}");
+}
+
+#[test]
+fn a_file_keeps_its_mesh_where_asked() {
+    let folder = Folder::new();
+    let line = "lut --device cpu --rig rig.toml";
+    folder.quiet(&format!("{line} -o plain.safetensors"));
+    folder.quiet(&format!("{line} --mesh -o meshed.safetensors"));
+    let done = folder.words(&format!("{line} --mesh 0.001 -o fine.safetensors --json"));
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
+    let json = done.json();
+    assert_eq!(json["mesh"]["error"].as_f64().unwrap() as f32, 0.001);
+    assert!(json["times_ms"]["mesh"].as_f64().is_some(), "{json}");
+    let open = |name: &str| Warp::open(folder.path(name)).unwrap();
+    let [plain, meshed, fine] =
+        ["plain.safetensors", "meshed.safetensors", "fine.safetensors"].map(open);
+    assert_eq!(plain.mesh(), None);
+    assert_eq!(meshed.mesh().map(Mesh::error), Some(MESH_ERROR));
+    assert_eq!(fine.mesh(), Some(&Mesh::new(&plain, 0.001).unwrap()));
+    assert_eq!(plain, meshed.without_mesh());
+
+    let text = folder.quiet("lut inspect fine.safetensors");
+    let line = text.lines().find(|line| line.starts_with("mesh ")).unwrap();
+    let bytes = fine.mesh().unwrap().bytes() as f64 / 1e6;
+    assert!(line.contains(&format!("mesh      {bytes:.2} MB beside planes of 0.05")), "{text}");
+    assert!(line.contains("to within 0.001 pixels"), "{text}");
+    let json = folder.words("--json lut inspect meshed.safetensors").json();
+    assert_eq!((&json["mesh_saved"], &json["mesh"]["error"]), (&json!(true), &json!(0.03125)));
+
+    // Panoramas come out the same with a mesh of the file and with one that is made.
+    for name in ["plain", "meshed"] {
+        folder.quiet(&format!(
+            "stitch left.png right.png --device cpu --lut {name}.safetensors -o {name}.png"
+        ));
+    }
+    assert_eq!(folder.read("plain.png"), folder.read("meshed.png"));
+
+    for error in ["0", "-1", "nan", "inf", "much"] {
+        let done = folder.words(&format!("lut --rig rig.toml --mesh={error} -o no.safetensors"));
+        assert_eq!(done.code, Some(2), "{error}");
+        assert!(done.stderr.contains("over 0, such as 0.03125"), "{}", done.stderr);
+    }
 }
 
 #[test]

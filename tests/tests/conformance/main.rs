@@ -10,6 +10,7 @@ mod bounds;
 mod float;
 mod indices;
 mod memory;
+mod order;
 mod reduce;
 mod shuffle;
 mod texture;

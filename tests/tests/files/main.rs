@@ -6,6 +6,9 @@ mod picture;
 mod rig;
 mod warp;
 mod warp_malformed;
+mod warp_mesh;
+mod warp_mesh_malformed;
+mod warp_mesh_parts;
 
 use std::fmt::{Debug, Display};
 use std::path::Path;

@@ -41,6 +41,10 @@ fn a_warp_file_comes_back_whole() {
         warp.save(&path).unwrap();
         assert_eq!(fs::read(&path).unwrap(), first, "equal warps give equal files");
     }
+    // Put together by another program from the description of version 1.
+    sample().save(&path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    assert_eq!((bytes.len(), crc32fast::hash(&bytes)), (48_624, 0xf732_f6e5));
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     assert_variant!(refusal(dir.path(), |p| Warp::open(p)), WarpError::Directory { .. });
     let nowhere = refusal(&dir.path().join("no/a.safetensors"), |p| sample().save(p));

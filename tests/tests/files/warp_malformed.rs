@@ -12,36 +12,45 @@ use crate::{assert_variant, refusal};
 
 /// A valid file: its header and its planes.
 fn valid() -> (Value, Vec<u8>) {
+    parts(&sample())
+}
+
+/// The file of a warp: its header and its tensors.
+pub(crate) fn parts(warp: &Warp) -> (Value, Vec<u8>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("valid.safetensors");
-    sample().save(&path).unwrap();
+    warp.save(&path).unwrap();
     let bytes = fs::read(path).unwrap();
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     (serde_json::from_slice(&bytes[8..8 + length]).unwrap(), bytes[8 + length..].to_vec())
 }
 
-fn assemble(header: &[u8], planes: &[u8]) -> Vec<u8> {
+pub(crate) fn assemble(header: &[u8], planes: &[u8]) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes(), header, planes].concat()
 }
 
 /// Puts the right checksum into the header.
-fn seal(header: &mut Value, planes: &[u8]) {
+pub(crate) fn seal(header: &mut Value, planes: &[u8]) {
     let m = &header["__metadata__"];
-    let text = ["left", "right", "projection", "rig"].map(|key| m[key].as_str().unwrap_or(""));
+    let mut text =
+        ["left", "right", "projection", "rig"].map(|k| m[k].as_str().unwrap_or("")).to_vec();
+    if let Some(error) = m["mesh_error"].as_str() {
+        text.insert(3, error);
+    }
     let mut crc = crc32fast::Hasher::new();
     crc.update(planes);
     crc.update(text.join(" ").as_bytes());
     header["__metadata__"]["checksum"] = json!(format!("{:08x}", crc.finalize()));
 }
 
-struct Folder(tempfile::TempDir);
+pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn error(&self, bytes: &[u8]) -> WarpError {
+    pub(crate) fn error(&self, bytes: &[u8]) -> WarpError {
         let path: PathBuf = self.0.path().join("malformed.safetensors");
         fs::write(&path, bytes).unwrap();
         refusal(&path, |path| Warp::open(path))
@@ -131,7 +140,7 @@ fn wrong_metadata() {
     for format in [None, Some("pt")] {
         assert_variant!(metadata("format", format), WarpError::NotAWarp { .. });
     }
-    for version in [None, Some("0"), Some("2"), Some("1.0")] {
+    for version in [None, Some("0"), Some("3"), Some("1.0")] {
         assert_variant!(metadata("version", version), WarpError::Version { .. });
     }
     for size in [None, Some("40"), Some("40x"), Some("-40x30"), Some("+40x30"), Some("40x30x3")] {

@@ -280,8 +280,14 @@ fn meshes_follow_a_seam() {
         let (mut seams, mut moved) = (0, 0);
         for seed in 0..12 {
             let case = Case::new(&stream, 3 * seed, FORMATS[0]);
-            let warp = DeviceWarp::upload(&stream, &case.warp).unwrap();
-            warp.mesh(&stream).unwrap();
+            let warp = if seed % 2 == 0 {
+                let warp = DeviceWarp::upload(&stream, &case.warp).unwrap();
+                warp.mesh(&stream).unwrap();
+                warp
+            } else {
+                let meshed = case.warp.clone().with_mesh(MESH_ERROR).unwrap();
+                DeviceWarp::upload(&stream, &meshed).unwrap()
+            };
             let [left, right] = case.pictures.each_ref().map(|picture| picture.upload(&stream, 0));
             let Ok(seam) = seamed(
                 &stream,
@@ -289,7 +295,7 @@ fn meshes_follow_a_seam() {
                 &left,
                 &right,
                 Colours::IDENTITY,
-                SeamOptions { feather: 4.0, ..SeamOptions::default() },
+                SeamOptions { feather: 4.0 },
             ) else {
                 continue;
             };
@@ -303,6 +309,33 @@ fn meshes_follow_a_seam() {
             moved += u32::from(change > 1);
         }
         assert!(seams > 3 && moved > 3, "{device}: {seams} seams, {moved} that show");
+    }
+}
+
+/// The mesh that a warp comes with is taken, unless it is coarser than one that would be made.
+#[test]
+fn meshes_that_come_with_a_warp_are_taken() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let (mut finer, mut coarser) = (0, 0);
+        for seed in 0..12 {
+            let case = Case::new(&stream, seed, FORMATS[0]);
+            let with = |error| {
+                let warp = case.warp.clone().with_mesh(error).unwrap();
+                let coarse = DeviceWarp::upload(&stream, &warp).unwrap();
+                (by_mesh(&stream, &case, &coarse), warp)
+            };
+            let made = DeviceWarp::upload(&stream, &case.warp).unwrap();
+            let made = by_mesh(&stream, &case, &made);
+            assert_eq!(with(MESH_ERROR).0, made, "{device}, {seed}");
+            let (found, fine) = with(1e-5);
+            finer += u32::from(found != made && fine.mesh() != with(MESH_ERROR).1.mesh());
+            assert!(difference(&found, &made).0 <= 2, "{device}, {seed}");
+            let (found, coarse) = with(3.0);
+            assert_eq!(found, made, "{device}, {seed}");
+            coarser += u32::from(coarse.mesh().unwrap().bytes() < fine.mesh().unwrap().bytes());
+        }
+        assert!(finer > 3 && coarser > 3, "{device}: {finer}, {coarser}");
     }
 }
 

@@ -1,0 +1,222 @@
+//! The tiles of a mesh, fitted by several threads, each of which has a band of rows of them.
+//!
+//! A band counts its own patches, places, shares and further layers from 0; they are joined from the top on. So a mesh
+//! does not depend on how many bands there were.
+
+use std::iter::once;
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread::{self, available_parallelism};
+
+use glam::{UVec2, Vec2};
+use shared_types::mesh::{CELLS, Layer, NONE, Patch, Place, REST, TILE, WHOLE_SHARE};
+
+use super::Mesh;
+use super::fit::{Tile, corners};
+use super::looks::Looks;
+
+/// Most threads at a time: a mesh takes half a second of one.
+const MAX_THREADS: usize = 8;
+
+/// How many bands there are, so that there is a thread for each.
+pub(super) fn bands() -> u32 {
+    available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS) as u32)
+}
+
+/// What `work` makes of each band of some rows of tiles, from the top on, each on a thread of its own.
+pub(super) fn each_band<T: Send>(
+    rows: u32,
+    bands: u32,
+    work: impl Fn(Range<u32>) -> T + Sync,
+) -> Vec<T> {
+    let bands = bands.clamp(1, rows.max(1));
+    let work = |i| work(rows * i / bands..rows * (i + 1) / bands);
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..bands)
+            .map(|i| thread::Builder::new().spawn_scoped(scope, move || work(i)).map_err(|_| i))
+            .collect();
+        let first = work(0);
+        let others = others.into_iter().map(|thread| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            // The system has no more threads.
+            Err(i) => work(i),
+        });
+        once(first).chain(others).collect()
+    })
+}
+
+impl Mesh {
+    /// As [`new`](Self::new), of an error that is a length.
+    pub(in crate::warp) fn within(looks: &Looks<'_>, error: f32) -> Self {
+        Self::by_bands(looks, error, bands())
+    }
+
+    fn by_bands(looks: &Looks<'_>, error: f32, bands: u32) -> Self {
+        let (size, sources) = (looks.size, looks.sources.to_vec());
+        let tiles = Self::tiles_of(size);
+        let bands = each_band(tiles.y, bands, |rows| Band::fitted(looks, rows, error));
+        let (mut layers, mut further) = (Vec::new(), Vec::new());
+        let (mut patches, mut places, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+        for mut band in bands {
+            let next = tiles.element_product() as usize + further.len();
+            let (patch, place, share) = (patches.len(), places.len(), shares.len());
+            let moved = |layer: Layer| Layer {
+                places: behind(layer.places, if layer.cell == 0 { place } else { patch }),
+                shares: behind(layer.shares, share),
+                next: behind(layer.next, next),
+                ..layer
+            };
+            layers.extend(band.first.into_iter().map(moved));
+            further.extend(band.further.into_iter().map(moved));
+            patches.append(&mut band.patches);
+            places.append(&mut band.places);
+            shares.append(&mut band.shares);
+        }
+        layers.append(&mut further);
+        Self { size, sources, error, layers, patches, places, shares }
+    }
+}
+
+/// An index, if it is one and neither [`NONE`] nor [`REST`], where `before` elements come before the first.
+fn behind(index: u32, before: usize) -> u32 {
+    if index >= REST { index } else { index + before as u32 }
+}
+
+/// Some rows of tiles. Layers name patches, places, shares and further layers by their numbers here.
+#[derive(Default)]
+struct Band {
+    /// The tiles' first layers, row by row.
+    first: Vec<Layer>,
+    /// Those that they name as the next, tile by tile.
+    further: Vec<Layer>,
+    patches: Vec<Patch>,
+    places: Vec<Place>,
+    shares: Vec<u16>,
+}
+
+impl Band {
+    fn fitted(looks: &Looks<'_>, rows: Range<u32>, error: f32) -> Self {
+        let columns = Mesh::tiles_of(looks.size).x;
+        let mut band = Self::default();
+        for y in rows {
+            for x in 0..columns {
+                band.add(&Tile::new(looks, UVec2::new(x, y) * TILE), looks.sources.len(), error);
+            }
+        }
+        band
+    }
+
+    /// Adds a tile's layers, one for each camera that is seen.
+    fn add(&mut self, tile: &Tile<'_>, cameras: usize, error: f32) {
+        let cameras: Vec<_> = (0..cameras).filter(|camera| tile.is_seen(*camera)).collect();
+        // Where some camera counts at every pixel, the last one counts as much as is left.
+        let covered = tile.is_covered();
+        let layer = |camera: &usize| {
+            let shares = match cameras[..] {
+                [_] if covered => NONE,
+                [.., end] if covered && *camera == end => REST,
+                _ => self.share(tile, *camera),
+            };
+            Layer { camera: *camera as u16, shares, ..self.fit(tile, *camera, error) }
+        };
+        let mut chain: Vec<_> = cameras.iter().map(layer).collect();
+        let next = self.further.len();
+        for (i, layer) in chain.iter_mut().enumerate().rev().skip(1) {
+            layer.next = (next + i) as u32;
+        }
+        let mut chain = chain.into_iter();
+        self.first.push(chain.next().unwrap_or(Layer::BLACK));
+        self.further.extend(chain);
+    }
+
+    /// Adds a camera's shares of a tile, and gives the first one's number.
+    fn share(&mut self, tile: &Tile<'_>, camera: usize) -> u32 {
+        let first = self.shares.len() as u32;
+        self.shares.extend(tile.whole().map(|pixel| {
+            let share = pixel.map_or(0.0, |pixel| tile.share(camera, pixel));
+            (share * f64::from(WHOLE_SHARE)).round() as u16
+        }));
+        first
+    }
+
+    /// A layer of a camera's places in a tile, by cells as large as may be, whose patches or places are added.
+    fn fit(&mut self, tile: &Tile<'_>, camera: usize, error: f32) -> Layer {
+        if let Some(patch) = tile.patch(camera, UVec2::ZERO, TILE, error) {
+            return Layer { cell: TILE as u16, patch, ..Layer::BLACK };
+        }
+        let first = self.patches.len();
+        'cells: for cell in CELLS.into_iter().skip(1) {
+            for corner in corners(cell) {
+                let Some(patch) = tile.patch(camera, corner, cell, error) else {
+                    self.patches.truncate(first);
+                    continue 'cells;
+                };
+                self.patches.push(patch);
+            }
+            return Layer { cell: cell as u16, places: first as u32, ..Layer::BLACK };
+        }
+        let first = self.places.len() as u32;
+        let place = |pixel: Option<UVec2>| pixel.map_or(Vec2::ZERO, |at| tile.place(camera, at));
+        self.places.extend(tile.whole().map(place).map(Place));
+        Layer { cell: 0, places: first, ..Layer::BLACK }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::uvec2;
+
+    use super::*;
+    use crate::warp::Warp;
+
+    /// Two cameras that meet in the middle; a part bends too much for one patch, a part for any.
+    fn warp(size: UVec2) -> Warp {
+        let plane = |at: &dyn Fn(f32, f32) -> f32| {
+            let pixels = (0..size.y).flat_map(|y| (0..size.x).map(move |x| (x, y)));
+            pixels.map(|(x, y)| at(x as f32, y as f32)).collect::<Vec<_>>()
+        };
+        let bend = |x: f32, y: f32| match y {
+            ..150.0 => x,
+            150.0..220.0 => x + 3.0 * (0.05 * (x + y)).sin(),
+            _ => x + 3.0 * (1.7 * (x + y)).sin(),
+        };
+        let right = |x: f32| ((x - 60.0) / 80.0).clamp(0.0, 1.0);
+        let planes = [
+            plane(&bend),
+            plane(&|_, y| y),
+            plane(&|x, y| bend(x, y) - 50.0),
+            plane(&|_, y| y - 30.0),
+            plane(&|x, _| 1.0 - right(x)),
+            plane(&|x, _| right(x)),
+        ];
+        Warp::new(size, [uvec2(150, 400); 2], planes).unwrap()
+    }
+
+    #[test]
+    fn a_mesh_does_not_depend_on_the_number_of_threads() {
+        for size in [uvec2(200, 300), uvec2(131, 33), uvec2(1, 1)] {
+            let warp = warp(size);
+            let looks = Looks::from(&warp);
+            let one = Mesh::by_bands(&looks, 1.0 / 32.0, 1);
+            if size.y == 300 {
+                let kinds = one.divisions();
+                assert!(kinds[0] > 0 && kinds[1] + kinds[2] > 0 && kinds[3] > 0, "{kinds:?}");
+                assert!(one.shares.len() > TILE.pow(2) as usize);
+                assert!(one.layers.iter().any(|layer| layer.next != NONE));
+            }
+            for bands in [2, 3, 5, 8, 1000] {
+                assert!(Mesh::by_bands(&looks, 1.0 / 32.0, bands) == one, "{size}, {bands}");
+            }
+        }
+    }
+
+    #[test]
+    fn bands_are_all_rows_in_order() {
+        for (rows, bands) in [(1, 1), (1, 8), (7, 3), (1024, 8), (5, 5)] {
+            let found = each_band(rows, bands, |rows| rows);
+            assert_eq!(found.len(), bands.min(rows) as usize);
+            assert!(found.iter().all(|rows| !rows.is_empty()), "{found:?}");
+            assert_eq!(found.into_iter().flatten().collect::<Vec<_>>(), Vec::from_iter(0..rows));
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! A tile of a panorama, and the quadratic map that is nearest to where a camera's picture shows a cell of it.
+//!
+//! On a grid of n by m pixels the products of discrete Legendre polynomials (Gram, 1883) are orthogonal, so that each
+//! coefficient of the fit is one sum. Which cells a tile is divided into is for `bands` to say.
+
+use std::ops::Range;
+
+use glam::{DVec2, UVec2, Vec2};
+use kernels_gpu::mesh;
+use shared_types::mesh::{Patch, TILE};
+
+use super::looks::Looks;
+use crate::warp::counting;
+
+/// A tile of a panorama. Its pixels are counted from its first one.
+pub(super) struct Tile<'a> {
+    looks: &'a Looks<'a>,
+    /// Its first pixel in the panorama.
+    pub(super) corner: UVec2,
+    /// Columns and rows of it that are in the panorama.
+    size: UVec2,
+    /// Of each camera and pixel how much it counts, or 0.
+    weights: Vec<[f32; PIXELS]>,
+    /// Of each camera, at how many pixels it counts.
+    seen: Vec<usize>,
+}
+
+/// Pixels of a tile.
+const PIXELS: usize = (TILE * TILE) as usize;
+
+impl<'a> Tile<'a> {
+    pub(super) fn new(looks: &'a Looks<'a>, corner: UVec2) -> Self {
+        let size = (looks.size - corner).min(UVec2::splat(TILE));
+        let mut tile = Self { looks, corner, size, weights: Vec::new(), seen: Vec::new() };
+        let weights = |(camera, source): (usize, &UVec2)| {
+            let mut weights = [0.0; PIXELS];
+            for y in 0..size.y {
+                let counted = &mut weights[(y * TILE) as usize..][..size.x as usize];
+                let [columns, rows, weights] = tile.row(camera, y, 0..size.x);
+                let places = columns.iter().zip(rows).map(|(x, y)| Vec2::new(*x, *y));
+                for ((counted, place), weight) in counted.iter_mut().zip(places).zip(weights) {
+                    *counted = counting(place, *weight, *source).unwrap_or(0.0);
+                }
+            }
+            weights
+        };
+        tile.weights = looks.sources.iter().enumerate().map(weights).collect();
+        let seen = |weights: &[f32; PIXELS]| weights.iter().filter(|weight| **weight > 0.0).count();
+        tile.seen = tile.weights.iter().map(seen).collect();
+        tile
+    }
+
+    /// Whether a camera counts anywhere.
+    pub(super) fn is_seen(&self, camera: usize) -> bool {
+        self.seen[camera] > 0
+    }
+
+    /// Whether a camera counts at every pixel, and no other at any.
+    pub(super) fn is_alone(&self, camera: usize) -> bool {
+        let all = self.size.element_product() as usize;
+        self.seen[camera] == all && self.seen.iter().sum::<usize>() == all
+    }
+
+    /// Whether some camera counts at every pixel.
+    pub(super) fn is_covered(&self) -> bool {
+        let counts = |pixel| (0..self.seen.len()).any(|camera| self.weight(camera, pixel) > 0.0);
+        let all = self.size.element_product() as usize;
+        self.seen.contains(&all) || self.pixels().all(counts)
+    }
+
+    /// All of its pixels row by row; `None` for those that are beyond the panorama.
+    pub(super) fn whole(&self) -> impl Iterator<Item = Option<UVec2>> + use<'a> {
+        let size = self.size;
+        (0..TILE)
+            .flat_map(|y| (0..TILE).map(move |x| UVec2::new(x, y)))
+            .map(move |pixel| pixel.cmplt(size).all().then_some(pixel))
+    }
+
+    /// Those within.
+    pub(super) fn pixels(&self) -> impl Iterator<Item = UVec2> + use<'a> {
+        let size = self.size;
+        (0..size.y).flat_map(move |y| (0..size.x).map(move |x| UVec2::new(x, y)))
+    }
+
+    /// Some pixels of a row of a camera's planes.
+    fn row(&self, camera: usize, y: u32, columns: Range<u32>) -> [&'a [f32]; 3] {
+        let first = (self.corner.y + y) as usize * self.looks.size.x as usize;
+        let [start, end] =
+            [columns.start, columns.end].map(|x| first + (self.corner.x + x) as usize);
+        self.looks.planes[camera].map(|plane| &plane[start..end])
+    }
+
+    /// Where a camera's picture shows a pixel within.
+    pub(super) fn place(&self, camera: usize, UVec2 { x, y }: UVec2) -> Vec2 {
+        let [column, row, _] = self.row(camera, y, x..x + 1);
+        Vec2::new(column[0], row[0])
+    }
+
+    /// How much a camera counts; 0 where it does not.
+    pub(super) fn weight(&self, camera: usize, UVec2 { x, y }: UVec2) -> f64 {
+        self.weights[camera][(y * TILE + x) as usize].into()
+    }
+
+    /// A camera's share of the weights of those that count.
+    pub(super) fn share(&self, camera: usize, pixel: UVec2) -> f64 {
+        let whole: f64 = (0..self.weights.len()).map(|camera| self.weight(camera, pixel)).sum();
+        if whole > 0.0 { self.weight(camera, pixel) / whole } else { 0.0 }
+    }
+
+    /// The quadratic map that is nearest to a camera's places in a cell, if it is near enough where the camera counts.
+    pub(super) fn patch(
+        &self,
+        camera: usize,
+        corner: UVec2,
+        cell: u32,
+        error: f32,
+    ) -> Option<Patch> {
+        let end = (corner + cell).min(self.size);
+        let (columns, rows) = (corner.x..end.x, corner.y..end.y);
+        let pixels = || rows.clone().flat_map(|y| columns.clone().map(move |x| UVec2::new(x, y)));
+        if !pixels().any(|pixel| self.weight(camera, pixel) > 0.0) {
+            return Some(Patch::default());
+        }
+        let patch = fitted(columns.clone(), rows, |y| self.row(camera, y, columns.clone()));
+        self.far(camera, &patch, corner, cell, error).is_none().then_some(patch)
+    }
+
+    /// The first pixel of a cell where a camera counts and a patch is farther off than `error`, along either axis.
+    pub(super) fn far(
+        &self,
+        camera: usize,
+        patch: &Patch,
+        corner: UVec2,
+        cell: u32,
+        error: f32,
+    ) -> Option<UVec2> {
+        let end = (corner + cell).min(self.size);
+        if corner.cmpge(end).any() {
+            return None;
+        }
+        let surely = Surely::new(patch, error);
+        (corner.y..end.y).find_map(|y| {
+            let [columns, rows, _] = self.row(camera, y, corner.x..end.x);
+            let weights = &self.weights[camera][(y * TILE + corner.x) as usize..];
+            let places = columns.iter().zip(rows).zip(weights);
+            let (near, xs) = (surely.row(y), &COLUMNS[corner.x as usize..]);
+            // Without an early end the loop vectorizes.
+            let all_near = places.zip(xs).fold(true, |all, (((u, v), weight), x)| {
+                all & (near(*x, *u, *v) | (*weight == 0.0))
+            });
+            if all_near {
+                return None;
+            }
+            (corner.x..end.x).map(|x| UVec2::new(x, y)).find(|pixel| {
+                let place = mesh::place(patch, pixel.x, y);
+                self.weight(camera, *pixel) > 0.0
+                    && !is_near(place, self.place(camera, *pixel), error)
+            })
+        })
+    }
+}
+
+/// The first pixels of a tile's cells, row by row.
+pub(super) fn corners(cell: u32) -> impl Iterator<Item = UVec2> {
+    let firsts = move || (0..TILE).step_by(cell as usize);
+    firsts().flat_map(move |y| firsts().map(move |x| UVec2::new(x, y)))
+}
+
+/// Whether two places are at most `error` apart along either axis. What overflowed is not.
+pub(super) fn is_near(one: Vec2, other: Vec2, error: f32) -> bool {
+    (one - other).abs().cmple(Vec2::splat(error)).all()
+}
+
+/// Where a patch is surely near enough, by f64 without fused multiply-adds, which take a call each where they are not
+/// known to be there. It is off by eight roundings at most, of all that is added up.
+struct Surely {
+    u: [f64; 6],
+    v: [f64; 6],
+    off: f64,
+}
+
+impl Surely {
+    fn new(patch: &Patch, error: f32) -> Self {
+        let [u, v] = [patch.u, patch.v].map(|axis| axis.map(f64::from));
+        let size = |[c, x, y, xx, xy, yy]: [f64; 6]| {
+            let (lines, curves) = (x.abs() + y.abs(), xx.abs() + xy.abs() + yy.abs());
+            c.abs() + MIDDLE * (lines + MIDDLE * curves)
+        };
+        let error = f64::from(error);
+        let rounding = 0.5 * f64::from(f32::EPSILON);
+        Self { u, v, off: error - 8.0 * rounding * (size(u).max(size(v)) + error) }
+    }
+
+    /// Whether it is in a row of the tile: at a column from the middle, which is shown at a place.
+    fn row(&self, y: u32) -> impl Fn(f64, f32, f32) -> bool {
+        let y = f64::from(y) - MIDDLE;
+        let line = |[c, x, yc, xx, xy, yy]: [f64; 6]| [c + (yc + yy * y) * y, x + xy * y, xx];
+        let (across, down, off) = (line(self.u), line(self.v), self.off);
+        let apart = |[c, x1, x2]: [f64; 3], x: f64, place: f32| {
+            (c + (x1 + x2 * x) * x - f64::from(place)).abs()
+        };
+        move |x, u, v| (apart(across, x, u) <= off) & (apart(down, x, v) <= off)
+    }
+}
+
+/// From a tile's first pixel to its middle.
+const MIDDLE: f64 = 0.5 * (TILE - 1) as f64;
+
+/// A tile's columns from its middle.
+const COLUMNS: [f64; TILE as usize] = {
+    let mut columns = [0.0; TILE as usize];
+    let mut x = 0;
+    while x < columns.len() {
+        columns[x] = x as f64 - MIDDLE;
+        x += 1;
+    }
+    columns
+};
+
+/// The quadratic map nearest to the places of some columns and rows of a tile, by least squares.
+fn fitted<'a>(
+    columns: Range<u32>,
+    rows: Range<u32>,
+    places: impl Fn(u32) -> [&'a [f32]; 3],
+) -> Patch {
+    let (along, down) = (Legendre::over(&columns), Legendre::over(&rows));
+    // Of products of degree i along x and j along y.
+    let mut sums = [[DVec2::ZERO; 3]; 3];
+    for y in rows {
+        let mut row = [DVec2::ZERO; 3];
+        let [us, vs, _] = places(y);
+        for ((x, u), v) in columns.clone().zip(us).zip(vs) {
+            let place = DVec2::new(f64::from(*u), f64::from(*v));
+            let values = along.at(x);
+            for i in 0..3 {
+                row[i] += place * values[i];
+            }
+        }
+        let values = down.at(y);
+        for i in 0..3 {
+            for j in 0..3 - i {
+                sums[i][j] += row[i] * values[j];
+            }
+        }
+    }
+    let mut powers = [[DVec2::ZERO; 3]; 3];
+    for (i, sums) in sums.into_iter().enumerate() {
+        // Those of higher degree are 0.
+        for (j, sum) in sums.into_iter().enumerate() {
+            for (powers, x) in powers.iter_mut().zip(along.powers(i)) {
+                for (power, y) in powers.iter_mut().zip(down.powers(j)) {
+                    *power += sum * (x * y);
+                }
+            }
+        }
+    }
+    let [[c, y, yy], [x, xy, _], [xx, ..]] = powers;
+    let of = |axis: fn(DVec2) -> f64| [c, x, y, xx, xy, yy].map(|power| axis(power) as f32);
+    Patch { u: of(|p| p.x), v: of(|p| p.y) }
+}
+
+/// The first three discrete Legendre polynomials over a range of pixels, of length 1: 1, t and t² − (n² − 1)/12, of how
+/// far t a pixel is from the middle of n. Those that vanish on so few are left out.
+struct Legendre {
+    /// From the middle of the tile to that of the range.
+    middle: f64,
+    second: f64,
+    /// 1 / length.
+    scales: [f64; 3],
+}
+
+impl Legendre {
+    fn over(range: &Range<u32>) -> Self {
+        let n = f64::from(range.end - range.start);
+        let middle = 0.5 * (f64::from(range.start) + f64::from(range.end) - f64::from(TILE));
+        let squares = [n, n * (n * n - 1.0) / 12.0, n * (n * n - 1.0) * (n * n - 4.0) / 180.0];
+        let scales = squares.map(|square| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 });
+        Self { middle, second: (n * n - 1.0) / 12.0, scales }
+    }
+
+    /// Their values at a pixel of the tile.
+    fn at(&self, pixel: u32) -> [f64; 3] {
+        let t = f64::from(pixel) - MIDDLE - self.middle;
+        [self.scales[0], self.scales[1] * t, self.scales[2] * (t * t - self.second)]
+    }
+
+    /// One of them as coefficients of powers of how far a pixel is from the tile's middle.
+    fn powers(&self, degree: usize) -> [f64; 3] {
+        let (m, scale) = (self.middle, self.scales[degree]);
+        match degree {
+            0 => [scale, 0.0, 0.0],
+            1 => [-m * scale, scale, 0.0],
+            _ => [(m * m - self.second) * scale, -2.0 * m * scale, scale],
+        }
+    }
+}

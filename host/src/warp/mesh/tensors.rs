@@ -1,0 +1,178 @@
+//! A mesh as the tensors that a warp file holds behind the planes; their table is in `warp/file.rs`.
+//!
+//! Numbers are little-endian. What was read is no mesh before `faults` has checked it.
+
+use std::ops::RangeInclusive;
+
+use glam::{UVec2, vec2};
+use safetensors::tensor::Dtype;
+use shared_types::mesh::{CELLS, Layer, Patch, Place, TILE};
+
+use super::{Mesh, MeshFault};
+use crate::warp::raw::{bytes_of, numbers_of};
+
+/// Numbers of a layer but for its patch: camera, cell, places, shares, next.
+const FIELDS: usize = 5;
+
+/// A tensor of a mesh, in the order of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::warp) enum MeshPart {
+    Layers,
+    LayerPatches,
+    Patches,
+    Places,
+    Shares,
+}
+
+impl MeshPart {
+    pub(in crate::warp) const ALL: [Self; 5] =
+        [Self::Layers, Self::LayerPatches, Self::Patches, Self::Places, Self::Shares];
+
+    /// Its name in files.
+    pub(in crate::warp) const fn name(self) -> &'static str {
+        match self {
+            Self::Layers => "mesh_layers",
+            Self::LayerPatches => "mesh_layer_patches",
+            Self::Patches => "mesh_patches",
+            Self::Places => "mesh_places",
+            Self::Shares => "mesh_shares",
+        }
+    }
+
+    pub(in crate::warp) const fn dtype(self) -> Dtype {
+        match self {
+            Self::Layers => Dtype::U32,
+            Self::LayerPatches | Self::Patches | Self::Places => Dtype::F32,
+            Self::Shares => Dtype::U16,
+        }
+    }
+
+    /// The shape of what it is a row of.
+    pub(in crate::warp) const fn element(self) -> &'static [usize] {
+        const SIDE: usize = TILE as usize;
+        match self {
+            Self::Layers => &[FIELDS],
+            Self::LayerPatches | Self::Patches => &[2, 6],
+            Self::Places => &[SIDE, SIDE, 2],
+            Self::Shares => &[SIDE, SIDE],
+        }
+    }
+
+    /// How many of those a mesh of two cameras may have: a layer for each in each tile, and of each the smallest cells.
+    pub(in crate::warp) fn allowed(self, tiles: usize, layers: usize) -> RangeInclusive<usize> {
+        const CELLS_OF_TILE: usize = (TILE / CELLS[CELLS.len() - 1]).pow(2) as usize;
+        match self {
+            Self::Layers => tiles..=2 * tiles,
+            Self::LayerPatches => layers..=layers,
+            Self::Patches => 0..=layers * CELLS_OF_TILE,
+            Self::Places | Self::Shares => 0..=layers,
+        }
+    }
+
+    /// Bytes of an element.
+    pub(in crate::warp) fn element_bytes(self) -> usize {
+        self.element().iter().product::<usize>() * self.dtype().bitsize() / 8
+    }
+}
+
+impl Mesh {
+    /// How many elements each tensor has.
+    pub(in crate::warp) fn counts(&self) -> [usize; MeshPart::ALL.len()] {
+        let (layers, in_tile) = (self.layers.len(), (TILE * TILE) as usize);
+        let (places, shares) = (self.places.len() / in_tile, self.shares.len() / in_tile);
+        [layers, layers, self.patches.len(), places, shares]
+    }
+
+    /// The bytes of a tensor, handed to `sink` in pieces.
+    pub(in crate::warp) fn pack<E>(
+        &self,
+        part: MeshPart,
+        sink: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let floats = |floats: &[f32], sink| bytes_of(floats, f32::to_le_bytes, sink);
+        match part {
+            MeshPart::Layers => {
+                let fields = |layer: &Layer| {
+                    let Layer { camera, cell, places, shares, next, .. } = *layer;
+                    [camera.into(), cell.into(), places, shares, next]
+                };
+                let fields: Vec<u32> = self.layers.iter().flat_map(fields).collect();
+                bytes_of(&fields, u32::to_le_bytes, sink)
+            }
+            MeshPart::LayerPatches => {
+                let patches: Vec<_> = self.layers.iter().map(|layer| layer.patch).collect();
+                floats(bytemuck::cast_slice(&patches), sink)
+            }
+            MeshPart::Patches => floats(bytemuck::cast_slice(&self.patches), sink),
+            MeshPart::Places => floats(bytemuck::cast_slice(&self.places), sink),
+            MeshPart::Shares => bytes_of(&self.shares, u16::to_le_bytes, sink),
+        }
+    }
+}
+
+/// What was read of a mesh, unchecked.
+#[derive(Default)]
+pub(in crate::warp) struct Unpacked {
+    layers: Vec<u32>,
+    layer_patches: Vec<f32>,
+    patches: Vec<f32>,
+    places: Vec<f32>,
+    shares: Vec<u16>,
+}
+
+impl Unpacked {
+    /// Takes what follows of a tensor, in whole numbers.
+    pub(in crate::warp) fn take(&mut self, part: MeshPart, bytes: &[u8]) {
+        let floats = match part {
+            MeshPart::Layers => {
+                return self.layers.extend(numbers_of(bytes, u32::from_le_bytes));
+            }
+            MeshPart::Shares => {
+                return self.shares.extend(numbers_of(bytes, u16::from_le_bytes));
+            }
+            MeshPart::LayerPatches => &mut self.layer_patches,
+            MeshPart::Patches => &mut self.patches,
+            MeshPart::Places => &mut self.places,
+        };
+        floats.extend(numbers_of(bytes, f32::from_le_bytes));
+    }
+
+    /// The mesh of a panorama and sources of these sizes, if it is one.
+    pub(in crate::warp) fn checked(
+        self,
+        size: UVec2,
+        sources: &[UVec2],
+        error: f32,
+    ) -> Result<Mesh, MeshFault> {
+        let (layers, _) = self.layers.as_chunks::<FIELDS>();
+        let layers = layers.iter().zip(patches_of(&self.layer_patches)).enumerate();
+        let layer = |(at, (fields, patch)): (usize, (&[u32; FIELDS], _))| {
+            let [camera, cell, places, shares, next] = *fields;
+            // What is no u16 is no camera and no cell.
+            let camera = u16::try_from(camera)
+                .map_err(|_| MeshFault::Camera { layer: at, found: camera })?;
+            let cell =
+                u16::try_from(cell).map_err(|_| MeshFault::Cell { layer: at, found: cell })?;
+            Ok(Layer { camera, cell, places, shares, next, patch })
+        };
+        let layers = layers.map(layer).collect::<Result<_, _>>()?;
+        let (places, _) = self.places.as_chunks();
+        let mesh = Mesh {
+            size,
+            sources: sources.to_vec(),
+            error,
+            layers,
+            patches: patches_of(&self.patches).collect(),
+            places: places.iter().map(|&[x, y]| Place(vec2(x, y))).collect(),
+            shares: self.shares,
+        };
+        mesh.check_parts()?;
+        Ok(mesh)
+    }
+}
+
+fn patches_of(numbers: &[f32]) -> impl Iterator<Item = Patch> {
+    let (axes, _) = numbers.as_chunks();
+    let (patches, _) = axes.as_chunks();
+    patches.iter().map(|&[u, v]| Patch { u, v })
+}
