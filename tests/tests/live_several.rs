@@ -32,7 +32,7 @@ impl One {
     fn new(device: &Device, i: usize) -> Self {
         let nv12 = PixelFormat::Nv12(YuvEncoding::default());
         let pixels = [PixelFormat::Rgba8, nv12][i % 2];
-        let stitch = StitchOptions { flip: i % 3 == 0, ..StitchOptions::default() };
+        let stitch = StitchOptions { flip: i.is_multiple_of(3), ..StitchOptions::default() };
         let options = LiveOptions { input: pixels, output: pixels, stitch, ..waiting() };
         let shift = i as f32 * 0.75;
         let stitcher = Stitcher::new(device, device_warp(device, shift), options).unwrap();
