@@ -320,7 +320,7 @@ fn measure(plan: &Plan, crowds: &mut [Crowd<'_>], pair: &Pair, from: u32) -> u32
     );
     let seen = plan.search(crowds, pair, taken, from);
     let Found { held, broke } = seen.found;
-    println!("{what}: {held} pairs{} held; what broke: {}", each(crowds.len()), seen.limit);
+    println!("{what}: {held} pairs{} held; limit: {}", each(crowds.len()), seen.limit);
     let latency = |part| seen.held.as_ref().map_or(Duration::ZERO, |held| held.latency(part));
     let us = |time: Duration| 1e3 * milliseconds(time);
     let scale = Scale {
