@@ -5,99 +5,30 @@
 //! frames were due until a reader has it in host memory: a thread that feeds late counts too. What was due and is not
 //! read was dropped, wherever.
 //!
+//! | file | what |
+//! |---|---|
+//! | `pair` | what every pair of a crowd is |
+//! | `outcome` | what was seen of a crowd |
+//!
 //! Not here: how many a device keeps pace with, which is a search over this.
 
-use std::sync::Mutex;
+mod outcome;
+mod pair;
+
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use panoweave::device::Device;
-use panoweave::frame::{Frame, FrameFormat, PixelFormat};
-use panoweave::geometry::Geometry;
-use panoweave::live::{Camera, LiveError, LiveOptions, Stitcher};
+use panoweave::frame::Frame;
+use panoweave::live::{Camera, LiveError, Stitcher};
 use panoweave::warp::DeviceWarp;
 
-use crate::{NV12, home_geometry_for, host, noise};
+pub use outcome::Outcome;
+pub use pair::{Feed, Pair};
 
-/// How frames come to a stitcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Feed {
-    /// The camera's driver writes them into page-locked memory: the processor does nothing.
-    InPlace,
-    /// They are copied there from memory of the camera's.
-    Copied,
-}
-
-/// What every pair of a crowd is.
-#[derive(Debug)]
-pub struct Pair {
-    geometry: Geometry,
-    formats: [FrameFormat; 3],
-    frames: [Vec<u8>; 2],
-    period: Duration,
-    feed: Feed,
-}
-
-impl Pair {
-    /// Cameras of the home rig with so many rows and frames a second, in NV12, as their panorama is.
-    ///
-    /// # Panics
-    /// If the rate is no number above 0.
-    #[must_use]
-    pub fn new(rows: u32, fps: f64, feed: Feed) -> Self {
-        let geometry = home_geometry_for(rows).expect("the home rig");
-        let [left, right] = [0, 1].map(|i| geometry.cameras[i].size);
-        let formats = [left, right, geometry.canvas.size]
-            .map(|size| FrameFormat { size, pixels: PixelFormat::Nv12(NV12) });
-        let frames = [noise(formats[0], 1), noise(formats[1], 2)];
-        let period = Duration::from_secs_f64(1.0 / fps);
-        Self { geometry, formats, frames, period, feed }
-    }
-
-    /// Formats of the left frame, the right frame and the panorama.
-    #[must_use]
-    pub fn formats(&self) -> [FrameFormat; 3] {
-        self.formats
-    }
-
-    /// Cameras and panorama.
-    #[must_use]
-    pub fn geometry(&self) -> &Geometry {
-        &self.geometry
-    }
-
-    /// From one frame to the next.
-    #[must_use]
-    pub fn period(&self) -> Duration {
-        self.period
-    }
-
-    /// Bytes that go to the device and come back for each panorama.
-    #[must_use]
-    pub fn bytes(&self) -> [u64; 2] {
-        let [left, right, out] = self.formats.map(|format| format.bytes() as u64);
-        [left + right, out]
-    }
-
-    fn options(&self) -> LiveOptions {
-        let pixels = PixelFormat::Nv12(NV12);
-        let tolerance = self.period.mul_f64(0.4);
-        LiveOptions { input: pixels, output: pixels, tolerance, ..LiveOptions::default() }
-    }
-
-    /// What a stitcher of it takes: bytes of the device, and page-locked ones. The warp's mesh is small beside its
-    /// planes.
-    #[must_use]
-    pub fn memory(&self) -> [u64; 2] {
-        let slots = self.options().slots as u64;
-        let [up, down] = self.bytes();
-        let frames = (slots + 1) * up + slots * down;
-        let planes = 6 * 4 * u64::from(self.geometry.canvas.size.element_product());
-        // Rows on a device are padded.
-        [(frames + planes) * 11 / 10, frames]
-    }
-}
+use crate::host;
 
 /// How long a crowd is watched.
 #[derive(Clone, Copy, Debug)]
@@ -106,64 +37,6 @@ pub struct Watch {
     pub warm_up: Duration,
     /// What counts.
     pub measure: Duration,
-}
-
-/// What was seen of a crowd.
-#[derive(Debug)]
-pub struct Outcome {
-    /// Pairs of cameras on each device.
-    pub pairs: u32,
-    /// Pairs of frames that were due.
-    pub due: u64,
-    /// Of those that were dropped: since the thread that feeds was late by a frame interval.
-    pub late: u64,
-    /// How long was watched.
-    pub measure: Duration,
-    /// How many processor cores were busy with it.
-    pub cores: Option<f64>,
-    /// Latencies of the panoramas that were read, sorted.
-    latencies: Vec<Duration>,
-}
-
-impl Outcome {
-    /// Pairs of frames that did not become a panorama that was read.
-    #[must_use]
-    pub fn dropped(&self) -> u64 {
-        self.due.saturating_sub(self.latencies.len() as u64)
-    }
-
-    /// The latency that this part of the panoramas do not exceed; zero if there is none.
-    #[must_use]
-    pub fn latency(&self, part: f64) -> Duration {
-        let Some(last) = self.latencies.len().checked_sub(1) else { return Duration::ZERO };
-        self.latencies[(part * last as f64).round() as usize]
-    }
-
-    /// Panoramas a second, of all devices together.
-    #[must_use]
-    pub fn per_second(&self) -> f64 {
-        self.latencies.len() as f64 / self.measure.as_secs_f64()
-    }
-
-    /// How the crowd did not keep pace, if latencies may be so long; `None` if it did.
-    #[must_use]
-    pub fn fault(&self, most: Duration) -> Option<String> {
-        let (dropped, p99) = (self.dropped(), self.latency(0.99));
-        let late = match self.late {
-            0 => String::new(),
-            late => format!(", {late} of them since the threads that feed were late"),
-        };
-        match () {
-            () if dropped > 0 => {
-                Some(format!("{dropped} of {} pairs were dropped{late}", self.due))
-            }
-            () if p99 > most => {
-                let [p99, most] = [p99, most].map(|time| 1e3 * time.as_secs_f64());
-                Some(format!("p99 is {p99:.1} ms, over {most:.1} ms"))
-            }
-            () => None,
-        }
-    }
 }
 
 /// Live stitchers on one device.
@@ -180,7 +53,7 @@ pub struct Crowd<'a> {
 #[derive(Debug)]
 struct Member {
     stitcher: Stitcher,
-    read: std::sync::Arc<Mutex<Vec<Read>>>,
+    read: Arc<Mutex<Vec<Read>>>,
     reader: Option<JoinHandle<()>>,
 }
 
@@ -213,8 +86,8 @@ impl Member {
                 }
             }
         }
-        let read = std::sync::Arc::new(Mutex::new(Vec::new()));
-        let seen = std::sync::Arc::clone(&read);
+        let read = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&read);
         let reader = stitcher.panoramas().for_each_on_thread(move |panorama| {
             let due = panorama.timestamp();
             let latency = start.elapsed().saturating_sub(due);
@@ -526,14 +399,5 @@ mod tests {
         for (i, phase) in phases.into_iter().enumerate() {
             assert!((phase - i as f64 / 256.0).abs() < 0.12, "{i}: {phase}");
         }
-    }
-
-    #[test]
-    fn memory_is_that_of_the_formats() {
-        let pair = Pair::new(2160, 30.0, Feed::InPlace);
-        // Two of 3840·2160·1.5 bytes up, 5700·1900·1.5 down.
-        assert_eq!(pair.bytes(), [24_883_200, 16_245_000]);
-        let frames = 5 * 24_883_200 + 4 * 16_245_000;
-        assert_eq!(pair.memory(), [(frames + 24 * 5700 * 1900) * 11 / 10, frames]);
     }
 }
