@@ -5,7 +5,7 @@ use std::time::Duration;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput};
 use panoweave::device::{Device, Event, Image, Stream};
-use panoweave_bench_report::record::{Role, Row, Size, Timer, Work};
+use panoweave_bench_report::record::{Line, Role, Row, Size, Timer, Work};
 
 use crate::{SETS, record};
 
@@ -100,7 +100,7 @@ impl<'a> Group<'a> {
         let work = Work { bytes, ..self.work.clone() };
         let (variant, samples) = (variant.to_owned(), times.len() as u32);
         let row = Row { work, variant, role, timer, median_us, min_us, max_us, samples };
-        record::append(&self.device, row);
+        record::append(&self.device, Line::Row(row));
         Some(median_us)
     }
 
@@ -122,7 +122,15 @@ impl<'a> Group<'a> {
 
 /// Time of `launches` calls of `launch`, which gets the number of the buffer set to use, between two
 /// events on the stream.
-fn time(stream: &Stream, sets: usize, launches: u64, launch: &mut impl FnMut(usize)) -> Duration {
+///
+/// # Panics
+/// If the device fails.
+pub fn time(
+    stream: &Stream,
+    sets: usize,
+    launches: u64,
+    launch: &mut impl FnMut(usize),
+) -> Duration {
     let event = || Event::new(stream.device()).expect("an event");
     let (start, end) = (event(), event());
     start.record(stream).expect("recording the start");

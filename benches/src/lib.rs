@@ -1,20 +1,31 @@
 //! What the benches share: the home rig, a warp with a straight overlap, frames to rotate over, timing by device
 //! events ([`Group`]), and the record of what was measured, which `panoweave-bench-report` makes a page of.
+//!
+//! For live stitching also: the bus alone ([`copies`]), many stitchers at once ([`crowd`]), what the host has left
+//! ([`host`]), and how the largest number of something is found ([`search`]).
 
+pub mod copies;
+pub mod crowd;
 mod group;
+pub mod host;
 mod machine;
-mod record;
+pub mod record;
+pub mod search;
 
 use std::path::Path;
 
 use glam::{UVec2, uvec2};
 use panoweave::device::{Arch, Device, PtxImage, Stream};
-use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat};
+use panoweave::frame::{
+    DeviceFrame, Frame, FrameFormat, Matrix as YuvMatrix, PixelFormat, Range, YuvEncoding,
+};
 use panoweave::geometry::Geometry;
 use panoweave::rig::{Matrix, Rig, RigError};
 use panoweave::warp::Warp;
 
-pub use group::{Group, bench, bench_by_clock, bench_copies_by_clock, bench_copy, bench_original};
+pub use group::{
+    Group, bench, bench_by_clock, bench_copies_by_clock, bench_copy, bench_original, time,
+};
 
 /// Two 4K cameras, 5700×1900 cylindrical, about 700 columns of overlap.
 pub const HOME_RIG: &str = include_str!("../../rigs/home.toml");
@@ -47,6 +58,9 @@ pub fn home_geometry_for(rows: u32) -> Result<Geometry, RigError> {
     }
     rig.geometry()
 }
+
+/// How live cameras' NV12 stands for colour.
+pub const NV12: YuvEncoding = YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited };
 
 /// Sizes besides 3840×2160 that a picture is benched at: 720p, 1080p, 1440p, 8K.
 pub const SIZES: [UVec2; 4] =
@@ -125,6 +139,26 @@ pub fn gpu(bench: &str) -> Option<Device> {
     }
 }
 
+/// Every GPU; none, with a line, where [`gpu`] finds none. Another one that cannot be used is left out, with a line.
+///
+/// # Panics
+/// If the first GPU does not work.
+#[must_use]
+pub fn gpus(bench: &str) -> Vec<Device> {
+    let Some(first) = gpu(bench) else { return Vec::new() };
+    let count = Device::cuda_devices().map_or(1, |all| all.len() as u32);
+    // The driver takes seconds to compile the kernels for each.
+    let others: Vec<_> = std::thread::scope(|scope| {
+        let open = |ordinal| scope.spawn(move || Device::cuda(ordinal));
+        let opening: Vec<_> = (1..count).map(open).collect();
+        opening.into_iter().map(|device| device.join().expect("opening a GPU")).collect()
+    });
+    let usable = others.into_iter().filter_map(|device| {
+        device.inspect_err(|e| println!("{bench}: a GPU is left out: {e}")).ok()
+    });
+    std::iter::once(first).chain(usable).collect()
+}
+
 /// The first GPU with kernels that were compiled from CUDA C++: those of `{name}.ptx` in the folder
 /// that the environment variable `PANOWEAVE_REFERENCE_PTX` names. `None`, with a line, where there
 /// is none.
@@ -149,12 +183,9 @@ pub fn reference(name: &str) -> Option<Device> {
     Some(Device::cuda_with(0, &[image]).expect("the reference's kernels"))
 }
 
-/// A frame of noise on a gradient: neither constant, which caches, nor white, which no lens makes.
-///
-/// # Panics
-/// If the device fails.
+/// Bytes of a tight frame of noise on a gradient: neither constant, which caches, nor white, which no lens makes.
 #[must_use]
-pub fn frame(stream: &Stream, format: FrameFormat, seed: u32) -> DeviceFrame {
+pub fn noise(format: FrameFormat, seed: u32) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
     let mut noise = || {
         state ^= state << 13;
@@ -167,9 +198,18 @@ pub fn frame(stream: &Stream, format: FrameFormat, seed: u32) -> DeviceFrame {
         PixelFormat::Nv12(_) => 1,
     };
     let row = format.size.x as usize * bytes;
-    let tight: Vec<u8> = (0..format.bytes())
+    (0..format.bytes())
         .map(|at| ((at % row / bytes) >> 4) as u8 ^ ((at / row) >> 3) as u8 ^ noise())
-        .collect();
+        .collect()
+}
+
+/// A frame of [`noise`] on a device.
+///
+/// # Panics
+/// If the device fails.
+#[must_use]
+pub fn frame(stream: &Stream, format: FrameFormat, seed: u32) -> DeviceFrame {
+    let tight = noise(format, seed);
     let mut frame = DeviceFrame::new(stream.device(), format).expect("a frame");
     let tight = Frame::tight(format, &tight).expect("bytes of a frame");
     frame.upload(stream, &tight).expect("an upload");

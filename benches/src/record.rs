@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use panoweave::device::Device;
-use panoweave_bench_report::record::{Line, Row};
+use panoweave_bench_report::record::Line;
 
 use crate::machine;
 
@@ -16,21 +16,21 @@ const VARIABLE: &str = "PANOWEAVE_BENCH_RECORD";
 /// The file, once this process has said in it what it runs on.
 static OPEN: Mutex<Option<File>> = Mutex::new(None);
 
-/// Adds a row that was measured on the device just now. Before the first one of this process goes what it was
+/// Adds what was measured on the device just now. Before the first one of this process goes what it was
 /// measured on, with the clocks as they are after that.
 ///
 /// # Panics
 /// If the file cannot be written.
-pub(crate) fn append(device: &Device, row: Row) {
+pub fn append(device: &Device, line: Line) {
     let Some(name) = std::env::var_os(VARIABLE).map(PathBuf::from) else { return };
     let Some(gpu) = device.cuda_info() else { return };
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     let appended = match &mut *open {
-        Some(file) => write(file, &Line::Row(row)),
+        Some(file) => write(file, &line),
         none => OpenOptions::new().create(true).append(true).open(&name).and_then(|file| {
             let file = none.insert(file);
             write(file, &Line::Run(machine::run(gpu)))?;
-            write(file, &Line::Row(row))
+            write(file, &line)
         }),
     };
     if let Err(e) = appended {

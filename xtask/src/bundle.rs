@@ -24,6 +24,7 @@ const TESTS: &[&str] = &[
     "live",
     "live_input",
     "live_memory",
+    "live_several",
     "lost_gpu",
     "matching",
     "mesh",
@@ -48,7 +49,7 @@ const LIMIT: u64 = 60 << 20;
 const PROFILE: &[&str] = &["--release", "--config", "profile.release.strip=\"symbols\""];
 
 const RUN: &str = r#"#!/bin/sh
-# Runs the bundle: run.sh [test|bench|demo|soak [MINUTES]|sanitize]. Needs NVIDIA's driver; no Rust, no CUDA toolkit,
+# Runs the bundle: run.sh [test|bench [NAME]|demo|soak [MINUTES]|sanitize]. Needs NVIDIA's driver; no Rust, no CUDA toolkit,
 # except that `sanitize` needs compute-sanitizer.
 cd "$(dirname "$0")" || exit 1
 export PANOWEAVE_REQUIRE_GPU=1
@@ -74,7 +75,7 @@ bench)
     if [ -z "$PANOWEAVE_REFERENCE_PTX" ] && cuda/compile.sh bench/ptx; then
         export PANOWEAVE_REFERENCE_PTX="$PWD/bench/ptx"
     fi
-    for b in benches/*; do echo "== $b"; "$b" --bench || failed=1; done
+    for b in benches/${2:-*}; do echo "== $b"; "$b" --bench || failed=1; done
     ./panoweave-bench-report bench/record.jsonl --out bench --table BENCHMARKS.md || failed=1 ;;
 demo)
     ./demo demo-out && ./panoweave stitch inputs/left.png inputs/right.png \
@@ -85,8 +86,8 @@ sanitize)
     # lost_gpu breaks its GPU on purpose; device asks for memory that is not there.
     for tool in memcheck racecheck initcheck synccheck; do
         sanitizer="compute-sanitizer --tool $tool --error-exitcode 9 --report-api-errors no"
-        for t in colour conformance convolve features launch_errors live live_memory matching mesh panorama resample seam \
-            ssim ssim_memory stitch teardown trajectory view view_memory warp; do
+        for t in colour conformance convolve features launch_errors live live_memory live_several matching mesh \
+            panorama resample seam ssim ssim_memory stitch teardown trajectory view view_memory warp; do
             echo "== $tool $t"
             $sanitizer "tests/$t" --test-threads 1 > log 2>&1 || { failed=1; cat log; }
             tail -n 1 log
@@ -98,7 +99,7 @@ sanitize)
     done
     rm -f log ;;
 *)
-    echo "usage: run.sh [test|bench|demo|soak [MINUTES]|sanitize]"; exit 2 ;;
+    echo "usage: run.sh [test|bench [NAME]|demo|soak [MINUTES]|sanitize]"; exit 2 ;;
 esac
 exit $failed
 "#;

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use crate::ORIN_GB_S;
-use crate::record::{Recorded, Role, Row, Run, Timer};
+use crate::record::{Recorded, Role, Row, Run, Scale, Timer};
 use crate::targets::{self, target};
 
 /// All that was measured on a GPU, in one power mode.
@@ -20,6 +20,8 @@ pub struct Section {
     pub runs: Vec<Run>,
     /// The newest of each row, in the order of the benches.
     pub figures: Vec<Figure>,
+    /// The newest of how many live pairs at once, in the order of the bench.
+    pub scales: Vec<Scale>,
 }
 
 /// A row and what follows from it.
@@ -63,24 +65,40 @@ fn same(a: &Row, b: &Row) -> bool {
         && key(a) == key(b)
 }
 
-/// The newest of each row, by machine.
-pub(crate) fn sections(recorded: &Recorded) -> Vec<Section> {
-    let machine = |run: usize| {
-        let run: &Run = &recorded.runs[run];
-        (&run.gpu, &run.power_mode)
-    };
-    let mut newest: Vec<&(usize, Row)> = Vec::new();
-    for found in &recorded.rows {
+/// GPU and power mode of a run.
+fn machine_of(recorded: &Recorded, run: usize) -> (&String, &Option<String>) {
+    let run: &Run = &recorded.runs[run];
+    (&run.gpu, &run.power_mode)
+}
+
+/// Of what is the same on the same machine, the newest.
+fn newest<'a, T>(
+    all: &'a [(usize, T)],
+    recorded: &Recorded,
+    is_same: impl Fn(&T, &T) -> bool,
+) -> Vec<&'a (usize, T)> {
+    let machine = |run| machine_of(recorded, run);
+    let mut newest: Vec<&(usize, T)> = Vec::new();
+    for found in all {
         let kept = newest
             .iter_mut()
-            .find(|(run, row)| machine(*run) == machine(found.0) && same(row, &found.1));
+            .find(|(run, kept)| machine(*run) == machine(found.0) && is_same(kept, &found.1));
         match kept {
             Some(kept) if recorded.runs[kept.0].started > recorded.runs[found.0].started => {}
             Some(kept) => *kept = found,
             None => newest.push(found),
         }
     }
-    let mut machines: Vec<_> = newest.iter().map(|(run, _)| machine(*run)).collect();
+    newest
+}
+
+/// The newest of each measurement, by machine.
+pub(crate) fn sections(recorded: &Recorded) -> Vec<Section> {
+    let machine = |run| machine_of(recorded, run);
+    let rows = newest(&recorded.rows, recorded, same);
+    let scales = newest(&recorded.scales, recorded, Scale::is_same);
+    let runs = rows.iter().map(|(run, _)| *run).chain(scales.iter().map(|(run, _)| *run));
+    let mut machines: Vec<_> = runs.map(machine).collect();
     let mut seen = Vec::new();
     machines.retain(|machine| {
         let new = !seen.contains(machine);
@@ -88,8 +106,10 @@ pub(crate) fn sections(recorded: &Recorded) -> Vec<Section> {
         new
     });
     let section = |of: (&String, &Option<String>)| {
-        let rows: Vec<_> = newest.iter().filter(|(run, _)| machine(*run) == of).collect();
-        let mut runs: Vec<_> = rows.iter().map(|(run, _)| *run).collect();
+        let rows: Vec<_> = rows.iter().filter(|(run, _)| machine(*run) == of).collect();
+        let scales: Vec<_> = scales.iter().filter(|(run, _)| machine(*run) == of).collect();
+        let runs = rows.iter().map(|(run, _)| *run).chain(scales.iter().map(|(run, _)| *run));
+        let mut runs: Vec<_> = runs.collect();
         runs.sort_unstable();
         runs.dedup();
         let figure = |(run, row): &(usize, Row)| {
@@ -98,8 +118,9 @@ pub(crate) fn sections(recorded: &Recorded) -> Vec<Section> {
             Figure::new(run, row, peers, of.0)
         };
         let figures = rows.iter().map(|row| figure(row)).collect();
+        let scales = scales.iter().map(|(_, scale)| scale.clone()).collect();
         let runs = runs.iter().map(|run| recorded.runs[*run].clone()).collect();
-        Section { gpu: of.0.clone(), power_mode: of.1.clone(), runs, figures }
+        Section { gpu: of.0.clone(), power_mode: of.1.clone(), runs, figures, scales }
     };
     machines.into_iter().map(section).collect()
 }

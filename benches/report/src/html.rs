@@ -6,6 +6,7 @@ use crate::facts::{HEAD, WORDS, cells, digits, facts, notes};
 use crate::figures::{Figure, Section};
 use crate::plot::{Bar, COLOURS, GREY, Mark, Plot, Series, bars, escaped, log_log};
 use crate::record::{Role, Size, Timer};
+use crate::scale;
 
 const STYLE: &str = "\
 body{font:15px/1.5 system-ui,sans-serif;color:#2b2f36;background:#fafbfc;max-width:1180px;margin:0 auto;padding:24px}\
@@ -42,10 +43,12 @@ fn write(out: &mut String, sections: &[Section]) -> fmt::Result {
         for (name, fact) in facts(section) {
             writeln!(out, "<dt>{name}</dt><dd>{}</dd>", escaped(&fact))?;
         }
-        writeln!(
-            out,
-            "</dl>\n<h3>Rate against a copy of the same bytes</h3>\n<div class=\"plots\">"
-        )?;
+        writeln!(out, "</dl>")?;
+        scales(out, section)?;
+        if section.figures.is_empty() {
+            continue;
+        }
+        writeln!(out, "<h3>Rate against a copy of the same bytes</h3>\n<div class=\"plots\">")?;
         out.push_str(&roof(section).unwrap_or_default());
         writeln!(out, "</div>\n<h3>Time against size</h3>\n<div class=\"plots\">")?;
         let sized = systems(section).into_iter().filter_map(|system| by_size(section, system));
@@ -62,21 +65,44 @@ fn write(out: &mut String, sections: &[Section]) -> fmt::Result {
     writeln!(out, "</body>\n</html>")
 }
 
-fn table(out: &mut String, section: &Section) -> fmt::Result {
-    let class = |i: usize| if i < WORDS { "" } else { " class=\"n\"" };
-    writeln!(out, "<div class=\"table\"><table>\n<tr>")?;
-    for (i, head) in HEAD.into_iter().enumerate() {
-        writeln!(out, "<th{}>{head}</th>", class(i))?;
+/// How many live pairs at once, where that was measured.
+fn scales(out: &mut String, section: &Section) -> fmt::Result {
+    if section.scales.is_empty() {
+        return Ok(());
     }
-    writeln!(out, "</tr>")?;
-    for figure in &section.figures {
-        let row = match figure.row.role {
+    writeln!(out, "<h3>Live pairs at once</h3>\n<p>{}</p>", escaped(scale::NOTE))?;
+    let rows = section.scales.iter().map(|scale| ("ours", scale.cells()));
+    rows_of(out, &scale::HEAD, scale::WORDS, rows)
+}
+
+fn table(out: &mut String, section: &Section) -> fmt::Result {
+    let rows = section.figures.iter().map(|figure| {
+        let class = match figure.row.role {
             Role::Ours => "ours",
             Role::Original => "original",
             Role::Copy => "copy",
         };
+        (class, cells(section, figure))
+    });
+    rows_of(out, &HEAD, WORDS, rows)
+}
+
+/// A table whose first so many columns are words, of rows with their class.
+fn rows_of<const N: usize>(
+    out: &mut String,
+    head: &[&str; N],
+    words: usize,
+    rows: impl Iterator<Item = (&'static str, [String; N])>,
+) -> fmt::Result {
+    let class = |i: usize| if i < words { "" } else { " class=\"n\"" };
+    writeln!(out, "<div class=\"table\"><table>\n<tr>")?;
+    for (i, head) in head.iter().enumerate() {
+        writeln!(out, "<th{}>{head}</th>", class(i))?;
+    }
+    writeln!(out, "</tr>")?;
+    for (row, cells) in rows {
         write!(out, "<tr class=\"{row}\">")?;
-        for (i, cell) in cells(section, figure).iter().enumerate() {
+        for (i, cell) in cells.iter().enumerate() {
             write!(out, "<td{}>{}</td>", class(i), escaped(cell))?;
         }
         writeln!(out, "</tr>")?;

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`record`] | the lines of a record, and how they are read |
 //! | [`figures`] | rates, ratios and targets of each row, by machine |
+//! | `scale` | how many live pairs at once: a line of a record, and its table |
 //! | `targets` | what each system is to reach |
 //! | `facts` | what page and table say of a machine, and of a row |
 //! | `markdown`, `html` | the table and the page |
@@ -22,6 +23,7 @@ mod html;
 mod markdown;
 mod plot;
 pub mod record;
+mod scale;
 mod targets;
 
 use std::fs;
@@ -44,7 +46,7 @@ impl Report {
     /// Reads records. Of rows with the same machine, system, work, size and variant the newest counts.
     ///
     /// # Errors
-    /// If a file cannot be read, a line of it is not of a record, or there is no row in any of them.
+    /// If a file cannot be read, a line of it is not of a record, or there is no measurement in any of them.
     pub fn read<P: AsRef<Path>>(records: &[P]) -> Result<Self, ReportError> {
         let mut recorded = Recorded::default();
         for file in records {

@@ -4,7 +4,8 @@ use std::fmt::{self, Write as _};
 
 use crate::facts::{HEAD, WORDS, cells, facts, notes};
 use crate::figures::Section;
-use crate::record::Role;
+use crate::record::{Role, Scale};
+use crate::scale;
 
 /// Lines between which the tables belong.
 pub(crate) const BEGIN: &str = "<!-- begin: what `cargo xtask bench` measured -->";
@@ -34,13 +35,32 @@ fn write(out: &mut String, sections: &[Section]) -> fmt::Result {
         for (name, fact) in facts(section) {
             writeln!(out, "- {name}: {}", escaped(&fact))?;
         }
-        writeln!(out, "\n| {} |", HEAD.join(" | "))?;
-        let rule = (0..HEAD.len()).map(|i| if i < WORDS { "---" } else { "--:" });
-        writeln!(out, "|{}|", rule.collect::<Vec<_>>().join("|"))?;
-        for figure in section.figures.iter().filter(|figure| figure.row.role == Role::Ours) {
-            let cells = cells(section, figure).map(|cell| escaped(&cell));
-            writeln!(out, "| {} |", cells.join(" | "))?;
+        let ours = section.figures.iter().filter(|figure| figure.row.role == Role::Ours);
+        table(out, &HEAD, WORDS, ours.map(|figure| cells(section, figure)))?;
+        if !section.scales.is_empty() {
+            writeln!(out, "\n{}", escaped(scale::NOTE))?;
+            table(out, &scale::HEAD, scale::WORDS, section.scales.iter().map(Scale::cells))?;
         }
+    }
+    Ok(())
+}
+
+/// A table whose first so many columns are words; nothing without rows.
+fn table<const N: usize>(
+    out: &mut String,
+    head: &[&str; N],
+    words: usize,
+    rows: impl Iterator<Item = [String; N]>,
+) -> fmt::Result {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return Ok(());
+    }
+    writeln!(out, "\n| {} |", head.join(" | "))?;
+    let rule = (0..N).map(|i| if i < words { "---" } else { "--:" });
+    writeln!(out, "|{}|", rule.collect::<Vec<_>>().join("|"))?;
+    for cells in rows {
+        writeln!(out, "| {} |", cells.map(|cell| escaped(&cell)).join(" | "))?;
     }
     Ok(())
 }

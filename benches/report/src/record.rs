@@ -1,6 +1,7 @@
 //! A record of benches: JSON, a value a line, appended to by one process after the other.
 //!
-//! A line of `"kind":"run"` says what the following rows were measured on, one of `"kind":"row"` is a measurement.
+//! A line of `"kind":"run"` says what the following rows were measured on, one of `"kind":"row"` is a measurement, and
+//! so is one of `"kind":"scale"`, of how much at once a machine keeps pace with.
 //! Every process begins with a run of its own, so that rows of one run are of one process.
 
 use std::fs;
@@ -9,6 +10,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ReportError;
+pub use crate::scale::Scale;
 
 /// A line of a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +20,8 @@ pub enum Line {
     Run(Run),
     /// A measurement.
     Row(Row),
+    /// How many live pairs at once.
+    Scale(Scale),
 }
 
 /// A machine and what ran there.
@@ -186,6 +190,9 @@ impl Row {
     }
 }
 
+/// What there is before a measurement.
+const AFTER_A_RUN: &str = "a row follows a line that says its run";
+
 /// The lines of several records.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
@@ -193,11 +200,13 @@ pub(crate) struct Recorded {
     pub(crate) runs: Vec<Run>,
     /// With the index of their run.
     pub(crate) rows: Vec<(usize, Row)>,
+    /// As the rows.
+    pub(crate) scales: Vec<(usize, Scale)>,
 }
 
 impl Recorded {
     pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.rows.is_empty() && self.scales.is_empty()
     }
 
     pub(crate) fn read(&mut self, file: &Path) -> Result<(), ReportError> {
@@ -213,11 +222,18 @@ impl Recorded {
                     self.runs.push(found);
                 }
                 Line::Row(row) => {
-                    let run = run.ok_or_else(|| value("a row follows a line that says its run"))?;
+                    let run = run.ok_or_else(|| value(AFTER_A_RUN))?;
                     if let Some(what) = row.fault() {
                         return Err(value(what));
                     }
                     self.rows.push((run, row));
+                }
+                Line::Scale(scale) => {
+                    let run = run.ok_or_else(|| value(AFTER_A_RUN))?;
+                    if let Some(what) = scale.fault() {
+                        return Err(value(what));
+                    }
+                    self.scales.push((run, scale));
                 }
             }
         }

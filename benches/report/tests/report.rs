@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use panoweave_bench_report::figures::{Figure, Section};
-use panoweave_bench_report::record::{Clocks, Line, Role, Row, Run, Size, Timer, Work};
+use panoweave_bench_report::record::{Clocks, Line, Role, Row, Run, Scale, Size, Timer, Work};
 use panoweave_bench_report::{Report, ReportError};
 use tempfile::TempDir;
 
@@ -310,6 +310,101 @@ fn times_by_the_clock_are_marked_and_have_no_model() {
     assert!(json[0]["figures"][0]["model_orin_ms"].is_null());
     // A copy on the device is no floor of what goes over a bus.
     assert!(json[0]["figures"][0]["of_copy"].is_null());
+}
+
+/// 64 pairs on each of so many GPUs.
+fn scale(on: &str, gpus: u32, median_us: f64) -> Scale {
+    Scale {
+        on: on.to_owned(),
+        gpus,
+        source: UHD,
+        panorama: HOME,
+        feed: "in place".to_owned(),
+        fps: 30.0,
+        held: 64,
+        broke: Some(68),
+        limit: "copies over the bus 97 %".to_owned(),
+        median_us,
+        p99_us: 21_240.0,
+        per_second: 1919.5,
+        bytes: [24_883_200, 16_245_000],
+        copies_us: 472.0,
+        stitch_us: 153.6,
+    }
+}
+
+#[test]
+fn live_pairs_have_a_table_of_their_own() {
+    let place = Place::new();
+    let mut lines = whole();
+    let none = Scale { held: 0, broke: Some(1), on: "cuda:1".to_owned(), ..scale("", 1, 0.0) };
+    lines.extend([scale("cuda:0", 1, 4321.0), scale("8 GPUs", 8, 5000.0), none].map(Line::Scale));
+    let (page, text, json) = place.report(&lines);
+    // 64 pairs at 30 a second: 0.90624 of all time for copies, 0.294912 for stitches.
+    let row = "| cuda:0 | 3840×2160 | 5700×1900 | in place | copies over the bus 97 % | 30.0 | 64 | 68 | 4.32 | 21.2 \
+               | 1920 | 91 % | 29 % |";
+    assert!(text.contains(row), "{text}");
+    assert!(text.contains("| 68 | 5.00 | 21.2 | 1920 | 91 % | 29 % |"), "{text}");
+    assert!(text.contains("| 0 | 1 | – | – | – | – | – |"), "{text}");
+    assert!(text.contains("two frame intervals") && page.contains("two frame intervals"));
+    for cell in ["<td>8 GPUs</td>", "<td class=\"n\">91 %</td>", "<h3>Live pairs at once</h3>"] {
+        assert!(page.contains(cell), "{cell}: {page}");
+    }
+    // The other table is as without them.
+    let (_, without, _) = place.report(&whole());
+    assert!(!without.contains("two frame intervals"));
+    let figures = |text: &str| text.lines().filter(|line| line.starts_with("| stitch")).count();
+    assert_eq!(figures(&text), figures(&without));
+    let scales = &json[0]["scales"];
+    assert_eq!(scales.as_array().map(Vec::len), Some(3));
+    assert_eq!((scales[1]["gpus"].as_u64(), scales[1]["held"].as_u64()), (Some(8), Some(64)));
+}
+
+#[test]
+fn live_pairs_alone_are_a_report_and_the_newest_counts() {
+    let place = Place::new();
+    let one = |time| Line::Scale(scale("cuda:0", 1, time));
+    let new = place.record("new.jsonl", &[h100(2000, "new"), one(4000.0), orin(2000), one(9000.0)]);
+    let copied = Scale { feed: "copied".to_owned(), ..scale("cuda:0", 1, 7000.0) };
+    let old = [h100(1000, "old"), one(3000.0), Line::Scale(copied)];
+    let old = place.record("old.jsonl", &old);
+    for files in [[&new, &old], [&old, &new]] {
+        let report = Report::read(&files).expect("a report");
+        let medians = |section: &Section| {
+            let mut medians: Vec<_> =
+                section.scales.iter().map(|scale| scale.median_us as u32).collect();
+            medians.sort_unstable();
+            (section.gpu.clone(), section.runs.len(), medians)
+        };
+        let mut found: Vec<_> = report.sections().iter().map(medians).collect();
+        found.sort();
+        let h100 = ("NVIDIA H100 80GB HBM3".to_owned(), 2, vec![4000, 7000]);
+        assert_eq!(found, [h100, ("Orin".to_owned(), 1, vec![9000])]);
+        report.write(&place.out(), &place.table()).expect("files");
+        let text = fs::read_to_string(place.table()).expect("the text");
+        // No empty table of what was not measured.
+        assert!(!text.contains("| system |") && text.contains("| 4.00 |"), "{text}");
+    }
+}
+
+#[test]
+fn live_pairs_that_cannot_be_are_refused() {
+    let place = Place::new();
+    let good = scale("cuda:0", 1, 4000.0);
+    for (bad, expected) in [
+        (Scale { gpus: 0, ..good.clone() }, "ran on a GPU"),
+        (Scale { fps: 0.0, ..good.clone() }, "above 0"),
+        (Scale { stitch_us: -1.0, ..good.clone() }, "not below 0"),
+        (Scale { median_us: 30_000.0, ..good.clone() }, "99th percentile"),
+        (Scale { broke: Some(64), ..good.clone() }, "more than what held"),
+    ] {
+        let file = place.record("bad.jsonl", &[h100(1, "a"), Line::Scale(bad)]);
+        let error = Report::read(&[file]).expect_err(expected);
+        assert!(matches!(error, ReportError::Value { line: 2, .. }), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    let file = place.record("no-run.jsonl", &[Line::Scale(good)]);
+    assert!(matches!(Report::read(&[file]), Err(ReportError::Value { line: 1, .. })));
 }
 
 #[test]

@@ -126,13 +126,13 @@ impl Event {
         const OP: &str = "querying an event";
         match &self.point {
             Point::Cpu(_) => Ok(true),
-            // SAFETY: the handle is alive.
-            Point::Cuda(event, _) => {
-                self.enter(OP, || match unsafe { sys::cuEventQuery(*event) } {
+            Point::Cuda(event, _) => self.enter(OP, || {
+                // SAFETY: the handle is alive.
+                match unsafe { sys::cuEventQuery(*event) } {
                     CUresult::CUDA_ERROR_NOT_READY => Ok(false),
                     result => result.check(OP).map(|()| true),
-                })
-            }
+                }
+            }),
         }
     }
 

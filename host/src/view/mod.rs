@@ -157,7 +157,7 @@ impl From<DeviceError> for ViewError {
 }
 
 /// Two cameras for views to look through.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Viewer {
     canvas: Canvas,
     cameras: [Camera; 2],
@@ -165,7 +165,17 @@ pub struct Viewer {
     normals: [[DVec3; 4]; 2],
     flip: bool,
     /// Over the frames that it has seen.
-    textures: Arc<Mutex<Textures>>,
+    textures: Mutex<Textures>,
+}
+
+impl Clone for Viewer {
+    /// With texture objects of its own. Clones are for stitchers side by side, whose frames together are more than are
+    /// kept: each would throw out the others', and a GPU is waited for when one goes.
+    fn clone(&self) -> Self {
+        let Self { canvas, cameras, normals, flip, textures: _ } = self;
+        let textures = Mutex::default();
+        Self { canvas: *canvas, cameras: *cameras, normals: *normals, flip: *flip, textures }
+    }
 }
 
 impl Viewer {
@@ -179,7 +189,7 @@ impl Viewer {
             .map_err(|_| ViewError::Cameras(geometry.cameras.len()))?;
         let normals = cameras.each_ref().map(normals);
         let canvas = geometry.canvas;
-        Ok(Self { canvas, cameras, normals, flip, textures: Arc::default() })
+        Ok(Self { canvas, cameras, normals, flip, textures: Mutex::default() })
     }
 
     /// Sizes of the cameras' frames in pixels: left, right.

@@ -1,0 +1,111 @@
+//! What the bus to a GPU takes for pairs of frames and their panoramas: the copies alone, as a stitcher does them.
+
+use std::time::{Duration, Instant};
+
+use cust::context::Context;
+use cust::sys;
+use panoweave::device::{Device, DeviceError, Pinned};
+use panoweave::frame::FrameFormat;
+
+use crate::SETS;
+
+/// Uploads of pairs on one stream, downloads of panoramas on another, from and to page-locked memory.
+pub struct Copies {
+    stream: [sys::CUstream; 2],
+    device: [u64; 3],
+    host: Vec<[Pinned<u8>; 3]>,
+    context: Context,
+}
+
+// SAFETY: handles of the driver, which may be used from any thread whose context is current.
+unsafe impl Send for Copies {}
+
+fn check(result: sys::CUresult) {
+    result.to_result().expect("the driver");
+}
+
+/// A GPU's context, current on this thread from now on.
+///
+/// # Panics
+/// If the device is no GPU, or the driver fails.
+#[must_use]
+pub fn enter(device: &Device) -> Context {
+    let ordinal = device.cuda_info().expect("a GPU").ordinal;
+    let gpu = cust::device::Device::get_device(ordinal).expect("the GPU");
+    let context = Context::new(gpu).expect("its context");
+    set_current(&context);
+    context
+}
+
+fn set_current(context: &Context) {
+    // SAFETY: the device, which whoever calls this has, keeps the context alive too.
+    check(unsafe { sys::cuCtxSetCurrent(context.as_raw()) });
+}
+
+impl Copies {
+    /// Of a left frame, a right frame and a panorama.
+    ///
+    /// # Errors
+    /// No page-locked memory.
+    ///
+    /// # Panics
+    /// If the device is no GPU, or the driver fails.
+    pub fn new(device: &Device, formats: [FrameFormat; 3]) -> Result<Self, DeviceError> {
+        let pinned = |format: FrameFormat| Pinned::new(device, format.bytes());
+        let [left, right, out] = formats;
+        let set = |_| Ok([pinned(left)?, pinned(right)?, pinned(out)?]);
+        let host = (0..SETS).map(set).collect::<Result<_, DeviceError>>()?;
+        let context = enter(device);
+        let mut copies = Self { stream: [std::ptr::null_mut(); 2], device: [0; 3], host, context };
+        for stream in &mut copies.stream {
+            // SAFETY: the handle is written; the context of the device is current.
+            check(unsafe { sys::cuStreamCreateWithPriority(stream, 1, 0) });
+        }
+        for (address, format) in copies.device.iter_mut().zip(formats) {
+            // SAFETY: the address is written.
+            check(unsafe { sys::cuMemAlloc_v2(address, format.bytes()) });
+        }
+        Ok(copies)
+    }
+
+    /// Wall time of so many pairs and their panoramas.
+    ///
+    /// # Panics
+    /// If the driver fails.
+    pub fn run(&mut self, pairs: u64) -> Duration {
+        set_current(&self.context);
+        let start = Instant::now();
+        for i in 0..pairs {
+            let [left, right, out] = &mut self.host[i as usize % SETS];
+            // SAFETY: the device's memory is as large as the host's, and both live until the streams
+            // are done, which is waited for below.
+            unsafe {
+                for (host, device) in [left, right].into_iter().zip(self.device) {
+                    let (host, bytes) = (host.as_ptr().cast(), host.len());
+                    check(sys::cuMemcpyHtoDAsync_v2(device, host, bytes, self.stream[0]));
+                }
+                let (host, bytes) = (out.as_mut_ptr().cast(), out.len());
+                check(sys::cuMemcpyDtoHAsync_v2(host, self.device[2], bytes, self.stream[1]));
+            }
+        }
+        for stream in self.stream {
+            // SAFETY: the stream is alive.
+            check(unsafe { sys::cuStreamSynchronize(stream) });
+        }
+        start.elapsed()
+    }
+}
+
+impl Drop for Copies {
+    fn drop(&mut self) {
+        set_current(&self.context);
+        for stream in self.stream {
+            // SAFETY: created here.
+            check(unsafe { sys::cuStreamDestroy_v2(stream) });
+        }
+        for address in self.device {
+            // SAFETY: allocated here.
+            check(unsafe { sys::cuMemFree_v2(address) });
+        }
+    }
+}

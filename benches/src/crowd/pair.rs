@@ -1,0 +1,102 @@
+//! What every pair of a crowd is: its cameras, what they show, how their frames come, and what its stitcher takes.
+
+use std::time::Duration;
+
+use panoweave::frame::{FrameFormat, PixelFormat};
+use panoweave::geometry::Geometry;
+use panoweave::live::LiveOptions;
+
+use crate::{NV12, home_geometry_for, noise};
+
+/// How frames come to a stitcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feed {
+    /// The camera's driver writes them into page-locked memory: the processor does nothing.
+    InPlace,
+    /// They are copied there from memory of the camera's.
+    Copied,
+}
+
+/// What every pair of a crowd is.
+#[derive(Debug)]
+pub struct Pair {
+    pub(super) geometry: Geometry,
+    pub(super) formats: [FrameFormat; 3],
+    pub(super) frames: [Vec<u8>; 2],
+    pub(super) period: Duration,
+    pub(super) feed: Feed,
+}
+
+impl Pair {
+    /// Cameras of the home rig with so many rows and frames a second, in NV12, as their panorama is.
+    ///
+    /// # Panics
+    /// If the rate is no number above 0.
+    #[must_use]
+    pub fn new(rows: u32, fps: f64, feed: Feed) -> Self {
+        let geometry = home_geometry_for(rows).expect("the home rig");
+        let [left, right] = [0, 1].map(|i| geometry.cameras[i].size);
+        let formats = [left, right, geometry.canvas.size]
+            .map(|size| FrameFormat { size, pixels: PixelFormat::Nv12(NV12) });
+        let frames = [noise(formats[0], 1), noise(formats[1], 2)];
+        let period = Duration::from_secs_f64(1.0 / fps);
+        Self { geometry, formats, frames, period, feed }
+    }
+
+    /// Formats of the left frame, the right frame and the panorama.
+    #[must_use]
+    pub fn formats(&self) -> [FrameFormat; 3] {
+        self.formats
+    }
+
+    /// Cameras and panorama.
+    #[must_use]
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// From one frame to the next.
+    #[must_use]
+    pub fn period(&self) -> Duration {
+        self.period
+    }
+
+    /// Bytes that go to the device and come back for each panorama.
+    #[must_use]
+    pub fn bytes(&self) -> [u64; 2] {
+        let [left, right, out] = self.formats.map(|format| format.bytes() as u64);
+        [left + right, out]
+    }
+
+    pub(super) fn options(&self) -> LiveOptions {
+        let pixels = PixelFormat::Nv12(NV12);
+        let tolerance = self.period.mul_f64(0.4);
+        LiveOptions { input: pixels, output: pixels, tolerance, ..LiveOptions::default() }
+    }
+
+    /// What a stitcher of it takes: bytes of the device, and page-locked ones. The warp's mesh is small beside its
+    /// planes.
+    #[must_use]
+    pub fn memory(&self) -> [u64; 2] {
+        let slots = self.options().slots as u64;
+        let [up, down] = self.bytes();
+        let frames = (slots + 1) * up + slots * down;
+        let planes = 6 * 4 * u64::from(self.geometry.canvas.size.element_product());
+        // Rows on a device are padded.
+        [(frames + planes) * 11 / 10, frames]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_that_of_the_formats() {
+        let pair = Pair::new(2160, 30.0, Feed::InPlace);
+        // Two of 3840·2160·1.5 bytes up, 5700·1900·1.5 down.
+        assert_eq!(pair.bytes(), [24_883_200, 16_245_000]);
+        let frames = 5 * 24_883_200 + 4 * 16_245_000;
+        assert_eq!(pair.memory(), [(frames + 24 * 5700 * 1900) * 11 / 10, frames]);
+    }
+}

@@ -1,0 +1,76 @@
+//! What the host has left, and what this process takes of it: memory and processor time, as Linux tells them.
+
+use std::fs;
+use std::time::Duration;
+
+/// Clock ticks of `/proc` a second, on every architecture that this runs on.
+const TICKS: u64 = 100;
+
+/// Bytes of memory that may still be taken, by the whole machine and by this process's control group (version 2, as
+/// it sees itself in a container); `None` where neither tells.
+#[must_use]
+pub fn free_memory() -> Option<u64> {
+    let read = |file: &str| fs::read_to_string(file).ok();
+    let machine = read("/proc/meminfo").and_then(|text| available(&text));
+    let group = read("/sys/fs/cgroup/memory.max")
+        .zip(read("/sys/fs/cgroup/memory.current"))
+        .and_then(|(most, now)| left(&most, &now));
+    machine.into_iter().chain(group).min()
+}
+
+/// What `/proc/meminfo` says is available.
+fn available(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kilobytes << 10)
+}
+
+/// What a control group has left; `None` if it has no limit.
+fn left(most: &str, now: &str) -> Option<u64> {
+    let [most, now] = [most, now].map(|text| text.trim().parse::<u64>().ok());
+    Some(most?.saturating_sub(now?))
+}
+
+/// Processor time that this process has taken, of all its threads.
+#[must_use]
+pub fn processor_time() -> Option<Duration> {
+    ticks(&fs::read_to_string("/proc/self/stat").ok()?)
+        .map(|ticks| Duration::from_millis(ticks * 1000 / TICKS))
+}
+
+/// User's and system's ticks: fields 14 and 15 of a line whose second one, a name, may have spaces.
+fn ticks(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(11).map(|field| field.parse::<u64>().ok());
+    Some(fields.next()?? + fields.next()??)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn files_of_the_kernel_are_read() {
+        let text = "MemTotal:       24676836 kB\nMemAvailable:   23068672 kB\n";
+        assert_eq!(available(text), Some(22 << 30));
+        assert_eq!(available("MemTotal: 1 kB\n"), None);
+        assert_eq!(left("2000\n", "500\n"), Some(1500));
+        assert_eq!(left("max\n", "500\n"), None);
+        let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 250 50 13 14";
+        assert_eq!(ticks(stat), Some(300));
+        assert_eq!(ticks("7 (a) S 1"), None);
+    }
+
+    #[test]
+    fn this_process_takes_time_and_there_is_memory() {
+        assert!(free_memory().expect("Linux") > 1 << 20);
+        let (before, start) = (processor_time().expect("Linux"), Instant::now());
+        let mut sum = 0_u64;
+        while processor_time().expect("Linux") < before + Duration::from_millis(50) {
+            sum = std::hint::black_box(sum + 1);
+            assert!(start.elapsed() < Duration::from_secs(60), "time does not pass");
+        }
+    }
+}

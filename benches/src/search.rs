@@ -1,0 +1,116 @@
+//! The largest number with which something still holds, in few tries: by doubling, then by bisection.
+//!
+//! A try is expensive, and what is tried is a function, so that the search is tested without what it is for.
+
+/// What a search found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The largest number that held; 0 if none did.
+    pub held: u32,
+    /// The smallest above it that did not; `None` if none was tried.
+    pub broke: Option<u32>,
+}
+
+impl Found {
+    /// Whether what broke is so near that it need not be known better: by one, or by a `part`-th of what held.
+    fn is_near(self, part: u32) -> bool {
+        self.broke.is_some_and(|broke| broke - self.held <= (self.held / part).max(1))
+    }
+}
+
+/// Looks for the largest number up to `most` that `holds`, beginning at `from`: doubles while it holds, then bisects
+/// until the smallest number that did not is at most a `part`-th above what did, or the next one.
+///
+/// What holds with a number is taken to hold with every smaller one. Where `holds` says `None`, that number cannot be
+/// tried, and the search ends with what it knows.
+#[must_use]
+pub fn largest(
+    from: u32,
+    most: u32,
+    part: u32,
+    mut holds: impl FnMut(u32) -> Option<bool>,
+) -> Found {
+    let mut found = Found { held: 0, broke: None };
+    while found.held < most && !found.is_near(part) {
+        let next = match found.broke {
+            Some(broke) => found.held.midpoint(broke),
+            None => found.held.saturating_mul(2).max(from).clamp(1, most),
+        };
+        match holds(next) {
+            Some(true) => found.held = next,
+            Some(false) => found.broke = Some(next),
+            None => break,
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A search for `limit`, and what it tried.
+    fn search(from: u32, most: u32, part: u32, limit: u32) -> (Found, Vec<u32>) {
+        let mut tried = Vec::new();
+        let found = largest(from, most, part, |n| {
+            tried.push(n);
+            Some(n <= limit)
+        });
+        (found, tried)
+    }
+
+    #[test]
+    fn it_doubles_and_then_bisects() {
+        let (found, tried) = search(1, 1000, u32::MAX, 11);
+        assert_eq!(tried, [1, 2, 4, 8, 16, 12, 10, 11]);
+        assert_eq!(found, Found { held: 11, broke: Some(12) });
+        // A 16th of 96 is 6.
+        let (found, tried) = search(1, 1000, 16, 100);
+        assert_eq!(tried, [1, 2, 4, 8, 16, 32, 64, 128, 96, 112, 104, 100]);
+        assert_eq!(found, Found { held: 100, broke: Some(104) });
+    }
+
+    #[test]
+    fn every_limit_is_found_from_everywhere() {
+        for (from, most) in [(0, 40), (1, 40), (7, 40), (40, 40), (90, 40), (1, 1), (5, 0)] {
+            for limit in 0..50 {
+                let (found, tried) = search(from, most, u32::MAX, limit);
+                let held = limit.min(most);
+                let broke = (limit < most).then_some(limit + 1);
+                assert_eq!(found, Found { held, broke }, "{limit}, from {from} to {most}");
+                // Nothing is tried twice, nor what is out of bounds.
+                let mut once = tried.clone();
+                once.sort_unstable();
+                once.dedup();
+                assert_eq!(once.len(), tried.len(), "{tried:?}");
+                assert!(tried.iter().all(|n| (1..=most).contains(n)), "{tried:?}");
+                assert!(tried.len() <= 13, "{tried:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_near_is_near_enough() {
+        for limit in 0..2000 {
+            let (Found { held, broke }, _) = search(1, 4000, 16, limit);
+            let broke = broke.expect("it breaks before 4000");
+            assert!(held <= limit && limit < broke, "{limit}: {held} to {broke}");
+            assert!(broke - held <= (held / 16).max(1), "{limit}: {held} to {broke}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_tried_ends_it() {
+        let until =
+            |last: u32, limit: u32| largest(1, 1000, 16, |n| (n <= last).then_some(n <= limit));
+        assert_eq!(until(20, 1000), Found { held: 16, broke: None });
+        assert_eq!(until(0, 1000), Found { held: 0, broke: None });
+        // 16 broke, and then the time was up.
+        let mut tries = 0;
+        let found = largest(1, 1000, 16, |n| {
+            tries += 1;
+            (tries <= 5).then_some(n < 10)
+        });
+        assert_eq!(found, Found { held: 8, broke: Some(16) });
+    }
+}

@@ -1,0 +1,168 @@
+//! Several live stitchers at once on one device, and on every GPU there is: each panorama is that of its own
+//! stitcher's frames, warp and options.
+
+use std::thread;
+
+use panoweave::device::Device;
+use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat, YuvEncoding};
+use panoweave::live::{Camera, ColourOptions, LiveOptions, Pace, Stitcher};
+use panoweave::stitch::{StitchOptions, stitch};
+use panoweave_tests::live::{FRAME, SOURCE, STILL, device_warp, stitcher, waiting};
+use panoweave_tests::panoweave_devices;
+use panoweave_tests::random::Random;
+
+/// Stitchers on one device.
+const STITCHERS: usize = 6;
+
+/// Pairs of frames for each: buffers go round several times.
+const PAIRS: u32 = 40;
+
+/// What tells one stitcher from another.
+struct One {
+    device: Device,
+    stitcher: Stitcher,
+    options: LiveOptions,
+    shift: f32,
+    /// A few frames that come again and again.
+    frames: [[Vec<u8>; 2]; 3],
+}
+
+impl One {
+    /// The `i`-th on a device: pixels, warp, flip and frames are its own.
+    fn new(device: &Device, i: usize) -> Self {
+        let nv12 = PixelFormat::Nv12(YuvEncoding::default());
+        let pixels = [PixelFormat::Rgba8, nv12][i % 2];
+        let stitch = StitchOptions { flip: i.is_multiple_of(3), ..StitchOptions::default() };
+        let options = LiveOptions { input: pixels, output: pixels, stitch, ..waiting() };
+        let shift = i as f32 * 0.75;
+        let stitcher = Stitcher::new(device, device_warp(device, shift), options).unwrap();
+        let format = stitcher.input_formats()[0];
+        let mut random = Random::new(1000 + i as u64);
+        let mut noise = || (0..format.bytes()).map(|_| random.bits() as u8).collect::<Vec<_>>();
+        let frames = [(); 3].map(|()| [noise(), noise()]);
+        Self { device: device.clone(), stitcher, options, shift, frames }
+    }
+
+    /// What single stitches of its frames give.
+    fn expected(&self) -> [Vec<u8>; 3] {
+        let (device, stream) = (&self.device, self.device.stream().unwrap());
+        let format = FrameFormat { size: SOURCE, pixels: self.options.input };
+        let warp = device_warp(device, self.shift);
+        self.frames.each_ref().map(|pair| {
+            let [left, right] = pair.each_ref().map(|bytes| {
+                let mut frame = DeviceFrame::new(device, format).unwrap();
+                frame.upload(&stream, &Frame::tight(format, bytes).unwrap()).unwrap();
+                frame
+            });
+            let mut out = DeviceFrame::new(device, self.stitcher.output_format()).unwrap();
+            stitch(&stream, &left, &right, &warp, &self.options.stitch, &mut out).unwrap();
+            let mut bytes = vec![0; out.format().bytes()];
+            out.download(&stream, &mut bytes).unwrap();
+            bytes
+        })
+    }
+
+    /// Pushes its pairs, each camera on a thread.
+    fn film(&self, camera: Camera) {
+        let format = self.stitcher.input_formats()[camera as usize];
+        for i in 0..PAIRS {
+            let bytes = &self.frames[i as usize % 3][camera as usize];
+            let frame = Frame::tight(format, bytes).unwrap();
+            self.stitcher.push(camera, frame, FRAME * i).unwrap();
+        }
+    }
+}
+
+/// The CPU and every GPU.
+fn devices() -> Vec<Device> {
+    let others = Device::cuda_devices().map_or(1, |all| all.len() as u32);
+    let others = (1..others).filter_map(|ordinal| Device::cuda(ordinal).ok());
+    panoweave_devices().into_iter().chain(others).collect()
+}
+
+#[test]
+fn stitchers_at_once_do_not_mix() {
+    // All devices at once too.
+    let all: Vec<_> = devices()
+        .iter()
+        .flat_map(|device| (0..STITCHERS).map(|i| One::new(device, i)).collect::<Vec<_>>())
+        .collect();
+    let expected: Vec<_> = all.iter().map(One::expected).collect();
+    for (i, one) in expected.iter().enumerate() {
+        // Otherwise a mix would not be seen.
+        let others = expected[..i].iter().flatten();
+        let same = others.clone().any(|other| one.contains(other));
+        assert!(!same || i >= STITCHERS, "stitcher {i} shows what another does");
+    }
+    thread::scope(|scope| {
+        for (one, expected) in all.iter().zip(&expected) {
+            let cameras = Camera::ALL.map(|camera| scope.spawn(move || one.film(camera)));
+            scope.spawn(move || {
+                for camera in cameras {
+                    camera.join().unwrap();
+                }
+                one.stitcher.close();
+            });
+            scope.spawn(move || {
+                let mut seen = 0;
+                for panorama in one.stitcher.panoramas() {
+                    assert_eq!(panorama.timestamp(), FRAME * seen);
+                    let right = &expected[seen as usize % 3];
+                    let (device, shift) = (&one.device, one.shift);
+                    assert!(panorama.bytes() == right, "{device}, shifted by {shift}: {seen}");
+                    seen += 1;
+                }
+                assert_eq!(seen, PAIRS);
+            });
+        }
+    });
+    for one in &all {
+        one.stitcher.health().unwrap();
+        let counters = one.stitcher.counters();
+        assert_eq!(counters.panoramas, u64::from(PAIRS));
+        assert_eq!(counters.dropped, Default::default());
+    }
+}
+
+/// Colours follow the light of the stitcher's own cameras: two of them with scenes that differ by as much as they can
+/// be corrected, each to where it goes alone.
+#[test]
+fn colours_of_stitchers_at_once_do_not_mix() {
+    let levels = [[90, 120], [130, 95]];
+    for device in panoweave_devices() {
+        let colour = ColourOptions { follow: true, every: 1, ..STILL };
+        let options = LiveOptions { pace: Pace::Wait, colour, ..LiveOptions::default() };
+        let stitchers = levels.map(|_| stitcher(&device, options));
+        let film = |which: usize| {
+            let stitcher = &stitchers[which];
+            let format = stitcher.input_formats()[0];
+            let frames = levels[which].map(|level| vec![level; format.bytes()]);
+            let [left, right] = &frames;
+            let mut panoramas = stitcher.panoramas();
+            for i in 0..60 {
+                let frame = |bytes| Frame::tight(format, bytes).unwrap();
+                stitcher.submit(frame(left), frame(right), FRAME * i).unwrap();
+                drop(panoramas.next().unwrap());
+                let Some(analysis) = stitcher.colour().analysis else { continue };
+                let sums = analysis.sums;
+                for (sum, level) in [sums.left, sums.right].into_iter().zip(levels[which]) {
+                    for channel in sum {
+                        let error = channel / (f32::from(level) * sums.weight) - 1.0;
+                        assert!(error.abs() < 1e-5, "{device}, stitcher {which}: {sums:?}");
+                    }
+                }
+            }
+            assert!(stitcher.counters().analyses > 0);
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| film(0));
+            film(1);
+        });
+        // The darker camera of each is lifted: the left one of the first, the right one of the second.
+        let gains = stitchers.each_ref().map(|stitcher| {
+            let colours = stitcher.colour().colours;
+            colours.left.gain.x / colours.right.gain.x
+        });
+        assert!(gains[0] > 1.02 && gains[1] < 0.98, "{device}: {gains:?}");
+    }
+}
