@@ -52,7 +52,10 @@ fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
     assert_eq!(stitcher.counters().dropped.reader, reader);
     // Texture objects are made when a buffer is first stitched from: at most one for each of two cameras' buffers.
     let now = Counters::now();
-    assert!(now.textures <= memory.textures + 2 * (LiveOptions::default().slots + 1), "{now:?}");
+    assert!(
+        now.textures <= memory.textures + 2 * (LiveOptions::default().slots as i64 + 1),
+        "{now:?}"
+    );
     assert_eq!(Counters { textures: 0, ..now }, Counters { textures: 0, ..memory }, "{device}");
     drop(stitcher);
 }

@@ -26,8 +26,8 @@ const HOME: Size = Size::Pixels(5700, 1900);
 const UHD: Size = Size::Pixels(3840, 2160);
 
 const TARGETS: &[Target] = &[
-    Target { least_ratio: Some(4.5), ..of("stitch", "rgba", "fast", HOME, 46.0) },
-    of("stitch", "nv12", "fast", HOME, 25.0),
+    Target { least_ratio: Some(4.5), ..of("stitch", "rgba", "fast/mesh", HOME, 46.0) },
+    of("stitch", "nv12", "fast/mesh", HOME, 25.0),
     of("colour", "rgba", "rust", Size::Pixels(700, 1900), 12.0),
     of("resample", "bf16, even", "rust", Size::Batches(256), 7.5),
     of("resample", "bf16, even", "rust", Size::Batches(8192), 110.0),
@@ -35,6 +35,7 @@ const TARGETS: &[Target] = &[
     of("convolve", "7 taps", "one launch", UHD, 35.0),
     of("convolve", "15 taps", "one launch", UHD, 42.0),
     of("convolve", "31 taps", "one launch", UHD, 70.0),
+    of("view", "rgba to rgba", "lenses", Size::Pixels(1920, 1080), 12.0),
 ];
 
 const fn of(
