@@ -14,7 +14,7 @@ pub(crate) struct Target {
     system: &'static str,
     of: &'static str,
     size: Size,
-    /// A variant, or the manner of several: see [`Row::manner`].
+    /// The variant that is to reach it.
     variant: &'static str,
     /// Most time in µs.
     pub(crate) most_us: f64,
@@ -54,6 +54,6 @@ pub(crate) fn target(row: &Row) -> Option<&'static Target> {
     TARGETS.iter().find(|target| {
         row.role == Role::Ours
             && (target.system, target.of, target.size) == (&*work.system, &*work.of, work.size)
-            && [&*row.variant, row.manner()].contains(&target.variant)
+            && row.variant == target.variant
     })
 }
