@@ -67,3 +67,18 @@ pub fn seen(camera: &Camera, picture: &Picture, x: u32, y: u32) -> Option<([f64;
     let edge = (at + 1.0).min(size - at).min_element() / size.min_element();
     Some(([0, 1, 2].map(level), edge))
 }
+
+/// What [`made_up`]'s cameras see at a canvas pixel, of each that sees it: levels, and distance from the picture's edge.
+#[must_use]
+pub fn all_seen(geometry: &Geometry, pictures: &[Picture], x: u32, y: u32) -> Vec<([f64; 3], f64)> {
+    let both = geometry.cameras.iter().zip(pictures);
+    both.filter_map(|(camera, picture)| seen(camera, picture, x, y)).collect()
+}
+
+/// Their blend, by those distances; black of none.
+#[must_use]
+pub fn blend(all: &[([f64; 3], f64)]) -> [f64; 3] {
+    let total: f64 = all.iter().map(|(_, edge)| edge).sum();
+    let sum = |c: usize| all.iter().map(|(levels, edge)| edge * levels[c]).sum::<f64>();
+    [0, 1, 2].map(|c| if all.is_empty() { 0.0 } else { sum(c) / total })
+}

@@ -7,7 +7,7 @@ use panoweave::geometry::Geometry;
 use panoweave::panorama::{Coverage, PanoramaOptions, stitch_geometry};
 use panoweave::picture::Picture;
 use panoweave::stitch::{StitchOptions, stitch_pictures};
-use panoweave_tests::several::{CANVAS, made_up, noise, seen};
+use panoweave_tests::several::{CANVAS, all_seen, blend, made_up, noise, seen};
 use panoweave_tests::{by_planes, panoweave_devices};
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
@@ -32,20 +32,12 @@ fn every_camera_counts_by_its_distance_from_the_edge() {
             let allowed = steps * (0.5 + 0.26) + 0.05;
             for y in 0..CANVAS.y {
                 for x in 0..CANVAS.x {
-                    let all: Vec<_> = geometry
-                        .cameras
-                        .iter()
-                        .zip(&pictures)
-                        .filter_map(|(camera, picture)| seen(camera, picture, x, y))
-                        .collect();
+                    let all = all_seen(&geometry, &pictures, x, y);
                     covered[0] += f64::from(u8::from(!all.is_empty()));
                     covered[1] += f64::from(u8::from(all.len() > 1));
-                    let total: f64 = all.iter().map(|(_, edge)| edge).sum();
                     let Rgba8 { r, g, b, a } = found.pixels()[(y * CANVAS.x + x) as usize];
                     assert_eq!(a, 255);
-                    for (c, level) in [r, g, b].into_iter().enumerate() {
-                        let sum: f64 = all.iter().map(|(levels, edge)| edge * levels[c]).sum();
-                        let exact = if all.is_empty() { 0.0 } else { sum / total };
+                    for (level, exact) in [r, g, b].into_iter().zip(blend(&all)) {
                         let off = (f64::from(level) - exact).abs();
                         assert!(off < allowed, "{device}, {seed}: {off} levels at {x}, {y}");
                     }

@@ -20,30 +20,39 @@ enum Gamma<'a> {
     Table(&'a GammaTable),
 }
 
-/// Launches the kernel of a pair of formats by `launch!`; frames of unlike formats are refused before.
+/// Launches the kernel of a pair of formats, of those from RGBA to RGBA, NV12 to NV12, NV12 to RGBA and RGBA to NV12; all
+/// take these arguments, and some a table. Frames of unlike formats are refused before.
 macro_rules! launch_by_formats {
     (
-        $launch:ident, $source:ident, $frames:expr, $out:expr;
-        $rgba8:ident $nv12:ident $nv12_rgba8:ident $rgba8_nv12:ident
-    ) => {
+        $stream:ident, $source:ident, $frames:ident, [$left:ident, $right:ident], $params:ident, $out:ident:
+        $rgba8:ident $nv12:ident $nv12_rgba8:ident $rgba8_nv12:ident $(, $table:ident)?
+    ) => {{
+        let config = config(&$out);
+        macro_rules! launch {
+            ($kernel:ident, $l:ident, $r:ident, $to:ident) => {
+                $stream.launch(&config, &kernels::$kernel {
+                    left: $l,
+                    right: $r,
+                    planes_left: $left,
+                    planes_right: $right,
+                    $(table: $table.view(),)?
+                    params: $params,
+                    out: $to,
+                })
+            };
+        }
+        use {FrameViewMut as Out, $source as In};
         match ($frames, $out) {
-            (($source::Rgba8(l), $source::Rgba8(r)), FrameViewMut::Rgba8(out)) => {
-                $launch!($rgba8, l, r, out)
-            }
-            (($source::Nv12(l, ..), $source::Nv12(r, ..)), FrameViewMut::Nv12(out, _)) => {
-                $launch!($nv12, l, r, out)
-            }
-            (($source::Nv12(l, ..), $source::Nv12(r, ..)), FrameViewMut::Rgba8(out)) => {
-                $launch!($nv12_rgba8, l, r, out)
-            }
-            (($source::Rgba8(l), $source::Rgba8(r)), FrameViewMut::Nv12(out, _)) => {
-                $launch!($rgba8_nv12, l, r, out)
-            }
-            (($source::Rgba8(_), _) | ($source::Nv12(..), _), _) => {
+            ((In::Rgba8(l), In::Rgba8(r)), Out::Rgba8(out)) => launch!($rgba8, l, r, out),
+            ((In::Nv12(l, _), In::Nv12(r, _)), Out::Nv12(out, _)) => launch!($nv12, l, r, out),
+            ((In::Nv12(l, _), In::Nv12(r, _)), Out::Rgba8(out)) => launch!($nv12_rgba8, l, r, out),
+            ((In::Rgba8(l), In::Rgba8(r)), Out::Nv12(out, _)) => launch!($rgba8_nv12, l, r, out),
+            ((In::Rgba8(_), _) | (In::Nv12(..), _), _) => {
                 unreachable!("both frames are of one format, as checked")
             }
         }
-    };
+        .map_err(StitchError::from)
+    }};
 }
 
 /// A thread makes a pixel, or the four of a chroma sample.
@@ -64,7 +73,7 @@ pub(super) fn launch(
     out: FrameViewMut<'_>,
 ) -> Result<(), StitchError> {
     warp.await_ready(stream)?;
-    let ([planes_left, planes_right], config) = (warp.planes()?, config(&out));
+    let [left, right] = warp.planes()?;
     let params = options.params(frames.0.format().pixels, out.format().pixels);
     let gamma = match (table, options.power) {
         (Some(table), _) => {
@@ -75,41 +84,22 @@ pub(super) fn launch(
         (None, Power::Exact) => Gamma::Exact,
         (None, Power::Fast | Power::Table) => Gamma::Fast,
     };
-    macro_rules! launch {
-        ($kernel:ident, $left:ident, $right:ident, $out:ident $(, $table:ident)?) => {
-            stream.launch(&config, &kernels::$kernel {
-                left: $left,
-                right: $right,
-                planes_left,
-                planes_right,
-                $($table: $table.view(),)?
-                params,
-                out: $out,
-            })
-        };
-    }
     match gamma {
-        Gamma::Linear => launch_by_formats!(launch, FrameView, frames, out;
+        Gamma::Linear => launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
             StitchPlanesLinear StitchPlanesNv12Linear StitchPlanesNv12Rgba8Linear
             StitchPlanesRgba8Nv12Linear),
-        Gamma::Exact => launch_by_formats!(launch, FrameView, frames, out;
+        Gamma::Exact => launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
             StitchPlanesExact StitchPlanesNv12Exact StitchPlanesNv12Rgba8Exact
             StitchPlanesRgba8Nv12Exact),
-        Gamma::Fast => launch_by_formats!(launch, FrameView, frames, out;
+        Gamma::Fast => launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
             StitchPlanesFast StitchPlanesNv12Fast StitchPlanesNv12Rgba8Fast
             StitchPlanesRgba8Nv12Fast),
         Gamma::Table(table) => {
-            macro_rules! launch_with_table {
-                ($kernel:ident, $left:ident, $right:ident, $out:ident) => {
-                    launch!($kernel, $left, $right, $out, table)
-                };
-            }
-            launch_by_formats!(launch_with_table, FrameView, frames, out;
-                StitchPlanesTable StitchPlanesNv12Table StitchPlanesNv12Rgba8Table
-                StitchPlanesRgba8Nv12Table)
+            launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
+            StitchPlanesTable StitchPlanesNv12Table StitchPlanesNv12Rgba8Table
+            StitchPlanesRgba8Nv12Table, table)
         }
     }
-    .map_err(StitchError::from)
 }
 
 /// Frames in textures, with fast powers.
@@ -122,26 +112,10 @@ pub(super) fn launch_hardware(
     out: FrameViewMut<'_>,
 ) -> Result<(), StitchError> {
     warp.await_ready(stream)?;
-    let ([planes_left, planes_right], config) = (warp.planes()?, config(&out));
+    let [left, right] = warp.planes()?;
     let params = options.params(frames.0.pixels(), out.format().pixels);
-    macro_rules! launch {
-        ($kernel:ident, $left:ident, $right:ident, $out:ident) => {
-            stream.launch(
-                &config,
-                &kernels::$kernel {
-                    left: $left,
-                    right: $right,
-                    planes_left,
-                    planes_right,
-                    params,
-                    out: $out,
-                },
-            )
-        };
-    }
-    launch_by_formats!(launch, Textured, frames, out;
+    launch_by_formats!(stream, Textured, frames, [left, right], params, out:
         StitchHardwareRgba8 StitchHardwareNv12 StitchHardwareNv12Rgba8 StitchHardwareRgba8Nv12)
-    .map_err(StitchError::from)
 }
 
 /// Planes in textures, with fast powers.
@@ -149,31 +123,14 @@ pub(super) fn launch_hardware(
 pub(super) fn launch_textured(
     stream: &Stream,
     frames: (FrameView<'_>, FrameView<'_>),
-    [planes_left, planes_right]: [DeviceTexturedCameraPlanes<'_>; 2],
+    [left, right]: [DeviceTexturedCameraPlanes<'_>; 2],
     options: &StitchOptions,
     out: FrameViewMut<'_>,
 ) -> Result<(), StitchError> {
-    let config = config(&out);
     let params = options.params(frames.0.format().pixels, out.format().pixels);
-    macro_rules! launch {
-        ($kernel:ident, $left:ident, $right:ident, $out:ident) => {
-            stream.launch(
-                &config,
-                &kernels::$kernel {
-                    left: $left,
-                    right: $right,
-                    planes_left,
-                    planes_right,
-                    params,
-                    out: $out,
-                },
-            )
-        };
-    }
-    launch_by_formats!(launch, FrameView, frames, out;
+    launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
         StitchTexturedPlanesRgba8 StitchTexturedPlanesNv12 StitchTexturedPlanesNv12Rgba8
         StitchTexturedPlanesRgba8Nv12)
-    .map_err(StitchError::from)
 }
 
 /// A warp's planes as textures, left and right, which live as long as `textures` is not asked for many others. `None`

@@ -16,7 +16,7 @@ use panoweave::stitch::{
 use panoweave::warp::{DeviceMesh, DeviceWarp, MESH_ERROR, Mesh, MeshError, Warp};
 use panoweave_tests::random::{Random, random_rig};
 use panoweave_tests::raster::{Pixels, Raster, chroma_size};
-use panoweave_tests::several::{CANVAS, made_up, seen};
+use panoweave_tests::several::{CANVAS, all_seen, blend, made_up};
 use panoweave_tests::{data, oracle, panoweave_devices};
 use shared_types::stitch::{Colour, StitchParams};
 use shared_types::{Chroma, Rgba8};
@@ -428,18 +428,10 @@ fn several_cameras_are_blended_at_once() {
             let found = blended(&stream, &mesh, &pictures, CamerasOptions::default());
             for y in 0..CANVAS.y {
                 for x in 0..CANVAS.x {
-                    let all: Vec<_> = geometry
-                        .cameras
-                        .iter()
-                        .zip(&pictures)
-                        .filter_map(|(camera, picture)| seen(camera, picture, x, y))
-                        .collect();
-                    let total: f64 = all.iter().map(|(_, edge)| edge).sum();
+                    let all = all_seen(&geometry, &pictures, x, y);
                     let Rgba8 { r, g, b, a } = found[(y * CANVAS.x + x) as usize];
                     assert_eq!(a, 255);
-                    for (c, level) in [r, g, b].into_iter().enumerate() {
-                        let sum: f64 = all.iter().map(|(levels, edge)| edge * levels[c]).sum();
-                        let exact = if all.is_empty() { 0.0 } else { sum / total };
+                    for (level, exact) in [r, g, b].into_iter().zip(blend(&all)) {
                         let off = (f64::from(level) - exact).abs();
                         // As above; a camera that counts less than a thousandth is left out.
                         assert!(off < 1.2, "{device}, {seed}: {off} levels at {x}, {y}");
