@@ -17,7 +17,7 @@ use panoweave::glam::UVec2;
 use panoweave::homography::Homography;
 use panoweave::picture::{Picture, PictureFormat};
 use panoweave::rig::Rig;
-use panoweave::stitch::{StitchOptions, stitch_pictures};
+use panoweave::stitch::{Lookup, StitchOptions, stitch_pictures};
 use panoweave::warp::DeviceWarp;
 use panoweave_examples::geometry;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -108,7 +108,9 @@ impl Still {
                 &rendered
             }
         };
-        let panorama = stitch_pictures(&stream, &left, &right, warp, &StitchOptions::default())?;
+        // No mesh pays for a single picture.
+        let options = StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() };
+        let panorama = stitch_pictures(&stream, &left, &right, warp, &options)?;
         Ok(panorama.encode(PictureFormat::Png)?)
     }
 }

@@ -12,7 +12,7 @@ use panoweave::glam::UVec2;
 use panoweave::homography::Homography;
 use panoweave::picture::{Picture, PictureFormat};
 use panoweave::shared_types::Rgba8;
-use panoweave::stitch::{StitchOptions, stitch_pictures};
+use panoweave::stitch::{Lookup, StitchOptions, stitch_pictures};
 use panoweave::warp::DeviceWarp;
 use panoweave_examples::{MadeUpCamera, geometry};
 use serde_json::Value;
@@ -33,7 +33,8 @@ fn pictures() -> [Picture; 2] {
 fn expected([left, right]: &[Picture; 2], geometry: &Geometry) -> Picture {
     let stream = Device::cpu().stream().unwrap();
     let warp = DeviceWarp::render(&stream, geometry).unwrap();
-    stitch_pictures(&stream, left, right, &warp, &StitchOptions::default()).unwrap()
+    let options = StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() };
+    stitch_pictures(&stream, left, right, &warp, &options).unwrap()
 }
 
 #[test]

@@ -327,7 +327,8 @@ fn submit(
     planes::launch(stream, (left, right), warp, options, table, out)
 }
 
-/// Stitches two pictures on the stream's device and waits for the panorama.
+/// Stitches two pictures on the stream's device and waits for the panorama. Of a warp that is used once,
+/// [`Lookup::Planes`] spares the making of a mesh.
 ///
 /// # Errors
 /// [`StitchError`].
