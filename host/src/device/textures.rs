@@ -47,11 +47,12 @@ impl Textures {
             return Ok(None);
         }
         let key = (device.place(), texels.addr(), size, pitch, texel_format::<T>());
-        let is_gpu = matches!(device.kind(), Kind::Cuda(_));
-        let found = self.made.iter().position(|(kept, _)| *kept == key);
         // On the CPU an object is a pointer, of which Rust knows what it was made from: made anew it is that of
-        // the rows that live now.
-        let made = match found.and_then(|at| self.made.remove(at)).filter(|_| is_gpu) {
+        // the rows that live now. One that was asked for before stays, since it may be of the same launch.
+        let is_gpu = matches!(device.kind(), Kind::Cuda(_));
+        let same = |(kept, _): &(Key, Made)| is_gpu && *kept == key;
+        let found = self.made.iter().position(same);
+        let made = match found.and_then(|at| self.made.remove(at)) {
             Some((_, made)) => made,
             None => {
                 if self.made.len() == MOST {

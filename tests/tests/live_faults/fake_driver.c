@@ -494,6 +494,19 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     return end(0);
 }
 
+/* A launch that may begin early; here it does not. */
+typedef struct {
+    unsigned grid[3], block[3], shared;
+    void *stream;
+    void *attributes;
+    unsigned count;
+} LaunchConfig;
+
+int cuLaunchKernelEx(const LaunchConfig *c, void *function, void **params, void **extra) {
+    return cuLaunchKernel(function, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1],
+                          c->block[2], c->shared, c->stream, params, extra);
+}
+
 int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
     BEGIN_IN_CONTEXT;
     Stream *s = calloc(1, sizeof *s);

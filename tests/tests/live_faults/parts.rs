@@ -9,10 +9,10 @@ use panoweave::live::{
     ColourOptions, ColourState, Dropped, LiveCounters, LiveOptions, Panorama, Panoramas, Stitcher,
 };
 use panoweave::seam::{Seam, SeamOptions};
-use panoweave::stitch::{StitchOptions, stitch};
+use panoweave::stitch::stitch;
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::live::{FRAME, STILL, frame, stamp, stitcher, waiting};
-use panoweave_tests::panoweave_devices;
+use panoweave_tests::{by_planes, panoweave_devices};
 
 use crate::fake::{Fake, Fault, run_alone};
 use crate::run::{following, small_warp, start, submit, trying, watch};
@@ -379,25 +379,30 @@ fn alone_no_stream_waits() {
     let fake = Fake::loaded();
     let device = Device::cuda(0).unwrap();
     let (made_on, stream) = (device.stream().unwrap(), device.stream().unwrap());
-    let warp = DeviceWarp::upload(&made_on, &small_warp()).unwrap();
+    // What is over is not waited for, so each use has a warp of its own.
+    let new = || DeviceWarp::upload(&made_on, &small_warp()).unwrap();
+    let warp = new();
     let [left, right] = warp.sources().map(|size| Image::new(&device, size.x, size.y).unwrap());
     let mut out = Image::new(&device, warp.size().x, warp.size().y).unwrap();
     let seam = Seam::new(&made_on, &warp, SeamOptions::default()).unwrap();
-    let mut copy = Seam::copy(&made_on, &warp).unwrap();
-    let mut uses = |n| match n {
+    let mut uses = |n, warp: &DeviceWarp, copy: &mut DeviceWarp| match n {
         0 => warp.download(&stream).is_ok(),
-        1 => Overlap::find(&stream, &warp).is_ok(),
+        1 => Overlap::find(&stream, warp).is_ok(),
         2 => warp.resized(&stream, warp.size()).is_ok(),
-        3 => Seam::new(&stream, &warp, SeamOptions::default()).is_ok(),
-        4 => Seam::copy(&stream, &warp).is_ok(),
-        5 => seam.weigh(&stream, &warp, 1.0, &mut copy).is_ok(),
-        _ => stitch(&stream, &left, &right, &warp, &StitchOptions::default(), &mut out).is_ok(),
+        3 => Seam::new(&stream, warp, SeamOptions::default()).is_ok(),
+        4 => Seam::copy(&stream, warp).is_ok(),
+        5 => seam.weigh(&stream, warp, 1.0, copy).is_ok(),
+        _ => stitch(&stream, &left, &right, warp, &by_planes(), &mut out).is_ok(),
     };
     for n in 0..7 {
-        assert!(uses(n), "use {n}");
-        // A wait that fails is noticed, so there is one.
-        fake.fail(Fault { label: "cuStreamWaitEvent", from: 1, count: 1, code: 1 });
-        assert!(!uses(n), "use {n} does not wait");
+        let of = |warp: &DeviceWarp| Seam::copy(&made_on, warp).unwrap();
+        let warp = new();
+        assert!(uses(n, &warp, &mut of(&warp)), "use {n}");
+        // A question that fails is noticed, so there is one.
+        let warp = new();
+        let mut copy = of(&new());
+        fake.fail(Fault { label: "cuEventQuery", from: 1, count: 1, code: 1 });
+        assert!(!uses(n, &warp, &mut copy), "use {n} does not wait");
         fake.heal();
     }
 }

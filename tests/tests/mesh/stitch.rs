@@ -512,3 +512,40 @@ fn what_does_not_fit_several_cameras_is_refused() {
         assert!(matches!(error, StitchError::Flip(_)), "{error}");
     }
 }
+
+/// A frame may be that of both cameras, and stitched again after other frames.
+#[test]
+fn one_frame_may_be_both_cameras() {
+    let size = UVec2::new(70, 50);
+    let planes = |shift: f32| {
+        let place = |x: u32| x as f32 + shift;
+        let row = |y: u32| (0..size.x).map(move |x| (x, y));
+        let pixels: Vec<_> = (0..size.y).flat_map(row).collect();
+        let x = pixels.iter().map(|(x, _)| place(*x)).collect::<Vec<_>>();
+        (x, pixels.iter().map(|(_, y)| *y as f32).collect::<Vec<_>>())
+    };
+    let ((left_x, left_y), (right_x, right_y)) = (planes(-0.25), planes(0.25));
+    let half = vec![0.5; left_x.len()];
+    let planes = [left_x, left_y, right_x, right_y, half.clone(), half];
+    let warp = Warp::new(size, [size; 2], planes).unwrap();
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let warp = DeviceWarp::upload(&stream, &warp).unwrap();
+        for format in [PixelFormat::Rgba8, NV12] {
+            let picture = waves(size, format, 1);
+            let mut frame = DeviceFrame::new(&device, picture.format()).unwrap();
+            fill(&stream, &mut frame, &picture);
+            let by = |lookup| {
+                let options = StitchOptions { lookup, ..StitchOptions::default() };
+                let mut out = DeviceFrame::new(&device, picture.format()).unwrap();
+                stitch(&stream, &frame, &frame, &warp, &options, &mut out).unwrap();
+                Raster::download(&stream, &out)
+            };
+            let planes = by(Lookup::Planes);
+            for _ in 0..300 {
+                let (worst, _) = difference(&by(Lookup::Mesh), &planes);
+                assert!(worst <= 2, "{device}: {worst} levels");
+            }
+        }
+    }
+}
