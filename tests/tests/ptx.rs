@@ -74,6 +74,7 @@ const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("reverse_tail", 256, None, 1),
     ("reverse_static", 256, None, 1),
     ("rotate", 1024, None, 2),
+    ("shifted", 256, None, 0),
     ("two_arrays", 256, None, 1),
 ];
 
@@ -268,8 +269,9 @@ fn stitching_reads_through_the_read_only_cache() {
             let all = entry.count("ld.global.");
             let read_only = entry.count("ld.global.nc.");
             assert!(read_only > 0 && read_only == all, "{name}: {read_only} of {all}");
-            // Luma is bytes: the four around a place, for each camera.
-            let bytes = if name.starts_with("stitch_planes_nv12") { 8 } else { 0 };
+            // Luma is bytes: the four around a place, for each camera, but for those that textures sample.
+            let luma = ["stitch_planes_nv12", "stitch_textured_planes_nv12"];
+            let bytes = if luma.iter().any(|luma| name.starts_with(luma)) { 8 } else { 0 };
             assert_eq!(entry.count("ld.global.nc.u8"), bytes, "{name}");
             assert_eq!(entry.count("st.local"), 0, "{name}");
         }
@@ -347,6 +349,19 @@ fn special_instructions_are_used() {
             ("reduce_words", "dp4a.u32.u32"),
         ] {
             assert!(entries[name].count(instruction) > 0, "{name}: {instruction}");
+        }
+    }
+}
+
+/// From Hopper on every kernel says at once that the next may be launched, and waits for the one before.
+#[test]
+fn kernels_for_hopper_wait_for_the_one_before() {
+    for image in CONFORMANCE.iter().chain(panoweave::kernels::IMAGES) {
+        let waits = usize::from(image.arch.major >= 9);
+        for (name, entry) in entries(image.text) {
+            for instruction in ["griddepcontrol.launch_dependents", "griddepcontrol.wait"] {
+                assert_eq!(entry.count(instruction), waits, "{name} for {}", image.arch);
+            }
         }
     }
 }
