@@ -9,9 +9,10 @@
 //! ```
 //!
 //! [`finish`] turns these into `.maxntid` and `.minnctapersm`, and refuses PTX whose barriers are
-//! not the declared ones. From Hopper on a kernel also begins with [`DEPENDENT`]: it may be launched before the one
-//! before it in its stream has ended, and waits for that itself, which hides the time between two launches. It works on text alone; nothing here touches a file. It is no PTX
-//! verifier: that is `ptxas`.
+//! not the declared ones. From Hopper on a kernel also begins with [`DEPENDENT`]: it may be launched
+//! before the one before it in its stream has ended, and waits for that itself, which hides the time
+//! between two launches. It works on text alone; nothing here touches a file. It is no PTX verifier:
+//! that is `ptxas`.
 
 mod marker;
 mod scan;

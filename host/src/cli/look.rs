@@ -5,7 +5,7 @@ use glam::Vec3;
 use panoweave::stitch::{Lookup, Power, StitchOptions};
 use shared_types::stitch::Colour;
 
-use super::values::{gain, gamma};
+use super::values::{gain, gamma, lookup};
 
 /// Options that say a colour, by their names here.
 pub(crate) const COLOURS: [&str; 4] = ["gain_left", "gain_right", "gamma_left", "gamma_right"];
@@ -37,17 +37,8 @@ pub(crate) struct Look {
     /// How it is looked up what a pixel shows: by a compact mesh, to within 1/32 pixel; by the warp's planes, as exactly
     /// as can be; by planes in textures, the same; or by planes with samples of the GPU's texture unit. If not given,
     /// frames that follow each other go by a mesh, and single pictures, for which none pays, by planes.
-    #[arg(long, value_enum, value_name = "HOW")]
-    warp: Option<LookupChoice>,
-}
-
-/// How pixels are looked up.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LookupChoice {
-    Mesh,
-    Planes,
-    TexturedPlanes,
-    HardwareBilinear,
+    #[arg(long, value_name = "HOW", value_parser = lookup())]
+    warp: Option<Lookup>,
 }
 
 /// How gamma is computed.
@@ -85,13 +76,7 @@ impl Look {
             },
             flip: self.flip,
             edge_boost: self.edge_boost,
-            lookup: match self.warp {
-                None => lookup,
-                Some(LookupChoice::Mesh) => Lookup::Mesh,
-                Some(LookupChoice::Planes) => Lookup::Planes,
-                Some(LookupChoice::TexturedPlanes) => Lookup::TexturedPlanes,
-                Some(LookupChoice::HardwareBilinear) => Lookup::HardwareBilinear,
-            },
+            lookup: self.warp.unwrap_or(lookup),
         }
     }
 }

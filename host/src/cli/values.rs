@@ -2,10 +2,12 @@
 
 use std::num::{ParseFloatError, ParseIntError};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use glam::{UVec2, Vec3};
 use panoweave::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use panoweave::picture::MAX_SIDE;
 use panoweave::seam::SeamOptions;
+use panoweave::stitch::Lookup;
 use panoweave::video::Crf;
 use panoweave::view::MAX_SMOOTHING;
 use shared_types::features::MAX_WINDOW;
@@ -163,4 +165,11 @@ pub(crate) fn sigma(text: &str) -> Result<f32, ValueError> {
 pub(crate) fn mesh_error(text: &str) -> Result<f32, ValueError> {
     let error: f32 = text.parse().map_err(|_| ValueError::MeshError)?;
     if error > 0.0 && error.is_finite() { Ok(error) } else { Err(ValueError::MeshError) }
+}
+
+/// How pixels are looked up, by its name.
+pub(crate) fn lookup() -> impl TypedValueParser<Value = Lookup> {
+    let by_name = |name: String| Lookup::ALL.into_iter().find(|lookup| lookup.name() == name);
+    PossibleValuesParser::new(Lookup::ALL.map(Lookup::name))
+        .try_map(move |name| by_name(name).ok_or("no such lookup"))
 }

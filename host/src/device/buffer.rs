@@ -75,6 +75,15 @@ impl<T: Pod> Buffer<T> {
         self.0.download(stream)
     }
 
+    /// Submits the copy of another buffer of the same length and does not wait.
+    ///
+    /// # Errors
+    /// Another length, another device, or what the driver says.
+    #[track_caller]
+    pub fn copy_from(&mut self, stream: &Stream, buffer: &Self) -> Result<(), DeviceError> {
+        self.0.copy_from(stream, &buffer.0)
+    }
+
     /// Submits the copy of the elements to the host and does not wait.
     ///
     /// # Safety

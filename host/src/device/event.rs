@@ -126,13 +126,8 @@ impl Event {
         const OP: &str = "querying an event";
         match &self.point {
             Point::Cpu(_) => Ok(true),
-            Point::Cuda(event, _) => self.enter(OP, || {
-                // SAFETY: the handle is alive.
-                match unsafe { sys::cuEventQuery(*event) } {
-                    CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-                    result => result.check(OP).map(|()| true),
-                }
-            }),
+            // SAFETY: the handle is alive.
+            Point::Cuda(event, _) => self.enter(OP, || unsafe { is_passed(*event, OP) }),
         }
     }
 
@@ -198,16 +193,12 @@ impl Event {
                 Ok(()) => Ok(()),
                 Err(recorded) => self.enter(OP, || {
                     // SAFETY: the handle is alive.
-                    match unsafe { sys::cuEventQuery(*event) } {
-                        CUresult::CUDA_SUCCESS => passed.set(recorded),
-                        CUresult::CUDA_ERROR_NOT_READY => {
-                            // SAFETY: both handles are alive; the driver keeps what it needs of the event.
-                            unsafe { sys::cuStreamWaitEvent(stream.handle(), *event, 0) }
-                                .check(OP)?;
-                        }
-                        error => error.check(OP)?,
+                    if unsafe { is_passed(*event, OP) }? {
+                        passed.set(recorded);
+                        return Ok(());
                     }
-                    Ok(())
+                    // SAFETY: both handles are alive; the driver keeps what it needs of the event.
+                    unsafe { sys::cuStreamWaitEvent(stream.handle(), *event, 0) }.check(OP)
                 }),
             },
         }
@@ -232,6 +223,19 @@ impl Event {
             return Ok(());
         }
         Err(DeviceError::new(operation, ErrorKind::WrongDevice { found, wanted }))
+    }
+}
+
+/// Whether the driver says that an event is passed.
+///
+/// # Safety
+/// The handle is alive, and its context current.
+#[track_caller]
+unsafe fn is_passed(event: sys::CUevent, operation: &'static str) -> Result<bool, DeviceError> {
+    // SAFETY: as the caller vouches.
+    match unsafe { sys::cuEventQuery(event) } {
+        CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+        result => result.check(operation).map(|()| true),
     }
 }
 

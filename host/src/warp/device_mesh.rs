@@ -56,11 +56,12 @@ impl DeviceMesh {
         Ok(Self { size, sources, made: Arc::new(made), layers, shares, ready, textures })
     }
 
-    /// The same mesh with layers and shares of its own, yet unwritten: [`weigh`](Self::weigh) does that.
+    /// The same mesh with layers and shares of its own, yet unwritten: [`weigh`](Self::weigh) does that. Does not wait.
     #[track_caller]
     pub(super) fn reweighted(&self, stream: &Stream) -> Result<Self, DeviceError> {
         let device = stream.device();
-        let layers = Buffer::from_slice(stream, &self.made.layers.download(stream)?)?;
+        let mut layers = Buffer::new(device, self.made.layers.len())?;
+        layers.copy_from(stream, &self.made.layers)?;
         let shares = Buffer::new(device, self.shares.len())?;
         let (made, ready) = (Arc::clone(&self.made), Event::for_order(device)?);
         let (size, sources, textures) = (self.size, self.sources.clone(), Mutex::default());
