@@ -1,9 +1,10 @@
 //! Stitch, variant `mesh`: pictures in textures and the mesh of a warp make a panorama.
 //!
-//! A block makes a tile, a thread twice four pixels of it: of one column, or the two by two that share chroma. What a
-//! tile shows is in its first layer, which with the patch of the whole tile is half a line of memory, known from the
-//! block's number and fetched by an earlier block: one latency, then eight samples on their way at once, then colour, then
-//! stores. Only where cameras meet does a tile have a second layer, and shares; there it is four pixels at a time.
+//! A block makes a tile, a thread eight pixels of it: below each other, or four by two, of which two by two share chroma.
+//! What a tile shows is in its first layer, which with the patch of the whole tile is half a line of memory, known from
+//! the block's number and fetched by an earlier block: one latency, then eight samples on their way at once, then colour,
+//! then stores. Only where cameras meet does a tile have a second layer, and shares: the same once more, with what the
+//! first one gave in shared memory.
 //!
 //! A texture that is chosen at run time is read in a loop over the warp, so each camera has its branch.
 //!
@@ -12,11 +13,12 @@
 //!
 //! Powers are the fast ones; samples are the texture unit's, whose weights have 8 bits.
 
+use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, uvec2, vec2, vec3};
 use shared_types::Rgba8;
 use shared_types::mesh::{
-    BLOCK_THREADS, Grading, Layer, MeshParams, NO_CAMERA, NONE, Patch, Place, REST, RUN_ROWS, TILE,
+    BLOCK_THREADS, Grading, Layer, MeshParams, NO_CAMERA, NONE, Patch, Place, REST, TILE,
     WEIGH_BLOCK, WEIGH_THREADS, WHOLE_SHARE,
 };
 use shared_types::nv12::Nv12Mut;
@@ -36,10 +38,10 @@ macro_rules! stitch_mesh {
     ($formats:literal, $picture:ty => $out:ty, $name:ident, $blocks:literal) => {
         #[doc = concat!($formats, ", of up to four cameras.")]
         ///
-        /// Pixels that no camera sees become opaque black. Nothing is written where an NV12 panorama's chroma is not
-        /// half of its luma in size, or where there are fewer layers than tiles.
+        /// Pixels that no camera sees become opaque black. Nothing is written where there are fewer layers than blocks.
         ///
         /// # Safety
+        /// - The grid has a block for each tile, and the panorama is whole.
         /// - What the layers say exists: patches, places, shares and further layers.
         /// - Both sides of a flipped panorama in NV12 are even.
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks))]
@@ -64,12 +66,12 @@ macro_rules! stitch_mesh {
 }
 
 stitch_mesh!("RGBA to RGBA", Rgba8Texture => ViewMut<Rgba8>, stitch_mesh_rgba8, 8);
-stitch_mesh!("NV12 to NV12", Nv12Texture => Nv12Mut, stitch_mesh_nv12, 7);
-stitch_mesh!("NV12 to RGBA", Nv12Texture => ViewMut<Rgba8>, stitch_mesh_nv12_rgba8, 7);
-stitch_mesh!("RGBA to NV12", Rgba8Texture => Nv12Mut, stitch_mesh_rgba8_nv12, 7);
+stitch_mesh!("NV12 to NV12", Nv12Texture => Nv12Mut, stitch_mesh_nv12, 8);
+stitch_mesh!("NV12 to RGBA", Nv12Texture => ViewMut<Rgba8>, stitch_mesh_nv12_rgba8, 8);
+stitch_mesh!("RGBA to NV12", Rgba8Texture => Nv12Mut, stitch_mesh_rgba8_nv12, 8);
 
-/// How many times four pixels a thread makes, [`RUN_ROWS`] rows of a tile apart.
-const RUNS: usize = (TILE / RUN_ROWS) as usize;
+/// How many times four pixels a thread makes.
+const RUNS: usize = (TILE * TILE / (4 * BLOCK_THREADS)) as usize;
 
 /// How many tiles ahead layers are fetched: about as many as are made at a time on the largest GPUs.
 const AHEAD: u32 = 1024;
@@ -101,154 +103,207 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
     params: &MeshParams,
     out: O,
 ) {
-    // Fours of a tile side by side, and this thread's first.
-    let (columns, four) = (TILE / O::FOUR.x, thread::thread_idx_y() * 32 + thread::thread_idx_x());
-    let in_tile = uvec2(four % columns, four / columns) * O::FOUR;
     let tile = uvec2(thread::block_idx_x(), thread::block_idx_y());
-    let corner = tile * TILE;
-    let index = tile.y * out.width().div_ceil(TILE) + tile.x;
-    let at = corner + in_tile;
-    let inside = at.x < out.width() && at.y < out.height();
-    if !inside || !out.is_whole() || index >= mesh.layers.len() {
+    let index = tile.y * thread::grid_dim_x() + tile.x;
+    if index >= mesh.layers.len() {
         return;
     }
-    let part = Part { out, corner, in_tile, params };
+    // Before all else, which then does not wait for it.
+    // SAFETY: it is there, as checked.
+    let first = unsafe { mesh.layers.load_here(index) };
     // For a block that will run when these have ended.
     if thread::thread_idx_x() == 0 {
         mesh.layers.prefetch(index + AHEAD);
     }
-    // SAFETY: it is there, as checked.
-    let first = unsafe { mesh.layers.load(index) };
-    // The branch is the same for the whole block.
-    if first.shares == NONE {
-        let mut of_runs = [[UVec2::ZERO; 4]; RUNS];
-        each_result!(RUNS, |run| of_runs[run] = part.pixels(run as u32));
-        // SAFETY: as the caller vouches.
-        let colours = unsafe { shown::<P, O, RUNS>(pictures, mesh, params, &first, of_runs) };
-        // SAFETY: as the caller vouches.
-        each_result!(RUNS, |run| unsafe { part.store(run as u32, colours[run]) });
+    // Threads of a tile side by side, and this one.
+    let (columns, thread) =
+        (TILE / O::EIGHT.x, thread::thread_idx_y() * 32 + thread::thread_idx_x());
+    let (corner, in_tile) = (tile * TILE, uvec2(thread % columns, thread / columns) * O::EIGHT);
+    let at = corner + in_tile;
+    if at.x >= out.width() || at.y >= out.height() {
         return;
     }
-    // Where cameras meet.
-    let mut run = 0;
-    while run < RUNS as u32 {
-        let pixels = part.pixels(run);
-        let (mut next, mut sum, mut left) = (index, [Vec3::ZERO; 4], [1.0; 4]);
-        while next != NONE {
-            // SAFETY: as the caller vouches. Loaded anew, since it would take many registers to keep the first.
-            unsafe {
-                let layer = mesh.layers.load(next);
-                next = layer.next;
-                mesh.layers.prefetch(next);
-                let shares = mesh.shares(&layer, pixels, left);
-                let [colours] = shown::<P, O, 1>(pictures, mesh, params, &layer, [pixels]);
+    let part = Part { out, at, params };
+    let fours = [in_tile, in_tile + O::of_eight(4)];
+    // All branches here are the same for the whole block.
+    if first.shares == NONE && is_whole(&first) {
+        let mut places = [[Vec2::ZERO; 4]; RUNS];
+        each_result!(RUNS, |run| places[run] = along::<O>(&first.patch, fours[run]));
+        // SAFETY: as the caller vouches.
+        unsafe { part.store(shown::<P, O>(pictures, params, first.camera, places)) };
+        return;
+    }
+    // Where cameras meet, or a tile is divided.
+    let kept = Kept::new();
+    let mut next = index;
+    // SAFETY: as the caller vouches; what is loaded was stored before.
+    unsafe {
+        each_result!(RUNS, |run| kept.store(run, [Vec3::ZERO; 4], [u16::MAX; 4]));
+        loop {
+            // Loaded anew, since it would take many registers to keep the first.
+            let layer = mesh.layers.load(next);
+            next = layer.next;
+            mesh.layers.prefetch(next);
+            let places = mesh.places::<O>(&layer, fours);
+            let mut colours = shown::<P, O>(pictures, params, layer.camera, places);
+            each_result!(RUNS, |run| {
+                let (sum, mut left) = kept.load(run);
+                let shares = mesh.shares::<O>(&layer, fours[run], left);
                 each_result!(4, |i| {
-                    sum[i] = grade::fused(colours[i], shares[i], sum[i]);
-                    left[i] -= shares[i];
+                    let share = f32::from(shares[i]) * (1.0 / WHOLE_SHARE);
+                    colours[run][i] = grade::fused(colours[run][i], share, sum[i]);
+                    left[i] = left[i].saturating_sub(shares[i]);
                 });
+                if next != NONE {
+                    kept.store(run, colours[run], left);
+                }
+            });
+            if next == NONE {
+                part.store(colours);
+                return;
             }
         }
-        // SAFETY: as the caller vouches.
-        unsafe { part.store(run, sum) };
-        run += 1;
+    }
+}
+
+/// Whether a layer has one patch, for the whole tile. All of the layer takes part in the answer, which else would be
+/// loaded in part when that is known.
+#[inline(always)]
+fn is_whole(Layer { cell, patch: Patch { u, v }, .. }: &Layer) -> bool {
+    u32::from(*cell) == TILE && !(u[0] + u[4] + v[2]).is_nan()
+}
+
+/// Of a thread's pixels.
+type Colours = [[Vec3; 4]; RUNS];
+
+/// What a tile's layers made so far of a thread's pixels, and what they left: in shared memory, since beside samples that
+/// are on their way there are no registers for it. Elements of a warp lie side by side.
+struct Kept {
+    sums: Shared<Sixteen>,
+    left: Shared<Eight>,
+}
+
+/// Bytes that are one access.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(16))]
+struct Sixteen([u32; 4]);
+
+/// Bytes that are one access.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(8))]
+struct Eight([u32; 2]);
+
+impl Kept {
+    #[inline(always)]
+    fn new() -> Self {
+        let thread = thread::thread_idx_y() * 32 + thread::thread_idx_x();
+        // SAFETY: there are elements for each thread.
+        unsafe {
+            Self {
+                sums: shared_array![Sixteen; 3 * RUNS * BLOCK_THREADS as usize].tail(thread),
+                left: shared_array![Eight; RUNS * BLOCK_THREADS as usize].tail(thread),
+            }
+        }
+    }
+
+    /// # Safety
+    /// [`store`](Self::store) was called.
+    #[inline(always)]
+    unsafe fn load(&self, run: usize) -> ([Vec3; 4], [u16; 4]) {
+        let sum = |i| (3 * run as u32 + i) * BLOCK_THREADS;
+        // SAFETY: they exist, and are this thread's.
+        unsafe {
+            let sums = [self.sums.load(sum(0)), self.sums.load(sum(1)), self.sums.load(sum(2))];
+            let left = self.left.load(run as u32 * BLOCK_THREADS);
+            (bytemuck::cast(sums), bytemuck::cast(left))
+        }
+    }
+
+    /// # Safety
+    /// `run` is less than [`RUNS`].
+    #[inline(always)]
+    unsafe fn store(&self, run: usize, sum: [Vec3; 4], left: [u16; 4]) {
+        let sums: [Sixteen; 3] = bytemuck::cast(sum);
+        // SAFETY: they exist, and are this thread's.
+        unsafe {
+            each_result!(3, |i| {
+                self.sums.store((3 * run + i) as u32 * BLOCK_THREADS, sums[i]);
+            });
+            self.left.store(run as u32 * BLOCK_THREADS, bytemuck::cast(left));
+        }
     }
 }
 
 /// What a thread makes of a tile.
 struct Part<'a, O> {
     out: O,
-    /// The tile's first pixel, and the thread's in the tile.
-    corner: UVec2,
-    in_tile: UVec2,
+    /// The thread's first pixel.
+    at: UVec2,
     params: &'a MeshParams,
 }
 
 impl<O: Panorama> Part<'_, O> {
-    /// Four pixels of the tile; those beyond the panorama, which chroma asks for, are its last ones.
-    #[inline(always)]
-    fn pixels(&self, run: u32) -> [UVec2; 4] {
-        [self.pixel(run, 0), self.pixel(run, 1), self.pixel(run, 2), self.pixel(run, 3)]
-    }
-
-    #[inline(always)]
-    fn pixel(&self, run: u32, i: u32) -> UVec2 {
-        let at = self.in_tile + uvec2(i % O::FOUR.x, i / O::FOUR.x + run * RUN_ROWS);
-        let last = uvec2(self.out.width(), self.out.height()) - 1 - self.corner;
-        if O::CELL == 1 { at } else { at.min(last) }
-    }
-
-    /// Writes four pixels.
+    /// Writes what lies in the panorama.
     ///
     /// # Safety
     /// The panorama is whole, the thread's first pixel in it, and its size even if it is flipped NV12.
     #[inline(always)]
-    unsafe fn store(&self, run: u32, colours: [Vec3; 4]) {
-        let (out, flip) = (self.out, self.params.flip != 0);
-        let at = self.corner + self.in_tile + uvec2(0, run * RUN_ROWS);
-        let mut colours = colours;
+    unsafe fn store(&self, mut colours: Colours) {
+        let (out, at, flip) = (self.out, self.at, self.params.flip != 0);
         if self.params.edge_boost != 0 {
-            each_result!(4, |i| {
-                let x = self.corner.x + self.pixel(run, i as u32).x;
+            each_result!(8, |i| {
+                let x = at.x + O::of_eight(i as u32).x;
                 // As what is written there.
-                let x = if flip { out.width() - 1 - x } else { x };
-                let Vec3 { x, y, z } = colours[i] * edge_boost(x, out.width());
-                colours[i] = vec3(x.saturate(), y.saturate(), z.saturate());
+                let x = if flip { out.width().wrapping_sub(1 + x) } else { x };
+                let colour = &mut colours[i / 4][i % 4];
+                let Vec3 { x, y, z } = *colour * edge_boost(x, out.width());
+                *colour = vec3(x.saturate(), y.saturate(), z.saturate());
             });
         }
-        if run > 0 && at.y >= out.height() {
-            return;
-        }
         let encode = &self.params.encode;
-        // SAFETY: `at` is inside, as just checked; the four are this thread's; the rest is the caller's.
+        // SAFETY: they are this thread's; the rest is the caller's.
         unsafe {
             // A branch that is the same for all threads, in place of choices among colours.
             if flip {
-                out.store_four(at.x, at.y, colours, encode, true);
+                out.store_eight(at.x, at.y, colours, encode, true);
             } else {
-                out.store_four(at.x, at.y, colours, encode, false);
+                out.store_eight(at.x, at.y, colours, encode, false);
             }
         }
     }
 }
 
-/// What a layer's camera shows at pixels of its tile; black where there is none.
-///
-/// # Safety
-/// What the layer says exists.
+/// What a camera shows at these places; black if it is none.
 #[inline(always)]
-unsafe fn shown<P: Sampled, O: Panorama, const RUNS: usize>(
+fn shown<P: Sampled, O: Panorama>(
     pictures: &Pictures<P>,
-    mesh: &Mesh,
     params: &MeshParams,
-    layer: &Layer,
-    pixels: [[UVec2; 4]; RUNS],
-) -> [[Vec3; 4]; RUNS] {
-    // SAFETY: as the caller vouches.
-    let places = unsafe { mesh.places(layer, pixels) };
+    camera: u16,
+    places: [[Vec2; 4]; RUNS],
+) -> Colours {
     // The same branch for the whole block; bit by bit, since a choice of four would be a jump by a table.
-    let camera = layer.camera;
     if camera & 2 == 0 {
         if camera & 1 == 0 {
-            seen::<P, O, RUNS>(pictures.first, places, params.cameras[0])
+            seen::<P, O>(pictures.first, places, params.cameras[0])
         } else {
-            seen::<P, O, RUNS>(pictures.second, places, params.cameras[1])
+            seen::<P, O>(pictures.second, places, params.cameras[1])
         }
     } else if camera == NO_CAMERA {
         [[Vec3::ZERO; 4]; RUNS]
     } else if camera & 1 == 0 {
-        seen::<P, O, RUNS>(pictures.third, places, params.cameras[2])
+        seen::<P, O>(pictures.third, places, params.cameras[2])
     } else {
-        seen::<P, O, RUNS>(pictures.fourth, places, params.cameras[3])
+        seen::<P, O>(pictures.fourth, places, params.cameras[3])
     }
 }
 
 /// Colours of a picture at these places, all samples of which are on their way before the first is used.
 #[inline(always)]
-fn seen<P: Sampled, O: Panorama, const RUNS: usize>(
+fn seen<P: Sampled, O: Panorama>(
     picture: P,
     places: [[Vec2; 4]; RUNS],
     grading: Grading,
-) -> [[Vec3; 4]; RUNS] {
+) -> Colours {
     let mut samples = [picture.take(&places[0], O::CELL); RUNS];
     each_result!(RUNS, |run| {
         if run > 0 {
@@ -261,56 +316,49 @@ fn seen<P: Sampled, O: Panorama, const RUNS: usize>(
 }
 
 impl Mesh {
-    /// How much a layer counts at four pixels, of which so much is left.
+    /// How much a layer counts at four pixels from `first` on, of which so much is left.
     ///
     /// # Safety
-    /// What the layer says exists; it is not alone.
+    /// What the layer says exists.
     #[inline(always)]
-    unsafe fn shares(&self, layer: &Layer, pixels: [UVec2; 4], left: [f32; 4]) -> [f32; 4] {
+    unsafe fn shares<O: Panorama>(&self, layer: &Layer, first: UVec2, left: [u16; 4]) -> [u16; 4] {
         let mut shares = left;
-        if layer.shares != REST {
+        if layer.shares < REST {
             each_result!(4, |i| {
-                let UVec2 { x, y } = pixels[i];
+                let UVec2 { x, y } = first + O::of_eight(i as u32);
                 // SAFETY: a tile has shares for all its pixels.
-                let share = unsafe { self.shares.load(layer.shares + y * TILE + x) };
-                shares[i] = f32::from(share) * (1.0 / WHOLE_SHARE);
+                shares[i] = unsafe { self.shares.load(layer.shares + y * TILE + x) };
             });
         }
         shares
     }
 
-    /// Where a layer shows pixels of its tile, as texture coordinates.
+    /// Where a layer shows pixels of its tile, four by four, as texture coordinates.
     ///
     /// # Safety
     /// What the layer says exists.
     #[inline(always)]
-    unsafe fn places<const RUNS: usize>(
-        &self,
-        layer: &Layer,
-        pixels: [[UVec2; 4]; RUNS],
-    ) -> [[Vec2; 4]; RUNS] {
-        let middle = Vec2::splat(0.5);
+    unsafe fn places<O: Panorama>(&self, layer: &Layer, fours: [UVec2; RUNS]) -> [[Vec2; 4]; RUNS] {
         let cell = u32::from(layer.cell);
         let mut places = [[Vec2::ZERO; 4]; RUNS];
-        if cell == TILE {
-            let lines = Lines::new(&layer.patch, &pixels[0]);
-            each_result!(RUNS, |run| places[run] = lines.at(&pixels[run]));
+        if is_whole(layer) {
+            each_result!(RUNS, |run| places[run] = along::<O>(&layer.patch, fours[run]));
         } else if cell > 0 {
             each_result!(RUNS, |run| {
                 // Cells are powers of two; four pixels lie in one.
-                let (log, UVec2 { x, y }) = (cell.trailing_zeros(), pixels[run][0]);
+                let (log, UVec2 { x, y }) = (cell.trailing_zeros(), fours[run]);
                 let patch = layer.places + ((y >> log) * (TILE >> log)) + (x >> log);
                 // SAFETY: a tile has patches for all its cells.
                 let patch = unsafe { self.patches.load(patch) };
-                places[run] = Lines::new(&patch, &pixels[run]).at(&pixels[run]);
+                places[run] = along::<O>(&patch, fours[run]);
             });
         } else {
             each_result!(RUNS, |run| {
                 each_result!(4, |i| {
-                    let UVec2 { x, y } = pixels[run][i];
+                    let UVec2 { x, y } = fours[run] + O::of_eight(i as u32);
                     // SAFETY: a tile has places for all its pixels.
                     let Place(place) = unsafe { self.places.load(layer.places + y * TILE + x) };
-                    places[run][i] = place + middle;
+                    places[run][i] = place + Vec2::splat(0.5);
                 });
             });
         }
@@ -318,24 +366,18 @@ impl Mesh {
     }
 }
 
-/// A patch along the columns of four pixels: the first two are in one column or in two, the others are as those.
-struct Lines([Line; 2]);
-
-impl Lines {
-    #[inline(always)]
-    fn new(patch: &Patch, pixels: &[UVec2; 4]) -> Self {
-        let line = |x: u32| {
-            let line = line(patch, x);
-            Line { start: line.start + 0.5, ..line }
-        };
-        Self([line(pixels[0].x), line(pixels[1].x)])
-    }
-
-    /// As texture coordinates.
-    #[inline(always)]
-    fn at(&self, pixels: &[UVec2; 4]) -> [Vec2; 4] {
-        let at = |i: usize| self.0[i % 2].at(from_middle(pixels[i].y));
-        [at(0), at(1), at(2), at(3)]
+/// Where a patch shows four pixels from `first` on, as texture coordinates: along the column that they make, or along both
+/// rows.
+#[inline(always)]
+fn along<O: Panorama>(patch: &Patch, first: UVec2) -> [Vec2; 4] {
+    let (x, y) = (from_middle(first.x), from_middle(first.y));
+    let centred = |line: Line| Line { start: line.start + 0.5, ..line };
+    if O::FOUR.x == 1 {
+        let column = centred(column(patch, x));
+        [column.at(y), column.at(y + 1.0), column.at(y + 2.0), column.at(y + 3.0)]
+    } else {
+        let (top, bottom) = (centred(row(patch, y)), centred(row(patch, y + 1.0)));
+        [top.at(x), top.at(x + 1.0), bottom.at(x), bottom.at(x + 1.0)]
     }
 }
 
@@ -502,15 +544,27 @@ pub unsafe fn mesh_weigh(
 #[inline(always)]
 #[must_use]
 pub fn place(patch: &Patch, x: u32, y: u32) -> Vec2 {
-    line(patch, x).at(from_middle(y))
+    column(patch, from_middle(x)).at(from_middle(y))
 }
 
-/// A patch along a column of its tile, by how far a row is from the middle.
+/// A patch along a column of its tile, all by how far they are from the middle.
 #[inline(always)]
-fn line(Patch { u, v }: &Patch, x: u32) -> Line {
-    let x = from_middle(x);
-    let [c, cx, cy, cxx, cxy, cyy] = core::array::from_fn(|i| vec2(u[i], v[i]));
+fn column(patch: &Patch, x: f32) -> Line {
+    let [c, cx, cy, cxx, cxy, cyy] = coefficients(patch);
     Line { start: fused(fused(cxx, x, cx), x, c), slope: fused(cxy, x, cy), bend: cyy }
+}
+
+/// The same along a row.
+#[inline(always)]
+fn row(patch: &Patch, y: f32) -> Line {
+    let [c, cx, cy, cxx, cxy, cyy] = coefficients(patch);
+    Line { start: fused(fused(cyy, y, cy), y, c), slope: fused(cxy, y, cx), bend: cxx }
+}
+
+/// Those of columns and rows in pairs.
+#[inline(always)]
+fn coefficients(Patch { u, v }: &Patch) -> [Vec2; 6] {
+    core::array::from_fn(|i| vec2(u[i], v[i]))
 }
 
 /// How far a column or row of a tile is from its middle.

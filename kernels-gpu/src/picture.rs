@@ -260,14 +260,37 @@ pub(crate) trait Panorama: Copy {
     /// Columns and rows of [`store_four`](Self::store_four)'s pixels.
     const FOUR: UVec2;
 
-    /// Writes [`FOUR`](Self::FOUR) pixels from `(x, y)` on, row after row, of these colours, 0 to 1, rounding once. Of
-    /// those beyond the panorama's edge only chroma knows. If `flip` is set, all lie where a turn by 180° takes them.
+    /// Writes [`FOUR`](Self::FOUR) pixels from `(x, y)` on, row after row, of these colours, 0 to 1, rounding once. What
+    /// lies beyond the panorama's edge is not looked at: chroma repeats the last ones. If `flip` is set, all lie where a turn by 180° takes them.
     ///
     /// # Safety
     /// - The panorama is whole, and `(x, y)` is inside, a multiple of [`CELL`](Self::CELL).
     /// - No other thread writes them.
     /// - What is flipped is a multiple of [`CELL`](Self::CELL) in size.
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool);
+
+    /// Columns and rows of [`store_eight`](Self::store_eight)'s pixels: two fours beside or below each other.
+    const EIGHT: UVec2;
+
+    /// Where the `i`-th of them is.
+    #[inline(always)]
+    fn of_eight(i: u32) -> UVec2 {
+        let second = if i < 4 { UVec2::ZERO } else { Self::EIGHT - Self::FOUR };
+        second + uvec2(i % Self::FOUR.x, i % 4 / Self::FOUR.x)
+    }
+
+    /// As [`store_four`](Self::store_four), of two fours.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn store_eight(
+        &self,
+        x: u32,
+        y: u32,
+        colours: [[Vec3; 4]; 2],
+        encode: &RgbToYuv,
+        flip: bool,
+    );
 }
 
 impl Panorama for ViewMut<Rgba8> {
@@ -296,27 +319,57 @@ impl Panorama for ViewMut<Rgba8> {
     }
 
     const FOUR: UVec2 = uvec2(1, 4);
+    const EIGHT: UVec2 = uvec2(1, 8);
 
     #[inline(always)]
-    unsafe fn store_four(&self, x: u32, y: u32, [a, b, c, d]: [Vec3; 4], _: &RgbToYuv, flip: bool) {
-        let (width, height) = (ViewMut::width(self), ViewMut::height(self));
-        let pixels = [opaque(a), opaque(b), opaque(c), opaque(d)];
-        let x = if flip { width - 1 - x } else { x };
-        let row = |i: usize| {
-            let y = y + i as u32;
-            if flip { height - 1 - y } else { y }
-        };
-        if y + 3 < height {
-            // SAFETY: the last one is inside, so all are; the rest is the caller's.
-            each_result!(4, |i| unsafe { ViewMut::store(self, x, row(i), pixels[i]) });
-        } else {
-            each_result!(4, |i| {
-                if y + (i as u32) < height {
-                    // SAFETY: inside; the rest is the caller's.
-                    unsafe { ViewMut::store(self, x, row(i), pixels[i]) };
-                }
-            });
-        }
+    unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], _: &RgbToYuv, flip: bool) {
+        // SAFETY: as the caller vouches.
+        unsafe { store_down(self, x, y, colours, flip) };
+    }
+
+    #[inline(always)]
+    unsafe fn store_eight(
+        &self,
+        x: u32,
+        y: u32,
+        [[a, b, c, d], [e, f, g, h]]: [[Vec3; 4]; 2],
+        _: &RgbToYuv,
+        flip: bool,
+    ) {
+        // SAFETY: as the caller vouches.
+        unsafe { store_down(self, x, y, [a, b, c, d, e, f, g, h], flip) };
+    }
+}
+
+/// Stores opaque pixels below each other from `(x, y)` on, as far as they lie in the panorama.
+///
+/// # Safety
+/// As [`Panorama::store_four`].
+#[inline(always)]
+unsafe fn store_down<const N: usize>(
+    out: &ViewMut<Rgba8>,
+    x: u32,
+    y: u32,
+    colours: [Vec3; N],
+    flip: bool,
+) {
+    let (width, height) = (out.width(), out.height());
+    let pixels = colours.map(opaque);
+    let x = if flip { width - 1 - x } else { x };
+    let row = |i: usize| {
+        let y = y + i as u32;
+        if flip { height - 1 - y } else { y }
+    };
+    if y + (N as u32 - 1) < height {
+        // SAFETY: the last one is inside, so all are; the rest is the caller's.
+        each_result!(N, |i| unsafe { out.store(x, row(i), pixels[i]) });
+    } else {
+        each_result!(N, |i| {
+            if y + (i as u32) < height {
+                // SAFETY: inside; the rest is the caller's.
+                unsafe { out.store(x, row(i), pixels[i]) };
+            }
+        });
     }
 }
 
@@ -364,45 +417,113 @@ impl Panorama for Nv12Mut {
     }
 
     const FOUR: UVec2 = uvec2(2, 2);
+    const EIGHT: UVec2 = uvec2(4, 2);
 
     #[inline(always)]
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool) {
-        let (x, y, colours) = if flip {
-            let [a, b, c, d] = colours;
-            (self.y.width() - 2 - x, self.y.height() - 2 - y, [d, c, b, a])
-        } else {
-            (x, y, colours)
-        };
-        let luma = encode.y * 255.0;
-        let mut levels = [0.0; 4];
-        each_result!(4, |i| levels[i] = fused_dot(luma, colours[i], encode.black));
-        let [a, b, c, d] = colours;
-        let mean = ((a + b) + (c + d)) * (0.25 * 255.0);
-        // The purest blue and red of the full range would round to 256.
-        let chroma =
-            [encode.cb, encode.cr].map(|weights| fused_dot(weights, mean, 128.0).min(255.0));
-        let wide = self.y.is_aligned(2) && self.uv.is_aligned(2) && x + 1 < self.y.width();
-        // SAFETY: inside, as checked or the caller vouches, and the whole chroma plane has a sample for every cell;
-        // two side by side are stored as one where both begin at an even byte. The rest is the caller's.
+        let (width, height) = (self.y.width(), self.y.height());
+        let wide = self.y.is_aligned(2) && self.uv.is_aligned(2);
+        // SAFETY: inside, as checked; two side by side are stored as one where both begin at an even byte. The rest is the
+        // caller's.
         unsafe {
-            if wide {
-                self.y.store_wide(x, y, beside(levels[0], levels[1]));
-                if y + 1 < self.y.height() {
-                    self.y.store_wide(x, y + 1, beside(levels[2], levels[3]));
-                }
-                self.uv.store_wide(x / 2, y / 2, beside(chroma[0], chroma[1]));
-                return;
+            if !wide || x + 1 >= width || y + 1 >= height {
+                return store_bytes(self, x, y, colours, encode, flip);
             }
-            each_result!(4, |i| {
-                let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
-                if self.y.contains(x, y) {
-                    self.y.store(x, y, levels[i].to_u8_saturating());
-                }
-            });
-            let [u, v] = chroma.map(GpuPower::to_u8_saturating);
-            self.uv.store(x / 2, y / 2, Chroma { u, v });
+            let ([a, b, c, d], chroma) = yuv_of_four(colours, encode);
+            let (x, y, top, bottom) = if flip {
+                (width - 2 - x, height - 2 - y, [d, c], [b, a])
+            } else {
+                (x, y, [a, b], [c, d])
+            };
+            self.y.store_wide(x, y, beside(top));
+            self.y.store_wide(x, y + 1, beside(bottom));
+            self.uv.store_wide(x / 2, y / 2, beside(chroma));
         }
     }
+
+    #[inline(always)]
+    unsafe fn store_eight(
+        &self,
+        x: u32,
+        y: u32,
+        [first, second]: [[Vec3; 4]; 2],
+        encode: &RgbToYuv,
+        flip: bool,
+    ) {
+        let (width, height) = (self.y.width(), self.y.height());
+        let wide = self.y.is_aligned(4) && self.uv.is_aligned(4) && (!flip || width % 4 == 0);
+        // SAFETY: inside, as checked; four side by side are stored as one where rows begin at such a byte and the first
+        // one's column is a multiple of four. The rest is the caller's.
+        unsafe {
+            if !wide || x + 3 >= width || y + 1 >= height {
+                store_bytes(self, x, y, first, encode, flip);
+                if x + 2 < width {
+                    store_bytes(self, x + 2, y, second, encode, flip);
+                }
+                return;
+            }
+            let ([a, b, c, d], left) = yuv_of_four(first, encode);
+            let ([e, f, g, h], right) = yuv_of_four(second, encode);
+            let (x, y, top, bottom, [[cb, cr], [next_cb, next_cr]]) = if flip {
+                let (x, y) = (width - 4 - x, height - 2 - y);
+                (x, y, [h, g, d, c], [f, e, b, a], [right, left])
+            } else {
+                (x, y, [a, b, e, f], [c, d, g, h], [left, right])
+            };
+            self.y.store_wide(x, y, in_a_row(top));
+            self.y.store_wide(x, y + 1, in_a_row(bottom));
+            self.uv.store_wide(x / 2, y / 2, in_a_row([cb, cr, next_cb, next_cr]));
+        }
+    }
+}
+
+/// As [`Panorama::store_four`], byte by byte, wherever the four lie.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn store_bytes(
+    out: &Nv12Mut,
+    x: u32,
+    y: u32,
+    mut colours: [Vec3; 4],
+    encode: &RgbToYuv,
+    flip: bool,
+) {
+    let (width, height) = (out.y.width(), out.y.height());
+    // Those beyond the edge repeat the last ones.
+    if x + 1 >= width {
+        [colours[1], colours[3]] = [colours[0], colours[2]];
+    }
+    if y + 1 >= height {
+        [colours[2], colours[3]] = [colours[0], colours[1]];
+    }
+    let (levels, [u, v]) = yuv_of_four(colours, encode);
+    // SAFETY: inside, as checked or the caller vouches, and the whole chroma plane has a sample for every cell.
+    unsafe {
+        each_result!(4, |i| {
+            let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
+            if x < width && y < height {
+                let (x, y) = if flip { (width - 1 - x, height - 1 - y) } else { (x, y) };
+                out.y.store(x, y, levels[i].to_u8_saturating());
+            }
+        });
+        let (x, y) = if flip { (width - 2 - x, height - 2 - y) } else { (x, y) };
+        let chroma = Chroma { u: u.to_u8_saturating(), v: v.to_u8_saturating() };
+        out.uv.store(x / 2, y / 2, chroma);
+    }
+}
+
+/// Levels of four pixels that share chroma: their lumas, and Cb and Cr.
+#[inline(always)]
+fn yuv_of_four(colours: [Vec3; 4], encode: &RgbToYuv) -> ([f32; 4], [f32; 2]) {
+    let luma = encode.y * 255.0;
+    let mut levels = [0.0; 4];
+    each_result!(4, |i| levels[i] = fused_dot(luma, colours[i], encode.black));
+    let [a, b, c, d] = colours;
+    let mean = ((a + b) + (c + d)) * (0.25 * 255.0);
+    // The purest blue and red of the full range would round to 256.
+    (levels, [encode.cb, encode.cr].map(|weights| fused_dot(weights, mean, 128.0).min(255.0)))
 }
 
 /// From here on to twice as much, numbers of single precision are whole, and their last bits count them: so levels are
@@ -412,10 +533,19 @@ const WHOLE: f32 = (1 << 23) as f32;
 
 /// Two levels from 0 to 255, rounded, as two bytes side by side.
 #[inline(always)]
-fn beside(first: f32, second: f32) -> u16 {
-    let [first, second] = [first, second].map(|level| (level + WHOLE).to_bits());
+fn beside(levels: [f32; 2]) -> u16 {
+    let [first, second] = levels.map(|level| (level + WHOLE).to_bits());
     // Above the lowest byte of either is one of zeros.
     (first.wrapping_add(second << 8) as u16).to_le()
+}
+
+/// The same of four.
+#[inline(always)]
+fn in_a_row(levels: [f32; 4]) -> u32 {
+    let [a, b, c, d] = levels.map(|level| (level + WHOLE).to_bits());
+    // Shifted, the bits of `WHOLE` are gone but for those of the first.
+    let all = a.wrapping_add(b << 8).wrapping_add(c << 16).wrapping_add(d << 24);
+    all.wrapping_sub(WHOLE.to_bits()).to_le()
 }
 
 /// An opaque pixel of a colour from 0 to 1.

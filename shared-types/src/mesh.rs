@@ -26,9 +26,6 @@ pub const BLOCK: [u32; 2] = [32, 4];
 /// Threads of a block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Rows of a tile that a block makes at a time, four pixels a thread.
-pub const RUN_ROWS: u32 = 4 * BLOCK_THREADS / TILE;
-
 /// Threads of a block that gives a tile other weights, in x and y: a warp makes rows of it.
 pub const WEIGH_BLOCK: [u32; 2] = [TILE, 8];
 

@@ -139,6 +139,18 @@ impl<T: Pod> Slice<T> {
         // SAFETY: the element exists, and nothing writes a `Slice`'s memory during a launch.
         unsafe { memory::load_read_only(self.at(i, Access::Load)) }
     }
+
+    /// As [`load`](Self::load), all of it here: of a large element, parts that are used in a branch alone would be loaded
+    /// there, and waited for once more.
+    ///
+    /// # Safety
+    /// `i < len`.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn load_here(&self, i: u32) -> T {
+        // SAFETY: the element exists, and nothing writes a `Slice`'s memory during a launch.
+        unsafe { memory::load_read_only_here(self.at(i, Access::Load)) }
+    }
 }
 
 impl<T: Pod> Slice<T> {

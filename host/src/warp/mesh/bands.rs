@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread::{self, available_parallelism};
 
-use glam::{UVec2, Vec2};
+use glam::UVec2;
 use shared_types::mesh::{CELLS, Layer, NONE, Patch, Place, REST, TILE, WHOLE_SHARE};
 
 use super::Mesh;
@@ -132,10 +132,10 @@ impl Band {
     /// Adds a camera's shares of a tile, and gives the first one's number.
     fn share(&mut self, tile: &Tile<'_>, camera: usize) -> u32 {
         let first = self.shares.len() as u32;
-        self.shares.extend(tile.whole().map(|pixel| {
-            let share = pixel.map_or(0.0, |pixel| tile.share(camera, pixel));
-            (share * f64::from(WHOLE_SHARE)).round() as u16
-        }));
+        self.shares.extend(
+            tile.whole()
+                .map(|pixel| (tile.share(camera, pixel) * f64::from(WHOLE_SHARE)).round() as u16),
+        );
         first
     }
 
@@ -156,8 +156,7 @@ impl Band {
             return Layer { cell: cell as u16, places: first as u32, ..Layer::BLACK };
         }
         let first = self.places.len() as u32;
-        let place = |pixel: Option<UVec2>| pixel.map_or(Vec2::ZERO, |at| tile.place(camera, at));
-        self.places.extend(tile.whole().map(place).map(Place));
+        self.places.extend(tile.whole().map(|pixel| Place(tile.place(camera, pixel))));
         Layer { cell: 0, places: first, ..Layer::BLACK }
     }
 }

@@ -68,12 +68,10 @@ impl<'a> Tile<'a> {
         self.seen.contains(&all) || self.pixels().all(counts)
     }
 
-    /// All of its pixels row by row; `None` for those that are beyond the panorama.
-    pub(super) fn whole(&self) -> impl Iterator<Item = Option<UVec2>> + use<'a> {
-        let size = self.size;
-        (0..TILE)
-            .flat_map(|y| (0..TILE).map(move |x| UVec2::new(x, y)))
-            .map(move |pixel| pixel.cmplt(size).all().then_some(pixel))
+    /// All of its pixels row by row; those beyond the panorama, of which chroma may ask, are its last ones.
+    pub(super) fn whole(&self) -> impl Iterator<Item = UVec2> + use<'a> {
+        let last = self.size - 1;
+        (0..TILE).flat_map(move |y| (0..TILE).map(move |x| UVec2::new(x, y).min(last)))
     }
 
     /// Those within.
