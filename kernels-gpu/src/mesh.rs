@@ -138,21 +138,23 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
     let mut next = index;
     // SAFETY: as the caller vouches; what is loaded was stored before.
     unsafe {
-        each_result!(RUNS, |run| kept.store(run, [Vec3::ZERO; 4], [u16::MAX; 4]));
+        each_result!(RUNS, |run| kept.store(run, [Vec3::ZERO; 4], [WHOLE; 4]));
         loop {
             // Loaded anew, since it would take many registers to keep the first.
-            let layer = mesh.layers.load(next);
+            let layer = mesh.layers.load_here(next);
             next = layer.next;
             mesh.layers.prefetch(next);
             let places = mesh.places::<O>(&layer, fours);
+            let mut shares = [[WHOLE; 4]; RUNS];
+            each_result!(RUNS, |run| shares[run] = mesh.shares::<O>(&layer, fours[run]));
             let mut colours = shown::<P, O>(pictures, params, layer.camera, places);
             each_result!(RUNS, |run| {
                 let (sum, mut left) = kept.load(run);
-                let shares = mesh.shares::<O>(&layer, fours[run], left);
                 each_result!(4, |i| {
-                    let share = f32::from(shares[i]) * (1.0 / WHOLE_SHARE);
+                    let share = shares[run][i].min(left[i]);
+                    left[i] -= share;
+                    let share = share as f32 * (1.0 / WHOLE_SHARE);
                     colours[run][i] = grade::fused(colours[run][i], share, sum[i]);
-                    left[i] = left[i].saturating_sub(shares[i]);
                 });
                 if next != NONE {
                     kept.store(run, colours[run], left);
@@ -170,8 +172,11 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
 /// loaded in part when that is known.
 #[inline(always)]
 fn is_whole(Layer { cell, patch: Patch { u, v }, .. }: &Layer) -> bool {
-    u32::from(*cell) == TILE && !(u[0] + u[4] + v[2]).is_nan()
+    (u32::from(*cell) == TILE) & !(u[0] + u[4] + v[2]).is_nan()
 }
+
+/// A share of 1. Shares have 16 bits, but in registers of 32.
+const WHOLE: u32 = WHOLE_SHARE as u32;
 
 /// Of a thread's pixels.
 type Colours = [[Vec3; 4]; RUNS];
@@ -209,27 +214,27 @@ impl Kept {
     /// # Safety
     /// [`store`](Self::store) was called.
     #[inline(always)]
-    unsafe fn load(&self, run: usize) -> ([Vec3; 4], [u16; 4]) {
+    unsafe fn load(&self, run: usize) -> ([Vec3; 4], [u32; 4]) {
         let sum = |i| (3 * run as u32 + i) * BLOCK_THREADS;
         // SAFETY: they exist, and are this thread's.
         unsafe {
             let sums = [self.sums.load(sum(0)), self.sums.load(sum(1)), self.sums.load(sum(2))];
-            let left = self.left.load(run as u32 * BLOCK_THREADS);
-            (bytemuck::cast(sums), bytemuck::cast(left))
+            let Eight([ab, cd]) = self.left.load(run as u32 * BLOCK_THREADS);
+            (bytemuck::cast(sums), [ab & WHOLE, ab >> 16, cd & WHOLE, cd >> 16])
         }
     }
 
     /// # Safety
     /// `run` is less than [`RUNS`].
     #[inline(always)]
-    unsafe fn store(&self, run: usize, sum: [Vec3; 4], left: [u16; 4]) {
+    unsafe fn store(&self, run: usize, sum: [Vec3; 4], [a, b, c, d]: [u32; 4]) {
         let sums: [Sixteen; 3] = bytemuck::cast(sum);
         // SAFETY: they exist, and are this thread's.
         unsafe {
             each_result!(3, |i| {
                 self.sums.store((3 * run + i) as u32 * BLOCK_THREADS, sums[i]);
             });
-            self.left.store(run as u32 * BLOCK_THREADS, bytemuck::cast(left));
+            self.left.store(run as u32 * BLOCK_THREADS, Eight([a | b << 16, c | d << 16]));
         }
     }
 }
@@ -316,19 +321,22 @@ fn seen<P: Sampled, O: Panorama>(
 }
 
 impl Mesh {
-    /// How much a layer counts at four pixels from `first` on, of which so much is left.
+    /// How much a layer counts at four pixels from `first` on, at most.
     ///
     /// # Safety
     /// What the layer says exists.
     #[inline(always)]
-    unsafe fn shares<O: Panorama>(&self, layer: &Layer, first: UVec2, left: [u16; 4]) -> [u16; 4] {
-        let mut shares = left;
+    unsafe fn shares<O: Panorama>(&self, layer: &Layer, first: UVec2) -> [u32; 4] {
+        let mut shares = [WHOLE; 4];
         if layer.shares < REST {
-            each_result!(4, |i| {
-                let UVec2 { x, y } = first + O::of_eight(i as u32);
-                // SAFETY: a tile has shares for all its pixels.
-                shares[i] = unsafe { self.shares.load(layer.shares + y * TILE + x) };
-            });
+            // SAFETY: a tile has shares for all its pixels.
+            unsafe {
+                let from_first = self.shares.tail(layer.shares + first.y * TILE + first.x);
+                each_result!(4, |i| {
+                    let UVec2 { x, y } = O::of_eight(i as u32);
+                    shares[i] = from_first.load_here(y * TILE + x).into();
+                });
+            }
         }
         shares
     }
@@ -354,12 +362,16 @@ impl Mesh {
             });
         } else {
             each_result!(RUNS, |run| {
-                each_result!(4, |i| {
-                    let UVec2 { x, y } = fours[run] + O::of_eight(i as u32);
-                    // SAFETY: a tile has places for all its pixels.
-                    let Place(place) = unsafe { self.places.load(layer.places + y * TILE + x) };
-                    places[run][i] = place + Vec2::splat(0.5);
-                });
+                // SAFETY: a tile has places for all its pixels.
+                unsafe {
+                    let first = layer.places + fours[run].y * TILE + fours[run].x;
+                    let from_first = self.places.tail(first);
+                    each_result!(4, |i| {
+                        let UVec2 { x, y } = O::of_eight(i as u32);
+                        let Place(place) = from_first.load(y * TILE + x);
+                        places[run][i] = place + Vec2::splat(0.5);
+                    });
+                }
             });
         }
         places

@@ -140,6 +140,20 @@ impl<T: Pod> Slice<T> {
         unsafe { memory::load_read_only(self.at(i, Access::Load)) }
     }
 
+    /// The elements from `first` on; see [`Shared::tail`](crate::Shared::tail).
+    ///
+    /// # Safety
+    /// `first ≤ len`.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn tail(&self, first: u32) -> Self {
+        memory::check(first <= self.len, Access::Load, "Slice", || {
+            [Index::Linear(first.into()), Index::Linear(self.len.into())]
+        });
+        // SAFETY: within the slice's memory, or at its end.
+        Self { data: unsafe { self.data.add(first as usize) }, len: self.len.wrapping_sub(first) }
+    }
+
     /// As [`load`](Self::load), all of it here: of a large element, parts that are used in a branch alone would be loaded
     /// there, and waited for once more.
     ///
