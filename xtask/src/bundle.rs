@@ -1,6 +1,7 @@
-//! `cargo xtask bundle`: `target/bundle.tar.xz`, which runs on a GPU machine that has no Rust.
+//! `cargo xtask bundle [--target TRIPLE]`: `target/bundle.tar.xz`, which runs on a GPU machine that has no Rust.
 //!
-//! Executables are looked up in cargo's own messages, so that none is forgotten or stale.
+//! Executables are looked up in cargo's own messages, so that none is forgotten or stale. Of another architecture, as
+//! Jetson Orin's, they are linked by Debian's cross compiler; that they start is for an emulator or that machine to show.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -104,8 +105,14 @@ esac
 exit $failed
 "#;
 
-pub(crate) fn run() -> Result {
-    let folder = target().join("bundle");
+/// Makes the bundle, for the machine's own architecture or for a target triple of Linux.
+pub(crate) fn run(triple: Option<&str>) -> Result {
+    let (cross, place) = match triple {
+        Some(triple) => (Some(Cross::new(triple)?), target().join(triple)),
+        None => (None, target()),
+    };
+    let build = |arguments: &[&str]| build(arguments, cross.as_ref());
+    let folder = place.join("bundle");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
@@ -123,19 +130,21 @@ pub(crate) fn run() -> Result {
     {
         put(&file, &folder.join("benches").join(name))?;
     }
-    for (name, file) in build(&["build", "--package", "panoweave", "--bins", "--example", "demo"])?
-    {
-        put(&file, &folder.join(name))?;
+    for package in [PROGRAM, &["panoweave-soak", "--bins"], &["panoweave-bench-report", "--bins"]] {
+        for (name, file) in build(&[&["build", "--package"], package].concat())? {
+            put(&file, &folder.join(name))?;
+        }
     }
-    for (name, file) in build(&["build", "--package", "panoweave-soak", "--bins"])? {
-        put(&file, &folder.join(name))?;
-    }
-    cargo::run(
-        Command::new(folder.join("demo")).arg(folder.join("inputs")).args(["--device", "cpu"]),
-    )?;
-    for (name, file) in build(&["build", "--package", "panoweave-bench-report", "--bins"])? {
-        put(&file, &folder.join(name))?;
-    }
+    // Made here, whatever the architecture: they are the same.
+    let demo = match &cross {
+        None => folder.join("demo"),
+        Some(_) => {
+            let own = self::build(&[&["build", "--package"], PROGRAM].concat(), None)?;
+            let demo = own.into_iter().find(|(name, _)| name == "demo");
+            demo.ok_or("the demo was not built")?.1
+        }
+    };
+    cargo::run(Command::new(demo).arg(folder.join("inputs")).args(["--device", "cpu"]))?;
     put(&root().join("BENCHMARKS.md"), &folder.join("BENCHMARKS.md"))?;
     fs::write(folder.join("commit"), bench::commit())?;
     // The benches compare with these where there is a compiler: see PANOWEAVE_REFERENCE_PTX there.
@@ -146,10 +155,10 @@ pub(crate) fn run() -> Result {
     let script = folder.join("run.sh");
     fs::write(&script, RUN)?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
-    let packed = target().join("bundle.tar.xz");
+    let packed = place.join("bundle.tar.xz");
     let mut tar = Command::new("tar");
     // Every executable has the same kernels in it, which xz sees and gzip does not.
-    tar.env("XZ_OPT", "-T0 -3").arg("-cJf").arg(&packed).arg("-C").arg(target()).arg("bundle");
+    tar.env("XZ_OPT", "-T0 -3").arg("-cJf").arg(&packed).arg("-C").arg(&place).arg("bundle");
     cargo::run(&mut tar)?;
     let bytes = fs::metadata(&packed)?.len();
     println!("{}: {:.1} MiB", packed.display(), bytes as f64 / f64::from(1 << 20));
@@ -159,10 +168,51 @@ pub(crate) fn run() -> Result {
     Ok(())
 }
 
+/// The program and the demo.
+const PROGRAM: &[&str] = &["panoweave", "--bins", "--example", "demo"];
+
+/// What it takes to build for another architecture.
+struct Cross {
+    triple: String,
+    /// Cargo's variable for the linker, and the linker.
+    linker: (String, String),
+}
+
+impl Cross {
+    /// Fetches the target's standard library, if rustup has not done so yet, and looks for the linker.
+    fn new(triple: &str) -> Result<Self> {
+        let [arch, .., "linux", "gnu"] = triple.split('-').collect::<Vec<_>>()[..] else {
+            return Err(format!("`{triple}` is not Linux with glibc, as `{ORIN}` is").into());
+        };
+        let variable =
+            format!("CARGO_TARGET_{}_LINKER", triple.replace('-', "_").to_ascii_uppercase());
+        let debian = format!("{arch}-linux-gnu-gcc");
+        let linker = std::env::var(&variable).unwrap_or_else(|_| debian.clone());
+        if Command::new(&linker).arg("--version").output().is_err() {
+            let packages = "gcc-aarch64-linux-gnu and libc6-dev-arm64-cross";
+            return Err(format!(
+                "cannot run the linker `{linker}`; install it, on Debian for `{ORIN}` with the packages {packages}, or \
+                 name another in {variable}"
+            )
+            .into());
+        }
+        // In the root, where the toolchain is the project's own.
+        let mut rustup = Command::new("rustup");
+        cargo::run(rustup.current_dir(root()).args(["target", "add", triple]))?;
+        Ok(Self { triple: triple.to_owned(), linker: (variable, linker) })
+    }
+}
+
+/// Jetson Orin's, with JetPack 6.
+const ORIN: &str = "aarch64-unknown-linux-gnu";
+
 /// Runs a cargo command and returns name and file of every executable that it built.
-fn build(arguments: &[&str]) -> Result<Vec<(String, PathBuf)>> {
+fn build(arguments: &[&str], cross: Option<&Cross>) -> Result<Vec<(String, PathBuf)>> {
     let mut command = cargo(arguments);
     command.args(PROFILE).arg("--message-format=json-render-diagnostics");
+    if let Some(Cross { triple, linker: (variable, linker) }) = cross {
+        command.args(["--target", triple]).env(variable, linker);
+    }
     let mut executables = Vec::new();
     for line in output(&mut command)?.lines() {
         let message: Value = serde_json::from_str(line)?;

@@ -27,7 +27,8 @@ usage: cargo xtask COMMAND
   bench    run every bench on the GPU; write target/bench/index.html and the table of BENCHMARKS.md
            --from RECORD...  from records that the bundle made elsewhere
   soak     run the live stitcher for --minutes N; fails if memory grows or a frame is lost
-  bundle   make target/bundle.tar.gz: tests, benches and program for a machine without Rust";
+  bundle   make target/bundle.tar.xz: tests, benches and program for a machine without Rust
+           --target TRIPLE  of another architecture, as aarch64-unknown-linux-gnu for Jetson Orin";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
@@ -39,7 +40,8 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(),
         ["bench", "--from", ref records @ ..] if !records.is_empty() => bench::report(records),
         ["soak", ref rest @ ..] => soak::run(rest),
-        ["bundle"] => bundle::run(),
+        ["bundle"] => bundle::run(None),
+        ["bundle", "--target", triple] => bundle::run(Some(triple)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())
