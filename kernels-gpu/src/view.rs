@@ -163,11 +163,10 @@ impl<O: Panorama> Tile<O> {
         )
     }
 
-    /// Of the tile's pixels along x: the `column`-th of this thread, or the view's last.
+    /// Of the tile's pixels along x: the `column`-th of this thread.
     #[inline(always)]
-    fn x(&self, column: u32) -> u32 {
-        let x = thread::thread_idx_x() * O::FOUR.x + column;
-        x.min(self.out.width() - 1 - self.corner.x)
+    fn x(column: u32) -> u32 {
+        thread::thread_idx_x() * O::FOUR.x + column
     }
 
     /// A patch along the thread's columns.
@@ -176,7 +175,7 @@ impl<O: Panorama> Tile<O> {
     /// It was made, and a barrier followed.
     #[inline(always)]
     unsafe fn columns(&self, patches: Patches, which: u32) -> Columns {
-        let share = |column| self.x(column) as f32 * (2.0 / Self::SIZE.x as f32);
+        let share = |column| Self::x(column) as f32 * (2.0 / Self::SIZE.x as f32);
         // SAFETY: as the caller vouches. Where there is one column, the other is not used.
         unsafe { Columns([patches.line(which, share(0)), patches.line(which, share(1))]) }
     }
@@ -241,17 +240,16 @@ impl<O: Panorama> Tile<O> {
         }
     }
 
-    /// The `i`-th of the thread's four pixels from a row of the tile on; of those beyond the view the last ones.
+    /// The `i`-th of the thread's four pixels from a row of the tile on; some may lie beyond the view.
     #[inline(always)]
     fn pixel(&self, y: u32, i: u32) -> Pixel {
-        let y = (y + i / O::FOUR.x).min(self.out.height() - 1 - self.corner.y);
-        self.pixel_at(i % O::FOUR.x, y)
+        self.pixel_at(i % O::FOUR.x, y + i / O::FOUR.x)
     }
 
     /// A pixel of one of the thread's columns and a row of the tile.
     #[inline(always)]
     fn pixel_at(&self, column: u32, y: u32) -> Pixel {
-        let place = (self.corner + uvec2(self.x(column), y)).as_vec2();
+        let place = (self.corner + uvec2(Self::x(column), y)).as_vec2();
         let row = y as f32 * (2.0 / Self::SIZE.y as f32);
         Pixel { column, row, at: place - self.frame.middle }
     }
