@@ -1,4 +1,5 @@
-//! Measuring: variants of the same work side by side, timed by device events, printed by criterion, and recorded.
+//! Measuring: variants of the same work side by side, timed by device events or the clock, printed by criterion, and
+//! recorded.
 
 use std::time::Duration;
 
@@ -195,6 +196,18 @@ pub fn bench_by_clock(
     run: impl FnMut(u64) -> Duration,
 ) -> Option<f64> {
     group.measure(name, Role::Ours, Timer::Clock, group.work.bytes, run)
+}
+
+/// The same of another library.
+///
+/// # Panics
+/// As of [`bench`].
+pub fn bench_peer_by_clock(
+    group: &mut Group<'_>,
+    name: &str,
+    run: impl FnMut(u64) -> Duration,
+) -> Option<f64> {
+    group.measure(name, Role::Peer, Timer::Clock, group.work.bytes, run)
 }
 
 /// The same of copies alone, the floor under it.

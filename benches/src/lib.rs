@@ -24,7 +24,8 @@ use panoweave::rig::{Matrix, Rig, RigError};
 use panoweave::warp::Warp;
 
 pub use group::{
-    Group, bench, bench_by_clock, bench_copies_by_clock, bench_copy, bench_original, time,
+    Group, bench, bench_by_clock, bench_copies_by_clock, bench_copy, bench_original,
+    bench_peer_by_clock, time,
 };
 
 /// Two 4K cameras, 5700×1900 cylindrical, about 700 columns of overlap.

@@ -1,4 +1,4 @@
-//! What a bench runs on: the GPU, its driver, its clocks as they are, and Jetson's power mode.
+//! What a bench runs on: the GPU, its driver, its clocks as they are, and Jetson's power mode; or the processor.
 //!
 //! The driver's attributes give the highest clocks. Those of the moment come from `nvidia-smi`, and on Jetson, where
 //! it does not know them, from the kernel: the GPU's from `devfreq`, that of the memory (EMC) from the power
@@ -15,7 +15,7 @@ use panoweave::device::CudaInfo;
 use panoweave_bench_report::record::{Clocks, Run};
 
 /// The GPU and how it is right now.
-pub(crate) fn run(gpu: &CudaInfo) -> Run {
+pub(crate) fn gpu(gpu: &CudaInfo) -> Run {
     let attribute = |which| {
         let value = Gpu::get_device(gpu.ordinal).and_then(|gpu| gpu.get_attribute(which));
         value.ok().and_then(|value| u32::try_from(value).ok())
@@ -36,12 +36,9 @@ pub(crate) fn run(gpu: &CudaInfo) -> Run {
     };
     let cuda = cust::driver().ok().and_then(|driver| driver.cuda_version());
     Run {
-        started: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
-        commit: std::env::var("PANOWEAVE_COMMIT").ok().filter(|commit| !commit.is_empty()),
-        gpu: gpu.name.clone(),
-        capability: format!("{}.{}", gpu.arch.major, gpu.arch.minor),
-        memory: gpu.memory as u64,
-        multiprocessors: gpu.multiprocessors,
+        capability: Some(format!("{}.{}", gpu.arch.major, gpu.arch.minor)),
+        memory: Some(gpu.memory as u64),
+        multiprocessors: Some(gpu.multiprocessors),
         cuda: cuda.map(|(major, minor)| format!("{major}.{minor}")),
         driver: smi.driver.or_else(|| driver(system)),
         peak: Clocks {
@@ -51,8 +48,37 @@ pub(crate) fn run(gpu: &CudaInfo) -> Run {
         bus_bits: attribute(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)
             .filter(|bits| *bits > 0),
         found,
-        power_mode: power_mode(system),
+        ..on(gpu.name.clone())
     }
+}
+
+/// The processor, for the CPU's backend.
+pub(crate) fn processor() -> Run {
+    let system = Path::new("/");
+    let name = processor_name(system).unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    let threads = std::thread::available_parallelism().ok();
+    Run { threads: threads.and_then(|threads| u32::try_from(threads.get()).ok()), ..on(name) }
+}
+
+/// What is said of GPUs and processors alike.
+fn on(device: String) -> Run {
+    Run {
+        device,
+        started: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+        commit: std::env::var("PANOWEAVE_COMMIT").ok().filter(|commit| !commit.is_empty()),
+        power_mode: power_mode(Path::new("/")),
+        ..Run::default()
+    }
+}
+
+/// The processor's name; Arm's have none, but boards do.
+fn processor_name(root: &Path) -> Option<String> {
+    let named = read(root, "proc/cpuinfo").and_then(|text| {
+        let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        name.map(|(_, name)| name.trim().to_owned())
+    });
+    let board = || read(root, "proc/device-tree/model").map(|name| name.replace('\0', ""));
+    named.or_else(board)
 }
 
 /// What `nvidia-smi` says; on Jetson much of it is `[N/A]`.
@@ -189,5 +215,11 @@ mod tests {
         assert_eq!(jetson_memory_mhz(root), Some(3199));
         assert_eq!(driver(root).as_deref(), Some("L4T R36 (release), REVISION: 4.3"));
         assert_eq!(read(root, "var/lib/nvpmodel/status").as_deref(), Some("pmode:0000"));
+        assert_eq!(processor_name(root), None);
+        write("proc/device-tree/model", "NVIDIA Jetson Orin NX\0");
+        write("proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 62.50\n");
+        assert_eq!(processor_name(root).as_deref(), Some("NVIDIA Jetson Orin NX"));
+        write("proc/cpuinfo", "processor\t: 0\nmodel name\t: Some Processor @ 2 GHz\nflags\t: a\n");
+        assert_eq!(processor_name(root).as_deref(), Some("Some Processor @ 2 GHz"));
     }
 }

@@ -23,13 +23,13 @@ static OPEN: Mutex<Option<File>> = Mutex::new(None);
 /// If the file cannot be written.
 pub fn append(device: &Device, line: Line) {
     let Some(name) = std::env::var_os(VARIABLE).map(PathBuf::from) else { return };
-    let Some(gpu) = device.cuda_info() else { return };
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     let appended = match &mut *open {
         Some(file) => write(file, &line),
         none => OpenOptions::new().create(true).append(true).open(&name).and_then(|file| {
             let file = none.insert(file);
-            write(file, &Line::Run(machine::run(gpu)))?;
+            let run = device.cuda_info().map_or_else(machine::processor, machine::gpu);
+            write(file, &Line::Run(run))?;
             write(file, &line)
         }),
     };

@@ -51,25 +51,31 @@ pub(crate) fn facts(section: &Section) -> Vec<(&'static str, String)> {
         }
     };
     let gpu = |run: &Run| {
-        let gib = run.memory as f64 / f64::from(1 << 30);
+        let gib = run.memory? as f64 / f64::from(1 << 30);
+        let (device, capability) = (&run.device, run.capability.as_ref()?);
+        let multiprocessors = run.multiprocessors?;
         Some(format!(
-            "{}, compute capability {}, {} multiprocessors, {gib:.0} GiB",
-            run.gpu, run.capability, run.multiprocessors
+            "{device}, compute capability {capability}, {multiprocessors} multiprocessors, {gib:.0} GiB"
         ))
     };
+    let processor = |run: &Run| Some(format!("{}, {} threads", run.device, run.threads?));
     let bandwidth = |run: &Run| {
         Some(format!("{} bits wide, {:.0} GB/s at that clock", run.bus_bits?, run.peak_gb_s()?))
     };
-    let mut facts = vec![
-        ("GPU", each(&gpu)),
-        ("Driver", each(&|run| run.driver.clone())),
-        ("CUDA of the driver", each(&|run| run.cuda.clone())),
-        ("SM clock as found", clock(&|run| run.found.sm_mhz)),
-        ("SM clock, highest", clock(&|run| run.peak.sm_mhz)),
-        ("Memory clock as found", clock(&|run| run.found.memory_mhz)),
-        ("Memory clock, highest", clock(&|run| run.peak.memory_mhz)),
-        ("Memory bus", each(&bandwidth)),
-    ];
+    let mut facts = if section.runs.iter().any(|run| run.threads.is_some()) {
+        vec![("Processor, by the CPU's backend", each(&processor))]
+    } else {
+        vec![
+            ("GPU", each(&gpu)),
+            ("Driver", each(&|run| run.driver.clone())),
+            ("CUDA of the driver", each(&|run| run.cuda.clone())),
+            ("SM clock as found", clock(&|run| run.found.sm_mhz)),
+            ("SM clock, highest", clock(&|run| run.peak.sm_mhz)),
+            ("Memory clock as found", clock(&|run| run.found.memory_mhz)),
+            ("Memory clock, highest", clock(&|run| run.peak.memory_mhz)),
+            ("Memory bus", each(&bandwidth)),
+        ]
+    };
     if let Some(mode) = &section.power_mode {
         facts.push(("Power mode", mode.clone()));
     }

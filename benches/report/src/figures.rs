@@ -9,11 +9,11 @@ use crate::ORIN_GB_S;
 use crate::record::{Recorded, Role, Row, Run, Scale, Timer};
 use crate::targets::{self, target};
 
-/// All that was measured on a GPU, in one power mode.
+/// All that was measured on a GPU, or a processor, in one power mode.
 #[derive(Clone, Debug, Serialize)]
 pub struct Section {
-    /// The GPU's name.
-    pub gpu: String,
+    /// Its name.
+    pub device: String,
     /// Jetson's power mode.
     pub power_mode: Option<String>,
     /// Runs whose rows are here.
@@ -65,10 +65,10 @@ fn same(a: &Row, b: &Row) -> bool {
         && key(a) == key(b)
 }
 
-/// GPU and power mode of a run.
+/// Device and power mode of a run.
 fn machine_of(recorded: &Recorded, run: usize) -> (&String, &Option<String>) {
     let run: &Run = &recorded.runs[run];
-    (&run.gpu, &run.power_mode)
+    (&run.device, &run.power_mode)
 }
 
 /// Of what is the same on the same machine, the newest.
@@ -120,7 +120,7 @@ pub(crate) fn sections(recorded: &Recorded) -> Vec<Section> {
         let figures = rows.iter().map(|row| figure(row)).collect();
         let scales = scales.iter().map(|(_, scale)| scale.clone()).collect();
         let runs = runs.iter().map(|run| recorded.runs[*run].clone()).collect();
-        Section { gpu: of.0.clone(), power_mode: of.1.clone(), runs, figures, scales }
+        Section { device: of.0.clone(), power_mode: of.1.clone(), runs, figures, scales }
     };
     machines.into_iter().map(section).collect()
 }
@@ -131,12 +131,12 @@ fn rate(row: &Row) -> f64 {
 }
 
 impl Figure {
-    /// `peers` are the rows of the same run, on `gpu`.
+    /// `peers` are the rows of the same run, on `device`.
     fn new<'a>(
         run: usize,
         row: &Row,
         peers: impl Iterator<Item = &'a Row> + Clone,
-        gpu: &str,
+        device: &str,
     ) -> Self {
         let gb_s = rate(row);
         let beside = move |role| {
@@ -166,7 +166,7 @@ impl Figure {
                 (true, None | Some(Some(true))) => Some(true),
                 (true, Some(None)) => None,
             };
-            let met = if gpu.contains(targets::GPU) { met } else { None };
+            let met = if device.contains(targets::GPU) { met } else { None };
             Held { most_us: target.most_us, least_ratio: target.least_ratio, met }
         });
         Self {

@@ -17,7 +17,7 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 18px;margin:12px 0
 svg{background:#fff;border:1px solid #e2e5e9;border-radius:8px;max-width:100%;height:auto}\
 .table{overflow-x:auto}table{border-collapse:collapse;background:#fff;font-size:13.5px;white-space:nowrap}\
 th,td{padding:4px 10px;border-bottom:1px solid #eceef1;text-align:left}th{background:#f1f3f5;font-weight:600}\
-th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}tr.copy{color:#6b7280}tr.original{color:#a34700}";
+th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}tr.copy{color:#6b7280}tr.original,tr.peer{color:#a34700}";
 
 /// The whole page.
 pub(crate) fn page(sections: &[Section]) -> String {
@@ -39,7 +39,7 @@ fn write(out: &mut String, sections: &[Section]) -> fmt::Result {
     }
     writeln!(out, "</ul>")?;
     for section in sections {
-        writeln!(out, "<h2>{}</h2>\n<dl>", escaped(&section.gpu))?;
+        writeln!(out, "<h2>{}</h2>\n<dl>", escaped(&section.device))?;
         for (name, fact) in facts(section) {
             writeln!(out, "<dt>{name}</dt><dd>{}</dd>", escaped(&fact))?;
         }
@@ -80,6 +80,7 @@ fn table(out: &mut String, section: &Section) -> fmt::Result {
         let class = match figure.row.role {
             Role::Ours => "ours",
             Role::Original => "original",
+            Role::Peer => "peer",
             Role::Copy => "copy",
         };
         (class, cells(section, figure))
@@ -214,7 +215,7 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
         let points = points.into_iter().map(|(size, time, told, _)| (size, time, told)).collect();
         let (name, colour, mark) = match role {
             Role::Copy => (format!("copy, {of}"), GREY, Mark::Dashes),
-            Role::Ours | Role::Original => {
+            Role::Ours | Role::Original | Role::Peer => {
                 let drawn = series.iter().filter(|series| series.colour != GREY).count();
                 (format!("{of}, {variant}"), self::colour(drawn), Mark::Line)
             }
@@ -248,6 +249,7 @@ fn variants(section: &Section) -> impl Iterator<Item = String> {
             colour: match figure.row.role {
                 Role::Ours => COLOURS[0],
                 Role::Original => COLOURS[1],
+                Role::Peer => COLOURS[2],
                 Role::Copy => GREY,
             },
         };

@@ -1,9 +1,9 @@
-//! The table of `BENCHMARKS.md`: our rows, a table for each machine.
+//! The table of `BENCHMARKS.md`: our rows, and those of other libraries beside them, a table for each machine.
 
 use std::fmt::{self, Write as _};
 
 use crate::facts::{HEAD, WORDS, cells, facts, notes};
-use crate::figures::Section;
+use crate::figures::{Figure, Section};
 use crate::record::{Role, Scale};
 use crate::scale;
 
@@ -31,12 +31,13 @@ fn write(out: &mut String, sections: &[Section]) -> fmt::Result {
         writeln!(out, "- {}", escaped(&note))?;
     }
     for section in sections {
-        writeln!(out, "\n## {}\n", escaped(&section.gpu))?;
+        writeln!(out, "\n## {}\n", escaped(&section.device))?;
         for (name, fact) in facts(section) {
             writeln!(out, "- {name}: {}", escaped(&fact))?;
         }
-        let ours = section.figures.iter().filter(|figure| figure.row.role == Role::Ours);
-        table(out, &HEAD, WORDS, ours.map(|figure| cells(section, figure)))?;
+        let told = |figure: &&Figure| matches!(figure.row.role, Role::Ours | Role::Peer);
+        let told = section.figures.iter().filter(told);
+        table(out, &HEAD, WORDS, told.map(|figure| cells(section, figure)))?;
         if !section.scales.is_empty() {
             writeln!(out, "\n{}", escaped(scale::NOTE))?;
             table(out, &scale::HEAD, scale::WORDS, section.scales.iter().map(Scale::cells))?;

@@ -24,22 +24,25 @@ pub enum Line {
     Scale(Scale),
 }
 
-/// A machine and what ran there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A machine and what ran there: a GPU, or the processor by the CPU's backend, of which most is not asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// When, in seconds since 1970.
     pub started: u64,
     /// The commit that was built, with `+` where files differed from it.
     pub commit: Option<String>,
-    /// The GPU's product name.
-    pub gpu: String,
-    /// Its compute capability, such as `9.0`.
-    pub capability: String,
+    /// The product name of the GPU or the processor.
+    #[serde(alias = "gpu")]
+    pub device: String,
+    /// How many threads the processor has for this, if it is one.
+    pub threads: Option<u32>,
+    /// The GPU's compute capability, such as `9.0`.
+    pub capability: Option<String>,
     /// Its memory in bytes.
-    pub memory: u64,
+    pub memory: Option<u64>,
     /// Its multiprocessors.
-    pub multiprocessors: u32,
+    pub multiprocessors: Option<u32>,
     /// The newest CUDA that the driver knows, such as `13.0`.
     pub cuda: Option<String>,
     /// The driver's version, such as `580.95.05`, as `nvidia-smi` says it.
@@ -131,6 +134,8 @@ pub enum Role {
     Ours,
     /// The design of the original system, rebuilt.
     Original,
+    /// Another library's way.
+    Peer,
     /// A copy of as many bytes: the floor.
     Copy,
 }

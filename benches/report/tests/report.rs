@@ -16,10 +16,11 @@ fn h100(started: u64, commit: &str) -> Line {
     Line::Run(Run {
         started,
         commit: Some(commit.to_owned()),
-        gpu: "NVIDIA H100 80GB HBM3".to_owned(),
-        capability: "9.0".to_owned(),
-        memory: 85_000_000_000,
-        multiprocessors: 132,
+        device: "NVIDIA H100 80GB HBM3".to_owned(),
+        threads: None,
+        capability: Some("9.0".to_owned()),
+        memory: Some(85_000_000_000),
+        multiprocessors: Some(132),
         cuda: Some("13.0".to_owned()),
         driver: Some("580.95.05".to_owned()),
         peak: Clocks { sm_mhz: Some(1980), memory_mhz: Some(2619) },
@@ -32,8 +33,8 @@ fn h100(started: u64, commit: &str) -> Line {
 fn orin(started: u64) -> Line {
     let Line::Run(run) = h100(started, "cafe") else { unreachable!("a run") };
     Line::Run(Run {
-        gpu: "Orin".to_owned(),
-        capability: "8.7".to_owned(),
+        device: "Orin".to_owned(),
+        capability: Some("8.7".to_owned()),
         found: Clocks { sm_mhz: Some(918), memory_mhz: Some(3199) },
         power_mode: Some("MAXN (0)".to_owned()),
         driver: None,
@@ -287,6 +288,42 @@ fn machines_have_sections_of_their_own_and_targets_are_for_one() {
 }
 
 #[test]
+fn a_processor_has_a_section_with_other_libraries_in_it() {
+    let place = Place::new();
+    let run = Run { device: "Some CPU".to_owned(), threads: Some(2), ..Run::default() };
+    let by_clock = |variant, role, time| {
+        let Line::Row(row) = row("rgba", HOME, 109_700_000, variant, role, time) else {
+            unreachable!("a row")
+        };
+        Line::Row(Row { timer: Timer::Clock, ..row })
+    };
+    let (ours, peer) =
+        (by_clock("fast/mesh", Role::Ours, 7e5), by_clock("linear/opencv", Role::Peer, 2e5));
+    let (page, text, json) = place.report(&[Line::Run(run), ours, peer]);
+    assert!(text.contains("\n## Some CPU\n") && text.contains("Some CPU, 2 threads"), "{text}");
+    assert!(!text.contains("SM clock") && !text.contains("multiprocessors"), "{text}");
+    assert!(text.contains("| linear/opencv | 200000\\* |"), "{text}");
+    assert!(page.contains("class=\"peer\"") && page.contains("linear/opencv"));
+    // Its targets are for a GPU, and what another library takes is no original design.
+    let figures = &json[0]["figures"];
+    assert!(figures[0]["target"]["met"].is_null() && figures[0]["ratio"].is_null());
+}
+
+/// Records of before there were processors in them.
+#[test]
+fn a_gpu_is_a_device_by_its_older_name() {
+    let place = Place::new();
+    let file = place.record("record.jsonl", &whole());
+    let text = fs::read_to_string(&file).expect("a record");
+    let older = text.replacen("\"device\":", "\"gpu\":", 1).replacen("\"threads\":null,", "", 1);
+    assert_ne!(older, text);
+    let older = place.text("older.jsonl", &older);
+    let [one, other] = [file, older].map(|file| Report::read(&[file]).expect("a report"));
+    assert_eq!(only(one.sections()).device, only(other.sections()).device);
+    assert_eq!(one.sections()[0].runs, other.sections()[0].runs);
+}
+
+#[test]
 fn without_the_original_a_target_with_a_ratio_is_open() {
     let place = Place::new();
     let fast = row("rgba", HOME, 109_700_000, "fast/mesh", Role::Ours, 45.0);
@@ -373,7 +410,7 @@ fn live_pairs_alone_are_a_report_and_the_newest_counts() {
             let mut medians: Vec<_> =
                 section.scales.iter().map(|scale| scale.median_us as u32).collect();
             medians.sort_unstable();
-            (section.gpu.clone(), section.runs.len(), medians)
+            (section.device.clone(), section.runs.len(), medians)
         };
         let mut found: Vec<_> = report.sections().iter().map(medians).collect();
         found.sort();

@@ -22,6 +22,8 @@ pub struct DeviceWarp {
     /// Behind what fills the planes.
     ready: Event,
     mesh: OnceLock<OfWeights>,
+    /// The mesh that follows, while the weights are written anew. It stays where that fails, for another try.
+    behind: Option<DeviceMesh>,
     /// Over its planes, and over the frames that were stitched by it.
     textures: Mutex<Textures>,
 }
@@ -160,7 +162,7 @@ impl DeviceWarp {
         ready: Event,
     ) -> Self {
         let (mesh, textures) = (OnceLock::new(), Mutex::default());
-        Self { size, sources, coordinates, weights, ready, mesh, textures }
+        Self { size, sources, coordinates, weights, ready, mesh, behind: None, textures }
     }
 
     /// The warp's mesh, to within [`MESH_ERROR`]: what [`stitch`](crate::stitch::stitch) goes by if nothing else is
@@ -202,8 +204,7 @@ impl DeviceWarp {
         let ready = Event::for_order(stream.device())?;
         let mut copy = Self::of(self.size, self.sources, coordinates, weights, ready);
         if let Some(OfWeights { mesh, .. }) = self.mesh.get() {
-            let mesh = mesh.reweighted(stream)?;
-            copy.mesh = OfWeights { mesh, follows: true }.into();
+            copy.behind = Some(mesh.reweighted(stream)?);
         }
         copy.written(stream)?;
         Ok(copy)
@@ -211,8 +212,8 @@ impl DeviceWarp {
 
     /// The weights to be written, left and right.
     pub(crate) fn weights_mut(&mut self) -> [&mut Image<f32>; 2] {
-        if self.mesh.get().is_some_and(|mesh| !mesh.follows) {
-            self.mesh.take();
+        if let Some(OfWeights { mesh, follows: true }) = self.mesh.take() {
+            self.behind = Some(mesh);
         }
         self.weights.each_mut()
     }
@@ -222,11 +223,13 @@ impl DeviceWarp {
     #[track_caller]
     pub(crate) fn written(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         self.ready.record(stream)?;
-        if let Some(mut of_weights) = self.mesh.take() {
-            of_weights.mesh.weigh(stream, self.planes()?)?;
-            self.mesh = of_weights.into();
+        let Some(mut mesh) = self.behind.take() else { return Ok(()) };
+        let weighed = self.planes().and_then(|planes| mesh.weigh(stream, planes));
+        match weighed {
+            Ok(()) => self.mesh = OfWeights { mesh, follows: true }.into(),
+            Err(_) => self.behind = Some(mesh),
         }
-        Ok(())
+        weighed
     }
 
     /// Makes `stream`, if it is not the one that the warp was made on, wait until it is there.

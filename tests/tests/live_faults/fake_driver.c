@@ -4,9 +4,11 @@
  *
  * Any call can be told to fail, and then it does nothing. Kernels are known by name: a stitch lays the left
  * picture over the panorama's left half and the right one over the right, colour sums take every pixel
- * with weight 1 if it is not dark, the overlap is the middle half; others do nothing.
+ * with weight 1 if it is not dark, the overlap is the middle half; others do nothing. A texture is read as
+ * the rows that it is over.
  *
- * Memory that was freed stays mapped until `fake_reset`. Work that touches it is counted as damage. */
+ * Memory and textures that were freed stay mapped until `fake_reset`. Work that touches them is counted as
+ * damage. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +22,9 @@ enum { DEVICE_BYTES, PINNED_BYTES, STREAMS, EVENTS, MODULES, TEXTURES, ARRAYS, C
 
 /* As many as the host tells apart once they are lost. */
 enum { DEVICES = 64 };
+
+/* Of memory, and of a texture's first row and the others, in bytes. */
+enum { ALIGNMENT = 512, PITCH = 32 };
 
 typedef struct {
     uint64_t data;
@@ -43,6 +48,23 @@ typedef struct {
 } Copy;
 
 enum { HOST = 1, DEVICE = 2 };
+
+/* Of rows; other kinds are larger. */
+typedef struct {
+    int type;
+    uint64_t data;
+    int format;
+    unsigned channels;
+    size_t width, height, pitch;
+} Resource;
+
+enum { ROWS = 3 };
+
+typedef struct Texture {
+    View rows;
+    int live;
+    struct Texture *next;
+} Texture;
 
 typedef struct Memory {
     uint8_t *data;
@@ -80,6 +102,8 @@ typedef struct Task {
     Point point;
     const Function *function;
     View left, right, out;
+    /* What left and right are read by, or none. */
+    const Texture *textures[2];
     struct Task *next;
 } Task;
 
@@ -96,6 +120,7 @@ static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
 static Memory *memories;
 static Event *events;
 static Function *functions;
+static Texture *textures;
 static Stream default_stream, *streams;
 static int retained[DEVICES];
 static int64_t live[KINDS], peak[KINDS], damage;
@@ -164,6 +189,8 @@ static const uint8_t *pixel(View v, uint32_t x, uint32_t y) {
 }
 
 static void stitch(const Task *t) {
+    for (int i = 0; i < 2; i++)
+        if (t->textures[i] && !t->textures[i]->live) damage++;
     if (!is_sound(t->left) || !is_sound(t->right) || !is_sound(t->out)) {
         damage++;
         return;
@@ -210,7 +237,7 @@ static void seam_cells(const Task *t) {
 }
 
 static void launch(const Task *t) {
-    if (strstr(t->function->name, "stitch_planes")) stitch(t);
+    if (strstr(t->function->name, "stitch_")) stitch(t);
     if (strstr(t->function->name, "colour_sums")) colour_sums(t);
     if (strstr(t->function->name, "find_overlap")) find_overlap(t);
     if (strstr(t->function->name, "seam_cells")) seam_cells(t);
@@ -279,7 +306,7 @@ static void submit(Stream *s, Task task) {
 
 static int allocate(int kind, void **data, size_t bytes) {
     Memory *m = malloc(sizeof *m);
-    *m = (Memory){aligned_alloc(256, (bytes + 255) / 256 * 256), bytes, kind, 1, memories};
+    *m = (Memory){aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT), bytes, kind, 1, memories};
     memories = m;
     /* Nobody may rely on zeros. */
     memset(m->data, 0xa5, bytes);
@@ -345,6 +372,7 @@ void fake_reset(void) {
     wait_for_all();
     for (Memory *m; (m = memories); free(m)) memories = m->next, free(m->data);
     for (Event *e; (e = events); free(e)) events = e->next;
+    for (Texture *t; (t = textures); free(t)) textures = t->next;
     for (Stream *s; (s = streams); free(s)) streams = s->next;
     memset(retained, 0, sizeof retained);
     memset(live, 0, sizeof live);
@@ -385,8 +413,13 @@ int cuDeviceGetName(char *name, int room, int device) {
 
 int cuDeviceGetAttribute(int *value, int which, int device) {
     BEGIN;
-    /* Compute capability 9.0. */
-    *value = which == 75 ? 9 : which == 76 ? 0 : which == 16 ? 132 : 227 << 10;
+    /* Compute capability 9.0, multiprocessors, what textures ask for. */
+    *value = which == 75   ? 9
+             : which == 76 ? 0
+             : which == 16 ? 132
+             : which == 14 ? ALIGNMENT
+             : which == 51 ? PITCH
+                           : 227 << 10;
     return end(0);
 }
 
@@ -469,6 +502,31 @@ static View view(void **params, int at) {
                   *(uint32_t *)params[at + 3]};
 }
 
+/* The rows that a texture object, a parameter, is over. */
+static View read_by(const Texture **texture, void **params, int at) {
+    *texture = *(void **)params[at];
+    return (*texture)->rows;
+}
+
+int cuTexObjectCreate(void **texture, const Resource *resource, const void *description, const void *view) {
+    BEGIN_IN_CONTEXT;
+    if (resource->type != ROWS || resource->data % ALIGNMENT || resource->pitch % PITCH) return end(INVALID_VALUE);
+    Texture *t = malloc(sizeof *t);
+    *t = (Texture){{resource->data, resource->width, resource->height, resource->pitch}, 1, textures};
+    *texture = textures = t;
+    count(TEXTURES, 1);
+    return end(0);
+}
+
+int cuTexObjectDestroy(void *texture) {
+    BEGIN_IN_CONTEXT;
+    Texture *t = texture;
+    damage += !t->live;
+    t->live = 0;
+    count(TEXTURES, -1);
+    return end(0);
+}
+
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
     const Function *f = function;
@@ -483,6 +541,10 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
      * addresses more. */
     if (strstr(f->name, "stitch_planes")) {
         t.left = view(params, 0), t.right = view(params, 4), t.out = view(params, 21);
+    } else if (strstr(f->name, "stitch_mesh")) {
+        /* Four cameras of a texture and a size each, four slices, and how it is done. */
+        t.left = read_by(&t.textures[0], params, 0), t.right = read_by(&t.textures[1], params, 3);
+        t.out = view(params, 21);
     } else if (strstr(f->name, "colour_sums")) {
         t.left = view(params, 0), t.right = view(params, 4), t.to = *(void **)params[15];
     } else if (strstr(f->name, "find_overlap")) {

@@ -299,7 +299,7 @@ fn alone_a_pair_is_given_up() {
     let mut bench = Bench::new(following());
     bench.film(10);
     for round in 1..=50 {
-        bench.fail("stitch_planes", 3);
+        bench.fail("stitch_mesh", 3);
         submit(&bench.stitcher, 1000, [1, 2]).unwrap();
         bench.film(1);
         let LiveCounters { dropped, retries, .. } = bench.counters();

@@ -15,7 +15,6 @@ use panoweave::live::{
 };
 use panoweave::seam::{Blend, SeamOptions};
 use panoweave::warp::{DeviceWarp, Warp};
-use panoweave_tests::by_planes;
 use panoweave_tests::live::{FRAME, waiting};
 
 /// Sizes of frames and panorama: small, and so that rows are padded.
@@ -25,12 +24,12 @@ const CANVAS: UVec2 = UVec2::new(14, 5);
 /// Frames of a run.
 pub(crate) const FRAMES: u32 = 120;
 
-/// Nothing is dropped, an analysis with every frame that it can have. By planes, whose kernels the fake driver knows.
+/// Nothing is dropped, an analysis with every frame that it can have.
 pub(crate) fn following() -> LiveOptions {
     let deadline = Duration::from_secs(60);
     let colour = ColourOptions { follow: true, every: 1, deadline, delay: 0 };
     let blend = Blend::Seam(SeamOptions::default());
-    LiveOptions { slots: 2, colour, blend, stitch: by_planes(), ..waiting() }
+    LiveOptions { slots: 2, colour, blend, ..waiting() }
 }
 
 /// All that a program does before its first frame.

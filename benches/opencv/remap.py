@@ -1,0 +1,53 @@
+"""OpenCV's way to the same panorama, for the bench `cpu`: a remap of each picture, then a blend by weights.
+
+Usage: remap.py FOLDER WIDTH HEIGHT SOURCE_WIDTH SOURCE_HEIGHT. FOLDER has left.rgba and right.rgba, and the six raw
+planes of a warp. Says `ready VERSION THREADS`, then answers lines on stdin: to `run N` the seconds that N panoramas
+took, to `save` nothing but `saved` once the last one lies in panorama.rgba.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+folder = Path(sys.argv[1])
+width, height, source_width, source_height = map(int, sys.argv[2:])
+pictures = [
+    np.fromfile(folder / f"{side}.rgba", np.uint8).reshape(source_height, source_width, 4)
+    for side in ("left", "right")
+]
+
+
+def plane(name):
+    return np.fromfile(folder / f"{name}.bin", "<f4").reshape(height, width)
+
+
+# As OpenCV advises for maps that stay: coordinates of 16 bits, and fractions in 1/32 pixel.
+maps = [
+    cv2.convertMaps(plane(f"lut_{side}_x"), plane(f"lut_{side}_y"), cv2.CV_16SC2)
+    for side in ("left", "right")
+]
+weights = [plane(f"weight_{side}") for side in ("left", "right")]
+seen = [np.empty((height, width, 4), np.uint8) for _ in pictures]
+panorama = np.empty((height, width, 4), np.uint8)
+
+
+def stitch():
+    for picture, (whole, fraction), out in zip(pictures, maps, seen):
+        cv2.remap(picture, whole, fraction, cv2.INTER_LINEAR, out, cv2.BORDER_REPLICATE)
+    cv2.blendLinear(seen[0], seen[1], weights[0], weights[1], panorama)
+
+
+stitch()
+print("ready", cv2.__version__, cv2.getNumThreads(), flush=True)
+for line in sys.stdin:
+    if line.startswith("run "):
+        start = time.perf_counter()
+        for _ in range(int(line[4:])):
+            stitch()
+        print(time.perf_counter() - start, flush=True)
+    else:
+        panorama.tofile(folder / "panorama.rgba")
+        print("saved", flush=True)
