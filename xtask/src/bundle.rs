@@ -158,7 +158,12 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     let packed = place.join("bundle.tar.xz");
     let mut tar = Command::new("tar");
     // Every executable has the same library and kernels in it, which is seen by who remembers a few of them.
-    tar.env("XZ_OPT", "-T1 --lzma2=preset=3,dict=64MiB").arg("-cJf").arg(&packed).arg("-C").arg(&place).arg("bundle");
+    tar.env("XZ_OPT", "-T1 --lzma2=preset=3,dict=64MiB")
+        .arg("-cJf")
+        .arg(&packed)
+        .arg("-C")
+        .arg(&place)
+        .arg("bundle");
     cargo::run(&mut tar)?;
     let bytes = fs::metadata(&packed)?.len();
     println!("{}: {:.1} MiB", packed.display(), bytes as f64 / f64::from(1 << 20));
