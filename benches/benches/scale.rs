@@ -267,7 +267,8 @@ fn shares(outcome: &Outcome, taken: Taken) -> [(&'static str, Option<f64>); 3] {
 
 /// What broke, where that is known.
 fn cause(outcome: &Outcome, taken: Taken) -> String {
-    let known = shares(outcome, taken).map(|(name, share)| (name, share.unwrap_or(f64::NAN)));
+    let known = shares(outcome, taken).into_iter();
+    let known: Vec<_> = known.filter_map(|(name, share)| Some((name, share?))).collect();
     let text = |(name, share): &(&str, f64)| format!("{name} {:.0} %", 100.0 * share);
     let full: Vec<_> = known.iter().filter(|(_, share)| *share >= FULL).map(text).collect();
     if full.is_empty() {

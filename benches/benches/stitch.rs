@@ -195,16 +195,14 @@ fn sizes(criterion: &mut Criterion) {
             let bytes = (2 * input.bytes() + output.bytes()) as u64;
             let size = warp.size().to_array();
             let mut group = Group::new(criterion, &device, "stitch", pair, size, bytes).briefly();
-            // Textures of a dozen pairs are kept; of more, each launch would make its own anew.
-            let sets = group.sets().min(12);
-            let frames: Vec<[_; 2]> = (0..sets as u32)
+            let frames: Vec<[_; 2]> = (0..group.sets() as u32)
                 .map(|set| [0, 1].map(|i| frame(&stream, input, 2 * set + i)))
                 .collect();
             let output = |_: &[_; 2]| DeviceFrame::new(&device, output).expect("an output");
             let mut outputs: Vec<_> = frames.iter().map(output).collect();
             bench_copy(&mut group, "floor", &stream, bytes);
             bench(&mut group, "fast/mesh", &stream, |set| {
-                let ([left, right], out) = (&frames[set % sets], &mut outputs[set % sets]);
+                let ([left, right], out) = (&frames[set], &mut outputs[set]);
                 stitch(&stream, left, right, &warp, &options, out).expect("a stitch");
             });
             group.finish();

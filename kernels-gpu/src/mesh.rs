@@ -1,15 +1,14 @@
 //! Stitch, variant `mesh`: pictures in textures and the mesh of a warp make a panorama.
 //!
-//! A block makes a tile, a thread eight pixels of it: below each other, or four by two, of which two by two share chroma.
-//! What a tile shows is in its first layer, which with the patch of the whole tile is half a line of memory, known from
-//! the block's number and fetched by an earlier block: one latency, then eight samples on their way at once, then colour,
-//! then stores. Only where cameras meet does a tile have a second layer, and shares: the same once more, with what the
-//! first one gave in shared memory.
-//!
-//! A texture that is chosen at run time is read in a loop over the warp, so each camera has its branch.
+//! A block makes a tile, a thread eight pixels of it: below each other in RGBA, four by two in NV12, of which two by two
+//! share chroma. What a tile shows is in its first layer, which with the patch of the whole tile is half a line of memory,
+//! known from the block's number and fetched by an earlier block: one latency, then eight samples on their way at once,
+//! then colour, then stores. For most tiles that is all. Where cameras meet or end, or one patch does not do, a tile is
+//! made layer by layer, by shares: the same for each, and what the layers before it gave waits in shared memory.
 //!
 //! Cost: the pictures' pixels that are seen, the panorama, and half a byte a pixel of mesh; of each pixel two
-//! multiply-adds a coordinate. With luma and chroma apart the chroma of four pixels is one sample, at their middle.
+//! multiply-adds a coordinate; 14 KiB of shared memory a block. From NV12 to NV12 the chroma of four pixels is one sample,
+//! at their middle.
 //!
 //! Powers are the fast ones; samples are the texture unit's, whose weights have 8 bits.
 
@@ -18,7 +17,7 @@ use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, uvec2, vec2, vec3};
 use shared_types::Rgba8;
 use shared_types::mesh::{
-    BLOCK_THREADS, Grading, Layer, MeshParams, NO_CAMERA, NONE, Patch, Place, REST, TILE,
+    BLOCK, BLOCK_THREADS, Grading, Layer, MeshParams, NO_CAMERA, NONE, Patch, Place, REST, TILE,
     WEIGH_BLOCK, WEIGH_THREADS, WHOLE_SHARE,
 };
 use shared_types::nv12::Nv12Mut;
@@ -41,7 +40,7 @@ macro_rules! stitch_mesh {
         /// Pixels that no camera sees become opaque black. Nothing is written where there are fewer layers than blocks.
         ///
         /// # Safety
-        /// - The grid has a block for each tile, and the panorama is whole.
+        /// - The grid has a block of [`BLOCK`] for each tile, and the panorama is whole.
         /// - What the layers say exists: patches, places, shares and further layers.
         /// - Both sides of a flipped panorama in NV12 are even.
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks))]
@@ -116,24 +115,21 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
         mesh.layers.prefetch(index + AHEAD);
     }
     // Threads of a tile side by side, and this one.
-    let (columns, thread) =
-        (TILE / O::EIGHT.x, thread::thread_idx_y() * 32 + thread::thread_idx_x());
+    let (columns, thread) = (TILE / O::EIGHT.x, rank());
     let (corner, in_tile) = (tile * TILE, uvec2(thread % columns, thread / columns) * O::EIGHT);
     let at = corner + in_tile;
     if at.x >= out.width() || at.y >= out.height() {
         return;
     }
-    let part = Part { out, at, params };
     let fours = [in_tile, in_tile + O::of_eight(4)];
     // All branches here are the same for the whole block.
     if first.shares == NONE && is_whole(&first) {
         let mut places = [[Vec2::ZERO; 4]; RUNS];
         each_result!(RUNS, |run| places[run] = along::<O>(&first.patch, fours[run]));
         // SAFETY: as the caller vouches.
-        unsafe { part.store(shown::<P, O>(pictures, params, first.camera, places)) };
+        unsafe { store(out, at, params, shown::<P, O>(pictures, params, first.camera, places)) };
         return;
     }
-    // Where cameras meet, or a tile is divided.
     let kept = Kept::new();
     let mut next = index;
     // SAFETY: as the caller vouches; what is loaded was stored before.
@@ -161,11 +157,17 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
                 }
             });
             if next == NONE {
-                part.store(colours);
+                store(out, at, params, colours);
                 return;
             }
         }
     }
+}
+
+/// As [`thread::rank`], of a block whose shape is known.
+#[inline(always)]
+fn rank() -> u32 {
+    thread::thread_idx_y() * BLOCK[0] + thread::thread_idx_x()
 }
 
 /// Whether a layer has one patch, for the whole tile. All of the layer takes part in the answer, which else would be
@@ -201,8 +203,8 @@ struct Eight([u32; 2]);
 impl Kept {
     #[inline(always)]
     fn new() -> Self {
-        let thread = thread::thread_idx_y() * 32 + thread::thread_idx_x();
-        // SAFETY: there are elements for each thread.
+        let thread = rank();
+        // SAFETY: there are elements for each thread of a block.
         unsafe {
             Self {
                 sums: shared_array![Sixteen; 3 * RUNS * BLOCK_THREADS as usize].tail(thread),
@@ -211,8 +213,10 @@ impl Kept {
         }
     }
 
+    /// Sums and what is left of four pixels.
+    ///
     /// # Safety
-    /// [`store`](Self::store) was called.
+    /// [`store`](Self::store) was called for this `run`.
     #[inline(always)]
     unsafe fn load(&self, run: usize) -> ([Vec3; 4], [u32; 4]) {
         let sum = |i| (3 * run as u32 + i) * BLOCK_THREADS;
@@ -220,7 +224,7 @@ impl Kept {
         unsafe {
             let sums = [self.sums.load(sum(0)), self.sums.load(sum(1)), self.sums.load(sum(2))];
             let Eight([ab, cd]) = self.left.load(run as u32 * BLOCK_THREADS);
-            (bytemuck::cast(sums), [ab & WHOLE, ab >> 16, cd & WHOLE, cd >> 16])
+            (bytemuck::cast(sums), [ab & 0xffff, ab >> 16, cd & 0xffff, cd >> 16])
         }
     }
 
@@ -239,46 +243,37 @@ impl Kept {
     }
 }
 
-/// What a thread makes of a tile.
-struct Part<'a, O> {
-    out: O,
-    /// The thread's first pixel.
-    at: UVec2,
-    params: &'a MeshParams,
-}
-
-impl<O: Panorama> Part<'_, O> {
-    /// Writes what lies in the panorama.
-    ///
-    /// # Safety
-    /// The panorama is whole, the thread's first pixel in it, and its size even if it is flipped NV12.
-    #[inline(always)]
-    unsafe fn store(&self, mut colours: Colours) {
-        let (out, at, flip) = (self.out, self.at, self.params.flip != 0);
-        if self.params.edge_boost != 0 {
-            each_result!(8, |i| {
-                let x = at.x + O::of_eight(i as u32).x;
-                // As what is written there.
-                let x = if flip { out.width().wrapping_sub(1 + x) } else { x };
-                let colour = &mut colours[i / 4][i % 4];
-                let Vec3 { x, y, z } = *colour * edge_boost(x, out.width());
-                *colour = vec3(x.saturate(), y.saturate(), z.saturate());
-            });
-        }
-        let encode = &self.params.encode;
-        // SAFETY: they are this thread's; the rest is the caller's.
-        unsafe {
-            // A branch that is the same for all threads, in place of choices among colours.
-            if flip {
-                out.store_eight(at.x, at.y, colours, encode, true);
-            } else {
-                out.store_eight(at.x, at.y, colours, encode, false);
-            }
+/// Writes a thread's pixels, the first of them at `at`, as far as they lie in the panorama.
+///
+/// # Safety
+/// The panorama is whole, `at` in it, and its size even if it is flipped NV12.
+#[inline(always)]
+unsafe fn store<O: Panorama>(out: O, at: UVec2, params: &MeshParams, mut colours: Colours) {
+    let flip = params.flip != 0;
+    if params.edge_boost != 0 {
+        each_result!(8, |i| {
+            let x = at.x + O::of_eight(i as u32).x;
+            // As what is written there.
+            let x = if flip { out.width().wrapping_sub(1 + x) } else { x };
+            let colour = &mut colours[i / 4][i % 4];
+            let Vec3 { x, y, z } = *colour * edge_boost(x, out.width());
+            *colour = vec3(x.saturate(), y.saturate(), z.saturate());
+        });
+    }
+    let encode = &params.encode;
+    // SAFETY: they are this thread's, whose tile begins at a multiple of eights; the rest is the caller's.
+    unsafe {
+        // A branch that is the same for all threads, in place of choices among colours.
+        if flip {
+            out.store_eight(at.x, at.y, colours, encode, true);
+        } else {
+            out.store_eight(at.x, at.y, colours, encode, false);
         }
     }
 }
 
-/// What a camera shows at these places; black if it is none.
+/// What a camera shows at these places; black if it is none. Each has its branch: a texture that is chosen at run time
+/// is read in a loop over the warp.
 #[inline(always)]
 fn shown<P: Sampled, O: Panorama>(
     pictures: &Pictures<P>,
@@ -309,6 +304,7 @@ fn seen<P: Sampled, O: Panorama>(
     places: [[Vec2; 4]; RUNS],
     grading: Grading,
 ) -> Colours {
+    // The first ones twice, since an array must begin with something.
     let mut samples = [picture.take(&places[0], O::CELL); RUNS];
     each_result!(RUNS, |run| {
         if run > 0 {
@@ -321,7 +317,8 @@ fn seen<P: Sampled, O: Panorama>(
 }
 
 impl Mesh {
-    /// How much a layer counts at four pixels from `first` on, at most.
+    /// How much a layer counts at four pixels from `first` on, at most, of [`WHOLE`]. On their way with the places, before
+    /// the samples.
     ///
     /// # Safety
     /// What the layer says exists.
@@ -462,7 +459,8 @@ impl Sampled for Nv12Texture {
 /// looked at. Nothing is written where there are fewer layers than tiles.
 ///
 /// # Safety
-/// What `base` says exists; it has no layers of other cameras than these two, in this order.
+/// - Blocks are of [`WEIGH_BLOCK`].
+/// - What `base` says exists; it has no layers of other cameras than these two, in this order.
 #[kernel(launch_bounds(WEIGH_THREADS, 2), barriers(1))]
 pub unsafe fn mesh_weigh(
     base: Slice<Layer>,

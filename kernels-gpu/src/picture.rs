@@ -235,7 +235,7 @@ fn to_rgb(decode: &YuvToRgb, y: f32, chroma: Vec3) -> Vec3 {
     )
 }
 
-/// What a panorama is written to, in cells of [`CELL`](Self::CELL) by as many pixels, one a thread.
+/// What a panorama is written to: in cells of [`CELL`](Self::CELL) by as many pixels, four pixels or eight a call.
 pub(crate) trait Panorama: Copy {
     /// Pixels of a cell along each side.
     const CELL: u32;
@@ -261,7 +261,8 @@ pub(crate) trait Panorama: Copy {
     const FOUR: UVec2;
 
     /// Writes [`FOUR`](Self::FOUR) pixels from `(x, y)` on, row after row, of these colours, 0 to 1, rounding once. What
-    /// lies beyond the panorama's edge is not looked at: chroma repeats the last ones. If `flip` is set, all lie where a turn by 180° takes them.
+    /// lies beyond the panorama's edge is not looked at: chroma repeats the last ones. If `flip` is set, all lie where a
+    /// turn by 180° takes them.
     ///
     /// # Safety
     /// - The panorama is whole, and `(x, y)` is inside, a multiple of [`CELL`](Self::CELL).
@@ -272,17 +273,18 @@ pub(crate) trait Panorama: Copy {
     /// Columns and rows of [`store_eight`](Self::store_eight)'s pixels: two fours beside or below each other.
     const EIGHT: UVec2;
 
-    /// Where the `i`-th of them is.
+    /// Where the `i`-th of them is from the first one, four after four as [`store_four`](Self::store_four) has them.
     #[inline(always)]
     fn of_eight(i: u32) -> UVec2 {
         let second = if i < 4 { UVec2::ZERO } else { Self::EIGHT - Self::FOUR };
         second + uvec2(i % Self::FOUR.x, i % 4 / Self::FOUR.x)
     }
 
-    /// As [`store_four`](Self::store_four), of two fours.
+    /// As [`store_four`](Self::store_four), of two fours. Those of NV12 that lie side by side go out as one store where
+    /// rows begin at a multiple of four bytes.
     ///
     /// # Safety
-    /// As there.
+    /// As there, but `x` and `y` are multiples of [`EIGHT`](Self::EIGHT).
     unsafe fn store_eight(
         &self,
         x: u32,
@@ -452,8 +454,9 @@ impl Panorama for Nv12Mut {
     ) {
         let (width, height) = (self.y.width(), self.y.height());
         let wide = self.y.is_aligned(4) && self.uv.is_aligned(4) && (!flip || width % 4 == 0);
-        // SAFETY: inside, as checked; four side by side are stored as one where rows begin at such a byte and the first
-        // one's column is a multiple of four. The rest is the caller's.
+        // SAFETY: inside, as checked; four side by side are stored as one where rows begin at a multiple of four bytes,
+        // and the first one's column is such a multiple, as the caller vouches, also flipped in so wide a panorama. The
+        // rest is the caller's.
         unsafe {
             if !wide || x + 3 >= width || y + 1 >= height {
                 store_bytes(self, x, y, first, encode, flip);

@@ -1,14 +1,15 @@
 //! Launches of the variant that goes by a mesh, of two cameras or more.
 
+use glam::UVec2;
 use kernels_gpu::mesh as kernels;
-use shared_types::mesh::{BLOCK, Grading, MAX_CAMERAS, MeshParams, TILE};
+use shared_types::mesh::{BLOCK, Grading, MeshParams};
 use shared_types::stitch::Colour;
 
 use super::{StitchError, check_colour};
 use crate::device::{LaunchConfig, Stream};
 use crate::frame::{FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured};
 use crate::lock::lock;
-use crate::warp::DeviceMesh;
+use crate::warp::{DeviceMesh, Mesh};
 
 /// What a stitch of several cameras does beside warping and blending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,8 +115,8 @@ pub(super) fn launch(
 ) -> Result<(), StitchError> {
     mesh.await_ready(stream)?;
     let (layers, patches, places, shares) = mesh.buffers();
-    let tiles = mesh.size().map(|side| side.div_ceil(TILE));
-    let config = LaunchConfig::cover(tiles.x * BLOCK[0], tiles.y * BLOCK[1], BLOCK);
+    let threads = Mesh::tiles_of(mesh.size()) * UVec2::from(BLOCK);
+    let config = LaunchConfig::cover(threads.x, threads.y, BLOCK);
     /// All kernels take these arguments; a camera that there is not repeats the last one.
     macro_rules! launch {
         ($kernel:ident, $format:ident, $out:ident) => {{
@@ -127,7 +128,7 @@ pub(super) fn launch(
                 first: frame(0),
                 second: frame(1),
                 third: frame(2),
-                fourth: frame(MAX_CAMERAS - 1),
+                fourth: frame(3),
                 layers: layers.view(),
                 patches: patches.view(),
                 places: places.view(),

@@ -1,6 +1,9 @@
 //! Meshes of warps against the planes that they were made from.
 
+mod cameras;
+mod case;
 mod stitch;
+mod weights;
 
 use glam::{UVec2, uvec2};
 use panoweave::device::Device;
@@ -123,7 +126,7 @@ fn a_quadratic_warp_takes_one_patch_a_tile() {
 }
 
 #[test]
-fn a_mesh_is_a_hundredth_of_the_planes() {
+fn a_mesh_is_a_small_part_of_the_planes() {
     let home = include_str!("../../../rigs/home.toml")
         .replace("5700", "1900")
         .replace("= 1900\nfov", "= 633\nfov");

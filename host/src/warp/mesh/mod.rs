@@ -194,7 +194,7 @@ impl Mesh {
     }
 
     /// Columns and rows of a panorama's tiles.
-    pub(super) fn tiles_of(size: UVec2) -> UVec2 {
+    pub(crate) fn tiles_of(size: UVec2) -> UVec2 {
         UVec2::new(size.x.div_ceil(TILE), size.y.div_ceil(TILE))
     }
 }

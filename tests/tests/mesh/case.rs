@@ -1,0 +1,144 @@
+//! Warps with pictures in every pair of formats, their stitches, and how far two of those are apart.
+
+use glam::{UVec2, Vec3};
+use panoweave::device::Stream;
+use panoweave::frame::{DeviceFrame, FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
+use panoweave::stitch::{StitchOptions, stitch};
+use panoweave::warp::{DeviceWarp, Warp};
+use panoweave_tests::random::{Random, random_rig};
+use panoweave_tests::raster::{Pixels, Raster, chroma_size};
+use shared_types::stitch::Colour;
+use shared_types::{Chroma, Rgba8};
+
+pub(crate) const NV12: PixelFormat =
+    PixelFormat::Nv12(YuvEncoding { matrix: Matrix::Bt709, range: Range::Limited });
+pub(crate) const FULL: PixelFormat =
+    PixelFormat::Nv12(YuvEncoding { matrix: Matrix::Bt601, range: Range::Full });
+
+/// Pairs of formats, in and out.
+pub(crate) const FORMATS: [[PixelFormat; 2]; 5] = [
+    [PixelFormat::Rgba8, PixelFormat::Rgba8],
+    [NV12, NV12],
+    [NV12, PixelFormat::Rgba8],
+    [PixelFormat::Rgba8, FULL],
+    [FULL, FULL],
+];
+
+/// Levels that change by at most 4 from a pixel to the next, so that a place that is 1/32 pixel off shows.
+pub(crate) fn wave(seed: u32, x: u32, y: u32) -> f64 {
+    let (x, y, s) = (f64::from(x), f64::from(y), f64::from(seed));
+    120.0 + 45.0 * (0.05 * x + s).sin() + 45.0 * (0.05 * y + 0.02 * x + 2.0 * s).cos()
+}
+
+pub(crate) fn waves(size: UVec2, format: PixelFormat, seed: u32) -> Raster {
+    let plane = |size: UVec2| (0..size.y).flat_map(move |y| (0..size.x).map(move |x| (x, y)));
+    let level = |channel: u32, (x, y): (u32, u32)| wave(3 * seed + channel, x, y).round() as u8;
+    let pixels = match format {
+        PixelFormat::Rgba8 => {
+            let pixel = |at| Rgba8::opaque(level(0, at), level(1, at), level(2, at));
+            Pixels::Rgba8(plane(size).map(pixel).collect())
+        }
+        PixelFormat::Nv12(encoding) => {
+            // Chroma that luma leaves room for.
+            let chroma = |channel, (x, y)| {
+                (128.0 + (wave(channel, 2 * x, 2 * y) - 120.0) * 0.25).round() as u8
+            };
+            let y = plane(size).map(|at| level(0, at)).collect();
+            let uv = plane(chroma_size(size))
+                .map(|at| Chroma { u: chroma(3 * seed + 1, at), v: chroma(3 * seed + 2, at) })
+                .collect();
+            Pixels::Nv12 { y, uv, encoding }
+        }
+    };
+    Raster { size, pixels }
+}
+
+/// A warp with two pictures and options.
+pub(crate) struct Case {
+    pub(crate) warp: Warp,
+    pub(crate) pictures: [Raster; 2],
+    pub(crate) output: FrameFormat,
+    pub(crate) options: StitchOptions,
+}
+
+impl Case {
+    pub(crate) fn new(stream: &Stream, seed: u64, [input, output]: [PixelFormat; 2]) -> Self {
+        let rig = random_rig(seed);
+        let warp = DeviceWarp::render(stream, &rig.geometry().unwrap()).unwrap();
+        let warp = warp.download(stream).unwrap();
+        let mut random = Random::new(seed);
+        let mut colour = || Colour {
+            gain: Vec3::new(
+                random.between(0.7, 1.2),
+                random.between(0.7, 1.2),
+                random.between(0.7, 1.2),
+            ),
+            gamma: random.between(0.8, 1.2),
+        };
+        let options = StitchOptions {
+            left: colour(),
+            right: colour(),
+            edge_boost: seed.is_multiple_of(3),
+            ..StitchOptions::default()
+        };
+        let [left, right] = warp.sources();
+        let pictures = [waves(left, input, 1), waves(right, input, 2)];
+        let output = FrameFormat { size: warp.size(), pixels: output };
+        Self { warp, pictures, output, options }
+    }
+
+    /// By a warp that is made for it.
+    pub(crate) fn stitched(&self, stream: &Stream, options: &StitchOptions) -> Raster {
+        let warp = DeviceWarp::upload(stream, &self.warp).unwrap();
+        self.stitched_by(stream, &warp, options)
+    }
+
+    pub(crate) fn stitched_by(
+        &self,
+        stream: &Stream,
+        warp: &DeviceWarp,
+        options: &StitchOptions,
+    ) -> Raster {
+        let [left, right] = self.frames(stream);
+        let mut out = DeviceFrame::new(stream.device(), self.output).unwrap();
+        stitch(stream, &left, &right, warp, options, &mut out).unwrap();
+        Raster::download(stream, &out)
+    }
+
+    /// The pictures in rows that begin as textures ask.
+    pub(crate) fn frames(&self, stream: &Stream) -> [DeviceFrame; 2] {
+        self.pictures.each_ref().map(|picture| {
+            let mut frame = DeviceFrame::new(stream.device(), picture.format()).unwrap();
+            fill(stream, &mut frame, picture);
+            frame
+        })
+    }
+}
+
+pub(crate) fn fill(stream: &Stream, frame: &mut DeviceFrame, picture: &Raster) {
+    match (frame, &picture.pixels) {
+        (DeviceFrame::Rgba8(image), Pixels::Rgba8(pixels)) => image.upload(stream, pixels).unwrap(),
+        (DeviceFrame::Nv12 { y, uv, .. }, Pixels::Nv12 { y: luma, uv: chroma, .. }) => {
+            y.upload(stream, luma).unwrap();
+            uv.upload(stream, chroma).unwrap();
+        }
+        _ => unreachable!("the frame was made for the picture"),
+    }
+}
+
+/// All levels of a picture, plane by plane.
+pub(crate) fn levels(picture: &Raster) -> Vec<u8> {
+    match &picture.pixels {
+        Pixels::Rgba8(pixels) => bytemuck::cast_slice(pixels).to_vec(),
+        Pixels::Nv12 { y, uv, .. } => [&y[..], bytemuck::cast_slice(uv)].concat(),
+    }
+}
+
+/// The largest difference in levels, and PSNR in dB.
+pub(crate) fn difference(a: &Raster, b: &Raster) -> (u8, f64) {
+    let (a, b) = (levels(a), levels(b));
+    assert_eq!(a.len(), b.len());
+    let squares: f64 = a.iter().zip(&b).map(|(a, b)| f64::from(a.abs_diff(*b)).powi(2)).sum();
+    let worst = a.iter().zip(&b).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
+    (worst, 10.0 * (255.0_f64.powi(2) * a.len() as f64 / squares).log10())
+}
