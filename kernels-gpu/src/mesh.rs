@@ -109,7 +109,7 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
     }
     // Before all else, which then does not wait for it.
     // SAFETY: it is there, as checked.
-    let first = unsafe { mesh.layers.load_here(index) };
+    let first = unsafe { mesh.layers.load(index) };
     // For a block that will run when these have ended.
     if thread::thread_idx_x() == 0 {
         mesh.layers.prefetch(index + AHEAD);
@@ -137,7 +137,7 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
         each_result!(RUNS, |run| kept.store(run, [Vec3::ZERO; 4], [WHOLE; 4]));
         loop {
             // Loaded anew, since it would take many registers to keep the first.
-            let layer = mesh.layers.load_here(next);
+            let layer = mesh.layers.load(next);
             next = layer.next;
             mesh.layers.prefetch(next);
             let places = mesh.places::<O>(&layer, fours);
@@ -170,8 +170,8 @@ fn rank() -> u32 {
     thread::thread_idx_y() * BLOCK[0] + thread::thread_idx_x()
 }
 
-/// Whether a layer has one patch, for the whole tile. All of the layer takes part in the answer, which else would be
-/// loaded in part when that is known.
+/// Whether a layer has one patch, for the whole tile, which is of numbers. All of the layer takes part in the answer:
+/// else ptxas loads the patch behind the branch, and there is one more latency to wait for.
 #[inline(always)]
 fn is_whole(Layer { cell, patch: Patch { u, v }, .. }: &Layer) -> bool {
     (u32::from(*cell) == TILE) & !(u[0] + u[4] + v[2]).is_nan()
@@ -331,7 +331,7 @@ impl Mesh {
                 let from_first = self.shares.tail(layer.shares + first.y * TILE + first.x);
                 each_result!(4, |i| {
                     let UVec2 { x, y } = O::of_eight(i as u32);
-                    shares[i] = from_first.load_here(y * TILE + x).into();
+                    shares[i] = from_first.load(y * TILE + x).into();
                 });
             }
         }

@@ -75,6 +75,17 @@ pub fn quads(out: SliceMut<Quad>) {
     }
 }
 
+/// Each thread writes the second element from that of its index on, and has one fetched that may not exist.
+#[kernel]
+pub fn seconds(input: Slice<u16>, out: SliceMut<u16>) {
+    let at = global_rank();
+    input.prefetch(at + 3);
+    if at < out.len() && at + 1 < input.len() {
+        // SAFETY: inside, and each thread has an element of its own.
+        unsafe { out.store(at, input.tail(at).load(1)) };
+    }
+}
+
 /// Defines two kernels for one element type: a copy by read-only loads, and a reversal of each block
 /// through shared memory.
 macro_rules! element {

@@ -122,15 +122,6 @@ load! {
 
 #[cfg(target_arch = "nvptx64")]
 load! {
-    /// The same, not moved to where the value is first used.
-    ///
-    /// # Safety
-    /// As [`load_read_only`]'s.
-    load_read_only_here, "ld.global.nc", *const T, [readonly, nostack, preserves_flags]
-}
-
-#[cfg(target_arch = "nvptx64")]
-load! {
     /// Loads from shared memory at an address in that space.
     ///
     /// # Safety
@@ -192,9 +183,6 @@ pub(crate) unsafe fn load_read_only<T: Pod>(at: *const T) -> T {
     // SAFETY: as the caller vouches.
     unsafe { *at }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use load_read_only as load_read_only_here;
 
 /// Has the line of `at` brought into the L2 cache; on the CPU nothing.
 ///

@@ -154,18 +154,6 @@ impl<T: Pod> Slice<T> {
         Self { data: unsafe { self.data.add(first as usize) }, len: self.len.wrapping_sub(first) }
     }
 
-    /// As [`load`](Self::load), all of it and here: what is used in a branch alone, or late, would be loaded there, and
-    /// waited for once more.
-    ///
-    /// # Safety
-    /// `i < len`.
-    #[inline(always)]
-    #[must_use]
-    pub unsafe fn load_here(&self, i: u32) -> T {
-        // SAFETY: the element exists, and nothing writes a `Slice`'s memory during a launch.
-        unsafe { memory::load_read_only_here(self.at(i, Access::Load)) }
-    }
-
     /// Has an element's line brought into the L2 cache, for a load by a later block. Of one that does not exist nothing.
     #[inline(always)]
     pub fn prefetch(&self, i: u32) {

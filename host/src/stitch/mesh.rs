@@ -2,7 +2,7 @@
 
 use glam::UVec2;
 use kernels_gpu::mesh as kernels;
-use shared_types::mesh::{BLOCK, Grading, MeshParams};
+use shared_types::mesh::{BLOCK, Grading, MAX_CAMERAS, MeshParams};
 use shared_types::stitch::Colour;
 
 use super::{StitchError, check_colour};
@@ -10,6 +10,9 @@ use crate::device::{LaunchConfig, Stream};
 use crate::frame::{FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured};
 use crate::lock::lock;
 use crate::warp::{DeviceMesh, Mesh};
+
+/// What errors call the cameras.
+const ORDINALS: [&str; MAX_CAMERAS] = ["first", "second", "third", "fourth"];
 
 /// What a stitch of several cameras does beside warping and blending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,17 +48,18 @@ pub fn stitch_cameras<'a>(
         return Err(StitchError::Cameras { found: 0, expected });
     };
     let input = first.format();
-    for ((frame, colour), &expected) in frames.iter().zip(colours).zip(mesh.sources()) {
-        check_colour("camera's", *colour)?;
+    let cameras = frames.iter().zip(colours).zip(mesh.sources()).zip(ORDINALS);
+    for (((frame, colour), &expected), side) in cameras {
+        check_colour(side, *colour)?;
         let found = frame.format();
         if found.pixels != input.pixels {
             return Err(StitchError::Formats { left: input, right: found });
         }
         if found.size != expected {
-            return Err(StitchError::SourceSize { side: "camera's", found: found.size, expected });
+            return Err(StitchError::SourceSize { side, found: found.size, expected });
         }
         if !frame.is_whole() {
-            return Err(StitchError::Chroma { which: "camera's" });
+            return Err(StitchError::Chroma { which: side });
         }
     }
     if output.size != mesh.size() {

@@ -125,12 +125,12 @@ pub enum StitchError {
         /// The warp's.
         expected: UVec2,
     },
-    /// The two pictures are of different formats.
-    #[error("stitching: the left picture is {left} but the right one {right}; convert one of them")]
+    /// The pictures are of different formats.
+    #[error("stitching: the pictures are of two formats, {left} and {right}; convert one of them")]
     Formats {
-        /// The left picture's format.
+        /// The left picture's format, or of several the first one's.
         left: FrameFormat,
-        /// The right picture's format.
+        /// The right picture's format, or that of the first one that differs.
         right: FrameFormat,
     },
     /// A chroma plane that is not half of its luma plane in size, rounded up.

@@ -21,18 +21,13 @@ pub struct DeviceWarp {
     weights: [Image<f32>; 2],
     /// Behind what fills the planes.
     ready: Event,
-    mesh: OnceLock<OfWeights>,
-    /// The mesh that follows, while the weights are written anew. It stays where that fails, for another try.
+    /// Of the weights as they are, once it is asked for.
+    mesh: OnceLock<DeviceMesh>,
+    /// One that [follows](DeviceMesh::follows) and has yet to be given the weights; it stays where that fails, for
+    /// another try.
     behind: Option<DeviceMesh>,
     /// Over its planes, and over the frames that were stitched by it.
     textures: Mutex<Textures>,
-}
-
-/// A mesh, and whether it follows when the weights are written anew.
-#[derive(Debug)]
-struct OfWeights {
-    mesh: DeviceMesh,
-    follows: bool,
 }
 
 /// A geometry could not be made into a warp.
@@ -64,7 +59,7 @@ impl DeviceWarp {
         let mut on_device = Self::filled(stream, warp.size(), warp.sources(), planes)?;
         if let Some(mesh) = warp.mesh().filter(|mesh| mesh.error() <= MESH_ERROR) {
             let mesh = DeviceMesh::upload(stream, mesh)?;
-            on_device.mesh = OfWeights { mesh, follows: false }.into();
+            on_device.mesh = mesh.into();
         }
         Ok(on_device)
     }
@@ -173,13 +168,13 @@ impl DeviceWarp {
     /// [`RenderError`].
     #[track_caller]
     pub fn mesh(&self, stream: &Stream) -> Result<&DeviceMesh, RenderError> {
-        if let Some(of_weights) = self.mesh.get() {
-            return Ok(&of_weights.mesh);
+        if let Some(mesh) = self.mesh.get() {
+            return Ok(mesh);
         }
         let warp = self.download(stream)?;
         let mesh = DeviceMesh::upload(stream, &Mesh::within(&(&warp).into(), MESH_ERROR))?;
         // Whoever was faster made the same.
-        Ok(&self.mesh.get_or_init(|| OfWeights { mesh, follows: false }).mesh)
+        Ok(self.mesh.get_or_init(|| mesh))
     }
 
     /// Texture objects over its planes, and over the frames that are stitched by it.
@@ -203,7 +198,7 @@ impl DeviceWarp {
         let weights = [copy(Plane::WeightLeft)?, copy(Plane::WeightRight)?];
         let ready = Event::for_order(stream.device())?;
         let mut copy = Self::of(self.size, self.sources, coordinates, weights, ready);
-        if let Some(OfWeights { mesh, .. }) = self.mesh.get() {
+        if let Some(mesh) = self.mesh.get() {
             copy.behind = Some(mesh.reweighted(stream)?);
         }
         copy.written(stream)?;
@@ -212,9 +207,8 @@ impl DeviceWarp {
 
     /// The weights to be written, left and right.
     pub(crate) fn weights_mut(&mut self) -> [&mut Image<f32>; 2] {
-        if let Some(OfWeights { mesh, follows: true }) = self.mesh.take() {
-            self.behind = Some(mesh);
-        }
+        let follower = self.mesh.take().filter(DeviceMesh::follows);
+        self.behind = follower.or(self.behind.take());
         self.weights.each_mut()
     }
 
@@ -226,7 +220,7 @@ impl DeviceWarp {
         let Some(mut mesh) = self.behind.take() else { return Ok(()) };
         let weighed = self.planes().and_then(|planes| mesh.weigh(stream, planes));
         match weighed {
-            Ok(()) => self.mesh = OfWeights { mesh, follows: true }.into(),
+            Ok(()) => self.mesh = mesh.into(),
             Err(_) => self.behind = Some(mesh),
         }
         weighed

@@ -21,6 +21,8 @@ pub struct DeviceMesh {
     made: Arc<Made>,
     layers: Buffer<Layer>,
     shares: Buffer<u16>,
+    /// Whether layers and shares may be written anew.
+    follows: bool,
     /// Behind what fills the layers and shares.
     ready: Event,
     /// Over the frames that were stitched by it.
@@ -53,7 +55,8 @@ impl DeviceMesh {
         let ready = Event::for_order(stream.device())?;
         ready.record(stream)?;
         let (size, sources, textures) = (mesh.size(), mesh.sources().to_vec(), Mutex::default());
-        Ok(Self { size, sources, made: Arc::new(made), layers, shares, ready, textures })
+        let made = Arc::new(made);
+        Ok(Self { size, sources, made, layers, shares, follows: false, ready, textures })
     }
 
     /// The same mesh with layers and shares of its own, yet unwritten: [`weigh`](Self::weigh) does that. Does not wait.
@@ -65,7 +68,12 @@ impl DeviceMesh {
         let shares = Buffer::new(device, self.shares.len())?;
         let (made, ready) = (Arc::clone(&self.made), Event::for_order(device)?);
         let (size, sources, textures) = (self.size, self.sources.clone(), Mutex::default());
-        Ok(Self { size, sources, made, layers, shares, ready, textures })
+        Ok(Self { size, sources, made, layers, shares, follows: true, ready, textures })
+    }
+
+    /// Whether its layers and shares are its own, to be [written anew](Self::weigh) with a warp's weights.
+    pub(super) fn follows(&self) -> bool {
+        self.follows
     }
 
     /// Submits the writing of layers and shares for these planes of a warp, left and right, which differ in their

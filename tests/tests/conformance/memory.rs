@@ -52,6 +52,18 @@ fn constants_are_zero_until_set_and_then_what_was_set() {
     });
 }
 
+#[test]
+fn a_slice_goes_on_from_any_element_and_fetches_what_there_is() {
+    let values: Vec<u16> = noise(100).iter().map(|n| (n >> 16) as u16).collect();
+    on_each_device(|stream| {
+        let input = upload(stream, &values);
+        let mut out = zeros(stream, 99);
+        let kernel = Seconds { input: input.view(), out: out.view_mut() };
+        launch(stream, line(4, 32), &kernel);
+        assert_eq!(download(stream, &out), values[1..], "on {}", stream.device());
+    });
+}
+
 /// Copies, mirrors and reverses elements of one type.
 macro_rules! elements {
     ($name:ident, $type:ty, $copy:ident, $mirror:ident, $share:ident) => {

@@ -96,10 +96,10 @@ fn what_does_not_fit_several_cameras_is_refused() {
         let error = refused(&frames, &colours[..1]);
         assert!(matches!(error, StitchError::Cameras { found: 1, expected: 3 }), "{error}");
         let error = refused(&[frames[1], frames[0], frames[2]], &colours);
-        assert!(matches!(error, StitchError::SourceSize { .. }), "{error}");
+        assert!(matches!(error, StitchError::SourceSize { side: "first", .. }), "{error}");
         let dark = Colour { gamma: 0.0, ..Colour::IDENTITY };
         let error = refused(&frames, &[Colour::IDENTITY, dark, Colour::IDENTITY]);
-        assert!(matches!(error, StitchError::Gamma { .. }), "{error}");
+        assert!(matches!(error, StitchError::Gamma { side: "second", .. }), "{error}");
         let padded = Raster {
             size: geometry.cameras[0].size,
             pixels: Pixels::Rgba8(pictures[0].pixels().to_vec()),
