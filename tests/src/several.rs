@@ -43,15 +43,20 @@ pub fn noise(random: &mut Random, _: u32, _: u32) -> Rgba8 {
     Rgba8::opaque(r, g, b)
 }
 
-/// What a camera sees at a canvas pixel, in levels, and its distance from the picture's edge as a share of the shorter
-/// side.
+/// Where a camera sees a canvas pixel, and its distance from the picture's edge as a share of the shorter side.
 #[must_use]
-pub fn seen(camera: &Camera, picture: &Picture, x: u32, y: u32) -> Option<([f64; 3], f64)> {
+pub fn place(camera: &Camera, x: u32, y: u32) -> Option<(DVec2, f64)> {
     let at = (camera.from_ray * DVec2::new(x.into(), y.into()).extend(1.0)).truncate();
     let size = camera.size.as_dvec2();
-    if !(at.x >= 0.0 && at.y >= 0.0 && at.x < size.x && at.y < size.y) {
-        return None;
-    }
+    let inside = at.x >= 0.0 && at.y >= 0.0 && at.x < size.x && at.y < size.y;
+    inside.then(|| (at, (at + 1.0).min(size - at).min_element() / size.min_element()))
+}
+
+/// What a camera sees there, in levels, and the same distance.
+#[must_use]
+pub fn seen(camera: &Camera, picture: &Picture, x: u32, y: u32) -> Option<([f64; 3], f64)> {
+    let (at, edge) = place(camera, x, y)?;
+    let size = camera.size.as_dvec2();
     let (low, part) = (at.floor(), at - at.floor());
     let pixel = |dx: f64, dy: f64| {
         let place = (low + DVec2::new(dx, dy)).min(size - 1.0).as_uvec2();
@@ -64,7 +69,6 @@ pub fn seen(camera: &Camera, picture: &Picture, x: u32, y: u32) -> Option<([f64;
         (weight, pixel(dx, dy))
     });
     let level = |c: usize| corners.iter().map(|(weight, pixel)| weight * pixel[c]).sum::<f64>();
-    let edge = (at + 1.0).min(size - at).min_element() / size.min_element();
     Some(([0, 1, 2].map(level), edge))
 }
 

@@ -1,18 +1,19 @@
 //! Two to four cameras blended in one launch, against a formula in f64; what does not fit is refused.
 
 use panoweave::device::{Image, Stream};
-use panoweave::frame::{DeviceFrame, FrameFormat, FrameView};
+use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat};
 use panoweave::picture::Picture;
 use panoweave::stitch::{CamerasOptions, StitchError, stitch_cameras};
 use panoweave::warp::{DeviceMesh, MESH_ERROR, Mesh, MeshError};
+use panoweave_tests::oracle::{self, bilinear};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{Pixels, Raster};
-use panoweave_tests::several::{CANVAS, all_seen, blend, made_up};
+use panoweave_tests::several::{CANVAS, all_seen, blend, made_up, place};
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 
-use crate::case::{NV12, wave};
+use crate::case::{NV12, fill, wave, waves};
 
 /// A pixel of a smooth picture.
 fn smooth(_: &mut Random, x: u32, y: u32) -> Rgba8 {
@@ -72,6 +73,56 @@ fn blended(
     let mut out = Image::new(stream.device(), CANVAS.x, CANVAS.y).unwrap();
     stitch_cameras(stream, &frames, mesh, &colours, options, &mut out).unwrap();
     out.download(stream).unwrap()
+}
+
+#[test]
+fn several_cameras_in_nv12_are_blended_at_once() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let (mut several, mut worst) = (0, [0.0_f64; 2]);
+        // The panorama's sides are odd.
+        for seed in 0..25 {
+            let (geometry, _) = made_up(seed, smooth);
+            if geometry.cameras.len() > 4 {
+                continue;
+            }
+            several += u32::from(geometry.cameras.len() > 2);
+            let pictures: Vec<_> =
+                (0..).zip(&geometry.cameras).map(|(i, at)| waves(at.size, NV12, i)).collect();
+            let exact: Vec<_> = (0..CANVAS.element_product())
+                .map(|i| {
+                    let sees = |(camera, picture)| {
+                        let (at, edge) = place(camera, i % CANVAS.x, i / CANVAS.x)?;
+                        Some((bilinear(picture, at.x, at.y), edge))
+                    };
+                    let all: Vec<_> =
+                        geometry.cameras.iter().zip(&pictures).filter_map(sees).collect();
+                    (!all.is_empty()).then(|| blend(&all))
+                })
+                .collect();
+            let mesh = Mesh::render(&stream, &geometry, MESH_ERROR).unwrap();
+            let mesh = DeviceMesh::upload(&stream, &mesh).unwrap();
+            let frame = |picture: &Raster| {
+                let mut frame = DeviceFrame::new(&device, picture.format()).unwrap();
+                fill(&stream, &mut frame, picture);
+                frame
+            };
+            let frames: Vec<_> = pictures.iter().map(frame).collect();
+            let frames: Vec<_> = frames.iter().map(DeviceFrame::view).collect();
+            let colours = vec![Colour::IDENTITY; frames.len()];
+            for (worst, pixels) in worst.iter_mut().zip([PixelFormat::Rgba8, NV12]) {
+                let output = FrameFormat { size: CANVAS, pixels };
+                let mut out = DeviceFrame::new(&device, output).unwrap();
+                let options = CamerasOptions::default();
+                stitch_cameras(&stream, &frames, &mesh, &colours, options, &mut out).unwrap();
+                let found = Raster::download(&stream, &out);
+                *worst = worst.max(oracle::worst(&found, &exact));
+            }
+        }
+        assert!(several > 5, "{several}");
+        // Into NV12 four pixels share their chroma, sampled between them.
+        assert!(worst[0] < 1.2 && worst[1] < 2.0, "{device}: {worst:?} levels");
+    }
 }
 
 #[test]
