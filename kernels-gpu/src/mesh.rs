@@ -127,7 +127,7 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
         let mut places = [[Vec2::ZERO; 4]; RUNS];
         each_result!(RUNS, |run| places[run] = along::<O>(&first.patch, fours[run]));
         // SAFETY: as the caller vouches.
-        unsafe { store(out, at, params, shown::<P, O>(pictures, params, first.camera, places)) };
+        unsafe { store(out, at, params, shown(pictures, params, first.camera, places, O::CELL)) };
         return;
     }
     let kept = Kept::new();
@@ -143,7 +143,8 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
             let places = mesh.places::<O>(&layer, fours);
             let mut shares = [[WHOLE; 4]; RUNS];
             each_result!(RUNS, |run| shares[run] = mesh.shares::<O>(&layer, fours[run]));
-            let mut colours = shown::<P, O>(pictures, params, layer.camera, places);
+            // No pixel shares chroma: a neighbour of one that counts may not, and show anything.
+            let mut colours = shown(pictures, params, layer.camera, places, 1);
             each_result!(RUNS, |run| {
                 let (sum, mut left) = kept.load(run);
                 each_result!(4, |i| {
@@ -253,8 +254,6 @@ unsafe fn store<O: Panorama>(out: O, at: UVec2, params: &MeshParams, mut colours
     if params.edge_boost != 0 {
         each_result!(8, |i| {
             let x = at.x + O::of_eight(i as u32).x;
-            // As what is written there.
-            let x = if flip { out.width().wrapping_sub(1 + x) } else { x };
             let colour = &mut colours[i / 4][i % 4];
             let Vec3 { x, y, z } = *colour * edge_boost(x, out.width());
             *colour = vec3(x.saturate(), y.saturate(), z.saturate());
@@ -272,43 +271,40 @@ unsafe fn store<O: Panorama>(out: O, at: UVec2, params: &MeshParams, mut colours
     }
 }
 
-/// What a camera shows at these places; black if it is none. Each has its branch: a texture that is chosen at run time
+/// What a camera shows at these places, of pixels that share chroma if `cell` is 2; black if it is none. Each has its branch: a texture that is chosen at run time
 /// is read in a loop over the warp.
 #[inline(always)]
-fn shown<P: Sampled, O: Panorama>(
+fn shown<P: Sampled>(
     pictures: &Pictures<P>,
     params: &MeshParams,
     camera: u16,
     places: [[Vec2; 4]; RUNS],
+    cell: u32,
 ) -> Colours {
     // The same branch for the whole block; bit by bit, since a choice of four would be a jump by a table.
     if camera & 2 == 0 {
         if camera & 1 == 0 {
-            seen::<P, O>(pictures.first, places, params.cameras[0])
+            seen(pictures.first, places, params.cameras[0], cell)
         } else {
-            seen::<P, O>(pictures.second, places, params.cameras[1])
+            seen(pictures.second, places, params.cameras[1], cell)
         }
     } else if camera == NO_CAMERA {
         [[Vec3::ZERO; 4]; RUNS]
     } else if camera & 1 == 0 {
-        seen::<P, O>(pictures.third, places, params.cameras[2])
+        seen(pictures.third, places, params.cameras[2], cell)
     } else {
-        seen::<P, O>(pictures.fourth, places, params.cameras[3])
+        seen(pictures.fourth, places, params.cameras[3], cell)
     }
 }
 
 /// Colours of a picture at these places, all samples of which are on their way before the first is used.
 #[inline(always)]
-fn seen<P: Sampled, O: Panorama>(
-    picture: P,
-    places: [[Vec2; 4]; RUNS],
-    grading: Grading,
-) -> Colours {
+fn seen<P: Sampled>(picture: P, places: [[Vec2; 4]; RUNS], grading: Grading, cell: u32) -> Colours {
     // The first ones twice, since an array must begin with something.
-    let mut samples = [picture.take(&places[0], O::CELL); RUNS];
+    let mut samples = [picture.take(&places[0], cell); RUNS];
     each_result!(RUNS, |run| {
         if run > 0 {
-            samples[run] = picture.take(&places[run], O::CELL);
+            samples[run] = picture.take(&places[run], cell);
         }
     });
     let mut colours = [[Vec3::ZERO; 4]; RUNS];

@@ -9,7 +9,7 @@ use panoweave::stitch::{Lookup, Power, StitchOptions, stitch, stitch_pictures};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::raster::{Pixels, Raster};
 use panoweave_tests::{data, oracle, panoweave_devices};
-use shared_types::stitch::{Colour, StitchParams};
+use shared_types::stitch::{Colour, MIN_WEIGHT, StitchParams};
 
 use crate::case::{Case, FORMATS, NV12, difference, fill, waves};
 
@@ -53,7 +53,9 @@ fn every_lookup_gives_the_same_picture() {
         let mut least = [f64::INFINITY; 4];
         for seed in 0..30 {
             let case = Case::new(&stream, seed, FORMATS[seed as usize % FORMATS.len()]);
-            let by = |lookup| case.stitched(&stream, &StitchOptions { lookup, ..case.options });
+            let flip = seed % 4 == 3;
+            let by =
+                |lookup| case.stitched(&stream, &StitchOptions { lookup, flip, ..case.options });
             let planes = by(Lookup::Planes);
             for (lookup, least) in Lookup::ALL.into_iter().zip(&mut least) {
                 let (worst, psnr) = difference(&by(lookup), &planes);
@@ -172,6 +174,35 @@ fn panoramas_are_the_same_whatever_their_pitch() {
             odd += u32::from(is_nv12 && !case.output.size.x.is_multiple_of(4));
         }
         assert!(odd > 2, "{odd} with rows that do not begin at multiples of four");
+    }
+}
+
+/// Not even as a neighbour of a pixel where it counts, with which it would share chroma.
+#[test]
+fn places_where_a_camera_does_not_count_show_nowhere() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let mut hidden = 0;
+        for seed in 0..20 {
+            let case = Case::new(&stream, seed, [NV12, NV12]);
+            let mut planes = case.warp.planes().clone();
+            let [x, y, other_x, other_y, weights, other_weights] = &mut planes;
+            for ([x, y], weights) in [([x, y], weights), ([other_x, other_y], other_weights)] {
+                for ((x, y), weight) in x.iter_mut().zip(y).zip(weights) {
+                    if *weight <= MIN_WEIGHT {
+                        (*x, *y) = if seed % 2 == 0 { (-1.0, -1.0) } else { (1e6, 7.0) };
+                        hidden += 1;
+                    }
+                }
+            }
+            let warp = Warp::new(case.warp.size(), case.warp.sources(), planes).unwrap();
+            let case = Case { warp, ..case };
+            let [mesh, planes] = [Lookup::Mesh, Lookup::Planes]
+                .map(|lookup| case.stitched(&stream, &StitchOptions { lookup, ..case.options }));
+            let (worst, psnr) = difference(&mesh, &planes);
+            assert!(worst <= 6, "{device}, {seed}: {worst} levels, {psnr} dB");
+        }
+        assert!(hidden > 10_000, "{hidden}");
     }
 }
 
