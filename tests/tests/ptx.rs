@@ -113,6 +113,7 @@ const PLAIN: &[&str] = &[
     "sample",
     "sample_elements",
     "scalars",
+    "seconds",
     "shared_access",
     "shuffle_down_i32",
     "shuffle_down_u32",

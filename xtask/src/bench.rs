@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use panoweave_bench_report::Report;
+use panoweave_bench_report::figures::Section;
 
 use crate::Result;
 use crate::cargo::{self, cargo, output, root, target};
@@ -30,7 +31,16 @@ pub(crate) fn run() -> Result {
         }
     }
     let ran = cargo::run(&mut benches);
-    // What was measured is worth a report even where a bench failed.
+    // What was measured is worth a report even where a bench failed; the processor alone is not worth the GPU's tables.
+    let of_gpu = |section: &Section| section.runs.iter().any(|run| run.threads.is_none());
+    if !Report::read(&[&record])?.sections().iter().any(of_gpu) {
+        let record = record.display();
+        return Err(format!(
+            "no GPU was measured, so BENCHMARKS.md stays; the processor's figures are in {record}, which `cargo xtask \
+             bench --from` takes beside the record of a GPU"
+        )
+        .into());
+    }
     report(&[record])?;
     ran
 }

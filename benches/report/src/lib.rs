@@ -27,6 +27,7 @@ mod scale;
 mod targets;
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 pub use error::ReportError;
@@ -72,17 +73,36 @@ impl Report {
     /// If a file cannot be read or written, or the text has no markers.
     pub fn write(&self, folder: &Path, text: &Path) -> Result<Vec<PathBuf>, ReportError> {
         // Before anything is written: a text without markers is refused.
-        let kept = fs::read_to_string(text).map_err(|source| ReportError::read(text, source))?;
+        let kept = read_regular(text).map_err(|source| ReportError::read(text, source))?;
         let table = markdown::between_markers(&kept, &markdown::tables(&self.sections))
             .ok_or_else(|| ReportError::Markers { file: text.to_owned() })?;
-        let json = serde_json::to_string_pretty(&self.sections).map_err(std::io::Error::from);
+        let json = serde_json::to_string_pretty(&self.sections).map_err(io::Error::from);
         fs::create_dir_all(folder).map_err(|source| ReportError::write(folder, source))?;
         let (report, page) = (folder.join("report.json"), folder.join("index.html"));
-        json.and_then(|json| fs::write(&report, json + "\n"))
+        json.and_then(|json| replace(&report, json + "\n"))
             .map_err(|source| ReportError::write(&report, source))?;
-        fs::write(&page, html::page(&self.sections))
+        replace(&page, html::page(&self.sections))
             .map_err(|source| ReportError::write(&page, source))?;
-        fs::write(text, table).map_err(|source| ReportError::write(text, source))?;
+        replace(text, table).map_err(|source| ReportError::write(text, source))?;
         Ok(vec![report, page, text.to_owned()])
     }
+}
+
+/// A text file's content; a device or a pipe might never end.
+fn read_regular(file: &Path) -> io::Result<String> {
+    if !fs::metadata(file)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    fs::read_to_string(file)
+}
+
+/// Writes a file at once: where that fails, what was there stays.
+fn replace(file: &Path, content: String) -> io::Result<()> {
+    let new = file.with_added_extension("new");
+    let replaced = fs::write(&new, content).and_then(|()| fs::rename(&new, file));
+    if replaced.is_err() {
+        // Nobody asked for a part of it.
+        let _ = fs::remove_file(&new);
+    }
+    replaced
 }

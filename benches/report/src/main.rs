@@ -1,5 +1,6 @@
 //! `panoweave-bench-report RECORD… --out FOLDER --table FILE`: the report of records, where there is no Rust.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -19,21 +20,21 @@ struct Arguments {
     table: PathBuf,
 }
 
-fn arguments(mut given: impl Iterator<Item = String>) -> Option<Arguments> {
+fn arguments(mut given: impl Iterator<Item = OsString>) -> Option<Arguments> {
     let (mut records, mut out, mut table) = (Vec::new(), None, None);
     while let Some(argument) = given.next() {
-        match argument.as_str() {
-            "--out" => out = Some(given.next()?.into()),
-            "--table" => table = Some(given.next()?.into()),
-            option if option.starts_with('-') => return None,
-            record => records.push(record.into()),
+        match argument.to_str() {
+            Some("--out") => out = Some(given.next()?.into()),
+            Some("--table") => table = Some(given.next()?.into()),
+            Some(option) if option.starts_with('-') => return None,
+            _ => records.push(argument.into()),
         }
     }
     (!records.is_empty()).then_some(Arguments { records, out: out?, table: table? })
 }
 
 fn main() -> ExitCode {
-    let Some(Arguments { records, out, table }) = arguments(std::env::args().skip(1)) else {
+    let Some(Arguments { records, out, table }) = arguments(std::env::args_os().skip(1)) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };

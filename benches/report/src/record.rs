@@ -4,7 +4,6 @@
 //! so is one of `"kind":"scale"`, of how much at once a machine keeps pace with.
 //! Every process begins with a run of its own, so that rows of one run are of one process.
 
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -215,7 +214,7 @@ impl Recorded {
     }
 
     pub(crate) fn read(&mut self, file: &Path) -> Result<(), ReportError> {
-        let text = fs::read_to_string(file).map_err(|source| ReportError::read(file, source))?;
+        let text = crate::read_regular(file).map_err(|source| ReportError::read(file, source))?;
         let mut run = None;
         for (i, text) in text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
             let (file, line) = (|| file.to_owned(), i + 1);

@@ -1,4 +1,4 @@
-//! A warp as a mesh, which is a fortieth of its planes, with a stated error.
+//! A warp as a mesh, which is a seventieth of its planes, or a fifteenth where half is overlap, with a stated error.
 //!
 //! The panorama is divided into tiles. Where a camera's picture shows a tile is a quadratic map, fitted by least squares
 //! to the planes; if that is off by more than is allowed at a pixel where the camera counts, the tile is divided into
