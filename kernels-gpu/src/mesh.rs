@@ -7,8 +7,8 @@
 //! made layer by layer, by shares: the same for each, and what the layers before it gave waits in shared memory.
 //!
 //! Cost: the pictures' pixels that are seen, the panorama, and half a byte a pixel of mesh; of each pixel two
-//! multiply-adds a coordinate; 14 KiB of shared memory a block. From NV12 to NV12 the chroma of four pixels is one sample,
-//! at their middle.
+//! multiply-adds a coordinate; 14 KiB of shared memory a block. From NV12 to NV12 the chroma of four pixels that
+//! one camera alone shows is one sample, at their middle.
 //!
 //! Powers are the fast ones; samples are the texture unit's, whose weights have 8 bits.
 

@@ -19,22 +19,28 @@ pub struct DeviceMesh {
     size: UVec2,
     sources: Vec<UVec2>,
     made: Arc<Made>,
-    layers: Buffer<Layer>,
-    shares: Buffer<u16>,
-    /// Whether layers and shares may be written anew.
-    follows: bool,
+    /// Of other weights, if those are written anew.
+    weighed: Option<Weighed>,
     /// Behind what fills the layers and shares.
     ready: Event,
     /// Over the frames that were stitched by it.
     textures: Mutex<Textures>,
 }
 
-/// What a mesh has whatever the weights.
+/// A mesh as its own weights made it.
 #[derive(Debug)]
 struct Made {
     layers: Buffer<Layer>,
     patches: Buffer<Patch>,
     places: Buffer<Place>,
+    shares: Buffer<u16>,
+}
+
+/// What other weights change.
+#[derive(Debug)]
+struct Weighed {
+    layers: Buffer<Layer>,
+    shares: Buffer<u16>,
 }
 
 impl DeviceMesh {
@@ -49,14 +55,13 @@ impl DeviceMesh {
             layers: Buffer::from_slice(stream, layers)?,
             patches: uploaded(stream, patches)?,
             places: uploaded(stream, places)?,
+            shares: uploaded(stream, shares)?,
         };
-        let layers = Buffer::from_slice(stream, layers)?;
-        let shares = uploaded(stream, shares)?;
         let ready = Event::for_order(stream.device())?;
         ready.record(stream)?;
         let (size, sources, textures) = (mesh.size(), mesh.sources().to_vec(), Mutex::default());
         let made = Arc::new(made);
-        Ok(Self { size, sources, made, layers, shares, follows: false, ready, textures })
+        Ok(Self { size, sources, made, weighed: None, ready, textures })
     }
 
     /// The same mesh with layers and shares of its own, yet unwritten: [`weigh`](Self::weigh) does that. Does not wait.
@@ -65,18 +70,19 @@ impl DeviceMesh {
         let device = stream.device();
         let mut layers = Buffer::new(device, self.made.layers.len())?;
         layers.copy_from(stream, &self.made.layers)?;
-        let shares = Buffer::new(device, self.shares.len())?;
+        let shares = Buffer::new(device, self.made.shares.len())?;
         let (made, ready) = (Arc::clone(&self.made), Event::for_order(device)?);
         let (size, sources, textures) = (self.size, self.sources.clone(), Mutex::default());
-        Ok(Self { size, sources, made, layers, shares, follows: true, ready, textures })
+        let weighed = Some(Weighed { layers, shares });
+        Ok(Self { size, sources, made, weighed, ready, textures })
     }
 
     /// Whether its layers and shares are its own, to be [written anew](Self::weigh) with a warp's weights.
     pub(super) fn follows(&self) -> bool {
-        self.follows
+        self.weighed.is_some()
     }
 
-    /// Submits the writing of layers and shares for these planes of a warp, left and right, which differ in their
+    /// Submits the writing of layers and shares, if the mesh [follows](Self::follows), for these planes of a warp, left and right, which differ in their
     /// weights alone from those that the mesh was made of.
     #[track_caller]
     pub(super) fn weigh(
@@ -84,7 +90,8 @@ impl DeviceMesh {
         stream: &Stream,
         [left, right]: [DeviceCameraPlanes<'_>; 2],
     ) -> Result<(), DeviceError> {
-        let [left_size, right_size] = self.sources[..] else {
+        let (Some(weighed), &[left_size, right_size]) = (&mut self.weighed, &self.sources[..])
+        else {
             return Ok(());
         };
         let tiles = Mesh::tiles_of(self.size);
@@ -96,8 +103,8 @@ impl DeviceMesh {
             right,
             left_size,
             right_size,
-            layers: self.layers.view_mut(),
-            shares: self.shares.view_mut(),
+            layers: weighed.layers.view_mut(),
+            shares: weighed.shares.view_mut(),
         };
         // SAFETY: the layers are those of a mesh of two cameras, whose shares these are.
         unsafe { stream.launch_unchecked(&config, &kernel) }?;
@@ -129,7 +136,12 @@ impl DeviceMesh {
 
     /// Layers, patches, places and shares, for kernels.
     pub(crate) fn buffers(&self) -> (&Buffer<Layer>, &Buffer<Patch>, &Buffer<Place>, &Buffer<u16>) {
-        (&self.layers, &self.made.patches, &self.made.places, &self.shares)
+        let Made { layers, patches, places, shares } = &*self.made;
+        let (layers, shares) = match &self.weighed {
+            Some(Weighed { layers, shares }) => (layers, shares),
+            None => (layers, shares),
+        };
+        (layers, patches, places, shares)
     }
 }
 
