@@ -1,6 +1,8 @@
 //! Random numbers for tests: the same ones on every run and machine.
 
+use glam::{UVec2, uvec2};
 use panoweave::rig::Rig;
+use panoweave::warp::Warp;
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Clone, Debug)]
@@ -72,4 +74,24 @@ pub fn random_rig(seed: u64) -> Rig {
         );
     }
     Rig::parse(&text, "a random rig").unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// A warp whose pixels look anywhere and count a little or not at all, so that no mesh of a few patches can hold it.
+///
+/// # Panics
+/// If a side is 0.
+#[must_use]
+pub fn random_warp(random: &mut Random, size: UVec2) -> Warp {
+    let mut plane = |low, high| {
+        (0..size.element_product()).map(|_| random.between(low, high)).collect::<Vec<_>>()
+    };
+    let planes = [
+        plane(-40.0, 140.0),
+        plane(-40.0, 140.0),
+        plane(-40.0, 140.0),
+        plane(-40.0, 140.0),
+        plane(0.0, 0.01),
+        plane(0.0, 0.01),
+    ];
+    Warp::new(size, [uvec2(100, 90), uvec2(80, 110)], planes).expect("a warp")
 }

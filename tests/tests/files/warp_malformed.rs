@@ -1,6 +1,7 @@
 //! Every way in which a warp file can be malformed.
 
 use std::fs;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use panoweave::warp::{Plane, PlaneError, Warp, WarpError};
@@ -244,31 +245,43 @@ fn impossible_numbers() {
     }
 }
 
+/// A file one of whose bits, so far into a range of bytes, is flipped is refused, or opens as what it was.
+pub(crate) fn check_flip(
+    mut bytes: Vec<u8>,
+    range: &Range<usize>,
+    at: f64,
+    bit: u8,
+    in_header: bool,
+    original: &Warp,
+) -> Result<(), TestCaseError> {
+    bytes[range.start + (at * range.len() as f64) as usize] ^= 1 << bit;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("flip.safetensors");
+    fs::write(&path, &bytes).unwrap();
+    match Warp::open(&path) {
+        // Such as a hex digit of the checksum in upper case.
+        Ok(warp) => {
+            prop_assert!(in_header);
+            prop_assert_eq!(&warp, original);
+        }
+        Err(error) if !in_header => {
+            let is_checksum = matches!(error, WarpError::Checksum { .. });
+            prop_assert!(is_checksum, "{}", error);
+        }
+        Err(error) => prop_assert!(error.to_string().contains("flip.safetensors"), "{}", error),
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..Default::default() })]
     #[test]
     fn a_flipped_bit_is_an_error_or_changes_nothing(in_header: bool, at in 0.0..1.0f64, bit in 0..8u8) {
         let (header, planes) = valid();
         let header = serde_json::to_vec(&header).unwrap();
-        let mut bytes = assemble(&header, &planes);
+        let bytes = assemble(&header, &planes);
         let start = 8 + header.len();
         let range = if in_header { 0..start } else { start..bytes.len() };
-        let index = range.start + (at * range.len() as f64) as usize;
-        bytes[index] ^= 1 << bit;
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("flip.safetensors");
-        fs::write(&path, &bytes).unwrap();
-        match Warp::open(&path) {
-            // Such as a hex digit of the checksum in upper case.
-            Ok(warp) => {
-                prop_assert!(in_header);
-                prop_assert_eq!(warp, sample());
-            }
-            Err(error) if !in_header => {
-                let is_checksum = matches!(error, WarpError::Checksum { .. });
-                prop_assert!(is_checksum, "{}", error);
-            }
-            Err(error) => prop_assert!(error.to_string().contains("flip.safetensors"), "{}", error),
-        }
+        check_flip(bytes, &range, at, bit, in_header, &sample())?;
     }
 }

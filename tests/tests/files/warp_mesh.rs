@@ -5,7 +5,7 @@ use std::fs;
 use glam::{UVec2, uvec2};
 use panoweave::device::Device;
 use panoweave::warp::{DeviceWarp, MESH_ERROR, Mesh, MeshError, Plane, Warp};
-use panoweave_tests::random::{Random, random_rig};
+use panoweave_tests::random::{Random, random_rig, random_warp};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -50,20 +50,7 @@ pub(crate) fn meshed() -> Warp {
 fn a_mesh_comes_back_with_its_warp() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.safetensors");
-    let mut random = Random::new(8);
-    let noise = uvec2(70, 40);
-    let mut plane = |low, high| {
-        (0..noise.element_product()).map(|_| random.between(low, high)).collect::<Vec<_>>()
-    };
-    let planes = [
-        plane(-40.0, 140.0),
-        plane(-40.0, 140.0),
-        plane(-40.0, 140.0),
-        plane(-40.0, 140.0),
-        plane(0.0, 0.01),
-        plane(0.0, 0.01),
-    ];
-    let noise = Warp::new(noise, [uvec2(100, 90), uvec2(80, 110)], planes).unwrap();
+    let noise = random_warp(&mut Random::new(8), uvec2(70, 40));
     // What is far from the sources, and where nothing is seen.
     let wild = [1e30, -1e38, 3e38, f32::MAX, 1.0, 0.5].map(|value| vec![value; 40 * 40]);
     let wild = Warp::new(uvec2(40, 40), [uvec2(9, 9); 2], wild).unwrap();

@@ -9,7 +9,7 @@ use glam::{UVec2, uvec2};
 use panoweave::device::Device;
 use panoweave::rig::Rig;
 use panoweave::warp::{DeviceWarp, MESH_ERROR, Mesh, MeshError, Plane, Warp};
-use panoweave_tests::random::{Random, random_rig};
+use panoweave_tests::random::{Random, random_rig, random_warp};
 use shared_types::mesh::{CELLS, TILE};
 use shared_types::stitch::MIN_WEIGHT;
 
@@ -79,21 +79,10 @@ fn places_are_as_near_as_asked_and_shares_are_kept() {
 fn what_no_mesh_can_hold_keeps_its_places() {
     let mut random = Random::new(3);
     for size in [uvec2(1, 1), uvec2(33, 2), uvec2(70, 67)] {
-        let area = size.element_product();
-        let mut plane =
-            |low, high| (0..area).map(|_| random.between(low, high)).collect::<Vec<_>>();
-        let planes = [
-            plane(-40.0, 140.0),
-            plane(-40.0, 140.0),
-            plane(-40.0, 140.0),
-            plane(-40.0, 140.0),
-            plane(0.0, 0.01),
-            plane(0.0, 0.01),
-        ];
-        let warp = Warp::new(size, [uvec2(100, 90), uvec2(80, 110)], planes).unwrap();
+        let warp = random_warp(&mut random, size);
         let mesh = Mesh::new(&warp, MESH_ERROR).unwrap();
         check(&warp, &mesh, MESH_ERROR);
-        if area > 100 {
+        if size.element_product() > 100 {
             assert!(mesh.divisions()[CELLS.len()] > 0, "{:?}", mesh.divisions());
         }
     }
