@@ -20,7 +20,7 @@ use shared_types::convolve::{
     fused_elements, pitch, row_pass_elements, with_halo,
 };
 
-use crate::tile::{MAX_WINDOW, Tile, each_result, fits, slide, slide_far, store_down};
+use crate::tile::{MAX_WINDOW, Tile, all_fit, each_result, fits, slide, slide_far, store_down};
 
 const _: () = assert!(RUN <= 16 && TILE.is_multiple_of(RUN));
 
@@ -92,19 +92,26 @@ impl Taps for Global {
 /// - Both tiles hold so much, and nothing else touches `to` since that barrier.
 #[inline(always)]
 unsafe fn filter_rows(from: Tile, taps: &impl Taps, (x0, width): (u32, u32), rows: u32, to: Tile) {
+    let all_fit = all_fit(x0, TILE, taps.width(), width);
     let mut item = thread::rank();
     while item < rows * (TILE / RUN) {
         let (first, y) = (item / rows * RUN, item % rows);
         // SAFETY: the tile has the halo.
-        let sums = unsafe {
+        let mut sums = unsafe {
             let line = from.from(first, y);
             taps.run(|i| line.load(i))
         };
+        // The same for the whole block, and nearly always so.
+        if !all_fit {
+            each_result!(RUN as usize, |i| {
+                if !fits(x0 + first + i as u32, taps.width(), width) {
+                    sums[i] = 0.0;
+                }
+            });
+        }
         each_result!(RUN as usize, |i| {
-            let x = first + i as u32;
-            let value = if fits(x0 + x, taps.width(), width) { sums[i] } else { 0.0 };
             // SAFETY: inside of the tile; each element has one thread.
-            unsafe { to.store(x, y, value) };
+            unsafe { to.store(first + i as u32, y, sums[i]) };
         });
         item += BLOCK_THREADS;
     }
@@ -124,6 +131,7 @@ unsafe fn filter_columns(
     columns: u32,
     out: ViewMut<f32>,
 ) {
+    let all_fit = all_fit(y0, TILE, taps.width(), out.height());
     let mut item = thread::rank();
     while item < columns * (TILE / RUN) {
         let (x, first) = (item % columns, item / columns * RUN);
@@ -133,11 +141,13 @@ unsafe fn filter_columns(
             taps.run(|i| line.load(i * from.pitch()))
         };
         let (x, y) = (x0 + x, y0 + first);
-        each_result!(RUN as usize, |i| {
-            if !fits(y + i as u32, taps.width(), out.height()) {
-                sums[i] = 0.0;
-            }
-        });
+        if !all_fit {
+            each_result!(RUN as usize, |i| {
+                if !fits(y + i as u32, taps.width(), out.height()) {
+                    sums[i] = 0.0;
+                }
+            });
+        }
         // SAFETY: each pixel has one thread.
         unsafe { store_down(out, (x, y), sums) };
         item += BLOCK_THREADS;
@@ -291,7 +301,7 @@ macro_rules! one_pass {
         ///
         /// Nothing is written if input and output differ in size, shared memory is too small, or blocks are
         /// not [`BLOCK`].
-        #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers($barriers))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 3), barriers($barriers))]
         pub fn $name(input: View<f32>, taps: $argument, lines: u32, out: ViewMut<f32>) {
             $pass(input, $taps(taps), lines, out);
         }

@@ -15,9 +15,9 @@
 //! thread filters four neighbours of one row along. So each pixel is read from memory and squared once, but for the
 //! margins of strips, and nothing is written but the sums.
 //!
-//! In shared memory the four moments of a column are 16 bytes, and after every eighth column 16 are left out: the
-//! lanes of a warp then never meet in a bank, neither side by side nor four columns apart. There are two buffers, so that a barrier
-//! parts each batch of rows from the next one, and nothing else.
+//! In shared memory the four moments of a column are 16 bytes, and after every fourth column 16 are left out: eight lanes
+//! that read four columns apart then never meet in a bank, nor do eight that write two times four columns, 16 apart. There
+//! are two buffers, so that a barrier parts each batch of rows from the next one, and nothing else.
 //!
 //! Cost: 2 · 11 · 4 fused multiply-adds a pixel and half as much for all else. Arithmetic, not memory, bounds it.
 //!
@@ -165,11 +165,11 @@ impl Totals {
 #[inline(always)]
 unsafe fn finish(running: SliceMut<u64>, blocks: u32, sums: SliceMut<u64>) {
     use cuda_std::atomic::AtomicAdd;
-    thread::device_fence();
     thread::sync_threads();
     if thread::rank() > 0 {
         return;
     }
+    // One thread's, since the barrier orders what the others have added before it.
     thread::device_fence();
     // SAFETY: as the caller vouches. The fences make the sums of blocks that have counted themselves visible to the
     // one that counts last, which nobody else then touches.
@@ -201,7 +201,15 @@ const fn place(column: u32) -> u32 {
 }
 
 /// Columns between two gaps.
-const GAP: u32 = 8;
+const GAP: u32 = RUN;
+
+/// The column of a block that a thread filters down: of the 32 columns of a warp, eight lanes at a time have two runs
+/// which are as far apart as shared memory asks for.
+#[inline(always)]
+const fn column(thread: u32) -> u32 {
+    let (lane, in_run) = (thread % 32, thread % RUN);
+    thread - lane + lane / 8 * RUN + lane / RUN % 2 * 16 + in_run
+}
 
 /// Columns of shared memory from one row to the next.
 const PITCH: u32 = place(BLOCK_THREADS);
@@ -294,11 +302,13 @@ fn fused<P: Pixel>(
     }
     let lines = params.rows.min(rows - y0);
     let t = thread::thread_idx_x();
+    let own_column = column(t);
     // Pixels of the margin are counted by the blocks that they are no margin of.
     let own_columns =
         if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
     let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
-    let strip = Strip { a, b, x: (x0 + t).min(width - 1), y: y0, last: lines + MARGIN - 1 };
+    let strip =
+        Strip { a, b, x: (x0 + own_column).min(width - 1), y: y0, last: lines + MARGIN - 1 };
     // Of each batch, a thread filters four neighbours in one row; the last threads of a row have none.
     let (row, first) = (t / ROW_THREADS, t % ROW_THREADS * RUN);
     let x = x0 + first;
@@ -312,18 +322,14 @@ fn fused<P: Pixel>(
     let mut next = strip.fetch(0);
     let mut line = 0;
     // SAFETY: all of these begin within the buffer.
-    let (mine, run, run_further) = unsafe {
-        let from = row * PITCH + place(first);
-        // A run begins behind a gap or in the middle between two: then every second four columns are one further.
-        (buffer.tail(place(t)), buffer.tail(from), buffer.tail(from + first / RUN % 2))
-    };
+    let (mine, run) =
+        unsafe { (buffer.tail(place(own_column)), buffer.tail(row * PITCH + place(first))) };
     let whole_run = x + RUN <= inside;
     let mapped = map.width() > 0;
     while line < lines + MARGIN {
         let half = line / LINES % 2 * (LINES * PITCH);
         // SAFETY: the buffer has two halves.
-        let (mine, run, run_further) =
-            unsafe { (mine.tail(half), run.tail(half), run_further.tail(half)) };
+        let (mine, run) = unsafe { (mine.tail(half), run.tail(half)) };
         let own = own_lines.saturating_sub(line);
         // The branch is the same for all threads.
         if own >= LINES {
@@ -347,10 +353,9 @@ fn fused<P: Pixel>(
         if first < BLOCK_COLUMNS && complete >= MARGIN && complete < lines + MARGIN {
             let mut sums: [Moments; RUN as usize] = [[0.0; 4]; RUN as usize];
             each_result!((WINDOW + RUN) as usize - 1, |i| {
-                let from = if i / RUN as usize % 2 == 1 { run_further } else { run };
                 // SAFETY: inside, since the run's last window ends with the block's columns; behind the barrier
                 // after its writing.
-                let Column(column) = unsafe { from.load(place(i as u32)) };
+                let Column(column) = unsafe { run.load(place(i as u32)) };
                 each_result!(RUN as usize, |j| {
                     if i >= j && i - j < WINDOW as usize {
                         add(&mut sums[j], column, tap(i - j));
@@ -387,7 +392,7 @@ fn fused<P: Pixel>(
         }
         line += LINES;
     }
-    if x0 + t >= own_columns {
+    if x0 + own_column >= own_columns {
         (totals.squares, totals.colour_squares) = (0, 0);
     }
     let blocks = columns.div_ceil(BLOCK_COLUMNS) * rows.div_ceil(params.rows);

@@ -6,7 +6,23 @@
 //! they never meet in a bank.
 
 use cuda_std::prelude::*;
-use shared_types::convolve::BLOCK;
+use shared_types::convolve::{BLOCK, BLOCK_THREADS};
+
+/// Does the same with each of up to 16 results, by name: in a loop the results would be an array in local memory.
+macro_rules! each_result {
+    ($run:expr, |$i:ident| $body:expr) => {
+        each_result! { $run, $i, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 }
+    };
+    ($run:expr, $i:ident, $body:expr, $($number:literal)*) => {
+        $(
+            let $i: usize = $number;
+            if $i < $run {
+                $body
+            }
+        )*
+    };
+}
+pub(crate) use each_result;
 
 /// Rows of `f32` in the block's dynamic shared memory.
 #[derive(Clone, Copy)]
@@ -70,6 +86,83 @@ impl Tile {
         columns: u32,
         rows: u32,
     ) {
+        // From a column that is a multiple of four on.
+        let lead = x0 % 4;
+        let fours = (lead + columns).div_ceil(4);
+        let lies_inside =
+            |first: u32, many: u32, extent: u32| first <= extent && many <= extent - first;
+        let inside = lies_inside(x0.wrapping_sub(lead), 4 * fours, picture.width())
+            && lies_inside(y0, rows, picture.height());
+        // SAFETY: the rest is the caller's.
+        unsafe {
+            // The branch is the same for the whole block, and nearly always the first.
+            if inside && picture.is_aligned(16) {
+                self.stage_fours(picture, (x0 - lead, y0), lead, columns, rows);
+            } else {
+                self.stage_each(picture, (x0, y0), columns, rows);
+            }
+        }
+    }
+
+    /// The same where fours of pixels from `(x0, y0)` on lie in the picture and rows begin at multiples of 16 bytes; the
+    /// first `lead` columns are left out.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn stage_fours(
+        &self,
+        picture: View<f32>,
+        (x0, y0): (u32, u32),
+        lead: u32,
+        columns: u32,
+        rows: u32,
+    ) {
+        #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+        #[repr(C, align(16))]
+        struct Four([f32; 4]);
+
+        let fours = (lead + columns).div_ceil(4);
+        let many = fours * rows;
+        let mut item = thread::rank();
+        while item < many {
+            // Behind the last one is the last one.
+            let place = |i: u32| {
+                let item = (item + i * BLOCK_THREADS).min(many - 1);
+                (item % fours * 4, item / fours)
+            };
+            let load = |i: u32| {
+                let (x, y) = place(i);
+                // SAFETY: inside, as the caller vouches.
+                unsafe { picture.load_wide(x0 + x, y0 + y) }
+            };
+            let store = |i: u32, Four(values): Four| {
+                let (x, y) = place(i);
+                if item + i * BLOCK_THREADS < many {
+                    each_result!(4, |c| {
+                        let column = (x + c as u32).wrapping_sub(lead);
+                        if column < columns {
+                            // SAFETY: inside of the tile; each element has one thread.
+                            unsafe { self.store(column, y, values[c]) };
+                        }
+                    });
+                }
+            };
+            // As many on their way at once.
+            let (a, b, c) = (load(0), load(1), load(2));
+            store(0, a);
+            store(1, b);
+            store(2, c);
+            item += 3 * BLOCK_THREADS;
+        }
+    }
+
+    /// The same, pixel by pixel, wherever they lie.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn stage_each(&self, picture: View<f32>, (x0, y0): (u32, u32), columns: u32, rows: u32) {
         /// Rows that a thread has on their way at once.
         const DEPTH: u32 = 4;
         let mut y = thread::thread_idx_y();
@@ -113,22 +206,6 @@ macro_rules! all_steps {
         }
     };
 }
-
-/// Does the same with each of up to 16 results, by name: in a loop the results would be an array in local memory.
-macro_rules! each_result {
-    ($run:expr, |$i:ident| $body:expr) => {
-        each_result! { $run, $i, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 }
-    };
-    ($run:expr, $i:ident, $body:expr, $($number:literal)*) => {
-        $(
-            let $i: usize = $number;
-            if $i < $run {
-                $body
-            }
-        )*
-    };
-}
-pub(crate) use each_result;
 
 /// Widest window of [`slide`].
 pub(crate) const MAX_WINDOW: u32 = 63;
@@ -194,6 +271,12 @@ pub(crate) fn slide_far<const R: usize>(
         }
     }
     sums
+}
+
+/// Whether windows of `width` around `at` and all up to `many` elements further lie in `0..extent`.
+#[inline(always)]
+pub(crate) fn all_fit(at: u32, many: u32, width: u32, extent: u32) -> bool {
+    fits(at, width, extent) && fits(at + many - 1, width, extent)
 }
 
 /// Whether a window of `width` around `at` lies in `0..extent`.

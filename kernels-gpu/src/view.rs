@@ -75,16 +75,18 @@ macro_rules! panorama_kernel {
         /// canvas's size or empty, or blocks are not of [`BLOCK`].
         #[kernel(launch_bounds(BLOCK_THREADS, 6), barriers(1))]
         pub fn $name(panorama: $picture, canvas: ViewCanvas, frame: ViewFrame, out: $out) {
-            if panorama.size() != canvas.size {
-                return;
-            }
-            let Some(tile) = Tile::new(&[panorama], &frame, out) else { return };
+            let tile = Tile::new(&[panorama], &frame, out);
+            let tile = tile.filter(|_| panorama.size() == canvas.size);
             let patches = Patches::new();
-            if thread::thread_idx_y() == 0 {
+            if let Some(tile) = &tile
+                && thread::thread_idx_y() == 0
+            {
                 // SAFETY: one warp, whole; the barrier follows.
                 unsafe { patches.make(0, |share| spread_on(&canvas, tile.place(share))) };
             }
             thread::sync_threads();
+            thread::wait_for_kernel_before();
+            let Some(tile) = tile else { return };
             // SAFETY: made, behind the barrier.
             let patched = unsafe { patches.fits(0).then(|| tile.columns(patches, 0)) };
             // Each branch is the same for the whole block.
@@ -161,6 +163,15 @@ impl<O: Panorama> Tile<O> {
             share.x.mul_add(half.x, self.corner.x as f32) - self.frame.middle.x,
             share.y.mul_add(half.y, self.corner.y as f32) - self.frame.middle.y,
         )
+    }
+
+    /// Whether the camera may see something of the tile.
+    #[inline(always)]
+    fn may_be_seen(&self, camera: &ViewCamera) -> bool {
+        let middle = self.place(Vec2::splat(1.0)) - 0.5;
+        let sees = |b: &Vec3| middle.x.mul_add(b.x, middle.y.mul_add(b.y, b.z)) >= 0.0;
+        let [a, b, c, d] = &camera.bounds;
+        sees(a) & sees(b) & sees(c) & sees(d)
     }
 
     /// Of the tile's pixels along x: the `column`-th of this thread.
@@ -265,23 +276,30 @@ fn of_cameras<P: Picture, O: Panorama>(
     frame: &ViewFrame,
     out: O,
 ) {
-    let Some(tile) = Tile::new(&[left, right], frame, out) else { return };
-    let middle = tile.place(Vec2::splat(1.0)) - 0.5;
-    let (sees_left, sees_right) = (may_see(&cameras.left, middle), may_see(&cameras.right, middle));
+    let tile = Tile::new(&[left, right], frame, out);
+    let sees = |camera| tile.as_ref().is_some_and(|tile| tile.may_be_seen(camera));
+    let (sees_left, sees_right) = (sees(&cameras.left), sees(&cameras.right));
     let weighed = weights.are_there() && sees_left && sees_right;
     let patches = Patches::new();
-    // SAFETY: a warp each, whole; the barrier follows.
-    unsafe {
-        match thread::thread_idx_y() {
-            LEFT if sees_left => patches.make(LEFT, |at| place(&cameras.left, tile.place(at))),
-            RIGHT if sees_right => patches.make(RIGHT, |at| place(&cameras.right, tile.place(at))),
-            CANVAS if weighed => {
-                patches.make(CANVAS, |at| spread_on(weights.canvas, tile.place(at)));
+    if let Some(tile) = &tile {
+        // SAFETY: a warp each, whole; the barrier follows.
+        unsafe {
+            match thread::thread_idx_y() {
+                LEFT if sees_left => patches.make(LEFT, |at| place(&cameras.left, tile.place(at))),
+                RIGHT if sees_right => {
+                    patches.make(RIGHT, |at| place(&cameras.right, tile.place(at)));
+                }
+                CANVAS if weighed => {
+                    patches.make(CANVAS, |at| spread_on(weights.canvas, tile.place(at)));
+                }
+                _ => {}
             }
-            _ => {}
         }
     }
     thread::sync_threads();
+    // Lenses may be worked out while the kernel before still runs, pictures read and written after it.
+    thread::wait_for_kernel_before();
+    let Some(tile) = tile else { return };
     // SAFETY: those that are asked for were made, behind the barrier.
     let fits = |which, made: bool| unsafe { !made || patches.fits(which) };
     let fit = fits(LEFT, sees_left) && fits(RIGHT, sees_right) && fits(CANVAS, weighed);
@@ -490,14 +508,6 @@ impl<P: Picture, M: Map, C: Map> Sampler for Both<'_, P, M, C> {
         });
         colours
     }
-}
-
-/// Whether the camera may see something of what a block makes, whose middle this is.
-#[inline(always)]
-fn may_see(camera: &ViewCamera, middle: Vec2) -> bool {
-    let sees = |b: &Vec3| middle.x.mul_add(b.x, middle.y.mul_add(b.y, b.z)) >= 0.0;
-    let [a, b, c, d] = &camera.bounds;
-    sees(a) & sees(b) & sees(c) & sees(d)
 }
 
 /// Where a camera's lens throws the ray of a place in the view.

@@ -9,9 +9,9 @@
 //! ```
 //!
 //! [`finish`] turns these into `.maxntid` and `.minnctapersm`, and refuses PTX whose barriers are
-//! not the declared ones. From Hopper on a kernel also begins with [`DEPENDENT`]: it may be launched
-//! before the one before it in its stream has ended, and waits for that itself, which hides the time
-//! between two launches. It works on text alone; nothing here touches a file. It is no PTX verifier:
+//! not the declared ones. From Hopper on a kernel also begins with [`LAUNCH_DEPENDENTS`] and [`WAIT`]: it may be
+//! launched before the one before it in its stream has ended, and waits for that itself, which hides the time
+//! between two launches. One that waits in its own place does not wait before. It works on text alone; nothing here touches a file. It is no PTX verifier:
 //! that is `ptxas`.
 
 mod marker;
@@ -40,9 +40,11 @@ pub(crate) struct Finished {
     pub(crate) kernels: Vec<Kernel>,
 }
 
-/// Lets the next kernel be launched once all blocks of this one run, and waits until the kernel before has ended and all
-/// that it wrote is seen. Nothing where a kernel is launched as ever.
-const DEPENDENT: &str = "\n\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;";
+/// Lets the next kernel be launched once all blocks of this one run.
+const LAUNCH_DEPENDENTS: &str = "griddepcontrol.launch_dependents";
+
+/// Waits until the kernel before has ended and all that it wrote is seen. Nothing where a kernel is launched as ever.
+const WAIT: &str = "griddepcontrol.wait";
 
 /// Checks what the compiler wrote for an architecture, and writes the launch bounds into it.
 ///
@@ -73,12 +75,15 @@ pub(crate) fn finish(ptx: &str, arch: Arch, keep_lines: bool) -> Result<Finished
         if arch >= Arch::Sm90 {
             text.push_str(&ptx[copied..entry.body]);
             copied = entry.body;
-            text.push_str(DEPENDENT);
+            let _ = write!(text, "\n\t{LAUNCH_DEPENDENTS};");
+            if !entry.names.contains(WAIT) {
+                let _ = write!(text, "\n\t{WAIT};");
+            }
         }
     }
     text.push_str(&ptx[copied..]);
 
-    Ok(Finished { text: without_noise(&text, keep_lines), kernels })
+    Ok(Finished { text: without_noise(&text, arch, keep_lines), kernels })
 }
 
 /// The kernel of `marker` and `entry`, if its barriers are the declared ones.
@@ -137,11 +142,14 @@ fn push_bounds(text: &mut String, marker: &Marker) {
     }
 }
 
-/// The text without markers, and without line tables unless they are kept.
-fn without_noise(ptx: &str, keep_lines: bool) -> String {
+/// The text without markers, without waits that the architecture does not know, and without line tables unless they are
+/// kept.
+fn without_noise(ptx: &str, arch: Arch, keep_lines: bool) -> String {
     let is_noise = |line: &str| {
         let line = line.trim_start();
         marker::is_marker(line)
+            || (arch < Arch::Sm90
+                && line.strip_prefix(WAIT).is_some_and(|end| end.starts_with(';')))
             || (!keep_lines && (line.starts_with(".loc\t") || line.starts_with(".file\t")))
     };
     ptx.split_inclusive('\n').filter(|line| !is_noise(line)).collect()

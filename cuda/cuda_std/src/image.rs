@@ -71,6 +71,13 @@ macro_rules! view {
                 x < self.width && y < self.height
             }
 
+        /// Whether all rows begin at multiples of so many bytes, a power of two.
+        #[inline(always)]
+        #[must_use]
+        pub fn is_aligned(&self, bytes: u32) -> bool {
+            (self.data.addr() as u32 | self.pitch) & (bytes - 1) == 0
+        }
+
             /// Address of an element.
             ///
             /// # Safety
@@ -215,6 +222,26 @@ impl<T: Pod> View<T> {
         // SAFETY: the element exists, and nothing writes a `View`'s memory during a launch.
         unsafe { memory::load_read_only(self.at(x, y, Access::Load)) }
     }
+
+    /// Reads elements side by side, from `(x, y)` on, as one.
+    ///
+    /// # Safety
+    /// - They exist.
+    /// - Rows [are aligned](Self::is_aligned) as `W`, and so is column `x` in its row.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn load_wide<W: Pod>(&self, x: u32, y: u32) -> W {
+        const { assert!(size_of::<W>() > 0 && size_of::<W>().is_multiple_of(size_of::<T>())) };
+        let more = (size_of::<W>() / size_of::<T>() - 1) as u32;
+        // SAFETY: all of them exist, so the first one and the last one do; aligned, as the caller vouches; nothing writes
+        // a `View`'s memory during a launch.
+        unsafe {
+            let _ = self.at(x + more, y, Access::Load);
+            let at = self.at(x, y, Access::Load).cast::<W>();
+            debug_assert!(at.is_aligned());
+            memory::load_read_only(at)
+        }
+    }
 }
 
 impl<T: Pod> ViewMut<T> {
@@ -239,13 +266,6 @@ impl<T: Pod> ViewMut<T> {
     pub unsafe fn store(&self, x: u32, y: u32, value: T) {
         // SAFETY: as the caller vouches.
         unsafe { *self.at(x, y, Access::Store) = value }
-    }
-
-    /// Whether all rows begin at multiples of so many bytes, a power of two.
-    #[inline(always)]
-    #[must_use]
-    pub fn is_aligned(&self, bytes: u32) -> bool {
-        (self.data.addr() as u32 | self.pitch) & (bytes - 1) == 0
     }
 
     /// Writes elements side by side, from `(x, y)` on, as one.

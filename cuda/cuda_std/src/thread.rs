@@ -88,6 +88,21 @@ pub fn sync_threads() {
     cuda_cpu::sync_threads();
 }
 
+/// Waits until the kernel before this one in its stream has ended, and all that it wrote is seen.
+///
+/// A kernel begins with that, unless it calls this: then it may begin, on a GPU from Hopper on, while the one before
+/// still runs, and until here do what needs no memory but its arguments and shared memory. Every path through such a
+/// kernel comes here, also one that has nothing to do: whoever comes next in the stream waits for this kernel alone.
+#[inline(always)]
+pub fn wait_for_kernel_before() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: waits, nothing else; without options the compiler moves no access across. `cuda_builder` leaves it out of
+    // PTX for GPUs that do not know it, where kernels do not overlap.
+    unsafe {
+        core::arch::asm!("griddepcontrol.wait;", options(nostack));
+    }
+}
+
 /// Orders the thread's memory accesses before the fence with those after it, as other threads of the
 /// device see them. With an atomic access behind it, what was written before is there for whoever
 /// read the atomic and fenced too.

@@ -189,5 +189,19 @@ fn kernels_for_hopper_wait_for_the_one_before() {
     let begins = "{\n\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n\t";
     assert!(hopper.text.contains(&format!(".minnctapersm 4{begins}").replace("4{", "4\n{")));
     assert_eq!(hopper.text.matches(begins).count(), 2, "kernels alone: {}", hopper.text);
-    assert_eq!(hopper.text.replace(DEPENDENT, ""), orin.text);
+    assert_eq!(hopper.text.replace(&begins[1..begins.len() - 2], ""), orin.text);
+}
+
+#[test]
+fn kernels_that_wait_themselves_do_not_wait_before() {
+    let own = SAMPLE.replace("\t{ // callseq", "\tgriddepcontrol.wait;\n\t{ // callseq");
+    let (orin, hopper) = (finish(&own, Arch::Sm87, false), finish(&own, Arch::Sm90, false));
+    let (orin, hopper) = (orin.unwrap().text, hopper.unwrap().text);
+    assert_eq!(orin, finish(SAMPLE, Arch::Sm87, false).unwrap().text);
+    let (one, other) = hopper.split_once(".visible .entry none").unwrap();
+    for kernel in [one, other] {
+        assert_eq!(kernel.matches("griddepcontrol.wait;").count(), 1, "{hopper}");
+        assert_eq!(kernel.matches("griddepcontrol.launch_dependents;").count(), 1, "{hopper}");
+    }
+    assert!(one.contains("griddepcontrol.wait;\n\t{ // callseq"), "{one}");
 }
