@@ -122,6 +122,9 @@ impl Tile {
         #[repr(C, align(16))]
         struct Four([f32; 4]);
 
+        /// Fours that a thread loads before it stores the first: all of those of 31 taps.
+        const DEPTH: usize = 9;
+
         let fours = (lead + columns).div_ceil(4);
         let many = fours * rows;
         let mut item = thread::rank();
@@ -148,12 +151,11 @@ impl Tile {
                     });
                 }
             };
-            // As many on their way at once.
-            let (a, b, c) = (load(0), load(1), load(2));
-            store(0, a);
-            store(1, b);
-            store(2, c);
-            item += 3 * BLOCK_THREADS;
+            // All on their way at once: of a filter whose width is known no more than there are.
+            let mut values = [load(0); DEPTH];
+            each_result!(DEPTH, |i| values[i] = load(i as u32));
+            each_result!(DEPTH, |i| store(i as u32, values[i]));
+            item += DEPTH as u32 * BLOCK_THREADS;
         }
     }
 
