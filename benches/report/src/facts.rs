@@ -22,8 +22,10 @@ pub(crate) fn notes() -> [String; 6] {
             .to_owned(),
         "The ratio is the time of the original design, rebuilt in CUDA C++, over this one's, in the same run.".to_owned(),
         format!(
-            "Targets are for an {}; on other GPUs they are not held against anything. A few µs are what a launch takes.",
-            crate::targets::GPU
+            "Targets are for an {}; on other GPUs they are not held against anything. A few µs are what a launch takes. \
+             A target's ratio is to the original as it was, with {} powers.",
+            crate::targets::GPU,
+            crate::targets::ORIGINAL
         ),
         format!(
             "“Orin, model” is a model, not a measurement: the bytes that must move over the {ORIN_GB_S:.0} GB/s of \
@@ -154,8 +156,10 @@ pub(crate) const HEAD: [&str; 12] = [
 /// How many of [`cells`] are words; the others are numbers.
 pub(crate) const WORDS: usize = 4;
 
-fn held(Held { most_us, least_ratio, met }: &Held) -> String {
-    let ratio = least_ratio.map_or_else(String::new, |least| format!(", ≥ {least}×"));
+fn held(Held { most_us, least_ratio, ratio, met }: &Held) -> String {
+    let found = ratio.map_or_else(String::new, |ratio| format!(" ({}×)", digits(ratio)));
+    let ratio =
+        least_ratio.map_or_else(String::new, |least| format!(", ≥ {least}× of exact{found}"));
     let met = match met {
         Some(true) => ": met",
         Some(false) => ": missed",

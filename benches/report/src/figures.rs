@@ -51,8 +51,10 @@ pub struct Figure {
 pub struct Held {
     /// Most time in µs.
     pub most_us: f64,
-    /// Least ratio to the original.
+    /// Least ratio to the original as it was, with exact powers.
     pub least_ratio: Option<f64>,
+    /// What that ratio is.
+    pub ratio: Option<f64>,
     /// `None` on GPUs that it is not for, and where the original was not measured.
     pub met: Option<bool>,
 }
@@ -150,16 +152,16 @@ impl Figure {
         };
         let copy = (row.role != Role::Copy).then(|| beside(Role::Copy).next()).flatten();
         // The original of the same manner, before one for all manners.
-        let original = (row.role == Role::Ours)
-            .then(|| {
-                let of = |manner| beside(Role::Original).find(move |peer| peer.manner() == manner);
-                of(row.manner()).or_else(|| of(""))
-            })
-            .flatten();
+        let of = |manner| beside(Role::Original).find(move |peer| peer.manner() == manner);
+        let original =
+            (row.role == Role::Ours).then(|| of(row.manner()).or_else(|| of(""))).flatten();
         let original_us = original.map(|original| original.median_us);
         let ratio = original_us.map(|original| original / row.median_us);
         let held = target(row).map(|target| {
             let in_time = row.median_us <= target.most_us;
+            let ratio = of(targets::ORIGINAL)
+                .filter(|_| target.least_ratio.is_some())
+                .map(|original| original.median_us / row.median_us);
             let faster = target.least_ratio.map(|least| ratio.map(|ratio| ratio >= least));
             let met = match (in_time, faster) {
                 (false, _) | (_, Some(Some(false))) => Some(false),
@@ -167,7 +169,7 @@ impl Figure {
                 (true, Some(None)) => None,
             };
             let met = if device.contains(targets::GPU) { met } else { None };
-            Held { most_us: target.most_us, least_ratio: target.least_ratio, met }
+            Held { most_us: target.most_us, least_ratio: target.least_ratio, ratio, met }
         });
         Self {
             run,
