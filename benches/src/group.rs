@@ -13,8 +13,8 @@ use crate::{SETS, record};
 /// Samples of each variant.
 const SAMPLES: usize = 20;
 
-/// How long launches follow each other at least for a sample, so that the way to the device and back, some µs, is not in
-/// it: criterion asks for few at a time of what takes long to begin with.
+/// How long the launches of a sample take at least, so that the way to the device and back, some µs, is not in it.
+/// Criterion plans samples by the warm-up, where a slow first launch would have it ask for one launch at a time.
 const SAMPLE: Duration = Duration::from_millis(5);
 
 /// Bytes that buffers in rotation move in a round at least: more than the cache of any GPU holds.
@@ -124,8 +124,11 @@ impl<'a> Group<'a> {
             let least = *least.get_or_insert_with(|| {
                 // What the first launches make, such as a mesh, is not measured.
                 time(stream, sets, sets as u64, &mut launch);
-                let some = time(stream, sets, sets as u64, &mut launch).as_secs_f64();
-                (sets as f64 * SAMPLE.as_secs_f64() / some.max(1e-6)).ceil() as u64
+                let mut many = 1;
+                while many < 1 << 16 && time(stream, sets, many, &mut launch) < SAMPLE {
+                    many *= 2;
+                }
+                many
             });
             let many = launches.max(least);
             time(stream, sets, many, &mut launch).mul_f64(launches as f64 / many as f64)

@@ -301,6 +301,7 @@ macro_rules! one_pass {
         ///
         /// Nothing is written if input and output differ in size, shared memory is too small, or blocks are
         /// not [`BLOCK`].
+        // A block less than of both passes in one: what is staged is on its way in more registers.
         #[kernel(launch_bounds(BLOCK_THREADS, 3), barriers($barriers))]
         pub fn $name(input: View<f32>, taps: $argument, lines: u32, out: ViewMut<f32>) {
             $pass(input, $taps(taps), lines, out);

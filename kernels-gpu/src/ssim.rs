@@ -169,7 +169,7 @@ unsafe fn finish(running: SliceMut<u64>, blocks: u32, sums: SliceMut<u64>) {
     if thread::rank() > 0 {
         return;
     }
-    // One thread's, since the barrier orders what the others have added before it.
+    // One thread's is enough: a fence is of all that the barrier ordered before it, too.
     thread::device_fence();
     // SAFETY: as the caller vouches. The fences make the sums of blocks that have counted themselves visible to the
     // one that counts last, which nobody else then touches.
@@ -203,10 +203,11 @@ const fn place(column: u32) -> u32 {
 /// Columns between two gaps.
 const GAP: u32 = RUN;
 
-/// The column of a block that a thread filters down: of the 32 columns of a warp, eight lanes at a time have two runs
-/// which are as far apart as shared memory asks for.
+/// The column of a block that a thread filters down. Eight lanes at a time write, whose places must differ in the last
+/// three bits: they have two runs of columns that are 16 apart, which is 20 places.
 #[inline(always)]
-const fn column(thread: u32) -> u32 {
+const fn column_of(thread: u32) -> u32 {
+    const { assert!(RUN == 4) };
     let (lane, in_run) = (thread % 32, thread % RUN);
     thread - lane + lane / 8 * RUN + lane / RUN % 2 * 16 + in_run
 }
@@ -302,7 +303,7 @@ fn fused<P: Pixel>(
     }
     let lines = params.rows.min(rows - y0);
     let t = thread::thread_idx_x();
-    let own_column = column(t);
+    let own_column = column_of(t);
     // Pixels of the margin are counted by the blocks that they are no margin of.
     let own_columns =
         if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };

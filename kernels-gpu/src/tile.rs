@@ -86,14 +86,14 @@ impl Tile {
         columns: u32,
         rows: u32,
     ) {
-        // From a column that is a multiple of four on.
+        // From a column that is a multiple of four on, also where `x0` wrapped.
         let lead = x0 % 4;
         let fours = (lead + columns).div_ceil(4);
         let lies_inside =
             |first: u32, many: u32, extent: u32| first <= extent && many <= extent - first;
-        let inside = lies_inside(x0.wrapping_sub(lead), 4 * fours, picture.width())
+        let inside = lies_inside(x0 - lead, 4 * fours, picture.width())
             && lies_inside(y0, rows, picture.height());
-        // SAFETY: the rest is the caller's.
+        // SAFETY: the fours are inside and aligned, as just checked; the rest is the caller's.
         unsafe {
             // The branch is the same for the whole block, and nearly always the first.
             if inside && picture.is_aligned(16) {
@@ -104,11 +104,12 @@ impl Tile {
         }
     }
 
-    /// The same where fours of pixels from `(x0, y0)` on lie in the picture and rows begin at multiples of 16 bytes; the
-    /// first `lead` columns are left out.
+    /// The same, four pixels a load; the first `lead` columns are left out.
     ///
     /// # Safety
-    /// As there.
+    /// - As there.
+    /// - `x0` is a multiple of four, and `lead` less than four.
+    /// - All fours that have one of these pixels lie in the picture, whose rows begin at multiples of 16 bytes.
     #[inline(always)]
     unsafe fn stage_fours(
         &self,
@@ -136,7 +137,7 @@ impl Tile {
             };
             let load = |i: u32| {
                 let (x, y) = place(i);
-                // SAFETY: inside, as the caller vouches.
+                // SAFETY: inside and aligned, as the caller vouches: `x` is a multiple of four, too.
                 unsafe { picture.load_wide(x0 + x, y0 + y) }
             };
             let store = |i: u32, Four(values): Four| {
@@ -151,7 +152,7 @@ impl Tile {
                     });
                 }
             };
-            // All on their way at once: of a filter whose width is known no more than there are.
+            // All on their way at once. Where the filter's width is known, those beyond the last are not there.
             let mut values = [load(0); DEPTH];
             each_result!(DEPTH, |i| values[i] = load(i as u32));
             each_result!(DEPTH, |i| store(i as u32, values[i]));
@@ -275,7 +276,7 @@ pub(crate) fn slide_far<const R: usize>(
     sums
 }
 
-/// Whether windows of `width` around `at` and all up to `many` elements further lie in `0..extent`.
+/// Whether the windows of `width` around `many` elements from `at` on all lie in `0..extent`.
 #[inline(always)]
 pub(crate) fn all_fit(at: u32, many: u32, width: u32, extent: u32) -> bool {
     fits(at, width, extent) && fits(at + many - 1, width, extent)

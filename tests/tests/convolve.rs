@@ -160,6 +160,24 @@ fn every_width_around_the_edge_of_constant_memory() {
     }
 }
 
+/// Blocks whose halo lies inside are staged four pixels a load where rows begin at multiples of 16 bytes.
+#[test]
+fn blocks_inside_are_the_same_whatever_the_alignment() {
+    let mut random = Random::new(7);
+    for width in [1, 3, 5, 7, 15, 31, 33, 63, 65] {
+        // The last fours of a block end at the right edge, one pixel beside it, and far from it.
+        for columns in [3 * TILE, 3 * TILE + width as u32 / 2, 3 * TILE + width as u32 / 2 + 1, 215]
+        {
+            let mut case = Case::new(&mut random, uvec2(columns, 200), [width; 2]);
+            let to_sixteen = u64::from(4 * columns).next_multiple_of(16) - u64::from(4 * columns);
+            for padding in [to_sixteen, to_sixteen + 4] {
+                case.padding[0] = padding;
+                case.check();
+            }
+        }
+    }
+}
+
 #[test]
 fn a_window_larger_than_the_picture_gives_zeros() {
     let mut random = Random::new(3);

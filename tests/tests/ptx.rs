@@ -59,6 +59,7 @@ const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("bounds_1024_1", 1024, Some(1), 0),
     ("bounds_128_8", 128, Some(8), 0),
     ("bounds_96", 96, None, 0),
+    ("copy_fours", 256, None, 0),
     ("exchange_in_warp", 256, None, 0),
     ("histogram", 256, None, 2),
     ("pixels", 256, None, 0),
@@ -75,6 +76,7 @@ const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("reverse_static", 256, None, 1),
     ("rotate", 1024, None, 2),
     ("shifted", 256, None, 0),
+    ("shifted_late", 256, None, 0),
     ("two_arrays", 256, None, 1),
 ];
 
@@ -249,6 +251,8 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
                 assert_eq!(share.count(access), loads, "{access} of {element}");
             }
         }
+        let fours = &entries["copy_fours"];
+        assert_eq!(fours.count("ld.global.nc.u32 "), 1, "{}", fours.body);
         let quad = &entries["copy_quad"];
         assert_eq!(quad.count("st.global.v4"), 1, "{}", quad.body);
         // A writable view is read back plainly: another thread may have written.

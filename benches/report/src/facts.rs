@@ -25,7 +25,7 @@ pub(crate) fn notes() -> [String; 6] {
             "Targets are for an {}; on other GPUs they are not held against anything. A few µs are what a launch takes. \
              A target's ratio is to the original as it was, with {} powers.",
             crate::targets::GPU,
-            crate::targets::ORIGINAL
+            crate::targets::ORIGINAL_MANNER
         ),
         format!(
             "“Orin, model” is a model, not a measurement: the bytes that must move over the {ORIN_GB_S:.0} GB/s of \
@@ -158,8 +158,8 @@ pub(crate) const WORDS: usize = 4;
 
 fn held(Held { most_us, least_ratio, ratio, met }: &Held) -> String {
     let found = ratio.map_or_else(String::new, |ratio| format!(" ({}×)", digits(ratio)));
-    let ratio =
-        least_ratio.map_or_else(String::new, |least| format!(", ≥ {least}× of exact{found}"));
+    let ratio = least_ratio
+        .map_or_else(String::new, |least| format!(", ≥ {least}× as fast as exact{found}"));
     let met = match met {
         Some(true) => ": met",
         Some(false) => ": missed",

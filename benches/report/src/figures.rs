@@ -159,17 +159,17 @@ impl Figure {
         let ratio = original_us.map(|original| original / row.median_us);
         let held = target(row).map(|target| {
             let in_time = row.median_us <= target.most_us;
-            let ratio = of(targets::ORIGINAL)
+            let to_exact = of(targets::ORIGINAL_MANNER)
                 .filter(|_| target.least_ratio.is_some())
                 .map(|original| original.median_us / row.median_us);
-            let faster = target.least_ratio.map(|least| ratio.map(|ratio| ratio >= least));
+            let faster = target.least_ratio.map(|least| to_exact.map(|ratio| ratio >= least));
             let met = match (in_time, faster) {
                 (false, _) | (_, Some(Some(false))) => Some(false),
                 (true, None | Some(Some(true))) => Some(true),
                 (true, Some(None)) => None,
             };
             let met = if device.contains(targets::GPU) { met } else { None };
-            Held { most_us: target.most_us, least_ratio: target.least_ratio, ratio, met }
+            Held { most_us: target.most_us, least_ratio: target.least_ratio, ratio: to_exact, met }
         });
         Self {
             run,

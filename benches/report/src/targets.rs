@@ -18,8 +18,7 @@ pub(crate) struct Target {
     variant: &'static str,
     /// Most time in µs.
     pub(crate) most_us: f64,
-    /// Least ratio of the original's time to it. The original computed exact powers, so that this is what its time was:
-    /// 4.5 times 46 µs are 207 µs.
+    /// Least ratio of the time of the original as it was, with exact powers, to it.
     pub(crate) least_ratio: Option<f64>,
 }
 
@@ -50,7 +49,7 @@ const fn of(
 }
 
 /// The manner of the original design that a target's ratio is to.
-pub(crate) const ORIGINAL: &str = "exact";
+pub(crate) const ORIGINAL_MANNER: &str = "exact";
 
 /// The target of a row, if there is one.
 pub(crate) fn target(row: &Row) -> Option<&'static Target> {

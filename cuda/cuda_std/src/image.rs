@@ -71,12 +71,12 @@ macro_rules! view {
                 x < self.width && y < self.height
             }
 
-        /// Whether all rows begin at multiples of so many bytes, a power of two.
-        #[inline(always)]
-        #[must_use]
-        pub fn is_aligned(&self, bytes: u32) -> bool {
-            (self.data.addr() as u32 | self.pitch) & (bytes - 1) == 0
-        }
+            /// Whether all rows begin at multiples of so many bytes, a power of two.
+            #[inline(always)]
+            #[must_use]
+            pub fn is_aligned(&self, bytes: u32) -> bool {
+                (self.data.addr() as u32 | self.pitch) & (bytes - 1) == 0
+            }
 
             /// Address of an element.
             ///

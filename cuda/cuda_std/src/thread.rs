@@ -96,7 +96,7 @@ pub fn sync_threads() {
 #[inline(always)]
 pub fn wait_for_kernel_before() {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: waits, nothing else; without options the compiler moves no access across. `cuda_builder` leaves it out of
+    // SAFETY: waits, nothing else; without `nomem` or `readonly` the compiler moves no access across. `cuda_builder` leaves it out of
     // PTX for GPUs that do not know it, where kernels do not overlap.
     unsafe {
         core::arch::asm!("griddepcontrol.wait;", options(nostack));
@@ -109,7 +109,7 @@ pub fn wait_for_kernel_before() {
 #[inline(always)]
 pub fn device_fence() {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: orders memory, nothing else; without options the compiler moves no access across.
+    // SAFETY: orders memory, nothing else; without `nomem` or `readonly` the compiler moves no access across.
     unsafe {
         core::arch::asm!("fence.acq_rel.gpu;", options(nostack));
     }

@@ -102,6 +102,24 @@ macro_rules! elements {
     };
 }
 
+#[test]
+fn elements_side_by_side_are_one_access() {
+    let values: Vec<u8> = elements(35 * 9);
+    // The last three of a row are no four.
+    let expected: Vec<u8> = (0..35 * 9).map(|i| if i % 35 < 32 { values[i] } else { 0 }).collect();
+    for (pitch, expected) in [(40, expected), (37, vec![0; 35 * 9])] {
+        all_give(&expected, |stream| {
+            let mut input = Image::with_pitch(stream.device(), 35, 9, pitch).unwrap();
+            input.upload(stream, &values).unwrap();
+            let mut out = Image::new(stream.device(), 35, 9).unwrap();
+            out.upload(stream, &[0; 35 * 9]).unwrap();
+            let kernel = CopyFours { input: input.view(), out: out.view_mut() };
+            launch(stream, LaunchConfig::cover(9, 9, [16, 16]), &kernel);
+            out.download(stream).unwrap()
+        });
+    }
+}
+
 /// Elements of any bits.
 fn elements<T: Pod>(len: usize) -> Vec<T> {
     let words = noise((len * size_of::<T>()).div_ceil(4) as u32);

@@ -1,6 +1,6 @@
 //! Launches in a stream are in order, also where a GPU begins one before the one before has ended.
 
-use conformance::order::Shifted;
+use conformance::order::{Shifted, ShiftedLate};
 use panoweave_tests::conformance::all_give;
 
 use crate::{download, launch, line, noise, upload, zeros};
@@ -21,9 +21,16 @@ fn launches_see_what_the_ones_before_wrote() {
     all_give(&expected, |stream| {
         let mut a = upload(stream, &first);
         let mut b = zeros(stream, len as u32);
-        for _ in 0..LAUNCHES {
-            let kernel = Shifted { input: a.view(), shift: SHIFT, out: b.view_mut() };
-            launch(stream, line(BLOCKS, BLOCK), &kernel);
+        for i in 0..LAUNCHES {
+            let (input, out) = (a.view(), b.view_mut());
+            // Both kinds before and behind both.
+            if i % 4 < 2 {
+                let kernel = Shifted { input, shift: SHIFT, out };
+                launch(stream, line(BLOCKS, BLOCK), &kernel);
+            } else {
+                let kernel = ShiftedLate { input, shift: SHIFT, out };
+                launch(stream, line(BLOCKS, BLOCK), &kernel);
+            }
             std::mem::swap(&mut a, &mut b);
         }
         download(stream, &a)
