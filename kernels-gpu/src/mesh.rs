@@ -271,8 +271,8 @@ unsafe fn store<O: Panorama>(out: O, at: UVec2, params: &MeshParams, mut colours
     }
 }
 
-/// What a camera shows at these places, of pixels that share chroma if `cell` is 2; black if it is none. Each has its branch: a texture that is chosen at run time
-/// is read in a loop over the warp.
+/// What a camera shows at these places, of pixels that share chroma if `cell` is 2; black if it is none. Each has its
+/// branch: a texture that is chosen at run time is read in a loop over the warp.
 #[inline(always)]
 fn shown<P: Sampled>(
     pictures: &Pictures<P>,

@@ -158,8 +158,9 @@ pub(crate) const WORDS: usize = 4;
 
 fn held(Held { most_us, least_ratio, ratio, met }: &Held) -> String {
     let found = ratio.map_or_else(String::new, |ratio| format!(" ({}×)", digits(ratio)));
+    let manner = crate::targets::ORIGINAL_MANNER;
     let ratio = least_ratio
-        .map_or_else(String::new, |least| format!(", ≥ {least}× as fast as exact{found}"));
+        .map_or_else(String::new, |least| format!(", ≥ {least}× as fast as {manner}{found}"));
     let met = match met {
         Some(true) => ": met",
         Some(false) => ": missed",

@@ -156,12 +156,12 @@ impl Figure {
         let original =
             (row.role == Role::Ours).then(|| of(row.manner()).or_else(|| of(""))).flatten();
         let original_us = original.map(|original| original.median_us);
-        let ratio = original_us.map(|original| original / row.median_us);
+        let times = |original: &Row| original.median_us / row.median_us;
+        let ratio = original.map(times);
         let held = target(row).map(|target| {
             let in_time = row.median_us <= target.most_us;
-            let to_exact = of(targets::ORIGINAL_MANNER)
-                .filter(|_| target.least_ratio.is_some())
-                .map(|original| original.median_us / row.median_us);
+            let exact = of(targets::ORIGINAL_MANNER).filter(|_| target.least_ratio.is_some());
+            let to_exact = exact.map(times);
             let faster = target.least_ratio.map(|least| to_exact.map(|ratio| ratio >= least));
             let met = match (in_time, faster) {
                 (false, _) | (_, Some(Some(false))) => Some(false),

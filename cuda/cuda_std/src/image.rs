@@ -90,6 +90,25 @@ macro_rules! view {
                 // SAFETY: an element that exists lies within the view's memory.
                 unsafe { self.data.byte_add(y as usize * self.pitch as usize).add(x as usize) }
             }
+
+            /// Address of the first of elements side by side that are one `W`.
+            ///
+            /// # Safety
+            /// They exist, and are aligned as `W`.
+            #[inline(always)]
+            unsafe fn at_wide<W: Pod>(&self, x: u32, y: u32, access: Access) -> $pointer {
+                const {
+                    assert!(size_of::<W>() > 0 && size_of::<W>().is_multiple_of(size_of::<T>()));
+                }
+                let more = (size_of::<W>() / size_of::<T>() - 1) as u32;
+                // SAFETY: all of them exist, so the first one and the last one do.
+                unsafe {
+                    let _ = self.at(x + more, y, access);
+                    let at = self.at(x, y, access);
+                    debug_assert!(at.cast::<W>().is_aligned());
+                    at
+                }
+            }
         }
 
         // SAFETY: pointer, width, height and pitch, pushed in this order by the host handle.
@@ -231,16 +250,8 @@ impl<T: Pod> View<T> {
     #[inline(always)]
     #[must_use]
     pub unsafe fn load_wide<W: Pod>(&self, x: u32, y: u32) -> W {
-        const { assert!(size_of::<W>() > 0 && size_of::<W>().is_multiple_of(size_of::<T>())) };
-        let more = (size_of::<W>() / size_of::<T>() - 1) as u32;
-        // SAFETY: all of them exist, so the first one and the last one do; aligned, as the caller vouches; nothing writes
-        // a `View`'s memory during a launch.
-        unsafe {
-            let _ = self.at(x + more, y, Access::Load);
-            let at = self.at(x, y, Access::Load).cast::<W>();
-            debug_assert!(at.is_aligned());
-            memory::load_read_only(at)
-        }
+        // SAFETY: they exist and are aligned, as the caller vouches; nothing writes a `View`'s memory during a launch.
+        unsafe { memory::load_read_only(self.at_wide::<W>(x, y, Access::Load).cast::<W>()) }
     }
 }
 
@@ -275,14 +286,7 @@ impl<T: Pod> ViewMut<T> {
     /// - Rows [are aligned](Self::is_aligned) as `W`, and so is column `x` in its row.
     #[inline(always)]
     pub unsafe fn store_wide<W: Pod>(&self, x: u32, y: u32, value: W) {
-        const { assert!(size_of::<W>() > 0 && size_of::<W>().is_multiple_of(size_of::<T>())) };
-        let more = (size_of::<W>() / size_of::<T>() - 1) as u32;
-        // SAFETY: all of them exist, so the first one and the last one do; aligned, as the caller vouches.
-        unsafe {
-            let _ = self.at(x + more, y, Access::Store);
-            let at = self.at(x, y, Access::Store).cast::<W>();
-            debug_assert!(at.is_aligned());
-            *at = value;
-        }
+        // SAFETY: as the caller vouches.
+        unsafe { *self.at_wide::<W>(x, y, Access::Store).cast::<W>() = value }
     }
 }

@@ -13,6 +13,7 @@ pub(crate) use cuda_cpu::{AccessKind as Access, Index};
 
 /// Stands in for the CPU's report on the GPU, where nothing is checked.
 #[cfg(target_arch = "nvptx64")]
+#[derive(Clone, Copy)]
 pub(crate) enum Access {
     Load,
     Store,

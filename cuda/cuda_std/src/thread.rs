@@ -96,8 +96,8 @@ pub fn sync_threads() {
 #[inline(always)]
 pub fn wait_for_kernel_before() {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: waits, nothing else; without `nomem` or `readonly` the compiler moves no access across. `cuda_builder` leaves it out of
-    // PTX for GPUs that do not know it, where kernels do not overlap.
+    // SAFETY: waits, nothing else; without `nomem` or `readonly` the compiler moves no access across. `cuda_builder`
+    // leaves it out of PTX for GPUs that do not know it, where kernels do not overlap.
     unsafe {
         core::arch::asm!("griddepcontrol.wait;", options(nostack));
     }

@@ -82,8 +82,8 @@ impl DeviceMesh {
         self.weighed.is_some()
     }
 
-    /// Submits the writing of layers and shares, if the mesh [follows](Self::follows), for these planes of a warp, left and right, which differ in their
-    /// weights alone from those that the mesh was made of.
+    /// Submits the writing of layers and shares, if the mesh [follows](Self::follows), for these planes of a warp, left
+    /// and right, which differ in their weights alone from those that the mesh was made of.
     #[track_caller]
     pub(super) fn weigh(
         &mut self,
