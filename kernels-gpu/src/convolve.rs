@@ -92,6 +92,7 @@ impl Taps for Global {
 /// - Both tiles hold so much, and nothing else touches `to` since that barrier.
 #[inline(always)]
 unsafe fn filter_rows(from: Tile, taps: &impl Taps, (x0, width): (u32, u32), rows: u32, to: Tile) {
+    // The same for the whole block, and nearly always so.
     let all_fit = all_fit(x0, TILE, taps.width(), width);
     let mut item = thread::rank();
     while item < rows * (TILE / RUN) {
@@ -101,13 +102,8 @@ unsafe fn filter_rows(from: Tile, taps: &impl Taps, (x0, width): (u32, u32), row
             let line = from.from(first, y);
             taps.run(|i| line.load(i))
         };
-        // The same for the whole block, and nearly always so.
         if !all_fit {
-            each_result!(RUN as usize, |i| {
-                if !fits(x0 + first + i as u32, taps.width(), width) {
-                    sums[i] = 0.0;
-                }
-            });
+            clear_unfit(&mut sums, x0 + first, taps.width(), width);
         }
         each_result!(RUN as usize, |i| {
             // SAFETY: inside of the tile; each element has one thread.
@@ -115,6 +111,16 @@ unsafe fn filter_rows(from: Tile, taps: &impl Taps, (x0, width): (u32, u32), row
         });
         item += BLOCK_THREADS;
     }
+}
+
+/// Clears the results from place `first` on whose windows of `width` do not lie in `0..extent`.
+#[inline(always)]
+fn clear_unfit(results: &mut [f32; RUN as usize], first: u32, width: u32, extent: u32) {
+    each_result!(RUN as usize, |i| {
+        if !fits(first + i as u32, width, extent) {
+            results[i] = 0.0;
+        }
+    });
 }
 
 /// Filters the columns of a tile into the output: [`TILE`] results in each of `columns` columns, from
@@ -142,11 +148,7 @@ unsafe fn filter_columns(
         };
         let (x, y) = (x0 + x, y0 + first);
         if !all_fit {
-            each_result!(RUN as usize, |i| {
-                if !fits(y + i as u32, taps.width(), out.height()) {
-                    sums[i] = 0.0;
-                }
-            });
+            clear_unfit(&mut sums, y, taps.width(), out.height());
         }
         // SAFETY: each pixel has one thread.
         unsafe { store_down(out, (x, y), sums) };

@@ -2,8 +2,8 @@
 //!
 //! A block makes a tile, a thread eight pixels of it: below each other in RGBA, four by two in NV12, of which two by two
 //! share chroma. What a tile shows is in its first layer, which with the patch of the whole tile is half a line of memory,
-//! known from the block's number and fetched by an earlier block: one latency, then eight samples on their way at once,
-//! then colour, then stores. For most tiles that is all. Where cameras meet or end, or one patch does not do, a tile is
+//! known from the block's number and fetched by an earlier block, as are the pictures' lines of memory that it shows: one
+//! latency, then eight samples on their way at once, then colour, then stores. For most tiles that is all. Where cameras meet or end, or one patch does not do, a tile is
 //! made layer by layer, by shares: the same for each, and what the layers before it gave waits in shared memory.
 //!
 //! Cost: the pictures' pixels that are seen, the panorama, and half a byte a pixel of mesh; of each pixel two
@@ -13,6 +13,7 @@
 //! Powers are the fast ones; samples are the texture unit's, whose weights have 8 bits.
 
 use bytemuck::{Pod, Zeroable};
+use cuda_std::LINE_BYTES;
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, uvec2, vec2, vec3};
 use shared_types::Rgba8;
@@ -75,6 +76,9 @@ const RUNS: usize = (TILE * TILE / (4 * BLOCK_THREADS)) as usize;
 /// How many tiles ahead layers are fetched: about as many as are made at a time on the largest GPUs.
 const AHEAD: u32 = 1024;
 
+/// How many rows of tiles ahead pictures are fetched: about as many tiles, of a panorama of two cameras in 4K.
+const ROWS_AHEAD: u32 = 6;
+
 /// The pictures of all cameras.
 struct Pictures<P> {
     first: P,
@@ -126,8 +130,9 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
     if first.shares == NONE && is_whole(&first) {
         let mut places = [[Vec2::ZERO; 4]; RUNS];
         each_result!(RUNS, |run| places[run] = along::<O>(&first.patch, fours[run]));
+        let colours = shown(pictures, params, first.camera, places, O::CELL, Some(&first.patch));
         // SAFETY: as the caller vouches.
-        unsafe { store(out, at, params, shown(pictures, params, first.camera, places, O::CELL)) };
+        unsafe { store(out, at, params, colours) };
         return;
     }
     let kept = Kept::new();
@@ -144,7 +149,7 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
             let mut shares = [[WHOLE; 4]; RUNS];
             each_result!(RUNS, |run| shares[run] = mesh.shares::<O>(&layer, fours[run]));
             // No pixel shares chroma: a neighbour of one that counts may not, and show anything.
-            let mut colours = shown(pictures, params, layer.camera, places, 1);
+            let mut colours = shown(pictures, params, layer.camera, places, 1, None);
             each_result!(RUNS, |run| {
                 let (sum, mut left) = kept.load(run);
                 each_result!(4, |i| {
@@ -271,8 +276,9 @@ unsafe fn store<O: Panorama>(out: O, at: UVec2, params: &MeshParams, mut colours
     }
 }
 
-/// What a camera shows at these places, of pixels that share chroma if `cell` is 2; black if it is none. Each has its
-/// branch: a texture that is chosen at run time is read in a loop over the warp.
+/// What a camera shows at these places, of pixels that share chroma if `cell` is 2; black if it is none. What `ahead`, the
+/// tile's patch, shows further on is [fetched](fetch_ahead). Each camera has its branch: a texture that is chosen at run
+/// time is read in a loop over the warp.
 #[inline(always)]
 fn shown<P: Sampled>(
     pictures: &Pictures<P>,
@@ -280,26 +286,34 @@ fn shown<P: Sampled>(
     camera: u16,
     places: [[Vec2; 4]; RUNS],
     cell: u32,
+    ahead: Option<&Patch>,
 ) -> Colours {
+    let [one, two, three, four] = &params.cameras;
     // The same branch for the whole block; bit by bit, since a choice of four would be a jump by a table.
     if camera & 2 == 0 {
         if camera & 1 == 0 {
-            seen(pictures.first, places, params.cameras[0], cell)
+            seen(pictures.first, places, one, cell, ahead)
         } else {
-            seen(pictures.second, places, params.cameras[1], cell)
+            seen(pictures.second, places, two, cell, ahead)
         }
     } else if camera == NO_CAMERA {
         [[Vec3::ZERO; 4]; RUNS]
     } else if camera & 1 == 0 {
-        seen(pictures.third, places, params.cameras[2], cell)
+        seen(pictures.third, places, three, cell, ahead)
     } else {
-        seen(pictures.fourth, places, params.cameras[3], cell)
+        seen(pictures.fourth, places, four, cell, ahead)
     }
 }
 
 /// Colours of a picture at these places, all samples of which are on their way before the first is used.
 #[inline(always)]
-fn seen<P: Sampled>(picture: P, places: [[Vec2; 4]; RUNS], grading: Grading, cell: u32) -> Colours {
+fn seen<P: Sampled>(
+    picture: P,
+    places: [[Vec2; 4]; RUNS],
+    grading: &Grading,
+    cell: u32,
+    ahead: Option<&Patch>,
+) -> Colours {
     // The first ones twice, since an array must begin with something.
     let mut samples = [picture.take(&places[0], cell); RUNS];
     each_result!(RUNS, |run| {
@@ -307,9 +321,58 @@ fn seen<P: Sampled>(picture: P, places: [[Vec2; 4]; RUNS], grading: Grading, cel
             samples[run] = picture.take(&places[run], cell);
         }
     });
+    if let Some(patch) = ahead {
+        fetch_ahead(picture, patch);
+    }
     let mut colours = [[Vec3::ZERO; 4]; RUNS];
-    each_result!(RUNS, |run| colours[run] = picture.colours(samples[run], &grading));
+    each_result!(RUNS, |run| colours[run] = picture.colours(samples[run], grading));
     colours
+}
+
+/// Has the lines of memory brought into the L2 cache that the tile [`ROWS_AHEAD`] rows of tiles further down will show, if
+/// this tile's patch goes on to there: samples are answered in their order, so that one that waits for memory holds up all
+/// that come after it. Where the patch does not go on, only time is lost.
+///
+/// Half of a block's threads each look for where a line begins in one half of a row of the panorama, so that none is missed
+/// up to two rows of the picture a row, and the other half for the next line, or those of chroma.
+#[inline(always)]
+fn fetch_ahead<P: Sampled>(picture: P, patch: &Patch) {
+    const ROWS: u32 = BLOCK_THREADS / 2;
+    const STEP: f32 = TILE as f32 / ROWS as f32;
+    let (which, row) = (rank() / ROWS, rank() % ROWS);
+    let y = (row as f32).mul_add(STEP, from_middle(ROWS_AHEAD * TILE));
+    let (left, right) = (column(patch, from_middle(0)), column(patch, from_middle(TILE)));
+    let (from, above) = (left.at(y), left.at(y - STEP).y);
+    picture.fetch(which, Span { from, above, to: right.at(y).x });
+}
+
+/// A part of a picture's row: from a place on, up to a column, and where the row above begins that is looked at.
+#[derive(Clone, Copy)]
+struct Span {
+    from: Vec2,
+    above: f32,
+    to: f32,
+}
+
+impl Span {
+    /// In chroma.
+    #[inline(always)]
+    fn half(self) -> Self {
+        let Self { from, above, to } = self;
+        Self { from: from * 0.5, above: above * 0.5, to: to * 0.5 }
+    }
+
+    /// Has the line of memory fetched that begins here as the `which`-th, from 0 on, if the row above is another one.
+    #[inline(always)]
+    fn fetch<T: Pod>(self, rows: View<T>, which: u32) {
+        let each = (LINE_BYTES / size_of::<T>()) as f32;
+        let row = self.from.y.floor();
+        let line = (self.from.x * (1.0 / each)).floor() + (which + 1) as f32;
+        if row != self.above.floor() && line * each <= self.to {
+            // Beside the picture there is nothing to fetch; what is less than 0 becomes 0.
+            rows.prefetch((line * each) as u32, row as u32);
+        }
+    }
 }
 
 impl Mesh {
@@ -395,6 +458,9 @@ trait Sampled: Copy {
 
     /// From 0 to 1.
     fn colours(&self, samples: Self::Samples, grading: &Grading) -> [Vec3; 4];
+
+    /// Has one of two lines of memory brought into the L2 cache.
+    fn fetch(&self, which: u32, span: Span);
 }
 
 impl Sampled for Rgba8Texture {
@@ -411,6 +477,11 @@ impl Sampled for Rgba8Texture {
         let mut colours = samples;
         each_result!(4, |i| colours[i] = samples[i] * grading.gain);
         grade::powers(colours, grading.gamma)
+    }
+
+    #[inline(always)]
+    fn fetch(&self, which: u32, span: Span) {
+        span.fetch(self.rows, which);
     }
 }
 
@@ -445,6 +516,16 @@ impl Sampled for Nv12Texture {
             colours[i] = grade::fused(luma, lumas[i], base);
         });
         grade::powers(colours, gamma)
+    }
+
+    /// Luma's line, and chroma's.
+    #[inline(always)]
+    fn fetch(&self, which: u32, span: Span) {
+        if which == 0 {
+            span.fetch(self.rows.y, 0);
+        } else {
+            span.half().fetch(self.rows.uv, 0);
+        }
     }
 }
 

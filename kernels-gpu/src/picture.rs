@@ -97,7 +97,7 @@ impl Picture for Rgba8Texture {
 
     #[inline(always)]
     fn size(&self) -> UVec2 {
-        uvec2(self.width, self.height)
+        Picture::size(&self.rows)
     }
 
     #[inline(always)]
@@ -122,7 +122,7 @@ impl Picture for Nv12Texture {
 
     #[inline(always)]
     fn size(&self) -> UVec2 {
-        uvec2(self.width, self.height)
+        Picture::size(&self.rows)
     }
 
     #[inline(always)]

@@ -17,13 +17,15 @@
 //!
 //! In shared memory the four moments of a column are 16 bytes, and after every fourth column 16 are left out: eight lanes
 //! that read four columns apart then never meet in a bank, nor do eight that write two times four columns, 16 apart. There
-//! are two buffers, so that a barrier parts each batch of rows from the next one, and nothing else.
+//! are two buffers, so that a barrier parts each batch of rows from the next one, and nothing else. No branch lies behind
+//! it: what is left of filtering down is done while shared memory is waited for.
 //!
 //! Cost: 2 · 11 · 4 fused multiply-adds a pixel and half as much for all else. Arithmetic, not memory, bounds it.
 //!
 //! The two passes are the design that it replaces: five moments of 16×8 pixels a block through planes in
 //! memory. They are here to be compared with.
 
+use cuda_std::atomic::AtomicAdd;
 use cuda_std::prelude::*;
 use shared_types::Rgba8;
 use shared_types::ssim::{
@@ -49,8 +51,11 @@ trait Pixel: bytemuck::Pod {
     /// As it is in memory: bytes that lie packed in registers would have to be unpacked.
     fn bits(self) -> u32;
 
-    /// Luma; red, green and blue.
-    fn levels(bits: u32) -> (i32, [i32; 3]);
+    /// The luma of one with these bits.
+    fn luma(bits: u32) -> i32;
+
+    /// The squared differences of red, green and blue; of luma alone 0.
+    fn colour_squares(bits: [u32; 2]) -> u32;
 }
 
 /// A luma of some bits, and whether it is [`SMALL`](Pixel::SMALL).
@@ -66,8 +71,13 @@ macro_rules! luma {
             }
 
             #[inline(always)]
-            fn levels(bits: u32) -> (i32, [i32; 3]) {
-                (bits as i32, [0; 3])
+            fn luma(bits: u32) -> i32 {
+                bits as i32
+            }
+
+            #[inline(always)]
+            fn colour_squares(_: [u32; 2]) -> u32 {
+                0
             }
         }
     };
@@ -84,12 +94,19 @@ impl Pixel for Rgba8 {
         bytemuck::cast(self)
     }
 
-    /// Luma by BT.601 in integers, as Pillow's `convert("L")` has it.
+    /// By BT.601 in integers, as Pillow's `convert("L")` has it.
     #[inline(always)]
-    fn levels(bits: u32) -> (i32, [i32; 3]) {
+    fn luma(bits: u32) -> i32 {
         let Self { r, g, b, .. } = bytemuck::cast(bits);
         let [r, g, b] = [r, g, b].map(i32::from);
-        ((19_595 * r + 38_470 * g + 7_471 * b + 0x8000) >> 16, [r, g, b])
+        (19_595 * r + 38_470 * g + 7_471 * b + 0x8000) >> 16
+    }
+
+    #[inline(always)]
+    fn colour_squares(bits: [u32; 2]) -> u32 {
+        let [a, b] = bits.map(bytemuck::cast::<u32, Self>);
+        let square = |a: u8, b: u8| (i32::from(a) - i32::from(b)).pow(2) as u32;
+        square(a.r, b.r) + square(a.g, b.g) + square(a.b, b.b)
     }
 }
 
@@ -101,36 +118,60 @@ struct Totals {
     colour_squares: u64,
 }
 
-/// An SSIM, or the mean of some, as sums have it.
-#[expect(clippy::manual_clamp, reason = "what is no number would stay none")]
+/// What the SSIMs of a run add.
 #[inline(always)]
-fn summand(ssim: f32) -> i64 {
-    // It is within −1 and 1, unless levels are far above those that there can be: what is no number then is −1.
-    let ssim = ssim.max(-1.0).min(1.0);
+fn summand(sum: f32) -> i64 {
+    // Each is within −1 and 1, unless levels are far above those that there can be: what is no number then is the least.
+    let sum = sum.max(-(RUN as f32)).min(RUN as f32);
     // SAFETY: a number whose size fits.
-    i64::from(unsafe { (ssim * ONE).to_int_unchecked::<i32>() })
+    i64::from(RUN) * i64::from(unsafe { (sum * (ONE / RUN as f32)).to_int_unchecked::<i32>() })
 }
 
 impl Totals {
-    /// Adds the squared differences of a batch's first lines.
+    /// Adds the squared differences of a batch's first lines, as many for all threads of a block.
     #[inline(always)]
-    fn add_squares<P: Pixel>(&mut self, batch: Batch, lines: u32) {
+    fn add_squares<P: Pixel>(&mut self, batch: Batch, lumas: Lumas, lines: u32) {
+        if lines >= LINES {
+            self.add_squares_of::<P>(batch, lumas, LINES);
+        } else if lines > 0 {
+            self.add_squares_of::<P>(batch, lumas, lines);
+        }
+    }
+
+    /// The same, without a branch.
+    #[inline(always)]
+    fn add_squares_of<P: Pixel>(&mut self, batch: Batch, lumas: Lumas, lines: u32) {
         let mut small = 0;
         each_result!(LINES as usize, |i| {
-            let [(a, a_rgb), (b, b_rgb)] = batch[i].map(P::levels);
+            let difference = lumas[i][0] - lumas[i][1];
             let own = (i as u32) < lines;
             if own && P::SMALL {
-                small += ((a - b) * (a - b)) as u32;
+                small += (difference * difference) as u32;
             } else if own {
-                self.squares += u64::from((a - b).unsigned_abs()).pow(2);
+                self.squares += u64::from(difference.unsigned_abs()).pow(2);
             }
             if own && P::COLOUR {
-                let [r, g, b] =
-                    [0, 1, 2].map(|c| ((a_rgb[c] - b_rgb[c]) * (a_rgb[c] - b_rgb[c])) as u32);
-                self.colour_squares += u64::from(r + g + b);
+                self.colour_squares += u64::from(P::colour_squares(batch[i]));
             }
         });
         self.squares += u64::from(small);
+    }
+
+    /// The sums of a warp's threads, in the order of [`Sums`](shared_types::ssim::Sums).
+    ///
+    /// # Safety
+    /// All lanes call it.
+    #[inline(always)]
+    unsafe fn over_warp(self) -> [u64; SUMS as usize] {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            [
+                // SSIM may be negative: a sum in two's complement.
+                warp::warp_reduce(self.ssim as u64, u64::wrapping_add),
+                warp::warp_reduce_add(self.squares),
+                warp::warp_reduce_add(self.colour_squares),
+            ]
+        }
     }
 
     /// Adds those of all threads to `sums`.
@@ -141,50 +182,62 @@ impl Totals {
     unsafe fn add_to(self, sums: SliceMut<u64>) {
         // SAFETY: as the caller vouches.
         unsafe {
-            // SSIM may be negative: a sum in two's complement.
-            let ssim = warp::warp_reduce(self.ssim as u64, u64::wrapping_add);
-            let squares = warp::warp_reduce_add(self.squares);
-            let colour_squares = warp::warp_reduce_add(self.colour_squares);
+            let own = self.over_warp();
             if warp::lane_id() == 0 {
-                use cuda_std::atomic::AtomicAdd;
-                u64::atomic_add(sums.atomic(0), ssim);
-                u64::atomic_add(sums.atomic(1), squares);
-                u64::atomic_add(sums.atomic(2), colour_squares);
+                each_result!(SUMS as usize, |i| {
+                    u64::atomic_add(sums.atomic(i as u32), own[i]);
+                });
+            }
+        }
+    }
+
+    /// Adds up the threads of the block, then the blocks in `running`. The last of `blocks` writes what they come to, and
+    /// leaves zeros for the next launch.
+    ///
+    /// Has a barrier.
+    ///
+    /// # Safety
+    /// All threads of the block, which are [`BLOCK_THREADS`], call it. `running` has [`RUNNING`] elements, `sums` [`SUMS`].
+    #[inline(always)]
+    unsafe fn finish(self, running: SliceMut<u64>, blocks: u32, sums: SliceMut<u64>) {
+        let warps = shared_array![u64; (WARPS * SUMS) as usize];
+        let (warp, lane) = (thread::thread_idx_x() / warp::WARP_SIZE, warp::lane_id());
+        // SAFETY: as the caller vouches. What lies in shared memory is written by one lane each, and read behind the
+        // barrier. The fences make the sums of blocks that have counted themselves visible to the one that counts last,
+        // which nobody else then touches.
+        unsafe {
+            let own = self.over_warp();
+            if lane == 0 {
+                each_result!(SUMS as usize, |i| warps.store(SUMS * warp + i as u32, own[i]));
+            }
+            thread::sync_threads();
+            if warp > 0 {
+                return;
+            }
+            if lane < SUMS {
+                let over_warps = (0..WARPS)
+                    .fold(0, |sum, warp| u64::wrapping_add(sum, warps.load(SUMS * warp + lane)));
+                u64::atomic_add(running.atomic(lane), over_warps);
+                thread::device_fence();
+            }
+            warp::sync_warp(warp::FULL_MASK);
+            if lane == 0 {
+                let before = u64::atomic_add(running.atomic(SUMS), 1);
+                if before + 1 == blocks.into() {
+                    thread::device_fence();
+                    each_result!(SUMS as usize, |i| {
+                        sums.store(i as u32, running.load(i as u32));
+                        running.store(i as u32, 0);
+                    });
+                    running.store(SUMS, 0);
+                }
             }
         }
     }
 }
 
-/// Counts the block as done. The last of `blocks` writes what `running` has come to, and leaves zeros for the next
-/// launch.
-///
-/// Has a barrier.
-///
-/// # Safety
-/// All threads of the block call it, once they have added. `running` has [`RUNNING`] elements, `sums` [`SUMS`].
-#[inline(always)]
-unsafe fn finish(running: SliceMut<u64>, blocks: u32, sums: SliceMut<u64>) {
-    use cuda_std::atomic::AtomicAdd;
-    thread::sync_threads();
-    if thread::rank() > 0 {
-        return;
-    }
-    // One thread's is enough: a fence is of all that the barrier ordered before it, too.
-    thread::device_fence();
-    // SAFETY: as the caller vouches. The fences make the sums of blocks that have counted themselves visible to the
-    // one that counts last, which nobody else then touches.
-    unsafe {
-        let before = u64::atomic_add(running.atomic(SUMS), 1);
-        if before + 1 == blocks.into() {
-            thread::device_fence();
-            each_result!(SUMS as usize, |i| {
-                sums.store(i as u32, running.load(i as u32));
-                running.store(i as u32, 0);
-            });
-            running.store(SUMS, 0);
-        }
-    }
-}
+/// Warps of a block of the fused kernels.
+const WARPS: u32 = BLOCK_THREADS / warp::WARP_SIZE;
 
 /// The moments of u, v, u² and v² under a part of the window.
 type Moments = [f32; 4];
@@ -235,6 +288,30 @@ fn push(ring: &mut Ring, row: Moments) -> Moments {
     ring[0]
 }
 
+/// The lumas of a batch.
+#[inline(always)]
+fn lumas<P: Pixel>(batch: Batch) -> Lumas {
+    batch.map(|pair| pair.map(P::luma))
+}
+
+/// Filters a batch down: of each row, the moments of the whole windows that it completes.
+#[inline(always)]
+fn filter_down(
+    ring: &mut Ring,
+    lumas: Lumas,
+    twice: i32,
+    params: &SsimParams,
+) -> [Moments; LINES as usize] {
+    let mut whole = [[0.0; 4]; LINES as usize];
+    each_result!(LINES as usize, |i| {
+        let [a, b] = lumas[i];
+        let (u, v) = ((a + b - twice) as f32, (a - b) as f32);
+        // C2 here costs nothing: all weights together are 1.
+        whole[i] = push(ring, [u, v, u.mul_add(u, 2.0 * params.c2), v * v]);
+    });
+    whole
+}
+
 /// SSIM from the moments, of which u² has 2 C2 in it: numerator and denominator doubled twice over.
 #[inline(always)]
 fn ssim([u, v, uu, vv]: Moments, params: &SsimParams) -> f32 {
@@ -261,8 +338,11 @@ struct Strip<P> {
 /// A batch of both pictures' pixels in the thread's column.
 type Batch = [[u32; 2]; LINES as usize];
 
+/// Their lumas.
+type Lumas = [[i32; 2]; LINES as usize];
+
 impl<P: Pixel> Strip<P> {
-    /// The batch that begins at a line. Below the last line is the last line.
+    /// The batch of the thread's column that begins at a line. Below the last line is the last line.
     #[inline(always)]
     fn fetch(&self, line: u32) -> Batch {
         let fetch = |i: u32| {
@@ -301,27 +381,36 @@ fn fused<P: Pixel>(
     if x0 >= columns || y0 >= rows {
         return;
     }
-    let lines = params.rows.min(rows - y0);
     let t = thread::thread_idx_x();
+    let lines = params.rows.min(rows - y0);
     let own_column = column_of(t);
     // Pixels of the margin are counted by the blocks that they are no margin of.
     let own_columns =
         if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
     let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
+    // SAFETY: the middle of levels of 16 bits at most.
+    let twice = unsafe { (2.0 * params.middle).to_int_unchecked::<i32>() };
     let strip =
         Strip { a, b, x: (x0 + own_column).min(width - 1), y: y0, last: lines + MARGIN - 1 };
-    // Of each batch, a thread filters four neighbours in one row; the last threads of a row have none.
-    let (row, first) = (t / ROW_THREADS, t % ROW_THREADS * RUN);
+    // Of each batch, a thread filters four neighbours in one row; the last threads of a row repeat others, uncounted.
+    let (row, own_first) = (t / ROW_THREADS, t % ROW_THREADS * RUN);
+    let first = own_first.min(BLOCK_COLUMNS - RUN);
     let x = x0 + first;
     let inside = columns.min(x0 + BLOCK_COLUMNS);
 
     let buffer = shared_array![Column; (2 * LINES * PITCH) as usize];
     let mut ring: Ring = [[0.0; 4]; WINDOW as usize];
     let mut totals = Totals::default();
-    // SAFETY: the middle of levels of 16 bits at most.
-    let twice = unsafe { (2.0 * params.middle).to_int_unchecked::<i32>() };
     let mut next = strip.fetch(0);
     let mut line = 0;
+    // No window ends in these lines.
+    while line < MARGIN / LINES * LINES {
+        let lumas = lumas::<P>(next);
+        totals.add_squares::<P>(next, lumas, own_lines.saturating_sub(line));
+        filter_down(&mut ring, lumas, twice, params);
+        next = strip.fetch(line + LINES);
+        line += LINES;
+    }
     // SAFETY: all of these begin within the buffer.
     let (mine, run) =
         unsafe { (buffer.tail(place(own_column)), buffer.tail(row * PITCH + place(first))) };
@@ -331,65 +420,57 @@ fn fused<P: Pixel>(
         let half = line / LINES % 2 * (LINES * PITCH);
         // SAFETY: the buffer has two halves.
         let (mine, run) = unsafe { (mine.tail(half), run.tail(half)) };
-        let own = own_lines.saturating_sub(line);
-        // The branch is the same for all threads.
-        if own >= LINES {
-            totals.add_squares::<P>(next, LINES);
-        } else if own > 0 {
-            totals.add_squares::<P>(next, own);
-        }
+        let lumas = lumas::<P>(next);
+        totals.add_squares::<P>(next, lumas, own_lines.saturating_sub(line));
+        let whole = filter_down(&mut ring, lumas, twice, params);
         each_result!(LINES as usize, |i| {
-            let [(a, _), (b, _)] = next[i].map(P::levels);
-            let (u, v) = ((a + b - twice) as f32, (a - b) as f32);
-            // C2 here costs nothing: all weights together are 1.
-            let whole = push(&mut ring, [u, v, u.mul_add(u, 2.0 * params.c2), v * v]);
             // SAFETY: inside; each element has one thread, and who read it two batches ago has passed the
             // barrier of the last one.
-            unsafe { mine.store(i as u32 * PITCH, Column(whole)) };
+            unsafe { mine.store(i as u32 * PITCH, Column(whole[i])) };
         });
         // On its way while this batch is filtered along.
         next = strip.fetch(line + LINES);
         thread::sync_threads();
-        let complete = line + row;
-        if first < BLOCK_COLUMNS && complete >= MARGIN && complete < lines + MARGIN {
-            let mut sums: [Moments; RUN as usize] = [[0.0; 4]; RUN as usize];
-            each_result!((WINDOW + RUN) as usize - 1, |i| {
-                // SAFETY: inside, since the run's last window ends with the block's columns; behind the barrier
-                // after its writing.
-                let Column(column) = unsafe { run.load(place(i as u32)) };
-                each_result!(RUN as usize, |j| {
-                    if i >= j && i - j < WINDOW as usize {
-                        add(&mut sums[j], column, tap(i - j));
-                    }
-                });
+        // Whatever the row, and whether it counts or not: behind a branch, what is left of filtering down could not be done
+        // while this waits for shared memory.
+        let mut sums: [Moments; RUN as usize] = [[0.0; 4]; RUN as usize];
+        each_result!((WINDOW + RUN) as usize - 1, |i| {
+            // SAFETY: inside, since the run's last window ends with the block's columns; behind the barrier
+            // after its writing.
+            let Column(column) = unsafe { run.load(place(i as u32)) };
+            each_result!(RUN as usize, |j| {
+                if i >= j && i - j < WINDOW as usize {
+                    add(&mut sums[j], column, tap(i - j));
+                }
             });
-            let values = [
-                ssim(sums[0], params),
-                ssim(sums[1], params),
-                ssim(sums[2], params),
-                ssim(sums[3], params),
-            ];
-            let sum = if whole_run {
-                (values[0] + values[1]) + (values[2] + values[3])
-            } else {
-                let mut sum = 0.0;
-                each_result!(RUN as usize, |j| {
-                    sum += if x + (j as u32) < inside { values[j] } else { 0.0 };
-                });
-                sum
-            };
-            totals.ssim += i64::from(RUN) * summand(sum * (1.0 / RUN as f32));
-            // The branch is the same for all threads.
-            if mapped {
-                let y = y0 + complete - MARGIN;
-                each_result!(RUN as usize, |j| {
-                    let x = x + j as u32;
-                    if x < inside && map.contains(x, y) {
-                        // SAFETY: inside, as just checked; each pixel has one thread.
-                        unsafe { map.store(x, y, values[j]) };
-                    }
-                });
-            }
+        });
+        let values = [
+            ssim(sums[0], params),
+            ssim(sums[1], params),
+            ssim(sums[2], params),
+            ssim(sums[3], params),
+        ];
+        let sum = if whole_run {
+            (values[0] + values[1]) + (values[2] + values[3])
+        } else {
+            let mut sum = 0.0;
+            each_result!(RUN as usize, |j| {
+                sum += if x + (j as u32) < inside { values[j] } else { 0.0 };
+            });
+            sum
+        };
+        let complete = line + row;
+        let counts = first == own_first && complete >= MARGIN && complete < lines + MARGIN;
+        totals.ssim += if counts { summand(sum) } else { 0 };
+        if mapped && counts {
+            let y = y0 + complete - MARGIN;
+            each_result!(RUN as usize, |j| {
+                let x = x + j as u32;
+                if x < inside && map.contains(x, y) {
+                    // SAFETY: inside, as just checked; each pixel has one thread.
+                    unsafe { map.store(x, y, values[j]) };
+                }
+            });
         }
         line += LINES;
     }
@@ -398,10 +479,7 @@ fn fused<P: Pixel>(
     }
     let blocks = columns.div_ceil(BLOCK_COLUMNS) * rows.div_ceil(params.rows);
     // SAFETY: all threads of the block are still here; the lengths were checked.
-    unsafe {
-        totals.add_to(running);
-        finish(running, blocks, sums);
-    }
+    unsafe { totals.finish(running, blocks, sums) };
 }
 
 /// Adds a column to the moments, where the window has this weight.
@@ -450,7 +528,7 @@ ssim_fused! {
 #[inline(always)]
 unsafe fn luma<P: Pixel>(view: View<P>, x: u32, y: u32) -> i32 {
     // SAFETY: as the caller vouches.
-    P::levels(unsafe { view.load(x, y) }.bits()).0
+    P::luma(unsafe { view.load(x, y) }.bits())
 }
 
 /// The first of two passes: moments of a, b, a², b² and ab along the rows, for each pixel whose window lies
@@ -563,9 +641,9 @@ pub fn ssim_columns(
         let [a, b, aa, bb, ab] = moments;
         let (var_a, var_b, cov) = (aa - a * a, bb - b * b, ab - a * b);
         let SsimParams { c1, c2, .. } = params;
-        totals.ssim = summand(
-            ((2.0 * a * b + c1) * (2.0 * cov + c2)) / ((a * a + b * b + c1) * (var_a + var_b + c2)),
-        );
+        let ssim =
+            ((2.0 * a * b + c1) * (2.0 * cov + c2)) / ((a * a + b * b + c1) * (var_a + var_b + c2));
+        totals.ssim = summand(ssim);
     }
     // SAFETY: all threads of the block are still here; the length was checked.
     unsafe { totals.add_to(sums) };

@@ -1,152 +1,257 @@
-//! A camera's picture in textures as a kernel's argument: what [`View`](cuda_std::View)s and
-//! [`nv12`](crate::nv12) are to loads.
+//! A camera's picture in textures as a kernel's argument: what [`View`] and [`nv12`](crate::nv12) are to loads.
 //!
-//! The texture objects filter bilinearly and repeat the edge. Their filter has 8 bits of fraction.
+//! The texture objects filter bilinearly and repeat the edge. Their filter has 8 bits of fraction. Beside them stand the
+//! rows that they are over: a size, and addresses to prefetch from.
 
 use cuda_std::arg::ParamsOf;
-use cuda_std::{KernelArg, Texture2d};
+use cuda_std::{KernelArg, Texture2d, View};
 use glam::Vec4;
 
+use crate::nv12::{Nv12, chroma_side};
+use crate::{Chroma, Rgba8};
+
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::nv12::DeviceNv12;
 #[cfg(not(target_arch = "nvptx64"))]
 use cuda_std::{
-    DeviceTexture,
+    DeviceTexture, DeviceView,
     arg::HostArg,
     launch::{Params, Place},
 };
 
-/// A kernel's argument of textures, and a size in pixels.
-macro_rules! textured {
-    (
-        $(#[$doc:meta])* $name:ident,
-        $(#[$host_doc:meta])* $device:ident,
-        $($(#[$texture_doc:meta])* $texture:ident: $p:ident),+; $width:ident, $height:ident; $($unused:ident)+
-    ) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug)]
-        pub struct $name {
-            $($(#[$texture_doc])* pub $texture: Texture2d<Vec4>,)+
-            /// Columns.
-            pub width: u32,
-            /// Rows.
-            pub height: u32,
-        }
-
-        $(#[$host_doc])*
-        #[cfg(not(target_arch = "nvptx64"))]
-        #[derive(Clone, Copy, Debug)]
-        pub struct $device<'a> {
-            $($(#[$texture_doc])* pub $texture: DeviceTexture<'a, Vec4>,)+
-            /// Columns.
-            pub width: u32,
-            /// Rows.
-            pub height: u32,
-        }
-
-        // SAFETY: the textures' handles and the size, pushed in this order by the host handle.
-        unsafe impl KernelArg for $name {
-            $(type $p = u64;)+
-            type $width = u32;
-            type $height = u32;
-            $(type $unused = ();)+
-            #[cfg(not(target_arch = "nvptx64"))]
-            type Host<'a> = $device<'a>;
-
-            #[inline(always)]
-            unsafe fn from_params(params: ParamsOf<Self>) -> Self {
-                textured!(@take params $name $($texture)+)
-            }
-        }
-
-        #[cfg(not(target_arch = "nvptx64"))]
-        impl HostArg<$name> for $device<'_> {
-            fn places(&self) -> [Option<Place>; 2] {
-                let places = [$(self.$texture.places()[0]),+];
-                // Of several one that lies elsewhere is told.
-                [places[0], places.into_iter().find(|place| *place != places[0]).flatten()]
-            }
-
-            fn push<'a>(&'a self, params: &mut Params<'a>) {
-                $(self.$texture.push(params);)+
-                params.push(&self.width);
-                params.push(&self.height);
-            }
-
-            unsafe fn on_cpu(&self) -> $name {
-                // SAFETY: as the caller vouches.
-                unsafe {
-                    $name {
-                        $($texture: self.$texture.on_cpu(),)+
-                        width: self.width,
-                        height: self.height,
-                    }
-                }
-            }
-        }
-    };
-    (@take $params:ident $name:ident $one:ident) => {{
-        let (handle, width, height, ..) = $params;
-        // SAFETY: as the caller vouches.
-        unsafe { $name { $one: Texture2d::from_params(textured!(@handle handle)), width, height } }
-    }};
-    (@take $params:ident $name:ident $one:ident $other:ident) => {{
-        let (one, other, width, height, ..) = $params;
-        // SAFETY: as the caller vouches.
-        unsafe {
-            $name {
-                $one: Texture2d::from_params(textured!(@handle one)),
-                $other: Texture2d::from_params(textured!(@handle other)),
-                width,
-                height,
-            }
-        }
-    }};
-    (@take $params:ident $name:ident $one:ident $other:ident $third:ident) => {{
-        let (one, other, third, width, height, ..) = $params;
-        // SAFETY: as the caller vouches.
-        unsafe {
-            $name {
-                $one: Texture2d::from_params(textured!(@handle one)),
-                $other: Texture2d::from_params(textured!(@handle other)),
-                $third: Texture2d::from_params(textured!(@handle third)),
-                width,
-                height,
-            }
-        }
-    }};
-    (@handle $handle:ident) => {
-        ($handle, (), (), (), (), (), (), ())
-    };
-}
-
-textured! {
-    /// An RGBA picture in a texture.
-    Rgba8Texture,
-    /// What the host passes for an [`Rgba8Texture`].
-    DeviceRgba8Texture,
+/// An RGBA picture in a texture.
+#[derive(Clone, Copy, Debug)]
+pub struct Rgba8Texture {
     /// Levels as fractions.
-    texels: P0; P1, P2; P3 P4 P5 P6 P7
+    pub texels: Texture2d<Vec4>,
+    /// What the texture is over.
+    pub rows: View<Rgba8>,
 }
 
-textured! {
-    /// An NV12 picture in two textures.
-    Nv12Texture,
-    /// What the host passes for an [`Nv12Texture`].
-    DeviceNv12Texture,
+/// What the host passes for an [`Rgba8Texture`].
+#[cfg(not(target_arch = "nvptx64"))]
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceRgba8Texture<'a> {
+    /// Levels as fractions.
+    pub texels: DeviceTexture<'a, Vec4>,
+    /// What the texture is over.
+    pub rows: DeviceView<'a, Rgba8>,
+}
+
+/// An NV12 picture in two textures.
+#[derive(Clone, Copy, Debug)]
+pub struct Nv12Texture {
     /// Luma as a fraction.
-    y: P0,
+    pub y: Texture2d<Vec4>,
     /// Chroma as fractions, at half size, rounded up.
-    uv: P1; P2, P3; P4 P5 P6 P7
+    pub uv: Texture2d<Vec4>,
+    /// What the textures are over, which is whole.
+    pub rows: Nv12,
 }
 
-textured! {
-    /// One camera's planes of a warp in three textures of numbers; see [`CameraPlanes`](crate::warp::CameraPlanes).
-    TexturedCameraPlanes,
-    /// What the host passes for [`TexturedCameraPlanes`].
-    DeviceTexturedCameraPlanes,
+/// What the host passes for an [`Nv12Texture`].
+#[cfg(not(target_arch = "nvptx64"))]
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceNv12Texture<'a> {
+    /// Luma as a fraction.
+    pub y: DeviceTexture<'a, Vec4>,
+    /// Chroma as fractions, at half size, rounded up.
+    pub uv: DeviceTexture<'a, Vec4>,
+    /// What the textures are over, which is whole.
+    pub rows: DeviceNv12<'a>,
+}
+
+/// One camera's planes of a warp in three textures of numbers; see [`CameraPlanes`](crate::warp::CameraPlanes).
+#[derive(Clone, Copy, Debug)]
+pub struct TexturedCameraPlanes {
     /// Columns in the camera's picture.
-    x: P0,
+    pub x: Texture2d<Vec4>,
     /// Rows.
-    y: P1,
+    pub y: Texture2d<Vec4>,
     /// How much the camera counts.
-    weight: P2; P3, P4; P5 P6 P7
+    pub weight: Texture2d<Vec4>,
+    /// Columns of the planes.
+    pub width: u32,
+    /// Rows of the planes.
+    pub height: u32,
+}
+
+/// What the host passes for [`TexturedCameraPlanes`].
+#[cfg(not(target_arch = "nvptx64"))]
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceTexturedCameraPlanes<'a> {
+    /// Columns in the camera's picture.
+    pub x: DeviceTexture<'a, Vec4>,
+    /// Rows.
+    pub y: DeviceTexture<'a, Vec4>,
+    /// How much the camera counts.
+    pub weight: DeviceTexture<'a, Vec4>,
+    /// Columns of the planes.
+    pub width: u32,
+    /// Rows of the planes.
+    pub height: u32,
+}
+
+// SAFETY: the texture's handle and the view's parameters, pushed in this order by the host handle.
+unsafe impl KernelArg for Rgba8Texture {
+    type P0 = u64;
+    type P1 = <View<Rgba8> as KernelArg>::P0;
+    type P2 = u32;
+    type P3 = u32;
+    type P4 = u32;
+    type P5 = ();
+    type P6 = ();
+    type P7 = ();
+    #[cfg(not(target_arch = "nvptx64"))]
+    type Host<'a> = DeviceRgba8Texture<'a>;
+
+    #[inline(always)]
+    unsafe fn from_params((texels, v0, v1, v2, v3, ..): ParamsOf<Self>) -> Self {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            Self {
+                texels: texture(texels),
+                rows: View::from_params((v0, v1, v2, v3, (), (), (), ())),
+            }
+        }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl HostArg<Rgba8Texture> for DeviceRgba8Texture<'_> {
+    fn places(&self) -> [Option<Place>; 2] {
+        [self.texels.places()[0], self.rows.places()[0]]
+    }
+
+    fn push<'a>(&'a self, params: &mut Params<'a>) {
+        self.texels.push(params);
+        self.rows.push(params);
+    }
+
+    unsafe fn on_cpu(&self) -> Rgba8Texture {
+        // SAFETY: as the caller vouches.
+        unsafe { Rgba8Texture { texels: self.texels.on_cpu(), rows: self.rows.on_cpu() } }
+    }
+}
+
+// SAFETY: the textures' handles, luma's view, and of chroma's view, whose size follows, address and pitch; pushed in this
+// order by the host handle.
+unsafe impl KernelArg for Nv12Texture {
+    type P0 = u64;
+    type P1 = u64;
+    type P2 = <View<u8> as KernelArg>::P0;
+    type P3 = u32;
+    type P4 = u32;
+    type P5 = u32;
+    type P6 = <View<Chroma> as KernelArg>::P0;
+    type P7 = u32;
+    #[cfg(not(target_arch = "nvptx64"))]
+    type Host<'a> = DeviceNv12Texture<'a>;
+
+    #[inline(always)]
+    unsafe fn from_params((y, uv, y0, width, height, y3, uv0, uv3): ParamsOf<Self>) -> Self {
+        let half = (chroma_side(width), chroma_side(height));
+        // SAFETY: as the caller vouches.
+        unsafe {
+            Self {
+                y: texture(y),
+                uv: texture(uv),
+                rows: Nv12 {
+                    y: View::from_params((y0, width, height, y3, (), (), (), ())),
+                    uv: View::from_params((uv0, half.0, half.1, uv3, (), (), (), ())),
+                },
+            }
+        }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl HostArg<Nv12Texture> for DeviceNv12Texture<'_> {
+    fn places(&self) -> [Option<Place>; 2] {
+        let places = [
+            self.y.places()[0],
+            self.uv.places()[0],
+            self.rows.y.places()[0],
+            self.rows.uv.places()[0],
+        ];
+        // Of several one that lies elsewhere is told.
+        [places[0], places.into_iter().find(|place| *place != places[0]).flatten()]
+    }
+
+    fn push<'a>(&'a self, params: &mut Params<'a>) {
+        debug_assert_eq!(self.rows.uv.size().0, chroma_side(self.rows.y.size().0));
+        debug_assert_eq!(self.rows.uv.size().1, chroma_side(self.rows.y.size().1));
+        self.y.push(params);
+        self.uv.push(params);
+        self.rows.y.push(params);
+        self.rows.uv.push_address(params);
+        self.rows.uv.push_pitch(params);
+    }
+
+    unsafe fn on_cpu(&self) -> Nv12Texture {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            Nv12Texture { y: self.y.on_cpu(), uv: self.uv.on_cpu(), rows: self.rows.on_cpu() }
+        }
+    }
+}
+
+// SAFETY: the textures' handles and the size, pushed in this order by the host handle.
+unsafe impl KernelArg for TexturedCameraPlanes {
+    type P0 = u64;
+    type P1 = u64;
+    type P2 = u64;
+    type P3 = u32;
+    type P4 = u32;
+    type P5 = ();
+    type P6 = ();
+    type P7 = ();
+    #[cfg(not(target_arch = "nvptx64"))]
+    type Host<'a> = DeviceTexturedCameraPlanes<'a>;
+
+    #[inline(always)]
+    unsafe fn from_params((x, y, weight, width, height, ..): ParamsOf<Self>) -> Self {
+        // SAFETY: as the caller vouches.
+        unsafe { Self { x: texture(x), y: texture(y), weight: texture(weight), width, height } }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl HostArg<TexturedCameraPlanes> for DeviceTexturedCameraPlanes<'_> {
+    fn places(&self) -> [Option<Place>; 2] {
+        let places = [&self.x, &self.y, &self.weight].map(|texture| texture.places()[0]);
+        [places[0], places.into_iter().find(|place| *place != places[0]).flatten()]
+    }
+
+    fn push<'a>(&'a self, params: &mut Params<'a>) {
+        for texture in [&self.x, &self.y, &self.weight] {
+            texture.push(params);
+        }
+        params.push(&self.width);
+        params.push(&self.height);
+    }
+
+    unsafe fn on_cpu(&self) -> TexturedCameraPlanes {
+        let Self { x, y, weight, width, height } = *self;
+        // SAFETY: as the caller vouches.
+        unsafe {
+            TexturedCameraPlanes {
+                x: x.on_cpu(),
+                y: y.on_cpu(),
+                weight: weight.on_cpu(),
+                width,
+                height,
+            }
+        }
+    }
+}
+
+/// A texture by its handle.
+///
+/// # Safety
+/// As [`KernelArg::from_params`].
+#[inline(always)]
+unsafe fn texture(handle: u64) -> Texture2d<Vec4> {
+    // SAFETY: as the caller vouches.
+    unsafe { Texture2d::from_params((handle, (), (), (), (), (), (), ())) }
 }

@@ -86,11 +86,13 @@ pub fn seconds(input: Slice<u16>, out: SliceMut<u16>) {
     }
 }
 
-/// Copies an image of bytes four at a time, as far as there are four and rows begin where four may.
+/// Copies an image of bytes four at a time, as far as there are four and rows begin where four may; and has some fetched
+/// that may not exist.
 #[kernel(launch_bounds(256))]
 pub fn copy_fours(input: View<u8>, out: ViewMut<u8>) {
     let at = thread::index_2d();
     let last = 4 * at.x + 3;
+    input.prefetch(last, at.y + 1);
     let aligned = input.is_aligned(4) && out.is_aligned(4);
     if aligned && input.contains(last, at.y) && out.contains(last, at.y) {
         // SAFETY: inside and aligned, and each thread has four elements of its own.

@@ -195,6 +195,11 @@ macro_rules! view {
             pub fn push_address<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
                 params.push(&self.view.data);
             }
+
+            /// Appends the pitch alone, for an argument whose images have sizes that follow from each other.
+            pub fn push_pitch<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
+                params.push(&self.view.pitch);
+            }
         }
 
         #[cfg(not(target_arch = "nvptx64"))]
@@ -240,6 +245,16 @@ impl<T: Pod> View<T> {
     pub unsafe fn load(&self, x: u32, y: u32) -> T {
         // SAFETY: the element exists, and nothing writes a `View`'s memory during a launch.
         unsafe { memory::load_read_only(self.at(x, y, Access::Load)) }
+    }
+
+    /// Has the [line](crate::LINE_BYTES) of an element brought into the L2 cache, for a load by a later block, or after
+    /// [a wait](crate::thread::wait_for_kernel_before). Of one that does not exist nothing.
+    #[inline(always)]
+    pub fn prefetch(&self, x: u32, y: u32) {
+        if self.contains(x, y) {
+            // SAFETY: the element exists.
+            unsafe { memory::prefetch(self.at(x, y, Access::Load)) };
+        }
     }
 
     /// Reads elements side by side, from `(x, y)` on, as one.

@@ -66,6 +66,7 @@ pub use dot::dp4a;
 pub use float::{GpuFloat, GpuPower};
 pub use half::GpuHalf;
 pub use image::{View, ViewMut};
+pub use memory::LINE_BYTES;
 pub use shared::Shared;
 pub use slice::{Slice, SliceMut};
 pub use texture::{Texture2d, TextureValue};

@@ -154,7 +154,7 @@ impl<T: Pod> Slice<T> {
         Self { data: unsafe { self.data.add(first as usize) }, len: self.len.wrapping_sub(first) }
     }
 
-    /// Has an element's line brought into the L2 cache, for a load by a later block. Of one that does not exist nothing.
+    /// As [`View::prefetch`](crate::View::prefetch).
     #[inline(always)]
     pub fn prefetch(&self, i: u32) {
         if i < self.len {

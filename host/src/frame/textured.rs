@@ -26,15 +26,13 @@ impl<'a> Textured<'a> {
         let texture = |handle| unsafe { DeviceTexture::<'a, Vec4>::new(device.place(), handle) };
         Ok(match frame {
             FrameView::Rgba8(view) => textures.over(device, view)?.map(|handle| {
-                let (width, height) = view.size();
-                Self::Rgba8(DeviceRgba8Texture { texels: texture(handle), width, height })
+                Self::Rgba8(DeviceRgba8Texture { texels: texture(handle), rows: *view })
             }),
-            FrameView::Nv12(DeviceNv12 { y, uv }, encoding) => {
+            FrameView::Nv12(rows @ DeviceNv12 { y, uv }, encoding) => {
                 let (luma, chroma) = (textures.over(device, y)?, textures.over(device, uv)?);
                 luma.zip(chroma).map(|(luma, chroma)| {
-                    let (width, height) = y.size();
                     let (y, uv) = (texture(luma), texture(chroma));
-                    Self::Nv12(DeviceNv12Texture { y, uv, width, height }, *encoding)
+                    Self::Nv12(DeviceNv12Texture { y, uv, rows: *rows }, *encoding)
                 })
             }
         })
