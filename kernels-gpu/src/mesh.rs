@@ -2,8 +2,8 @@
 //!
 //! A block makes a tile, a thread eight pixels of it: below each other in RGBA, four by two in NV12, of which two by two
 //! share chroma. What a tile shows is in its first layer, which with the patch of the whole tile is half a line of memory,
-//! known from the block's number and fetched by an earlier block, as are the pictures' lines of memory that it shows: one
-//! latency, then eight samples on their way at once, then colour, then stores. For most tiles that is all. Where cameras meet or end, or one patch does not do, a tile is
+//! known from the block's number and fetched by an earlier block, as are the pictures' lines of memory: one latency,
+//! then eight samples on their way at once, then colour, then stores. For most tiles that is all. Where cameras meet or end, or one patch does not do, a tile is
 //! made layer by layer, by shares: the same for each, and what the layers before it gave waits in shared memory.
 //!
 //! Cost: the pictures' pixels that are seen, the panorama, and half a byte a pixel of mesh; of each pixel two
@@ -130,7 +130,9 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
     if first.shares == NONE && is_whole(&first) {
         let mut places = [[Vec2::ZERO; 4]; RUNS];
         each_result!(RUNS, |run| places[run] = along::<O>(&first.patch, fours[run]));
-        let colours = shown(pictures, params, first.camera, places, O::CELL, Some(&first.patch));
+        let ahead = tile.y + ROWS_AHEAD < thread::grid_dim_y();
+        let ahead = ahead.then_some(&first.patch);
+        let colours = shown(pictures, params, first.camera, places, O::CELL, ahead);
         // SAFETY: as the caller vouches.
         unsafe { store(out, at, params, colours) };
         return;
@@ -276,9 +278,9 @@ unsafe fn store<O: Panorama>(out: O, at: UVec2, params: &MeshParams, mut colours
     }
 }
 
-/// What a camera shows at these places, of pixels that share chroma if `cell` is 2; black if it is none. What `ahead`, the
-/// tile's patch, shows further on is [fetched](fetch_ahead). Each camera has its branch: a texture that is chosen at run
-/// time is read in a loop over the warp.
+/// What a camera shows at these places, of pixels that share chroma if `cell` is 2; black if it is none. What `ahead`,
+/// the tile's patch, shows further on is [fetched](fetch_ahead). Each camera has its branch: a texture that is chosen
+/// at run time is read in a loop over the warp.
 #[inline(always)]
 fn shown<P: Sampled>(
     pictures: &Pictures<P>,
@@ -329,48 +331,52 @@ fn seen<P: Sampled>(
     colours
 }
 
-/// Has the lines of memory brought into the L2 cache that the tile [`ROWS_AHEAD`] rows of tiles further down will show, if
+/// Brings into the L2 cache the lines of memory that the tile [`ROWS_AHEAD`] rows of tiles further down shows, as far as
 /// this tile's patch goes on to there: samples are answered in their order, so that one that waits for memory holds up all
-/// that come after it. Where the patch does not go on, only time is lost.
+/// after it.
 ///
-/// Half of a block's threads each look for where a line begins in one half of a row of the panorama, so that none is missed
-/// up to two rows of the picture a row, and the other half for the next line, or those of chroma.
+/// A thread looks at half a row of the panorama, and does something where that begins another row of the picture than
+/// the half row above. It then fetches the first line of memory that begins between the tile's two sides: the one that
+/// goes on from before is that of the tile beside. The block's other threads fetch the second such line, or, of NV12, the
+/// one of chroma. Up to two rows of the picture a row, and two lines a tile, none is missed.
 #[inline(always)]
 fn fetch_ahead<P: Sampled>(picture: P, patch: &Patch) {
     const ROWS: u32 = BLOCK_THREADS / 2;
     const STEP: f32 = TILE as f32 / ROWS as f32;
     let (which, row) = (rank() / ROWS, rank() % ROWS);
     let y = (row as f32).mul_add(STEP, from_middle(ROWS_AHEAD * TILE));
-    let (left, right) = (column(patch, from_middle(0)), column(patch, from_middle(TILE)));
-    let (from, above) = (left.at(y), left.at(y - STEP).y);
-    picture.fetch(which, Span { from, above, to: right.at(y).x });
+    let sides = (column(patch, from_middle(0)), column(patch, from_middle(TILE)));
+    let (one, other) = (sides.0.at(y), sides.1.at(y));
+    let (from, to) = (one.x.min(other.x), one.x.max(other.x));
+    picture.fetch(which, Span { from, to, row: one.y, above: sides.0.at(y - STEP).y });
 }
 
-/// A part of a picture's row: from a place on, up to a column, and where the row above begins that is looked at.
+/// Between the sides of a tile, in a picture: columns, the row, and that of half a row of the panorama above.
 #[derive(Clone, Copy)]
 struct Span {
-    from: Vec2,
-    above: f32,
+    from: f32,
     to: f32,
+    row: f32,
+    above: f32,
 }
 
 impl Span {
     /// In chroma.
     #[inline(always)]
     fn half(self) -> Self {
-        let Self { from, above, to } = self;
-        Self { from: from * 0.5, above: above * 0.5, to: to * 0.5 }
+        let Self { from, to, row, above } = self;
+        Self { from: from * 0.5, to: to * 0.5, row: row * 0.5, above: above * 0.5 }
     }
 
-    /// Has the line of memory fetched that begins here as the `which`-th, from 0 on, if the row above is another one.
+    /// Fetches the `which`-th line of memory that begins here, from 0 on, if the row is another one than that above.
     #[inline(always)]
     fn fetch<T: Pod>(self, rows: View<T>, which: u32) {
         let each = (LINE_BYTES / size_of::<T>()) as f32;
-        let row = self.from.y.floor();
-        let line = (self.from.x * (1.0 / each)).floor() + (which + 1) as f32;
-        if row != self.above.floor() && line * each <= self.to {
-            // Beside the picture there is nothing to fetch; what is less than 0 becomes 0.
-            rows.prefetch((line * each) as u32, row as u32);
+        let row = self.row.floor();
+        let first = (self.from * (1.0 / each)).floor() + (which + 1) as f32;
+        if row != self.above.floor() && first * each <= self.to {
+            // What lies below 0 becomes 0, which does no harm; what lies beyond is not fetched.
+            rows.prefetch((first * each) as u32, row as u32);
         }
     }
 }

@@ -13,8 +13,8 @@
 //! The idea of the fast kernels: a batch is divided among blocks, more of them where there are few batches, and
 //! each thread moves 16 bytes. A block stages the batch's times in shared memory, a thread for each of its targets, up
 //! to [`TARGETS`], finds its place there by bisection, and then all threads fill its rows, neighbours side by side,
-//! two pieces at a time. What is wrong with times is found on the way: the first fault is a minimum by atomics. Times are
-//! fetched into the cache while the kernel before still runs, so that they are waited for together.
+//! two pieces at a time. What is wrong with times is found on the way: the first fault is a minimum by atomics. Times
+//! and targets are brought into the cache while the kernel before still runs.
 //!
 //! Cost: each row that is needed is read about once, through the caches; it waits for memory. The
 //! persistent kernel is the design that it replaces: one block a batch, an element at a time. It is here to be
@@ -233,17 +233,20 @@ unsafe fn tell(fault: SliceMut<u64>, code: u64) {
     unsafe { u64::atomic_min(fault.atomic(0), code) };
 }
 
-/// Has the elements of a row from `first` on brought into the L2 cache: a line a thread, as many as there are threads.
+/// Has elements of a row from `first` on brought into the L2 cache, a line a thread: of more lines than threads the first
+/// ones.
 #[inline(always)]
 fn prefetch<T: Time>(view: View<T>, row: u32, first: u32, count: u32) {
-    let at = thread::thread_idx_x() * (LINE_BYTES / size_of::<T>()) as u32;
-    if at < count {
-        view.prefetch(first + at, row);
+    let each = (LINE_BYTES / size_of::<T>()) as u32;
+    let at = thread::thread_idx_x() * each;
+    // The first need not begin a line: then there is one more.
+    if count > 0 && at < count + each {
+        view.prefetch(first + at.min(count - 1), row);
     }
 }
 
 /// Targets of a batch, from `first` on.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Part {
     batch: u32,
     first: u32,
@@ -277,48 +280,38 @@ impl<V: Value> Batches<V> {
             && thread::block_dim_x() == BLOCK_THREADS
     }
 
-    /// What the block makes: targets of a batch. `None` where there is nothing to make, for all threads of the block.
+    /// What the block makes. Of nothing `count` is 0, for all of its threads.
     #[inline(always)]
-    fn part(self) -> Option<Part> {
-        if !self.is_sound() {
-            return None;
-        }
+    fn part(self) -> Part {
         let Self { times, targets, .. } = self;
         // Blocks of a batch follow each other, and share its targets evenly.
-        let blocks = thread::grid_dim_x() / times.height();
-        if blocks == 0 {
-            return None;
+        let blocks = thread::grid_dim_x() / times.height().max(1);
+        if !self.is_sound() || blocks == 0 {
+            return Part::default();
         }
         let each = targets.width().div_ceil(blocks);
         let (batch, first) =
             (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks * each);
-        let inside = each <= TARGETS && batch < times.height() && first < targets.width();
-        inside.then(|| Part { batch, first, count: each.min(targets.width() - first) })
+        if each > TARGETS || batch >= times.height() || first >= targets.width() {
+            return Part::default();
+        }
+        Part { batch, first, count: each.min(targets.width() - first) }
     }
 
     #[inline(always)]
     fn fast(self) {
-        let part = self.part();
+        let Part { batch, first, count } = self.part();
         let Self { times, values, targets, out, fault } = self;
         let t = thread::thread_idx_x();
         // While the kernel before still runs; what it may have written is read after it.
-        if let Some(Part { batch, first, count }) = part {
-            prefetch(times, batch, 0, times.width());
-            prefetch(targets, batch, first, count);
-        }
+        prefetch(times, batch, 0, times.width());
+        prefetch(targets, batch, first, count);
         thread::wait_for_kernel_before();
-        let Some(Part { batch, first, count }) = part else { return };
+        if count == 0 {
+            return;
+        }
         let rows = shared_array![u32; TARGETS as usize];
         let shares = V::Time::shares();
-
-        if t < times.width() / 32 + 1 {
-            times.prefetch(t * 32, batch);
-        }
-        if t < count / 32 + 1 {
-            targets.prefetch(first + t * 32, batch);
-        }
-
-        thread::wait_for_kernel_before();
         // SAFETY: all threads are still here; the batch is one of them, and both barriers are passed by all.
         let staged = unsafe { stage(times, batch, first == 0, fault) };
         thread::sync_threads();
@@ -370,7 +363,6 @@ impl<V: Value> Batches<V> {
     #[inline(always)]
     fn persistent(self) {
         let Self { times, values, targets, out, fault } = self;
-        thread::wait_for_kernel_before();
         if !self.is_sound() {
             return;
         }

@@ -17,8 +17,8 @@
 //!
 //! In shared memory the four moments of a column are 16 bytes, and after every fourth column 16 are left out: eight lanes
 //! that read four columns apart then never meet in a bank, nor do eight that write two times four columns, 16 apart. There
-//! are two buffers, so that a barrier parts each batch of rows from the next one, and nothing else. No branch lies behind
-//! it: what is left of filtering down is done while shared memory is waited for.
+//! are two buffers, so that a barrier parts each batch of rows from the next one, and nothing else. From there to the sums
+//! no branch follows, so that what is left of filtering down fills the wait for shared memory.
 //!
 //! Cost: 2 · 11 · 4 fused multiply-adds a pixel and half as much for all else. Arithmetic, not memory, bounds it.
 //!
@@ -42,9 +42,6 @@ const fn tap(i: usize) -> f32 {
 
 /// A pixel that is compared by its luma.
 trait Pixel: bytemuck::Pod {
-    /// Whether there are colours to compare too.
-    const COLOUR: bool;
-
     /// Whether the squared differences of a batch fit into 32 bits.
     const SMALL: bool;
 
@@ -62,7 +59,6 @@ trait Pixel: bytemuck::Pod {
 macro_rules! luma {
     ($type:ty, $small:literal) => {
         impl Pixel for $type {
-            const COLOUR: bool = false;
             const SMALL: bool = $small;
 
             #[inline(always)]
@@ -86,7 +82,6 @@ luma!(u8, true);
 luma!(u16, false);
 
 impl Pixel for Rgba8 {
-    const COLOUR: bool = true;
     const SMALL: bool = true;
 
     #[inline(always)]
@@ -118,13 +113,14 @@ struct Totals {
     colour_squares: u64,
 }
 
-/// What the SSIMs of a run add.
+/// What the sum of `N` SSIMs adds.
 #[inline(always)]
-fn summand(sum: f32) -> i64 {
-    // Each is within −1 and 1, unless levels are far above those that there can be: what is no number then is the least.
-    let sum = sum.max(-(RUN as f32)).min(RUN as f32);
+fn summand<const N: u32>(sum: f32) -> i64 {
+    let most = N as f32;
+    // Each is within −1 and 1, unless levels are far above those that there can be. `clamp` would keep what is no number.
+    let sum = sum.max(-most).min(most);
     // SAFETY: a number whose size fits.
-    i64::from(RUN) * i64::from(unsafe { (sum * (ONE / RUN as f32)).to_int_unchecked::<i32>() })
+    i64::from(N) * i64::from(unsafe { (sum * (ONE / most)).to_int_unchecked::<i32>() })
 }
 
 impl Totals {
@@ -138,7 +134,7 @@ impl Totals {
         }
     }
 
-    /// The same, without a branch.
+    /// The same, inlined twice: where all lines count, nothing is asked of each.
     #[inline(always)]
     fn add_squares_of<P: Pixel>(&mut self, batch: Batch, lumas: Lumas, lines: u32) {
         let mut small = 0;
@@ -150,7 +146,7 @@ impl Totals {
             } else if own {
                 self.squares += u64::from(difference.unsigned_abs()).pow(2);
             }
-            if own && P::COLOUR {
+            if own {
                 self.colour_squares += u64::from(P::colour_squares(batch[i]));
             }
         });
@@ -218,10 +214,11 @@ impl Totals {
                 let over_warps = (0..WARPS)
                     .fold(0, |sum, warp| u64::wrapping_add(sum, warps.load(SUMS * warp + lane)));
                 u64::atomic_add(running.atomic(lane), over_warps);
-                thread::device_fence();
             }
             warp::sync_warp(warp::FULL_MASK);
             if lane == 0 {
+                // One lane's is enough: a fence is of all that was ordered before it, too.
+                thread::device_fence();
                 let before = u64::atomic_add(running.atomic(SUMS), 1);
                 if before + 1 == blocks.into() {
                     thread::device_fence();
@@ -431,8 +428,7 @@ fn fused<P: Pixel>(
         // On its way while this batch is filtered along.
         next = strip.fetch(line + LINES);
         thread::sync_threads();
-        // Whatever the row, and whether it counts or not: behind a branch, what is left of filtering down could not be done
-        // while this waits for shared memory.
+        // Also what does not count, without a branch: see above.
         let mut sums: [Moments; RUN as usize] = [[0.0; 4]; RUN as usize];
         each_result!((WINDOW + RUN) as usize - 1, |i| {
             // SAFETY: inside, since the run's last window ends with the block's columns; behind the barrier
@@ -461,7 +457,7 @@ fn fused<P: Pixel>(
         };
         let complete = line + row;
         let counts = first == own_first && complete >= MARGIN && complete < lines + MARGIN;
-        totals.ssim += if counts { summand(sum) } else { 0 };
+        totals.ssim += if counts { summand::<RUN>(sum) } else { 0 };
         if mapped && counts {
             let y = y0 + complete - MARGIN;
             each_result!(RUN as usize, |j| {
@@ -643,7 +639,7 @@ pub fn ssim_columns(
         let SsimParams { c1, c2, .. } = params;
         let ssim =
             ((2.0 * a * b + c1) * (2.0 * cov + c2)) / ((a * a + b * b + c1) * (var_a + var_b + c2));
-        totals.ssim = summand(ssim);
+        totals.ssim = summand::<1>(ssim);
     }
     // SAFETY: all threads of the block are still here; the length was checked.
     unsafe { totals.add_to(sums) };

@@ -54,6 +54,16 @@ macro_rules! nv12 {
             pub uv: $device_view<'a, Chroma>,
         }
 
+        #[cfg(not(target_arch = "nvptx64"))]
+        impl $device<'_> {
+            /// As [`is_whole`](Nv12::is_whole).
+            #[must_use]
+            pub fn is_whole(&self) -> bool {
+                let (width, height) = self.y.size();
+                self.uv.size() == (chroma_side(width), chroma_side(height))
+            }
+        }
+
         // SAFETY: the parameters of both views, pushed in this order by the host handle.
         unsafe impl KernelArg for $nv12 {
             type P0 = <$view<u8> as KernelArg>::P0;

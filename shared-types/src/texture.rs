@@ -1,7 +1,7 @@
 //! A camera's picture in textures as a kernel's argument: what [`View`] and [`nv12`](crate::nv12) are to loads.
 //!
-//! The texture objects filter bilinearly and repeat the edge. Their filter has 8 bits of fraction. Beside them stand the
-//! rows that they are over: a size, and addresses to prefetch from.
+//! The texture objects filter bilinearly and repeat the edge. Their filter has 8 bits of fraction. Beside them stand
+//! the rows that they are over: a size, and addresses to prefetch from.
 
 use cuda_std::arg::ParamsOf;
 use cuda_std::{KernelArg, Texture2d, View};
@@ -53,12 +53,24 @@ pub struct Nv12Texture {
 #[cfg(not(target_arch = "nvptx64"))]
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceNv12Texture<'a> {
-    /// Luma as a fraction.
-    pub y: DeviceTexture<'a, Vec4>,
-    /// Chroma as fractions, at half size, rounded up.
-    pub uv: DeviceTexture<'a, Vec4>,
-    /// What the textures are over, which is whole.
-    pub rows: DeviceNv12<'a>,
+    y: DeviceTexture<'a, Vec4>,
+    uv: DeviceTexture<'a, Vec4>,
+    /// Whole, as checked.
+    rows: DeviceNv12<'a>,
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<'a> DeviceNv12Texture<'a> {
+    /// Textures of luma and of chroma as fractions, and what they are over; `None` where that is not
+    /// [whole](DeviceNv12::is_whole).
+    #[must_use]
+    pub fn new(
+        y: DeviceTexture<'a, Vec4>,
+        uv: DeviceTexture<'a, Vec4>,
+        rows: DeviceNv12<'a>,
+    ) -> Option<Self> {
+        rows.is_whole().then_some(Self { y, uv, rows })
+    }
 }
 
 /// One camera's planes of a warp in three textures of numbers; see [`CameraPlanes`](crate::warp::CameraPlanes).
@@ -120,7 +132,7 @@ unsafe impl KernelArg for Rgba8Texture {
 #[cfg(not(target_arch = "nvptx64"))]
 impl HostArg<Rgba8Texture> for DeviceRgba8Texture<'_> {
     fn places(&self) -> [Option<Place>; 2] {
-        [self.texels.places()[0], self.rows.places()[0]]
+        two([self.texels.places(), self.rows.places()])
     }
 
     fn push<'a>(&'a self, params: &mut Params<'a>) {
@@ -168,19 +180,11 @@ unsafe impl KernelArg for Nv12Texture {
 #[cfg(not(target_arch = "nvptx64"))]
 impl HostArg<Nv12Texture> for DeviceNv12Texture<'_> {
     fn places(&self) -> [Option<Place>; 2] {
-        let places = [
-            self.y.places()[0],
-            self.uv.places()[0],
-            self.rows.y.places()[0],
-            self.rows.uv.places()[0],
-        ];
-        // Of several one that lies elsewhere is told.
-        [places[0], places.into_iter().find(|place| *place != places[0]).flatten()]
+        let Self { y, uv, rows: DeviceNv12 { y: luma, uv: chroma } } = self;
+        two([y.places(), uv.places(), luma.places(), chroma.places()])
     }
 
     fn push<'a>(&'a self, params: &mut Params<'a>) {
-        debug_assert_eq!(self.rows.uv.size().0, chroma_side(self.rows.y.size().0));
-        debug_assert_eq!(self.rows.uv.size().1, chroma_side(self.rows.y.size().1));
         self.y.push(params);
         self.uv.push(params);
         self.rows.y.push(params);
@@ -219,8 +223,7 @@ unsafe impl KernelArg for TexturedCameraPlanes {
 #[cfg(not(target_arch = "nvptx64"))]
 impl HostArg<TexturedCameraPlanes> for DeviceTexturedCameraPlanes<'_> {
     fn places(&self) -> [Option<Place>; 2] {
-        let places = [&self.x, &self.y, &self.weight].map(|texture| texture.places()[0]);
-        [places[0], places.into_iter().find(|place| *place != places[0]).flatten()]
+        two([&self.x, &self.y, &self.weight].map(DeviceTexture::places))
     }
 
     fn push<'a>(&'a self, params: &mut Params<'a>) {
@@ -244,6 +247,13 @@ impl HostArg<TexturedCameraPlanes> for DeviceTexturedCameraPlanes<'_> {
             }
         }
     }
+}
+
+/// Of several places of one each the first, and one that lies elsewhere, which is told.
+#[cfg(not(target_arch = "nvptx64"))]
+fn two<const N: usize>(places: [[Option<Place>; 2]; N]) -> [Option<Place>; 2] {
+    let places = places.map(|[place, _]| place);
+    [places[0], places.into_iter().find(|place| *place != places[0]).flatten()]
 }
 
 /// A texture by its handle.

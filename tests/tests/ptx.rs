@@ -252,6 +252,7 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
             }
         }
         let fours = &entries["copy_fours"];
+        assert_eq!(fours.count("prefetch.global.L2 "), 1, "{}", fours.body);
         assert_eq!(fours.count("ld.global.nc.u32 "), 1, "{}", fours.body);
         let quad = &entries["copy_quad"];
         assert_eq!(quad.count("st.global.v4"), 1, "{}", quad.body);

@@ -1,14 +1,16 @@
 //! Resampling against linear interpolation in f64, in every type, width and length; numpy's numbers; and faults
 //! that the kernels find.
 
+use cuda_std::DeviceView;
 use glam::uvec2;
 use half::{bf16, f16};
-use panoweave::device::{Device, Image, Stream};
+use kernels_gpu::resample::ResampleF32;
+use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::resample::{ResampleError, Resampler, Resampling, Sampled, rebased};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::upload_plane;
 use panoweave_tests::{data, gpu, panoweave_devices};
-use shared_types::resample::Number;
+use shared_types::resample::{BLOCK_THREADS, FINE, Number};
 
 /// A resampling made at random.
 struct Case {
@@ -213,6 +215,46 @@ fn sizes_must_go_together() {
             Resampling { times: &times, values: &values, targets: &targets, out: &mut out };
         let error = resampler.submit(&stream, resampling).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn launches_that_do_not_fit_write_nothing() {
+    let stream = Device::cpu().stream().unwrap();
+    let place = stream.device().place();
+    let ones = |width, height| {
+        let ones = vec![1.0_f32; (width * height) as usize];
+        Image::from_slice(&stream, width, height, &ones).unwrap()
+    };
+    // Two batches of ten times, of which five targets are asked for.
+    let (times, values, targets) = (ones(10, 2), ones(4, 20), ones(5, 2));
+    let mut out = Image::<f32>::new(stream.device(), 4, 10).unwrap();
+    let mut fault = Buffer::from_slice(&stream, &[FINE]).unwrap();
+    let blocks = |count| LaunchConfig::cover(count * BLOCK_THREADS, 1, [BLOCK_THREADS, 1]);
+    let less = |image: &Image<f32>, height: u32| {
+        let ((rows, pitch), (width, _)) = (image.view().rows(), image.view().size());
+        // SAFETY: the first rows of an image that outlives the launches.
+        unsafe { DeviceView::new(place, rows, width, height, pitch) }
+    };
+    for (why, config, batches) in [
+        ("a block for two batches", blocks(1), 2),
+        ("threads of half a block", LaunchConfig::cover(256, 1, [128, 1]), 2),
+        ("values of more batches", blocks(2), 1),
+        ("no batch", blocks(2), 0),
+        // And the launch that does fit writes.
+        ("", blocks(2), 2),
+    ] {
+        let kernel = ResampleF32 {
+            times: less(&times, batches),
+            values: values.view(),
+            targets: less(&targets, batches),
+            out: out.view_mut(),
+            fault: fault.view_mut(),
+        };
+        stream.launch(&config, &kernel).unwrap();
+        let expected = if why.is_empty() { 1.0 } else { 0.0 };
+        assert_eq!(out.download(&stream).unwrap(), [expected; 40], "{why}");
+        assert_eq!(fault.download(&stream).unwrap(), [FINE], "{why}");
     }
 }
 

@@ -234,10 +234,7 @@ macro_rules! frame_view {
             pub(crate) fn is_whole(&self) -> bool {
                 match self {
                     Self::Rgba8(_) => true,
-                    Self::Nv12(view, _) => {
-                        let (width, height) = view.y.size();
-                        view.uv.size() == (chroma_side(width), chroma_side(height))
-                    }
+                    Self::Nv12(view, _) => view.is_whole(),
                 }
             }
         }

@@ -30,9 +30,9 @@ impl<'a> Textured<'a> {
             }),
             FrameView::Nv12(rows @ DeviceNv12 { y, uv }, encoding) => {
                 let (luma, chroma) = (textures.over(device, y)?, textures.over(device, uv)?);
-                luma.zip(chroma).map(|(luma, chroma)| {
+                luma.zip(chroma).and_then(|(luma, chroma)| {
                     let (y, uv) = (texture(luma), texture(chroma));
-                    Self::Nv12(DeviceNv12Texture { y, uv, rows: *rows }, *encoding)
+                    DeviceNv12Texture::new(y, uv, *rows).map(|frame| Self::Nv12(frame, *encoding))
                 })
             }
         })
