@@ -8,6 +8,7 @@
 //! A pair is one launch: its last block writes the sums where the host reads them.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::ptr::NonNull;
 
 use cuda_std::{DeviceSliceMut, DeviceView, DeviceViewMut};
@@ -26,8 +27,9 @@ use crate::picture::Picture;
 /// Multiprocessors where they are not known.
 const MULTIPROCESSORS: u32 = 16;
 
-/// Fewest rows of a strip: each takes [`MARGIN`] more to begin with.
-const LEAST_ROWS: u32 = 16;
+/// Fewest batches of [`LINES`] rows of a strip, [`MARGIN`] of whose rows are there to begin with; and most, of which those
+/// are next to nothing.
+const BATCHES: RangeInclusive<u32> = 7..=1 << 12;
 
 /// Two pictures to be compared.
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +106,28 @@ struct Counted {
     colour: bool,
 }
 
+/// Rows of a strip, of so many columns and rows of SSIM, where there is room for so many blocks at a time.
+///
+/// With those of its margin they are whole batches. Of all such heights it is the one by which the device is done first:
+/// after rounds of blocks of whole strips, the last of which leaves room for what remains below them.
+fn strip_rows(inside: UVec2, room: u64) -> u32 {
+    let columns = inside.x.div_ceil(BLOCK_COLUMNS);
+    let batches = |rows: u32| u64::from(rows + MARGIN).div_ceil(LINES.into());
+    let done = |strip: u32| {
+        let blocks = u64::from(inside.y / strip) * u64::from(columns);
+        let (rounds, over) = (blocks / room, blocks % room);
+        let last = if over > 0 { batches(strip) } else { 0 };
+        let below = match inside.y % strip {
+            0 => 0,
+            rows => u64::from(columns).div_ceil(room - over) * batches(rows),
+        };
+        rounds * batches(strip) + last.max(below)
+    };
+    // Of equals the highest, which filters the fewest rows twice.
+    let strips = BATCHES.rev().map(|batches| batches * LINES - MARGIN);
+    strips.min_by_key(|strip| done(*strip)).expect("a height")
+}
+
 /// Compares pairs of pictures of one size.
 #[derive(Debug)]
 pub struct Comparer {
@@ -135,10 +159,8 @@ impl Comparer {
             |_| Ok(Slot { sums: Pinned::new(device, 1)?, done: Event::for_order(device)?, of });
         let free = (0..slots).map(slot).collect::<Result<Vec<_>, DeviceError>>()?;
         let waiting = VecDeque::with_capacity(slots);
-        // As many strips as there is room for at once, each as high as that makes it, in whole batches.
         let processors = device.cuda_info().map_or(MULTIPROCESSORS, |info| info.multiprocessors);
-        let strips = (BLOCKS * processors / (size.x - MARGIN).div_ceil(BLOCK_COLUMNS)).max(1);
-        let rows = (size.y - MARGIN).div_ceil(strips).max(LEAST_ROWS).next_multiple_of(LINES);
+        let rows = strip_rows(size - MARGIN, (BLOCKS * processors).into());
         Ok(Self { size, rows, running, waiting, free })
     }
 

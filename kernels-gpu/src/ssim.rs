@@ -9,22 +9,25 @@
 //!
 //! The idea of the fused kernels: with u = a + b and v = a − b the formula needs four moments in place of
 //! five, those of u, u², v and v², since 4ab = u² − v² and 2(a² + b²) = u² + v². A block walks down a strip of
-//! columns, some rows at a time. First a thread filters its own column down: the 11 sums that a row is part of
-//! stay in registers, and `ring[i] = row · tap + ring[i + 1]` moves every sum one place with the instruction that
-//! adds to it, so that the one that is complete falls out at the end. Then, through shared memory, a
-//! thread filters four neighbours of one row along. So each pixel is read from memory and squared once, but for the
-//! margins of strips, and nothing is written but the sums.
+//! columns, some rows at a time. First a thread filters its own column down. The window is the product of three short
+//! filters that begin and end in 1, and a filter of n rows so made takes n − 1 operations: 10 in place of 11. What rows
+//! to come need stays in registers, and `ahead[i] = row · tap + ahead[i + 1]` moves it one place with the instruction
+//! that adds to it. Then, through shared memory, a thread filters four neighbours of one row along, by taps that also
+//! undo what the short filters sum up to. So each pixel is read from memory and squared once, but for the margins of
+//! strips, and nothing is written but the sums.
 //!
 //! In shared memory the four moments of a column are 16 bytes, and after every fourth column 16 are left out: eight lanes
 //! that read four columns apart then never meet in a bank, nor do eight that write two times four columns, 16 apart. There
 //! are two buffers, so that a barrier parts each batch of rows from the next one, and nothing else. From there to the sums
 //! no branch follows, so that what is left of filtering down fills the wait for shared memory.
 //!
-//! Cost: 2 · 11 · 4 fused multiply-adds a pixel and half as much for all else. Arithmetic, not memory, bounds it.
+//! Cost: (10 + 11) · 4 additions or fused multiply-adds a pixel and half as much for all else. Arithmetic, not memory,
+//! bounds it.
 //!
 //! The two passes are the design that it replaces: five moments of 16×8 pixels a block through planes in
 //! memory. They are here to be compared with.
 
+use cuda_std::ColumnView;
 use cuda_std::atomic::AtomicAdd;
 use cuda_std::prelude::*;
 use shared_types::Rgba8;
@@ -113,24 +116,25 @@ struct Totals {
     colour_squares: u64,
 }
 
-/// What the sum of `N` SSIMs adds.
+/// What the sum of `N` SSIMs adds, if it counts.
 #[inline(always)]
-fn summand<const N: u32>(sum: f32) -> i64 {
+fn summand<const N: u32>(sum: f32, counts: bool) -> i64 {
     let most = N as f32;
     // Each is within −1 and 1, unless levels are far above those that there can be. `clamp` would keep what is no number.
     let sum = sum.max(-most).min(most);
+    let scale = if counts { ONE / most } else { 0.0 };
     // SAFETY: a number whose size fits.
-    i64::from(N) * i64::from(unsafe { (sum * (ONE / most)).to_int_unchecked::<i32>() })
+    i64::from(N) * i64::from(unsafe { (sum * scale).to_int_unchecked::<i32>() })
 }
 
 impl Totals {
-    /// Adds the squared differences of a batch's first lines, as many for all threads of a block.
+    /// Adds the squared differences of the lines of a batch before `end`, which is one for all threads of a block.
     #[inline(always)]
-    fn add_squares<P: Pixel>(&mut self, batch: Batch, lumas: Lumas, lines: u32) {
-        if lines >= LINES {
+    fn add_squares<P: Pixel>(&mut self, batch: Batch, lumas: Lumas, line: u32, end: u32) {
+        if line + LINES <= end {
             self.add_squares_of::<P>(batch, lumas, LINES);
-        } else if lines > 0 {
-            self.add_squares_of::<P>(batch, lumas, lines);
+        } else {
+            self.add_squares_of::<P>(batch, lumas, end.saturating_sub(line));
         }
     }
 
@@ -265,24 +269,63 @@ const fn column_of(thread: u32) -> u32 {
 /// Columns of shared memory from one row to the next.
 const PITCH: u32 = place(BLOCK_THREADS);
 
-/// Sums over the rows that a window's row is part of: the first lacks this one only.
-type Ring = [Moments; WINDOW as usize];
+/// Filters whose product is the window, [`DOWN`] times: their inner taps, between two of 1. As a polynomial in z + 1/z the
+/// window has one real root and two pairs of complex ones.
+const THREE: [f32; 1] = [1.960_053_3];
+const FIVE: [f32; 3] = [1.934_477_4, 11.257_211, 1.934_477_4];
+const OTHER_FIVE: [f32; 3] = [3.494_525_2, 5.348_836_4, 3.494_525_2];
 
-/// Adds a row's moments, and returns those of the whole window that it completes.
+/// What the filters' taps sum up to.
+const DOWN: f64 = (2.0 + THREE[0] as f64) * sum_of(FIVE) * sum_of(OTHER_FIVE);
+
+/// What the taps of a filter sum up to.
+const fn sum_of(inner: [f32; 3]) -> f64 {
+    2.0 + inner[0] as f64 + inner[1] as f64 + inner[2] as f64
+}
+
+/// Weight along the row of a pixel of the window, whose columns are filtered down.
+const fn tap_along(i: usize) -> f32 {
+    (tap(i) as f64 / DOWN) as f32
+}
+
+/// What the filters keep of the rows before.
+#[derive(Default)]
+struct Window {
+    three: [Moments; 2],
+    five: [Moments; 4],
+    other_five: [Moments; 4],
+}
+
+impl Window {
+    /// Adds a row's moments, and returns those of the window that it completes, [`DOWN`] times.
+    #[inline(always)]
+    fn push(&mut self, row: Moments) -> Moments {
+        let row = filter(&mut self.three, THREE, row);
+        let row = filter(&mut self.five, FIVE, row);
+        filter(&mut self.other_five, OTHER_FIVE, row)
+    }
+}
+
+/// Adds a row to a filter, and returns what it completes. `ahead[i]` is what the rows so far add to the result `i` rows
+/// on.
 #[inline(always)]
-fn push(ring: &mut Ring, row: Moments) -> Moments {
-    each_result!(WINDOW as usize - 1, |i| {
-        let tap = tap(WINDOW as usize - 1 - i);
-        ring[i] = [
-            row[0].mul_add(tap, ring[i + 1][0]),
-            row[1].mul_add(tap, ring[i + 1][1]),
-            row[2].mul_add(tap, ring[i + 1][2]),
-            row[3].mul_add(tap, ring[i + 1][3]),
-        ];
+fn filter<const N: usize, const INNER: usize>(
+    ahead: &mut [Moments; N],
+    inner: [f32; INNER],
+    row: Moments,
+) -> Moments {
+    let done = zip(row, ahead[0], |row, ahead| row + ahead);
+    each_result!(INNER, |i| {
+        ahead[i] = zip(row, ahead[i + 1], |row, ahead| row.mul_add(inner[i], ahead));
     });
-    let first = tap(0);
-    ring[WINDOW as usize - 1] = [row[0] * first, row[1] * first, row[2] * first, row[3] * first];
-    ring[0]
+    ahead[N - 1] = row;
+    done
+}
+
+/// Each moment of one with the same of the other.
+#[inline(always)]
+fn zip(a: Moments, b: Moments, f: impl Fn(f32, f32) -> f32) -> Moments {
+    [f(a[0], b[0]), f(a[1], b[1]), f(a[2], b[2]), f(a[3], b[3])]
 }
 
 /// The lumas of a batch.
@@ -294,7 +337,7 @@ fn lumas<P: Pixel>(batch: Batch) -> Lumas {
 /// Filters a batch down: of each row, the moments of the whole windows that it completes.
 #[inline(always)]
 fn filter_down(
-    ring: &mut Ring,
+    window: &mut Window,
     lumas: Lumas,
     twice: i32,
     params: &SsimParams,
@@ -304,7 +347,7 @@ fn filter_down(
         let [a, b] = lumas[i];
         let (u, v) = ((a + b - twice) as f32, (a - b) as f32);
         // C2 here costs nothing: all weights together are 1.
-        whole[i] = push(ring, [u, v, u.mul_add(u, 2.0 * params.c2), v * v]);
+        whole[i] = window.push([u, v, u.mul_add(u, 2.0 * params.c2), v * v]);
     });
     whole
 }
@@ -321,14 +364,11 @@ fn ssim([u, v, uu, vv]: Moments, params: &SsimParams) -> f32 {
     above * below.fast_recip()
 }
 
-/// A strip of a pair of pictures, and what is this thread's.
+/// A thread's column in a strip of a pair of pictures.
 struct Strip<P> {
-    a: View<P>,
-    b: View<P>,
-    /// The thread's column, or the last one.
-    x: u32,
-    /// The strip's first row, and its last line, counted from there.
-    y: u32,
+    a: ColumnView<P>,
+    b: ColumnView<P>,
+    /// The strip's last line.
     last: u32,
 }
 
@@ -343,9 +383,9 @@ impl<P: Pixel> Strip<P> {
     #[inline(always)]
     fn fetch(&self, line: u32) -> Batch {
         let fetch = |i: u32| {
-            let y = self.y + (line + i).min(self.last);
+            let line = (line + i).min(self.last);
             // SAFETY: inside of both pictures, which are of one size.
-            unsafe { [self.a.load(self.x, y).bits(), self.b.load(self.x, y).bits()] }
+            unsafe { [self.a.load(line).bits(), self.b.load(line).bits()] }
         };
         // One after the other: in a loop they would be an array in local memory.
         [fetch(0), fetch(1), fetch(2), fetch(3)]
@@ -387,8 +427,10 @@ fn fused<P: Pixel>(
     let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
     // SAFETY: the middle of levels of 16 bits at most.
     let twice = unsafe { (2.0 * params.middle).to_int_unchecked::<i32>() };
-    let strip =
-        Strip { a, b, x: (x0 + own_column).min(width - 1), y: y0, last: lines + MARGIN - 1 };
+    let last_column = (x0 + own_column).min(width - 1);
+    // SAFETY: inside of both pictures.
+    let (a, b) = unsafe { (a.column(last_column, y0), b.column(last_column, y0)) };
+    let strip = Strip { a, b, last: lines + MARGIN - 1 };
     // Of each batch, a thread filters four neighbours in one row; the last threads of a row repeat others, uncounted.
     let (row, own_first) = (t / ROW_THREADS, t % ROW_THREADS * RUN);
     let first = own_first.min(BLOCK_COLUMNS - RUN);
@@ -396,15 +438,15 @@ fn fused<P: Pixel>(
     let inside = columns.min(x0 + BLOCK_COLUMNS);
 
     let buffer = shared_array![Column; (2 * LINES * PITCH) as usize];
-    let mut ring: Ring = [[0.0; 4]; WINDOW as usize];
+    let mut window = Window::default();
     let mut totals = Totals::default();
     let mut next = strip.fetch(0);
     let mut line = 0;
     // No window ends in these lines.
     while line < MARGIN / LINES * LINES {
         let lumas = lumas::<P>(next);
-        totals.add_squares::<P>(next, lumas, own_lines.saturating_sub(line));
-        filter_down(&mut ring, lumas, twice, params);
+        totals.add_squares::<P>(next, lumas, line, own_lines);
+        filter_down(&mut window, lumas, twice, params);
         next = strip.fetch(line + LINES);
         line += LINES;
     }
@@ -418,8 +460,8 @@ fn fused<P: Pixel>(
         // SAFETY: the buffer has two halves.
         let (mine, run) = unsafe { (mine.tail(half), run.tail(half)) };
         let lumas = lumas::<P>(next);
-        totals.add_squares::<P>(next, lumas, own_lines.saturating_sub(line));
-        let whole = filter_down(&mut ring, lumas, twice, params);
+        totals.add_squares::<P>(next, lumas, line, own_lines);
+        let whole = filter_down(&mut window, lumas, twice, params);
         each_result!(LINES as usize, |i| {
             // SAFETY: inside; each element has one thread, and who read it two batches ago has passed the
             // barrier of the last one.
@@ -436,7 +478,8 @@ fn fused<P: Pixel>(
             let Column(column) = unsafe { run.load(place(i as u32)) };
             each_result!(RUN as usize, |j| {
                 if i >= j && i - j < WINDOW as usize {
-                    add(&mut sums[j], column, tap(i - j));
+                    sums[j] =
+                        zip(column, sums[j], |column, sum| column.mul_add(tap_along(i - j), sum));
                 }
             });
         });
@@ -457,7 +500,7 @@ fn fused<P: Pixel>(
         };
         let complete = line + row;
         let counts = first == own_first && complete >= MARGIN && complete < lines + MARGIN;
-        totals.ssim += if counts { summand::<RUN>(sum) } else { 0 };
+        totals.ssim += summand::<RUN>(sum, counts);
         if mapped && counts {
             let y = y0 + complete - MARGIN;
             each_result!(RUN as usize, |j| {
@@ -476,12 +519,6 @@ fn fused<P: Pixel>(
     let blocks = columns.div_ceil(BLOCK_COLUMNS) * rows.div_ceil(params.rows);
     // SAFETY: all threads of the block are still here; the lengths were checked.
     unsafe { totals.finish(running, blocks, sums) };
-}
-
-/// Adds a column to the moments, where the window has this weight.
-#[inline(always)]
-fn add(moments: &mut Moments, column: Moments, tap: f32) {
-    each_result!(4, |i| moments[i] = column[i].mul_add(tap, moments[i]));
 }
 
 /// Defines the fused kernel for one kind of picture.
@@ -639,7 +676,7 @@ pub fn ssim_columns(
         let SsimParams { c1, c2, .. } = params;
         let ssim =
             ((2.0 * a * b + c1) * (2.0 * cov + c2)) / ((a * a + b * b + c1) * (var_a + var_b + c2));
-        totals.ssim = summand::<1>(ssim);
+        totals.ssim = summand::<1>(ssim, true);
     }
     // SAFETY: all threads of the block are still here; the length was checked.
     unsafe { totals.add_to(sums) };

@@ -90,7 +90,9 @@ const PLAIN: &[&str] = &[
     "bounds_none",
     "by_value",
     "by_value_aligned",
+    "column_load",
     "constant_load",
+    "copy_columns",
     "count_threads",
     "dynamic_lengths",
     "dynamic_load",
@@ -254,6 +256,10 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
         let fours = &entries["copy_fours"];
         assert_eq!(fours.count("prefetch.global.L2 "), 1, "{}", fours.body);
         assert_eq!(fours.count("ld.global.nc.u32 "), 1, "{}", fours.body);
+        // Where the pitch would be widened before the loop.
+        let columns = &entries["copy_columns"];
+        assert_eq!(columns.count("ld.global.nc.u16 "), 1, "{}", columns.body);
+        assert!(columns.count("mul.wide.u32 ") >= 1, "{}", columns.body);
         let quad = &entries["copy_quad"];
         assert_eq!(quad.count("st.global.v4"), 1, "{}", quad.body);
         // A writable view is read back plainly: another thread may have written.

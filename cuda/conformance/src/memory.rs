@@ -100,6 +100,22 @@ pub fn copy_fours(input: View<u8>, out: ViewMut<u8>) {
     }
 }
 
+/// Each thread copies the column that has its index, from the row that has it, too, down.
+#[kernel]
+pub fn copy_columns(input: View<u16>, out: ViewMut<u16>) {
+    let x = global_rank();
+    let mut y = 0;
+    if x < input.width() && x < input.height() {
+        // SAFETY: inside.
+        let column = unsafe { input.column(x, x) };
+        while out.contains(x, x + y) && x + y < input.height() {
+            // SAFETY: inside, and each thread has a column of its own.
+            unsafe { out.store(x, x + y, column.load(y)) };
+            y += 1;
+        }
+    }
+}
+
 /// Defines two kernels for one element type: a copy by read-only loads, and a reversal of each block
 /// through shared memory.
 macro_rules! element {

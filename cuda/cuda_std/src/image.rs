@@ -31,6 +31,17 @@ pub struct ViewMut<T> {
     pitch: u32,
 }
 
+/// The elements of a [`View`]'s column from one row down.
+///
+/// A kernel that walks down a column keeps one address, and pays for the next element one multiplication, which also
+/// adds. Of a view's rows the compiler widens the pitch before a loop, and in it multiplies 64 bits by 64.
+#[derive(Debug)]
+pub struct ColumnView<T> {
+    first: *const T,
+    rows: u32,
+    pitch: u32,
+}
+
 /// What both views share: name, pointer type, host handle.
 macro_rules! view {
     ($view:ident, $pointer:ty, $device:ident, $borrow:ident, $host:literal) => {
@@ -267,6 +278,64 @@ impl<T: Pod> View<T> {
     pub unsafe fn load_wide<W: Pod>(&self, x: u32, y: u32) -> W {
         // SAFETY: they exist and are aligned, as the caller vouches; nothing writes a `View`'s memory during a launch.
         unsafe { memory::load_read_only(self.at_wide::<W>(x, y, Access::Load).cast::<W>()) }
+    }
+}
+
+impl<T: Pod> View<T> {
+    /// Column `x` from row `y` down.
+    ///
+    /// # Safety
+    /// `x < width` and `y < height`.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn column(&self, x: u32, y: u32) -> ColumnView<T> {
+        // SAFETY: as the caller vouches.
+        let first = unsafe { self.at(x, y, Access::Load) };
+        ColumnView { first, rows: self.height - y, pitch: self.pitch }
+    }
+}
+
+impl<T: Pod> ColumnView<T> {
+    /// Reads the element so many rows below the first.
+    ///
+    /// # Safety
+    /// There is one.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn load(&self, below: u32) -> T {
+        memory::check(below < self.rows, Access::Load, "ColumnView", || {
+            [Index::Linear(below.into()), Index::Linear(self.rows.into())]
+        });
+        // SAFETY: the element exists, and nothing writes a `View`'s memory during a launch.
+        unsafe { memory::load_read_only(self.first.byte_add(mul_wide(below, self.pitch) as usize)) }
+    }
+}
+
+impl<T> Clone for ColumnView<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for ColumnView<T> {}
+
+/// The product of two, in one instruction wherever either comes from.
+#[inline(always)]
+fn mul_wide(a: u32, b: u32) -> u64 {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let product;
+        // SAFETY: arithmetic alone.
+        unsafe {
+            core::arch::asm!("mul.wide.u32 {}, {}, {};", out(reg64) product, in(reg32) a, in(reg32) b,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+        product
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        u64::from(a) * u64::from(b)
     }
 }
 

@@ -65,7 +65,7 @@ pub use constant::ConstantArray;
 pub use dot::dp4a;
 pub use float::{GpuFloat, GpuPower};
 pub use half::GpuHalf;
-pub use image::{View, ViewMut};
+pub use image::{ColumnView, View, ViewMut};
 pub use memory::LINE_BYTES;
 pub use shared::Shared;
 pub use slice::{Slice, SliceMut};

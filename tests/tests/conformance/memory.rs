@@ -120,6 +120,22 @@ fn elements_side_by_side_are_one_access() {
     }
 }
 
+#[test]
+fn a_column_is_read_downwards() {
+    let values: Vec<u16> = elements(35 * 9);
+    let expected: Vec<u16> =
+        (0..35 * 9).map(|i| if i % 35 <= i / 35 { values[i] } else { 0 }).collect();
+    all_give(&bytes(&expected), |stream| {
+        let mut input = Image::with_pitch(stream.device(), 35, 9, 78).unwrap();
+        input.upload(stream, &values).unwrap();
+        let mut out = Image::new(stream.device(), 35, 9).unwrap();
+        out.upload(stream, &[0; 35 * 9]).unwrap();
+        let kernel = CopyColumns { input: input.view(), out: out.view_mut() };
+        launch(stream, line(2, 32), &kernel);
+        bytes(&out.download(stream).unwrap())
+    });
+}
+
 /// Elements of any bits.
 fn elements<T: Pod>(len: usize) -> Vec<T> {
     let words = noise((len * size_of::<T>()).div_ceil(4) as u32);

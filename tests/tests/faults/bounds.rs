@@ -61,6 +61,18 @@ fn view() {
 }
 
 #[test]
+fn column() {
+    let stream = stream();
+    let image = Image::<u32>::new(stream.device(), 9, 5).unwrap();
+    let mut out = zeros(&stream, 1);
+    let mut kernel = ColumnLoad { view: image.view(), out: out.view_mut(), guilty: GUILTY, i: 4 };
+    let words = "load of ColumnView at 4 outside of 4";
+    check(&stream, &kernel, AccessKind::Load, "ColumnView", linear(4, 4), words);
+    kernel.i = 3;
+    run(&stream, &config(), &kernel).unwrap();
+}
+
+#[test]
 fn view_mut() {
     let stream = stream();
     let mut image = Image::<u32>::new(stream.device(), 9, 5).unwrap();
