@@ -92,19 +92,20 @@ impl Pixel for Rgba8 {
         bytemuck::cast(self)
     }
 
-    /// By BT.601 in integers, as Pillow's `convert("L")` has it.
+    /// By BT.601 in integers, as Pillow's `convert("L")` has it: (19595 r + 38470 g + 7471 b + 32768) / 65536.
     #[inline(always)]
     fn luma(bits: u32) -> i32 {
-        let Self { r, g, b, .. } = bytemuck::cast(bits);
-        let [r, g, b] = [r, g, b].map(i32::from);
-        (19_595 * r + 38_470 * g + 7_471 * b + 0x8000) >> 16
+        // The weights are two bytes each.
+        const HIGH: u32 = u32::from_le_bytes([76, 150, 29, 0]);
+        const LOW: u32 = u32::from_le_bytes([139, 70, 47, 0]);
+        (dp4a(bits, LOW, 256 * dp4a(bits, HIGH, 128)) >> 16) as i32
     }
 
+    /// (a − b)² is a² + b² − 2ab.
     #[inline(always)]
-    fn colour_squares(bits: [u32; 2]) -> u32 {
-        let [a, b] = bits.map(bytemuck::cast::<u32, Self>);
-        let square = |a: u8, b: u8| (i32::from(a) - i32::from(b)).pow(2) as u32;
-        square(a.r, b.r) + square(a.g, b.g) + square(a.b, b.b)
+    fn colour_squares([a, b]: [u32; 2]) -> u32 {
+        let [own_a, own_b] = [a, b].map(|bits| bits & 0xff_ff_ff);
+        dp4a(own_a, a, dp4a(own_b, b, 0)) - 2 * dp4a(own_a, b, 0)
     }
 }
 
@@ -141,20 +142,21 @@ impl Totals {
     /// The same, inlined twice: where all lines count, nothing is asked of each.
     #[inline(always)]
     fn add_squares_of<P: Pixel>(&mut self, batch: Batch, lumas: Lumas, lines: u32) {
-        let mut small = 0;
+        let (mut squares, mut colour_squares) = (0, 0);
         each_result!(LINES as usize, |i| {
             let difference = lumas[i][0] - lumas[i][1];
             let own = (i as u32) < lines;
             if own && P::SMALL {
-                small += (difference * difference) as u32;
+                squares += (difference * difference) as u32;
             } else if own {
                 self.squares += u64::from(difference.unsigned_abs()).pow(2);
             }
             if own {
-                self.colour_squares += u64::from(P::colour_squares(batch[i]));
+                colour_squares += P::colour_squares(batch[i]);
             }
         });
-        self.squares += u64::from(small);
+        self.squares += u64::from(squares);
+        self.colour_squares += u64::from(colour_squares);
     }
 
     /// The sums of a warp's threads, in the order of [`Sums`](shared_types::ssim::Sums).
