@@ -8,7 +8,6 @@
 //! A pair is one launch: its last block writes the sums where the host reads them.
 
 use std::collections::VecDeque;
-use std::ops::RangeInclusive;
 use std::ptr::NonNull;
 
 use cuda_std::{DeviceSliceMut, DeviceView, DeviceViewMut};
@@ -27,9 +26,10 @@ use crate::picture::Picture;
 /// Multiprocessors where they are not known.
 const MULTIPROCESSORS: u32 = 16;
 
-/// Fewest batches of [`LINES`] rows of a strip, [`MARGIN`] of whose rows are there to begin with; and most, of which those
-/// are next to nothing.
-const BATCHES: RangeInclusive<u32> = 7..=1 << 12;
+/// Heights of strips that are tried, in batches of [`LINES`] rows. Of each strip the first [`MARGIN`] rows are filtered
+/// for the strip above, too: of 7 batches more than a third, of 4096 next to nothing.
+const LEAST_BATCHES: u32 = 7;
+const MOST_BATCHES: u32 = 4096;
 
 /// Two pictures to be compared.
 #[derive(Clone, Copy, Debug)]
@@ -108,12 +108,12 @@ struct Counted {
 
 /// Rows of a strip, of so many columns and rows of SSIM, where there is room for so many blocks at a time.
 ///
-/// With those of its margin they are whole batches. Of all such heights it is the one by which the device is done first:
-/// after rounds of blocks of whole strips, the last of which leaves room for what remains below them.
+/// With the margin they are whole batches. Blocks run in rounds of `room`, and those of the last strip, which may be
+/// lower, fill what the last round leaves. Of all heights it is the one whose blocks end first.
 fn strip_rows(inside: UVec2, room: u64) -> u32 {
     let columns = inside.x.div_ceil(BLOCK_COLUMNS);
     let batches = |rows: u32| u64::from(rows + MARGIN).div_ceil(LINES.into());
-    let done = |strip: u32| {
+    let end = |strip: u32| {
         let blocks = u64::from(inside.y / strip) * u64::from(columns);
         let (rounds, over) = (blocks / room, blocks % room);
         let last = if over > 0 { batches(strip) } else { 0 };
@@ -123,9 +123,10 @@ fn strip_rows(inside: UVec2, room: u64) -> u32 {
         };
         rounds * batches(strip) + last.max(below)
     };
+    let most = batches(inside.y).clamp(LEAST_BATCHES.into(), MOST_BATCHES.into()) as u32;
     // Of equals the highest, which filters the fewest rows twice.
-    let strips = BATCHES.rev().map(|batches| batches * LINES - MARGIN);
-    strips.min_by_key(|strip| done(*strip)).expect("a height")
+    let strips = (LEAST_BATCHES..=most).rev().map(|batches| batches * LINES - MARGIN);
+    strips.min_by_key(|strip| end(*strip)).expect("a height")
 }
 
 /// Compares pairs of pictures of one size.
@@ -330,5 +331,61 @@ pub fn compare_pictures(
     match comparer.take()? {
         Some(similarity) => Ok((similarity, map)),
         None => Err(SsimError::Full),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    use glam::uvec2;
+
+    use super::*;
+
+    /// When the last block ends, of strips so high, where each begins as soon as there is room, in batches.
+    fn end(inside: UVec2, room: u64, strip: u32) -> u64 {
+        let mut ends: BinaryHeap<_> = (0..room).map(|_| Reverse(0)).collect();
+        let mut last = 0;
+        for y in (0..inside.y).step_by(strip as usize) {
+            let rows = strip.min(inside.y - y) + MARGIN;
+            for _ in 0..inside.x.div_ceil(BLOCK_COLUMNS) {
+                let Reverse(begin) = ends.pop().expect("room");
+                let end = begin + u64::from(rows.div_ceil(LINES));
+                last = last.max(end);
+                ends.push(Reverse(end));
+            }
+        }
+        last
+    }
+
+    #[test]
+    fn no_strips_of_whole_batches_end_a_fiftieth_earlier() {
+        let sizes = [
+            uvec2(1, 1),
+            uvec2(300, 7),
+            uvec2(1270, 710),
+            uvec2(1910, 1070),
+            uvec2(3830, 2150),
+            uvec2(4990, 90),
+            uvec2(9000, 1000),
+        ];
+        for inside in sizes {
+            for room in [1, 5, 28, 32, 264] {
+                let chosen = strip_rows(inside, room);
+                assert_eq!((chosen + MARGIN) % LINES, 0, "{inside} {room}");
+                let found = end(inside, room, chosen);
+                let least = LEAST_BATCHES * LINES - MARGIN;
+                for strip in (least..=inside.y).step_by(LINES as usize) {
+                    let other = end(inside, room, strip);
+                    let fair = 50 * found <= 51 * other;
+                    assert!(fair, "{inside} {room}: {chosen} {found}, {strip} {other}");
+                }
+            }
+        }
+        // The largest sizes that a program may ask for take no longer.
+        for inside in [uvec2(u32::MAX - MARGIN, 1), UVec2::splat(u32::MAX - MARGIN)] {
+            strip_rows(inside, 264);
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Opening regular files, reading small text files whole, and replacing text files.
 //!
-//! Rigs, calibrations and homographies are a few kilobytes; trajectories, of which each format says so, more. The
-//! size is checked before anything is read, so that a wrong path (a video, a device, a pipe) costs nothing. Directories, pipes and
-//! devices are refused: reading them could block for ever.
+//! Rigs, calibrations and homographies are a few kilobytes; trajectories, of which each format says so, more. The size is
+//! checked before anything is read, so that a wrong path (a video, a device, a pipe) costs nothing. Directories, pipes
+//! and devices are refused: reading them could block for ever. What is open already is read by [`read_text_from`].
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -73,18 +73,34 @@ pub(crate) fn read_text(path: &Path) -> Result<String, TextError> {
 pub(crate) fn read_text_up_to(path: &Path, limit: u64) -> Result<String, TextError> {
     let unreadable = |source| TextError::Unreadable { file: path.to_owned(), source };
     let (file, bytes) = open_regular(path).map_err(unreadable)?;
-    let too_long = |bytes| TextError::TooLong { file: path.to_owned(), bytes, limit };
     if bytes > limit {
-        return Err(too_long(bytes));
+        return Err(TextError::TooLong { file: path.to_owned(), bytes, limit });
     }
+    // It may have grown since its length was asked.
+    read_text_from(file, path, limit)
+}
+
+/// Reads UTF-8 of at most `limit` bytes to its end, such as that of standard input; `name` is named in errors.
+///
+/// # Errors
+/// [`TextError`].
+pub fn read_text_from(
+    source: impl Read,
+    name: impl AsRef<Path>,
+    limit: u64,
+) -> Result<String, TextError> {
+    let file = || name.as_ref().to_owned();
     let mut content = Vec::new();
-    // The file may have grown since its length was asked.
-    file.take(limit + 1).read_to_end(&mut content).map_err(unreadable)?;
-    if content.len() as u64 > limit {
-        return Err(too_long(content.len() as u64));
+    source
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut content)
+        .map_err(|source| TextError::Unreadable { file: file(), source })?;
+    let bytes = content.len() as u64;
+    if bytes > limit {
+        return Err(TextError::TooLong { file: file(), bytes, limit });
     }
     String::from_utf8(content).map_err(|error| TextError::NotText {
-        file: path.to_owned(),
+        file: file(),
         offset: error.utf8_error().valid_up_to(),
     })
 }

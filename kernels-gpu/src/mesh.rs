@@ -1,14 +1,16 @@
 //! Stitch, variant `mesh`: pictures in textures and the mesh of a warp make a panorama.
 //!
-//! A block makes a tile, a thread eight pixels of it: below each other in RGBA, four by two in NV12, of which two by two
-//! share chroma. What a tile shows is in its first layer, which with the patch of the whole tile is half a line of memory,
-//! known from the block's number and fetched by an earlier block, as are the pictures' lines of memory: one latency,
-//! then eight samples on their way at once, then colour, then stores. For most tiles that is all. Where cameras meet or end, or one patch does not do, a tile is
-//! made layer by layer, by shares: the same for each, and what the layers before it gave waits in shared memory.
+//! A block makes a tile, a thread eight pixels of it: below each other in RGBA, four by two in NV12, of which two by
+//! two share chroma. What a tile shows is in its first layer, which with the patch of the whole tile is half a line of
+//! memory, known from the block's number and fetched by an earlier block, as are the pictures' lines of memory: one
+//! latency, then eight samples on their way at once, then colour, then stores. For most tiles that is all. Where
+//! cameras meet or end, or one patch does not do, a tile is made layer by layer, by shares: the same for each, and what
+//! the layers before it gave waits in shared memory.
 //!
 //! Cost: the pictures' pixels that are seen, the panorama, and half a byte a pixel of mesh; of each pixel two
-//! multiply-adds a coordinate; 14 KiB of shared memory a block. From NV12 to NV12 the chroma of four pixels that
-//! one camera alone shows is one sample, at their middle.
+//! multiply-adds a coordinate; some 60 instructions a thread, and at most one prefetch, for lines to come; 14 KiB of
+//! shared memory a block. From NV12 to NV12 the chroma of four pixels that one camera alone shows is one sample, at
+//! their middle.
 //!
 //! Powers are the fast ones; samples are the texture unit's, whose weights have 8 bits.
 
@@ -191,8 +193,8 @@ const WHOLE: u32 = WHOLE_SHARE as u32;
 /// Of a thread's pixels.
 type Colours = [[Vec3; 4]; RUNS];
 
-/// What a tile's layers made so far of a thread's pixels, and what they left: in shared memory, since beside samples that
-/// are on their way there are no registers for it. Elements of a warp lie side by side.
+/// What a tile's layers made so far of a thread's pixels, and what they left: in shared memory, since beside samples
+/// that are on their way there are no registers for it. Elements of a warp lie side by side.
 struct Kept {
     sums: Shared<Sixteen>,
     left: Shared<Eight>,
@@ -331,14 +333,15 @@ fn seen<P: Sampled>(
     colours
 }
 
-/// Brings into the L2 cache the lines of memory that the tile [`ROWS_AHEAD`] rows of tiles further down shows, as far as
-/// this tile's patch goes on to there: samples are answered in their order, so that one that waits for memory holds up all
-/// after it.
+/// Brings into the L2 cache the lines of memory that the tile [`ROWS_AHEAD`] rows of tiles further down shows, as far
+/// as this tile's patch goes on to there: samples are answered in their order, so that one that waits for memory holds
+/// up all after it.
 ///
 /// A thread looks at half a row of the panorama, and does something where that begins another row of the picture than
 /// the half row above. It then fetches the first line of memory that begins between the tile's two sides: the one that
-/// goes on from before is that of the tile beside. The block's other threads fetch the second such line, or, of NV12, the
-/// one of chroma. Up to two rows of the picture a row, and two lines a tile, none is missed.
+/// goes on from before is that of the tile beside. The block's other threads fetch the second such line, or, of NV12,
+/// the one of chroma. Up to two rows of the picture a row, and two lines a tile, all are fetched but those that begin
+/// in a tile beside which fetches none, at a camera's edge or where cameras meet.
 #[inline(always)]
 fn fetch_ahead<P: Sampled>(picture: P, patch: &Patch) {
     const ROWS: u32 = BLOCK_THREADS / 2;
@@ -382,8 +385,8 @@ impl Span {
 }
 
 impl Mesh {
-    /// How much a layer counts at four pixels from `first` on, at most, of [`WHOLE`]. On their way with the places, before
-    /// the samples.
+    /// How much a layer counts at four pixels from `first` on, at most, of [`WHOLE`]. On their way with the places,
+    /// before the samples.
     ///
     /// # Safety
     /// What the layer says exists.
@@ -440,8 +443,8 @@ impl Mesh {
     }
 }
 
-/// Where a patch shows four pixels from `first` on, as texture coordinates: along the column that they make, or along both
-/// rows.
+/// Where a patch shows four pixels from `first` on, as texture coordinates: along the column that they make, or along
+/// both rows.
 #[inline(always)]
 fn along<O: Panorama>(patch: &Patch, first: UVec2) -> [Vec2; 4] {
     let (x, y) = (from_middle(first.x), from_middle(first.y));

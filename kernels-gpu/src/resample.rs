@@ -233,8 +233,8 @@ unsafe fn tell(fault: SliceMut<u64>, code: u64) {
     unsafe { u64::atomic_min(fault.atomic(0), code) };
 }
 
-/// Has elements of a row from `first` on brought into the L2 cache, a line a thread: of more lines than threads the first
-/// ones.
+/// Has elements of a row from `first` on brought into the L2 cache, a line a thread: of more lines than threads the
+/// first ones.
 #[inline(always)]
 fn prefetch<T: Time>(view: View<T>, row: u32, first: u32, count: u32) {
     let each = (LINE_BYTES / size_of::<T>()) as u32;

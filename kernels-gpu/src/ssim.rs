@@ -16,13 +16,16 @@
 //! undo what the short filters sum up to. So each pixel is read from memory and squared once, but for the margins of
 //! strips, and nothing is written but the sums.
 //!
-//! In shared memory the four moments of a column are 16 bytes, and after every fourth column 16 are left out: eight lanes
-//! that read four columns apart then never meet in a bank, nor do eight that write two times four columns, 16 apart. There
-//! are two buffers, so that a barrier parts each batch of rows from the next one, and nothing else. From there to the sums
-//! no branch follows, so that what is left of filtering down fills the wait for shared memory.
+//! In shared memory the four moments of a column are 16 bytes, and after every fourth column 16 are left out: eight
+//! lanes that read four columns apart then never meet in a bank, nor do eight that write two times four columns, 16
+//! apart. There are two buffers, so that a barrier parts each batch of rows from the next one, and nothing else. From
+//! the barrier to the SSIMs no branch follows, so that what is left of filtering down fills the wait for shared memory.
 //!
 //! Cost: (10 + 11) · 4 additions or fused multiply-adds a pixel and half as much for all else. Arithmetic, not memory,
 //! bounds it.
+//!
+//! Accuracy, against f64: 5e-7 of noise and gradients, 4e-6 of photographs 60 levels apart. Spreads are differences of
+//! large numbers in f32: where both pictures are flat and more than 50 levels apart, up to 1.3e-4, at each pixel.
 //!
 //! The two passes are the design that it replaces: five moments of 16×8 pixels a block through planes in
 //! memory. They are here to be compared with.
@@ -104,8 +107,9 @@ impl Pixel for Rgba8 {
     /// (a − b)² is a² + b² − 2ab.
     #[inline(always)]
     fn colour_squares([a, b]: [u32; 2]) -> u32 {
-        let [own_a, own_b] = [a, b].map(|bits| bits & 0xff_ff_ff);
-        dp4a(own_a, a, dp4a(own_b, b, 0)) - 2 * dp4a(own_a, b, 0)
+        // Without alpha.
+        let [rgb_a, rgb_b] = [a, b].map(|bits| bits & 0xff_ff_ff);
+        dp4a(rgb_a, a, dp4a(rgb_b, b, 0)) - 2 * dp4a(rgb_a, b, 0)
     }
 }
 
@@ -121,7 +125,8 @@ struct Totals {
 #[inline(always)]
 fn summand<const N: u32>(sum: f32, counts: bool) -> i64 {
     let most = N as f32;
-    // Each is within −1 and 1, unless levels are far above those that there can be. `clamp` would keep what is no number.
+    // Each is within −1 and 1, unless levels are far above those that there can be. `clamp` would keep what is no
+    // number.
     let sum = sum.max(-most).min(most);
     let scale = if counts { ONE / most } else { 0.0 };
     // SAFETY: a number whose size fits.
@@ -193,13 +198,14 @@ impl Totals {
         }
     }
 
-    /// Adds up the threads of the block, then the blocks in `running`. The last of `blocks` writes what they come to, and
-    /// leaves zeros for the next launch.
+    /// Adds up the threads of the block, then the blocks in `running`. The last of `blocks` writes what they come to,
+    /// and leaves zeros for the next launch.
     ///
     /// Has a barrier.
     ///
     /// # Safety
-    /// All threads of the block, which are [`BLOCK_THREADS`], call it. `running` has [`RUNNING`] elements, `sums` [`SUMS`].
+    /// All threads of the block, which are [`BLOCK_THREADS`], call it. `running` has [`RUNNING`] elements, `sums`
+    /// [`SUMS`].
     #[inline(always)]
     unsafe fn finish(self, running: SliceMut<u64>, blocks: u32, sums: SliceMut<u64>) {
         let warps = shared_array![u64; (WARPS * SUMS) as usize];
@@ -271,8 +277,8 @@ const fn column_of(thread: u32) -> u32 {
 /// Columns of shared memory from one row to the next.
 const PITCH: u32 = place(BLOCK_THREADS);
 
-/// Filters whose product is the window, [`DOWN`] times: their inner taps, between two of 1. As a polynomial in z + 1/z the
-/// window has one real root and two pairs of complex ones.
+/// Filters whose product is the window, [`DOWN`] times: their inner taps, between two of 1. As a polynomial in z + 1/z
+/// the window has one real root and two pairs of complex ones.
 const THREE: [f32; 1] = [1.960_053_3];
 const FIVE: [f32; 3] = [1.934_477_4, 11.257_211, 1.934_477_4];
 const OTHER_FIVE: [f32; 3] = [3.494_525_2, 5.348_836_4, 3.494_525_2];
@@ -280,9 +286,39 @@ const OTHER_FIVE: [f32; 3] = [3.494_525_2, 5.348_836_4, 3.494_525_2];
 /// What the filters' taps sum up to.
 const DOWN: f64 = (2.0 + THREE[0] as f64) * sum_of(FIVE) * sum_of(OTHER_FIVE);
 
+/// All taps of a filter.
+const fn between_ones([a, b, c]: [f32; 3]) -> [f64; 5] {
+    [1.0, a as f64, b as f64, c as f64, 1.0]
+}
+
 /// What the taps of a filter sum up to.
 const fn sum_of(inner: [f32; 3]) -> f64 {
-    2.0 + inner[0] as f64 + inner[1] as f64 + inner[2] as f64
+    let [a, b, c, d, e] = between_ones(inner);
+    a + b + c + d + e
+}
+
+const _: () = assert!(is_the_window());
+
+/// Whether each tap of the filters' product is the window's within 1e-7 of it.
+const fn is_the_window() -> bool {
+    let (one, other) = (between_ones(FIVE), between_ones(OTHER_FIVE));
+    let three = [1.0, THREE[0] as f64, 1.0];
+    let mut product = [0.0; WINDOW as usize];
+    let mut i = 0;
+    while i < 5 * 5 * 3 {
+        let (a, b, c) = (i % 5, i / 5 % 5, i / 25);
+        product[a + b + c] += one[a] * other[b] * three[c];
+        i += 1;
+    }
+    let mut i = 0;
+    while i < product.len() {
+        let off = product[i] / DOWN / tap(i) as f64 - 1.0;
+        if off > 1e-7 || off < -1e-7 {
+            return false;
+        }
+        i += 1;
+    }
+    true
 }
 
 /// Weight along the row of a pixel of the window, whose columns are filtered down.
@@ -427,8 +463,7 @@ fn fused<P: Pixel>(
     let own_columns =
         if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
     let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
-    // SAFETY: the middle of levels of 16 bits at most.
-    let twice = unsafe { (2.0 * params.middle).to_int_unchecked::<i32>() };
+    let twice = (2.0 * params.middle) as i32;
     let last_column = (x0 + own_column).min(width - 1);
     // SAFETY: inside of both pictures.
     let (a, b) = unsafe { (a.column(last_column, y0), b.column(last_column, y0)) };
@@ -472,7 +507,7 @@ fn fused<P: Pixel>(
         // On its way while this batch is filtered along.
         next = strip.fetch(line + LINES);
         thread::sync_threads();
-        // Also what does not count, without a branch: see above.
+        // Also what does not count: a branch here would have filtering down end before it.
         let mut sums: [Moments; RUN as usize] = [[0.0; 4]; RUN as usize];
         each_result!((WINDOW + RUN) as usize - 1, |i| {
             // SAFETY: inside, since the run's last window ends with the block's columns; behind the barrier
@@ -561,7 +596,7 @@ ssim_fused! {
 /// # Safety
 /// `x < width` and `y < height`.
 #[inline(always)]
-unsafe fn luma<P: Pixel>(view: View<P>, x: u32, y: u32) -> i32 {
+unsafe fn load_luma<P: Pixel>(view: View<P>, x: u32, y: u32) -> i32 {
     // SAFETY: as the caller vouches.
     P::luma(unsafe { view.load(x, y) }.bits())
 }
@@ -580,7 +615,7 @@ fn rows<P: Pixel>(a: View<P>, b: View<P>, planes: [ViewMut<f32>; 5], sums: Slice
     let mut totals = Totals::default();
     if x < width && y < height {
         // SAFETY: inside, as just checked.
-        let (a, b) = unsafe { (luma(a, x, y), luma(b, x, y)) };
+        let (a, b) = unsafe { (load_luma(a, x, y), load_luma(b, x, y)) };
         totals.squares = u64::from((a - b).unsigned_abs()).pow(2);
     }
     let room = planes[0].contains(x, y)
@@ -592,7 +627,7 @@ fn rows<P: Pixel>(a: View<P>, b: View<P>, planes: [ViewMut<f32>; 5], sums: Slice
         let mut moments = [0.0_f32; 5];
         each_result!(WINDOW as usize, |i| {
             // SAFETY: inside, as just checked.
-            let (a, b) = unsafe { (luma(a, x + i as u32, y), luma(b, x + i as u32, y)) };
+            let (a, b) = unsafe { (load_luma(a, x + i as u32, y), load_luma(b, x + i as u32, y)) };
             let (a, b) = (a as f32, b as f32);
             moments[0] = a.mul_add(tap(i), moments[0]);
             moments[1] = b.mul_add(tap(i), moments[1]);

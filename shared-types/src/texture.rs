@@ -146,8 +146,8 @@ impl HostArg<Rgba8Texture> for DeviceRgba8Texture<'_> {
     }
 }
 
-// SAFETY: the textures' handles, luma's view, and of chroma's view, whose size follows, address and pitch; pushed in this
-// order by the host handle.
+// SAFETY: the textures' handles, luma's view, and of chroma's view, whose size follows, address and pitch; pushed in
+// this order by the host handle.
 unsafe impl KernelArg for Nv12Texture {
     type P0 = u64;
     type P1 = u64;
@@ -249,7 +249,7 @@ impl HostArg<TexturedCameraPlanes> for DeviceTexturedCameraPlanes<'_> {
     }
 }
 
-/// Of several places of one each the first, and one that lies elsewhere, which is told.
+/// The first place, and one that differs from it, if any does.
 #[cfg(not(target_arch = "nvptx64"))]
 fn two<const N: usize>(places: [[Option<Place>; 2]; N]) -> [Option<Place>; 2] {
     let places = places.map(|[place, _]| place);

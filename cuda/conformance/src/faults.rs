@@ -65,7 +65,7 @@ pub unsafe fn view_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, x: u32
 /// One thread reads below a [`View`], of column 2 from row 1 down.
 ///
 /// # Safety
-/// `guilty` is no thread of the grid, or `i` is inside.
+/// The view has them; `guilty` is no thread of the grid, or `i` is inside.
 #[kernel(dims(3))]
 pub unsafe fn column_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {

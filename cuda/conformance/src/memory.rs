@@ -86,8 +86,8 @@ pub fn seconds(input: Slice<u16>, out: SliceMut<u16>) {
     }
 }
 
-/// Copies an image of bytes four at a time, as far as there are four and rows begin where four may; and has some fetched
-/// that may not exist.
+/// Copies an image of bytes four at a time, as far as there are four and rows begin where four may; and has some
+/// fetched that may not exist.
 #[kernel(launch_bounds(256))]
 pub fn copy_fours(input: View<u8>, out: ViewMut<u8>) {
     let at = thread::index_2d();

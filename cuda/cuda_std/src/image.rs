@@ -1,10 +1,9 @@
 //! Images in device memory: pointer, size and pitch.
 //!
-//! A [`View`] is read only for the length of a launch and goes through the read-only cache; a
-//! [`ViewMut`] may be written. Rows are `pitch` bytes apart, so padding and sub-images are views
-//! too. On the CPU every access is checked and a stray one is an
-//! [`OutOfBounds`](cuda_cpu::FaultKind::OutOfBounds) fault; on the GPU nothing is, the caller having
-//! vouched for it.
+//! A [`View`] is read only for the length of a launch and goes through the read-only cache, and so is a [`ColumnView`]
+//! of it; a [`ViewMut`] may be written. Rows are `pitch` bytes apart, so padding and sub-images are views too. On the
+//! CPU every access is checked and a stray one is an [`OutOfBounds`](cuda_cpu::FaultKind::OutOfBounds) fault; on the
+//! GPU nothing is, the caller having vouched for it.
 
 use bytemuck::Pod;
 
@@ -33,8 +32,8 @@ pub struct ViewMut<T> {
 
 /// The elements of a [`View`]'s column from one row down.
 ///
-/// A kernel that walks down a column keeps one address, and pays for the next element one multiplication, which also
-/// adds. Of a view's rows the compiler widens the pitch before a loop, and in it multiplies 64 bits by 64.
+/// A kernel that walks down a column keeps one address; the next element costs one multiply-add. With a [`View`] the
+/// compiler widens the pitch before the loop, and multiplies 64 bits by 64 in it.
 #[derive(Debug)]
 pub struct ColumnView<T> {
     first: *const T,
@@ -279,9 +278,7 @@ impl<T: Pod> View<T> {
         // SAFETY: they exist and are aligned, as the caller vouches; nothing writes a `View`'s memory during a launch.
         unsafe { memory::load_read_only(self.at_wide::<W>(x, y, Access::Load).cast::<W>()) }
     }
-}
 
-impl<T: Pod> View<T> {
     /// Column `x` from row `y` down.
     ///
     /// # Safety

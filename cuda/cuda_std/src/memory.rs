@@ -185,7 +185,7 @@ pub(crate) unsafe fn load_read_only<T: Pod>(at: *const T) -> T {
     unsafe { *at }
 }
 
-/// Bytes of a line of the L2 cache, of which a prefetch brings the one that an element begins in.
+/// Bytes of a line of the L2 cache. A prefetch brings the line in which its element begins.
 pub const LINE_BYTES: usize = 128;
 
 /// Has the line of `at` brought into the L2 cache; on the CPU nothing.

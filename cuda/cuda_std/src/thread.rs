@@ -91,8 +91,9 @@ pub fn sync_threads() {
 /// Waits until the kernel before this one in its stream has ended, and all that it wrote is seen.
 ///
 /// A kernel begins with that, unless it calls this: then it may begin, on a GPU from Hopper on, while the one before
-/// still runs, and until here do what needs no memory but its arguments and shared memory, and prefetch. Every path through such a
-/// kernel comes here, also one that has nothing to do: whoever comes next in the stream waits for this kernel alone.
+/// still runs, and until here do what needs no memory but its arguments and shared memory, and prefetch. Every path
+/// through such a kernel comes here, also one that has nothing to do: whoever comes next in the stream waits for this
+/// kernel alone.
 #[inline(always)]
 pub fn wait_for_kernel_before() {
     #[cfg(target_arch = "nvptx64")]

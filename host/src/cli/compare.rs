@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let outputs = [&args.map, &args.csv, &args.plot];
     if outputs.into_iter().flatten().any(|file| file == Path::new(STANDARD)) {
         return Err(Failure::Usage(
-            "--map, --csv and --plot are files; name one, or /dev/stdout where there is one",
+            "--map, --csv and --plot are files, of which - is none; name one",
         ));
     }
     gate::check(&args.fail_below, &["ssim"])?;

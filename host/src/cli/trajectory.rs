@@ -1,10 +1,12 @@
 //! `panoweave trajectory`: paths of cameras, and other values over time.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use panoweave::device::DeviceName;
-use panoweave::trajectory::{Trajectory, open_times};
+use panoweave::text_file::read_text_from;
+use panoweave::trajectory::{FILE_LIMIT, Trajectory, TrajectoryError, open_times, parse_times};
 use panoweave::video::{Rate, STANDARD};
 use serde_json::json;
 
@@ -19,7 +21,7 @@ Examples:
 
 A trajectory is a time in seconds and values in each line: CSV, with a header or without, or with spaces, as
 TUM's files are. Written is CSV. Values are linear between two times and stay at the ends;
-of equal times the last counts. Columns are each for themselves: quaternions come out shorter than 1 between times.
+of equal times the last counts, and between times less than a microsecond apart nothing is blended. Columns are each for themselves: quaternions come out shorter than 1 between times.
 Exit codes and the JSON of errors: see panoweave --help.";
 
 /// Works on values over time, such as the path of a camera.
@@ -39,7 +41,7 @@ enum Action {
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 struct Resample {
-    /// The trajectory, a file; standard input is /dev/stdin.
+    /// The trajectory, a file; - is standard input.
     input: PathBuf,
     #[command(flatten)]
     targets: Targets,
@@ -55,10 +57,11 @@ struct Resample {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Targets {
-    /// At so many times a second, such as 30 or 30000/1001, from its first time to its last.
+    /// At so many times a second, such as 30 or 30000/1001, from its first time to its last. 29.97, 59.94 and the like
+    /// are the fraction that video has.
     #[arg(long, value_name = "RATE")]
     fps: Option<Rate>,
-    /// At the times in the first column of a file, in any order.
+    /// At the times in the first column of a file, in any order; - is standard input.
     #[arg(long, value_name = "FILE")]
     times: Option<PathBuf>,
 }
@@ -76,6 +79,9 @@ impl Resample {
         if to_stdout && as_json {
             return Err(Failure::Usage("--json and --output - both want standard output"));
         }
+        if self.input == Path::new(STANDARD) && self.targets.times.as_ref() == Some(&self.input) {
+            return Err(Failure::Usage("the trajectory and --times both want standard input"));
+        }
         if !to_stdout {
             let inputs: Vec<&Path> = [&self.input]
                 .into_iter()
@@ -86,7 +92,11 @@ impl Resample {
         }
         let mut stages = Stages::new();
         let (trajectory, targets) = stages.run("load", "reading", || {
-            let trajectory = Trajectory::open(&self.input)?;
+            let trajectory = opened(
+                &self.input,
+                |file| Trajectory::open(file),
+                |text, name| Trajectory::parse(text, name),
+            )?;
             let targets = self.targets.of(&trajectory)?;
             Ok((trajectory, targets))
         })?;
@@ -134,8 +144,23 @@ impl Targets {
     fn of(&self, trajectory: &Trajectory) -> Result<Vec<f64>, Failure> {
         match (self.fps, &self.times) {
             (Some(rate), _) => Ok(trajectory.frame_times(rate)?),
-            (None, Some(file)) => Ok(open_times(file)?),
+            (None, Some(file)) => {
+                Ok(opened(file, |file| open_times(file), |text, name| parse_times(text, name))?)
+            }
             (None, None) => Err(Failure::Usage("one of --fps and --times is needed")),
         }
     }
+}
+
+/// What a file has, or standard input.
+fn opened<T>(
+    file: &Path,
+    open: impl FnOnce(&Path) -> Result<T, TrajectoryError>,
+    parse: impl FnOnce(&str, &Path) -> Result<T, TrajectoryError>,
+) -> Result<T, TrajectoryError> {
+    if file != Path::new(STANDARD) {
+        return open(file);
+    }
+    let name = Path::new("standard input");
+    parse(&read_text_from(io::stdin().lock(), name, FILE_LIMIT)?, name)
 }

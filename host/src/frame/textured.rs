@@ -15,7 +15,8 @@ pub(crate) enum Textured<'a> {
 }
 
 impl<'a> Textured<'a> {
-    /// The frame's textures, if the device can read it so. They live as long as `textures` is not asked for many others.
+    /// The frame's textures, if it is whole and the device can read it so. They live as long as `textures` is not asked
+    /// for many others.
     #[track_caller]
     pub(crate) fn of(
         device: &Device,
@@ -28,6 +29,7 @@ impl<'a> Textured<'a> {
             FrameView::Rgba8(view) => textures.over(device, view)?.map(|handle| {
                 Self::Rgba8(DeviceRgba8Texture { texels: texture(handle), rows: *view })
             }),
+            FrameView::Nv12(rows, _) if !rows.is_whole() => None,
             FrameView::Nv12(rows @ DeviceNv12 { y, uv }, encoding) => {
                 let (luma, chroma) = (textures.over(device, y)?, textures.over(device, uv)?);
                 luma.zip(chroma).and_then(|(luma, chroma)| {

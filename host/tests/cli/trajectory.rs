@@ -1,9 +1,12 @@
 //! `panoweave trajectory resample`: a recorded path against numpy's numbers, and small ones that can be checked by hand.
 
+use std::io::Write;
+use std::process::Stdio;
+
 use panoweave_tests::data;
 use serde_json::json;
 
-use crate::Folder;
+use crate::{Done, Folder};
 
 const PATH: &str = "t,pan,tilt\n10,0,5\n11,10,5\n13,30,-5\n";
 
@@ -12,6 +15,16 @@ fn folder() -> Folder {
     folder.write("path.csv", PATH);
     folder.write("times.csv", "12\n9.5\n11\n14\n");
     folder
+}
+
+/// Runs words separated by spaces, which read this from a pipe.
+fn fed(folder: &Folder, line: &str, input: &[u8]) -> Done {
+    let mut command = folder.command();
+    command.args(line.split(' ')).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It may have ended already.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap().into()
 }
 
 /// Rows of numbers below a header.
@@ -46,6 +59,25 @@ fn a_recorded_path_is_as_numpy_has_it() {
             assert!((found - exact).abs() < 1e-9, "{found} should be {exact}");
         }
     }
+}
+
+#[test]
+fn standard_input_is_read_to_its_end() {
+    let folder = folder();
+    let line = "trajectory resample - --fps 1 --device cpu -o frames.csv";
+    let done = fed(&folder, line, PATH.as_bytes());
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
+    let written = folder.read("frames.csv");
+    assert_eq!(written, b"t,pan,tilt\n10,0,5\n11,10,5\n12,20,0\n13,30,-5\n");
+    let line = "trajectory resample path.csv --times - --device cpu -o at.csv";
+    let done = fed(&folder, line, b"12.5\n");
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
+    assert_eq!(folder.read("at.csv"), b"t,pan,tilt\n12.5,25,-2.5\n");
+    let done = fed(&folder, "trajectory resample - --fps 1 -o at.csv", b"0,1\nx,2\n");
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("standard input:2:"), "{done:?}");
+    let done = fed(&folder, "trajectory resample - --times - -o at.csv", b"0,1\n");
+    assert!(done.stderr.contains("both want standard input"), "{done:?}");
 }
 
 #[test]
@@ -148,7 +180,6 @@ fn a_wrong_word_is_shown_in_its_line() {
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
-    use std::process::Stdio;
     let folder = Folder::new();
     // More than a pipe holds.
     folder.write("long.csv", "t,x\n0,0\n1000,1\n");
