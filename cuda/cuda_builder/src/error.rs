@@ -175,6 +175,16 @@ pub enum PtxError {
         /// Barriers in the PTX.
         counted: u32,
     },
+    /// A kernel that waits for the one before it returns on some path without.
+    #[error(
+        "kernel `{kernel}` waits for the kernel before it, but can return without: what comes next \
+         in the stream waits for this kernel alone, and would not see what the one before writes; \
+         call `wait_for_kernel_before` on every path, also where there is nothing to do"
+    )]
+    ReturnBeforeWait {
+        /// The name.
+        kernel: String,
+    },
     /// A barrier hides in a function that was not inlined.
     #[error(
         "kernel `{kernel}` reaches {counted} barriers in the function `{function}`, where they \

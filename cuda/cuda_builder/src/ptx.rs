@@ -11,11 +11,12 @@
 //! [`finish`] turns these into `.maxntid` and `.minnctapersm`, and refuses PTX whose barriers are
 //! not the declared ones. From Hopper on a kernel also begins with [`LAUNCH_DEPENDENTS`] and [`WAIT`]:
 //! it may be launched before the one before it in its stream has ended, and waits for that itself,
-//! which hides the time between two launches. One that waits in its own place does not wait before;
-//! that all its paths come there is not checked. It works on text alone; nothing here touches a file.
-//! It is no PTX verifier: that is `ptxas`.
+//! which hides the time between two launches. One that waits in its own place does not wait before,
+//! and is refused if a path through it returns without coming there. It works on text alone; nothing
+//! here touches a file. It is no PTX verifier: that is `ptxas`.
 
 mod marker;
+mod paths;
 mod scan;
 
 use crate::{Arch, PtxError};
@@ -97,6 +98,9 @@ fn checked(marker: &Marker, entry: &Function, functions: &[Function]) -> Result<
                 counted: called.barriers,
             });
         }
+    }
+    if entry.returns_early {
+        return Err(PtxError::ReturnBeforeWait { kernel: entry.name.clone() });
     }
     if entry.barriers != marker.barriers {
         return Err(PtxError::Barriers {

@@ -18,6 +18,8 @@ pub(super) struct Function {
     pub(super) body: usize,
     /// Block-wide barriers in the body.
     pub(super) barriers: u32,
+    /// Whether it [waits](super::WAIT), but returns on some path without.
+    pub(super) returns_early: bool,
     /// Every word of the body, the names of called functions among them.
     pub(super) names: BTreeSet<String>,
 }
@@ -120,6 +122,8 @@ impl<'a> Scan<'a> {
             is_entry,
             head_end,
             body,
+            returns_early: words.contains(&super::WAIT)
+                && super::paths::return_without(super::WAIT, &words),
             barriers: words.iter().map(|word| u32::from(is_barrier(word))).sum(),
             names: words.into_iter().map(str::to_owned).collect(),
         }))

@@ -193,6 +193,45 @@ fn kernels_for_hopper_wait_for_the_one_before() {
 }
 
 #[test]
+fn kernels_that_wait_themselves_wait_on_every_path() {
+    let body = |body: &str| {
+        let ptx = "// cuda_std.kernel one\n.visible .entry one(.param .u32 one_param_0)\n{\n";
+        finish(&format!("{ptx}{body}}}\n"), Arch::Sm90, false).map(|_| ())
+    };
+    let early = Err(PtxError::ReturnBeforeWait { kernel: "one".into() });
+    for (is_sound, text) in [
+        (true, "\tgriddepcontrol.wait;\n\tret;\n"),
+        // Without a wait of its own it waits first.
+        (true, "\t@%p1 bra \t$L1;\n$L1:\n\tret;\n"),
+        (false, "\t@%p1 bra \t$L1;\n\tgriddepcontrol.wait;\n$L1:\n\tret;\n"),
+        (false, "\t@!%p1 ret;\n\tgriddepcontrol.wait;\n\tret;\n"),
+        (false, "\t@%p1 griddepcontrol.wait;\n\tret;\n"),
+        (false, "\tbra.uni \t$L1;\n\tgriddepcontrol.wait;\n$L1:\n"),
+        (
+            true,
+            "\t@%p1 bra \t$L1;\n\tadd.s32 \t%r1, %r1, 1;\n$L1:\n\tgriddepcontrol.wait;\n\tret;\n",
+        ),
+        // Round a loop that has no other end, and one that ends before the wait.
+        (true, "$L1:\n\t@%p1 bra \t$L1;\n\t{ // callseq\n\tgriddepcontrol.wait;\n\t}\n\tret;\n"),
+        (
+            false,
+            "$L1:\n\t@%p1 bra \t$L2;\n\tbra.uni \t$L1;\n$L2:\n\tret;\n\tgriddepcontrol.wait;\n",
+        ),
+        (true, "\t@%p1 bra \t$L1;\n\tgriddepcontrol.wait;\n\tret;\n$L1:\n\ttrap;\n\texit;\n"),
+        (
+            true,
+            "$T: .branchtargets $L1, $L2;\n\tbrx.idx \t%r1, $T;\n$L1:\n$L2:\n\tgriddepcontrol.wait;\n\tret;\n",
+        ),
+        (
+            false,
+            "$T: .branchtargets $L1, $L2;\n\tbrx.idx \t%r1, $T;\n$L1:\n\tgriddepcontrol.wait;\n$L2:\n\tret;\n",
+        ),
+    ] {
+        assert_eq!(body(text), if is_sound { Ok(()) } else { early.clone() }, "{text}");
+    }
+}
+
+#[test]
 fn kernels_that_wait_themselves_do_not_wait_before() {
     let own = SAMPLE.replace("\t{ // callseq", "\tgriddepcontrol.wait;\n\t{ // callseq");
     let (orin, hopper) = (finish(&own, Arch::Sm87, false), finish(&own, Arch::Sm90, false));

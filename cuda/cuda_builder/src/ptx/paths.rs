@@ -1,0 +1,62 @@
+//! Paths through a kernel's body: whether each comes to an instruction before it returns.
+//!
+//! By statements, labels and branches alone; what predicates say is not looked at, so that each may hold or not.
+
+use std::collections::BTreeMap;
+
+/// Whether a path through a body of these words returns without coming to `instruction`.
+pub(super) fn return_without(instruction: &str, words: &[&str]) -> bool {
+    let mut labels = BTreeMap::new();
+    let statements: Vec<&[&str]> = words
+        .split(|&word| word == ";")
+        .enumerate()
+        .map(|(i, mut statement)| {
+            loop {
+                statement = match statement {
+                    ["{" | "}", rest @ ..] => rest,
+                    [label, ":", rest @ ..] => {
+                        labels.insert(*label, i);
+                        rest
+                    }
+                    _ => break statement,
+                }
+            }
+        })
+        .collect();
+    let at = |label: &str| labels.get(label).copied();
+
+    let mut seen = vec![false; statements.len()];
+    let mut open = vec![0];
+    while let Some(i) = open.pop() {
+        // What ends without a word returns.
+        let Some(statement) = statements.get(i) else { return true };
+        if std::mem::replace(&mut seen[i], true) {
+            continue;
+        }
+        let (guarded, statement) = match statement {
+            ["@", "!", _, rest @ ..] | ["@", _, rest @ ..] => (true, rest),
+            rest => (false, *rest),
+        };
+        let (word, last) = (statement.first().unwrap_or(&""), statement.last().unwrap_or(&""));
+        let goes_on = match word.split('.').next() {
+            _ if *word == instruction => false,
+            Some("ret" | "exit") => return true,
+            Some("trap") => false,
+            Some("bra") => {
+                open.extend(at(last));
+                false
+            }
+            // By a table, which its label stands before: `.branchtargets` and labels.
+            Some("brx") => {
+                let table = at(last).map_or(&[][..], |table| statements[table]);
+                open.extend(table.iter().filter_map(|label| at(label)));
+                false
+            }
+            _ => true,
+        };
+        if goes_on || guarded {
+            open.push(i + 1);
+        }
+    }
+    false
+}
