@@ -146,9 +146,16 @@ impl Args {
     /// How the panorama is made. Without a map nothing was settled before, so what looks best is chosen.
     fn options(&self) -> Result<PanoramaOptions, Failure> {
         let calibrates = self.map.path().is_none();
-        if self.pictures.files().len() > 2 && !self.look.leaves_colours() {
-            // Before anything is computed.
-            return Err(PanoramaError::Colours.into());
+        // Before anything is computed.
+        if self.pictures.files().len() > 2 {
+            if !self.look.leaves_colours() {
+                return Err(PanoramaError::Colours.into());
+            }
+            if self.look.options(Lookup::Planes).lookup == Lookup::Mesh {
+                return Err(Failure::Usage(
+                    "--warp mesh is for two pictures; more are stitched one by one, each place looked up exactly",
+                ));
+            }
         }
         let otherwise =
             if calibrates { Blend::Seam(SeamOptions::default()) } else { Blend::Feather };
