@@ -15,7 +15,7 @@ pub(crate) struct Blending {
     #[arg(long, value_enum)]
     blend: Option<Choice>,
     /// Width in pixels over which a seam fades from one camera to the other; 16 if not given.
-    #[arg(long, value_name = "PIXELS", value_parser = feather)]
+    #[arg(long, value_name = "PIXELS", value_parser = feather, allow_negative_numbers = true)]
     feather: Option<f32>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Clips {
     input_size: Option<UVec2>,
     /// Frames a second of raw frames and numbered pictures, such as 30 or 30000/1001. A file that ffmpeg
     /// reads is brought to it.
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fps: Option<Rate>,
 }
 

@@ -111,10 +111,18 @@ impl<'a> Snippet<'a> {
     }
 }
 
-/// The text that was just found wrong; it may have changed or gone since.
+/// The text that was just found wrong; it may have changed or gone since. What a terminal would obey is replaced by as
+/// many bytes.
 fn read_again(file: &Path) -> Option<String> {
     let there = std::fs::metadata(file).ok().filter(|m| m.is_file() && m.len() <= TEXT_LIMIT);
-    there.and_then(|_| std::fs::read_to_string(file).ok())
+    let text = there.and_then(|_| std::fs::read_to_string(file).ok())?;
+    let shown = |c: char| match c {
+        '\n' | '\r' | '\t' => c,
+        _ if !c.is_control() => c,
+        _ if c.is_ascii() => '?',
+        _ => '¿',
+    };
+    Some(text.chars().map(shown).collect())
 }
 
 impl fmt::Display for Snippet<'_> {

@@ -59,7 +59,7 @@ struct Resample {
 struct Targets {
     /// At so many times a second, such as 30 or 30000/1001, from its first time to its last. 29.97, 59.94 and the like
     /// are the fraction that video has.
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fps: Option<Rate>,
     /// At the times in the first column of a file, in any order; - is standard input.
     #[arg(long, value_name = "FILE")]

@@ -109,7 +109,7 @@ pub enum Fault {
     },
     /// A row with fewer or more fields than the first one.
     #[error(
-        "{found} fields, where the first row has {expected}; all rows have as many, with commas between them or with spaces"
+        "fields: {found}, but {expected} in the first row; all rows have as many, with commas between them or with spaces"
     )]
     Fields {
         /// What the row has.

@@ -135,7 +135,7 @@ fn what_cannot_be_read_or_written_is_refused() {
         ("empty.csv --fps 30 -o o.csv", "input", "empty.csv: no rows"),
         ("word.csv --fps 30 -o o.csv", "input", "word.csv:3: column 2: \"one\" is not a number"),
         ("descends.csv --fps 30 -o o.csv", "input", "descends.csv:3: time 1 is before"),
-        ("short.txt --fps 30 -o o.csv", "input", "short.txt:2: 2 fields, where"),
+        ("short.txt --fps 30 -o o.csv", "input", "short.txt:2: fields: 2, but 3"),
         ("nanoseconds.csv --fps 30 -o o.csv", "input", "are its times in seconds?"),
         ("path.csv --times missing.csv -o o.csv", "input", "missing.csv: cannot be read"),
         ("path.csv --times nan.csv -o o.csv", "input", "nan.csv:2: column 1 is no finite number"),
@@ -146,6 +146,7 @@ fn what_cannot_be_read_or_written_is_refused() {
         ("path.csv --fps 30 -o .", "output", "it is a folder"),
         ("path.csv --fps 30 -o -", "usage", "both want standard output"),
         ("path.csv --fps 0 -o o.csv", "usage", "a frame rate is a number"),
+        ("path.csv --fps -1 -o o.csv", "usage", "a frame rate is a number"),
         ("path.csv -o o.csv", "usage", "--fps"),
         ("path.csv --fps 30 --times times.csv -o o.csv", "usage", "cannot be used with"),
         ("path.csv --fps 30", "usage", "--output"),
@@ -160,6 +161,16 @@ fn what_cannot_be_read_or_written_is_refused() {
     assert_eq!(folder.read("path.csv"), PATH.as_bytes());
     let done = folder.words("trajectory resample path.csv --fps 30 -o o.csv --device cuda:0");
     assert_eq!(done.code, Some(3), "{done:?}");
+}
+
+#[test]
+fn what_a_terminal_would_obey_is_not_shown() {
+    let folder = folder();
+    folder.write("colour.csv", "t,x\n1,2\n\x1b[31m2,\u{9b}3\n");
+    let done = folder.words("trajectory resample colour.csv --fps 30 -o o.csv");
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("?[31m2,¿3"), "{done:?}");
+    assert!(!done.stderr.contains(['\x1b', '\u{9b}']), "{done:?}");
 }
 
 #[test]
