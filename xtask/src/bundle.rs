@@ -71,6 +71,7 @@ test)
     done
     echo "$count of $(ls tests | wc -l) test programs failed" ;;
 bench)
+    for b in benches/${2:-*}; do [ -x "$b" ] || { echo "no bench $2; there are:" $(ls benches); exit 2; }; done
     mkdir -p bench && : > bench/record.jsonl || exit 1
     export PANOWEAVE_BENCH_RECORD="$PWD/bench/record.jsonl" PANOWEAVE_COMMIT="$(cat commit)"
     if [ -z "$PANOWEAVE_REFERENCE_PTX" ] && cuda/compile.sh bench/ptx; then
@@ -80,7 +81,7 @@ bench)
     ./panoweave-bench-report bench/record.jsonl --out bench --table BENCHMARKS.md || failed=1 ;;
 demo)
     ./demo demo-out && ./panoweave stitch inputs/left.png inputs/right.png \
-        --rig inputs/rig.toml --gain-right 1.389 -o demo-out/stitched.png ;;
+        --rig inputs/rig.toml --gain-right 1.389 -o demo-out/stitched.png || failed=1 ;;
 soak)
     ./soak --minutes "${2:-10}" --device cuda:0 --json soak.json || failed=1 ;;
 sanitize)

@@ -45,9 +45,9 @@ Exit codes and the JSON of errors: see panoweave --help.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The picture or video as it should be; - is standard input.
+    /// The picture or video as it should be; - is a video from standard input.
     reference: PathBuf,
-    /// The one that is compared with it, of the same size; - is standard input.
+    /// The one that is compared with it, of the same size; - is a video from standard input.
     distorted: PathBuf,
     /// Of pictures, writes the SSIM of each pixel as a gray PNG: 255 where both are alike, 0 at SSIM 0 or below,
     /// linear between. It is 10 columns and rows smaller than the pictures, 5 on each side.
