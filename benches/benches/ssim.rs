@@ -2,8 +2,8 @@
 //! passes, in Rust and in CUDA C++ (`benches/cuda/ssim.cu`, where `PANOWEAVE_REFERENCE_PTX` names a folder
 //! with `ssim.ptx`).
 //!
-//! Then pictures of 10 bits and in colour, and the fused kernels at sizes from 720p to 8K. The floor is a copy that moves as many bytes as both pictures have. Arithmetic is a higher one: about 130
-//! operations a pixel.
+//! Then pictures of 10 bits and in colour, and the fused kernels at sizes from 720p to 8K. The floor is a copy that moves
+//! as many bytes as both pictures have. Arithmetic is a higher one: about 120 instructions a pixel.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use glam::{UVec2, uvec2};

@@ -26,9 +26,11 @@ use crate::picture::Picture;
 /// Multiprocessors where they are not known.
 const MULTIPROCESSORS: u32 = 16;
 
-/// Heights of strips that are tried, in batches of [`LINES`] rows. Of each strip the first [`MARGIN`] rows are filtered
-/// for the strip above, too: of 7 batches more than a third, of 4096 next to nothing.
+/// Lowest strips that are tried, in batches of [`LINES`] rows. Of each strip the first [`MARGIN`] rows are filtered for the
+/// strip above, too: of so few more than a third.
 const LEAST_BATCHES: u32 = 7;
+
+/// Highest ones: of so many it is next to nothing.
 const MOST_BATCHES: u32 = 4096;
 
 /// Two pictures to be compared.

@@ -108,6 +108,10 @@ impl Pair {
     }
 }
 
+fn mean_of(map: &[f64]) -> f64 {
+    map.iter().sum::<f64>() / map.len() as f64
+}
+
 fn close(found: f64, exact: f64, by: f64) -> bool {
     found == exact || (found - exact).abs() < by
 }
@@ -129,7 +133,7 @@ fn ssim_is_that_of_the_definition() {
             let pair = Pair::random(seed);
             let (found, map) = pair.compare(&stream);
             let exact = pair.map();
-            let mean = exact.iter().sum::<f64>() / exact.len() as f64;
+            let mean = mean_of(&exact);
             assert!(close(found.ssim, mean, 5e-6), "{device}, {seed}: {} is {mean}", found.ssim);
             assert!(close(found.psnr, pair.psnr(), 1e-9), "{device}, {seed}: {}", found.psnr);
             assert_eq!(found.psnr_rgb, None);
@@ -168,8 +172,7 @@ fn colours_are_compared_by_luma_and_channel_by_channel() {
             let values = f64::from(3 * size.element_product());
             let psnr_rgb = 10.0 * (255.0_f64.powi(2) * values / squares).log10();
             let pair = Pair { size, bits: 8, planes };
-            let exact = pair.map();
-            let mean = exact.iter().sum::<f64>() / exact.len() as f64;
+            let mean = mean_of(&pair.map());
             let [a, b] = colours.map(|pixels| upload_plane(&stream, size, &pixels, 8));
             let mut comparer = Comparer::new(&device, size, 1).unwrap();
             comparer.submit(&stream, Compared::Rgba8(a.view(), b.view()), None).unwrap();
@@ -230,8 +233,7 @@ fn what_is_the_opposite_is_negative() {
                 (0..size.element_product()).map(|_| random.below(256) as u16).collect();
             let b = a.iter().map(|level| 255 - level).collect();
             let pair = Pair { size, bits: 8, planes: [a, b] };
-            let (found, exact) = (pair.compare(&stream).0.ssim, pair.map());
-            let mean = exact.iter().sum::<f64>() / exact.len() as f64;
+            let (found, mean) = (pair.compare(&stream).0.ssim, mean_of(&pair.map()));
             assert!(mean < -0.5 && close(found, mean, 5e-6), "{device}: {found} is {mean}");
         }
     }

@@ -21,7 +21,8 @@ Examples:
 
 A trajectory is a time in seconds and values in each line: CSV, with a header or without, or with spaces, as
 TUM's files are. Written is CSV. Values are linear between two times and stay at the ends;
-of equal times the last counts, and between times less than a microsecond apart nothing is blended. Columns are each for themselves: quaternions come out shorter than 1 between times.
+of equal times the last counts, and between times less than a microsecond apart nothing is blended.
+Columns are each for themselves: quaternions come out shorter than 1 between times.
 Exit codes and the JSON of errors: see panoweave --help.";
 
 /// Works on values over time, such as the path of a camera.

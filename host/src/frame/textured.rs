@@ -29,7 +29,6 @@ impl<'a> Textured<'a> {
             FrameView::Rgba8(view) => textures.over(device, view)?.map(|handle| {
                 Self::Rgba8(DeviceRgba8Texture { texels: texture(handle), rows: *view })
             }),
-            FrameView::Nv12(rows, _) if !rows.is_whole() => None,
             FrameView::Nv12(rows @ DeviceNv12 { y, uv }, encoding) => {
                 let (luma, chroma) = (textures.over(device, y)?, textures.over(device, uv)?);
                 luma.zip(chroma).and_then(|(luma, chroma)| {
