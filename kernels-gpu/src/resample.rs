@@ -14,7 +14,8 @@
 //! each thread moves 16 bytes. A block stages the batch's times in shared memory, a thread for each of its targets, up
 //! to [`TARGETS`], finds its place there by bisection, and then all threads fill its rows, neighbours side by side,
 //! two pieces at a time. What is wrong with times is found on the way: the first fault is a minimum by atomics. Times
-//! and targets are brought into the cache while the kernel before still runs.
+//! and targets are brought into the cache while the kernel before still runs, and, of few batches, the rows that they
+//! ask for if they are spread evenly.
 //!
 //! Cost: each row that is needed is read about once, through the caches; it waits for memory. The
 //! persistent kernel is the design that it replaces: one block a batch, an element at a time. It is here to be
@@ -245,6 +246,10 @@ fn prefetch<T: Time>(view: View<T>, row: u32, first: u32, count: u32) {
     }
 }
 
+/// As many blocks at most as run at once on the largest GPUs: of more, those that wait would not be helped by what takes
+/// others their time.
+const AT_ONCE: u32 = 1024;
+
 /// Targets of a batch, from `first` on.
 #[derive(Clone, Copy, Default)]
 struct Part {
@@ -298,6 +303,26 @@ impl<V: Value> Batches<V> {
         Part { batch, first, count: each.min(targets.width() - first) }
     }
 
+    /// Has the rows brought into the L2 cache that so many targets of a batch from `first` on lie beside if they are
+    /// spread evenly over the times.
+    #[inline(always)]
+    fn prefetch_values(self, batch: u32, first: u32, count: u32) {
+        let Self { times, values, targets, .. } = self;
+        let each = (LINE_BYTES / size_of::<V>()) as u32;
+        // Products must fit, and of far fewer targets than times most rows are not needed.
+        let small = targets.width() <= 1 << 14 && values.width() <= 1 << 12;
+        if count == 0 || !small || times.width() > 4 * targets.width() {
+            return;
+        }
+        let beside = |target: u32| target * times.width() / targets.width();
+        let (low, high) = (beside(first), beside(first + count));
+        let mut at = low * values.width() + thread::thread_idx_x() * each;
+        while at < high * values.width() {
+            values.prefetch(at % values.width(), batch * times.width() + at / values.width());
+            at += BLOCK_THREADS * each;
+        }
+    }
+
     #[inline(always)]
     fn fast(self) {
         let Part { batch, first, count } = self.part();
@@ -306,6 +331,9 @@ impl<V: Value> Batches<V> {
         // While the kernel before still runs; what it may have written is read after it.
         prefetch(times, batch, 0, times.width());
         prefetch(targets, batch, first, count);
+        if thread::grid_dim_x() <= AT_ONCE {
+            self.prefetch_values(batch, first, count);
+        }
         thread::wait_for_kernel_before();
         if count == 0 {
             return;

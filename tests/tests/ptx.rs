@@ -370,7 +370,7 @@ fn special_instructions_are_used() {
 }
 
 /// From Hopper on every kernel says at once that the next may be launched, and waits for the one before.
-/// Of a resampling, times and targets, while the kernel before still runs; of a stitch by a mesh, layers and pictures.
+/// Of a resampling, times, targets and values, while the kernel before still runs; of a stitch by a mesh, layers and pictures.
 #[test]
 fn lines_of_memory_are_fetched_ahead() {
     for image in panoweave::kernels::IMAGES {
@@ -378,7 +378,7 @@ fn lines_of_memory_are_fetched_ahead() {
             let fetches = entry.count("prefetch.global.L2 ");
             match name {
                 _ if name.starts_with("resample_") && !name.contains("persistent") => {
-                    assert_eq!(fetches, 2, "{name}");
+                    assert_eq!(fetches, 3, "{name}");
                     let wait = entry.body.find("griddepcontrol.wait").unwrap_or(usize::MAX);
                     assert!(entry.body.rfind("prefetch").is_some_and(|at| at < wait), "{name}");
                 }
