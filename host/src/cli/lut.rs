@@ -1,4 +1,4 @@
-//! `panoweave lut`: makes warp files from rigs, homographies and raw planes.
+//! `panoweave lut`: makes warp files from rigs, homographies and raw planes, and others of warp files.
 
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,7 @@ Examples:
   panoweave lut --homography h.txt --left l.jpg --right r.jpg -o h.safetensors
   panoweave lut --import planes/ --size 5700x1900 --left-size 3840x2160 --right-size 3840x2160 -o old.safetensors
   panoweave lut --rig rig.toml --export planes/ -o rig.safetensors
+  panoweave lut --lut old.safetensors --mesh -o new.safetensors
   panoweave lut inspect rig.safetensors --preview look.png
 
 Exit codes and the JSON of errors: see panoweave --help.";
@@ -47,19 +48,19 @@ struct Make {
     #[command(flatten)]
     source: Source,
     /// Size of the panorama: scales a rig's canvas at the same field of view; needed by --import.
-    #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with = "homography")]
+    #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["homography", "lut"])]
     size: Option<UVec2>,
     /// Size of the left pictures.
-    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "left"])]
+    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "lut", "left"])]
     left_size: Option<UVec2>,
     /// Size of the right pictures.
-    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "right"])]
+    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "lut", "right"])]
     right_size: Option<UVec2>,
     /// A left picture to read its size from.
-    #[arg(long, value_name = "PICTURE", conflicts_with = "rig")]
+    #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "lut"])]
     left: Option<PathBuf>,
     /// A right picture to read its size from.
-    #[arg(long, value_name = "PICTURE", conflicts_with = "rig")]
+    #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "lut"])]
     right: Option<PathBuf>,
     /// Keeps the warp's mesh in the file, so that stitches need not make it: off by at most so many source pixels,
     /// 1/32 by default. Stitches take no coarser one.
@@ -89,6 +90,9 @@ struct Source {
     /// A folder of six raw planes, lut_left_x.bin to weight_right.bin.
     #[arg(long, value_name = "DIR")]
     import: Option<PathBuf>,
+    /// A warp file: gives it a mesh, or writes its planes.
+    #[arg(long, value_name = "FILE")]
+    lut: Option<PathBuf>,
 }
 
 /// Runs the subcommand.
@@ -138,8 +142,8 @@ impl Make {
     }
 
     fn check_outputs(&self, file: &Path) -> Result<(), Failure> {
-        let Source { rig, homography, import } = &self.source;
-        let inputs: Vec<&Path> = [rig, homography, import, &self.left, &self.right]
+        let Source { rig, homography, import, lut } = &self.source;
+        let inputs: Vec<&Path> = [rig, homography, import, lut, &self.left, &self.right]
             .into_iter()
             .filter_map(|input| input.as_deref())
             .collect();
@@ -174,12 +178,15 @@ impl Make {
             return stages
                 .run("load", "reading", || Ok(Warp::import_raw(folder, size, self.sources()?)?));
         }
+        if let Some(lut) = &self.source.lut {
+            return stages.run("load", "reading", || Ok(Warp::open(lut)?));
+        }
         let recipe = stages.run("load", "reading", || match &self.source {
             Source { rig: Some(rig), .. } => Recipe::from_rig(rig, self.size, file),
             Source { homography: Some(homography), .. } => {
                 Recipe::from_homography(homography, self.sources()?)
             }
-            _ => Err(Failure::Usage("one of --rig, --homography and --import is needed")),
+            _ => Err(Failure::Usage("one of --rig, --homography, --import and --lut is needed")),
         })?;
         let stream = self.device.open()?.stream()?;
         stages.run("warp", "computing the warp", || recipe.render(&stream))

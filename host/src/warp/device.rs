@@ -46,7 +46,8 @@ pub enum RenderError {
 }
 
 impl DeviceWarp {
-    /// Copies a warp to a device, with its mesh if that is to within [`MESH_ERROR`]: then none is made later.
+    /// Copies a warp to a device, with its mesh if that is to within [`MESH_ERROR`]: then none is made later. A coarser
+    /// one is left out, with a warning.
     ///
     /// # Errors
     /// What the device says.
@@ -57,9 +58,15 @@ impl DeviceWarp {
         let upload = |plane: &Vec<f32>| Image::from_slice(stream, x, y, plane);
         let planes = [upload(a)?, upload(b)?, upload(c)?, upload(d)?, upload(e)?, upload(f)?];
         let mut on_device = Self::filled(stream, warp.size(), warp.sources(), planes)?;
-        if let Some(mesh) = warp.mesh().filter(|mesh| mesh.error() <= MESH_ERROR) {
-            let mesh = DeviceMesh::upload(stream, mesh)?;
-            on_device.mesh = mesh.into();
+        match warp.mesh() {
+            Some(mesh) if mesh.error() <= MESH_ERROR => {
+                on_device.mesh = DeviceMesh::upload(stream, mesh)?.into();
+            }
+            Some(mesh) => tracing::warn!(
+                "the warp's own mesh is not used: it is to within {} source pixels, where stitches ask for {MESH_ERROR}",
+                mesh.error()
+            ),
+            None => {}
         }
         Ok(on_device)
     }

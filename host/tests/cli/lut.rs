@@ -122,13 +122,23 @@ fn a_file_keeps_its_mesh_where_asked() {
     let json = folder.words("--json lut inspect meshed.safetensors").json();
     assert_eq!((&json["mesh_saved"], &json["mesh"]["error"]), (&json!(true), &json!(0.03125)));
 
-    // Panoramas come out the same with a mesh of the file and with one that is made.
+    // A mesh that a warp file is given is the one that it could have had at once.
+    folder.quiet("lut --lut plain.safetensors --mesh -o given.safetensors");
+    assert_eq!(folder.read("given.safetensors"), folder.read("meshed.safetensors"));
+    let done = folder.words("lut --lut plain.safetensors --size 32x16 -o no.safetensors");
+    assert_eq!(done.code, Some(2), "{done:?}");
+
+    // Panoramas come out the same with a mesh of the file and with one that is made. One too coarse is not taken.
+    folder.quiet("lut --lut meshed.safetensors --mesh 4 -o coarse.safetensors");
+    let stitch = "stitch left.png right.png --device cpu --warp mesh";
     for name in ["plain", "meshed"] {
-        folder.quiet(&format!(
-            "stitch left.png right.png --device cpu --lut {name}.safetensors -o {name}.png"
-        ));
+        folder.quiet(&format!("{stitch} --lut {name}.safetensors -o {name}.png"));
     }
-    assert_eq!(folder.read("plain.png"), folder.read("meshed.png"));
+    let done = folder.words(&format!("{stitch} --lut coarse.safetensors -o coarse.png"));
+    assert!(done.stderr.contains("own mesh is not used: it is to within 4"), "{done:?}");
+    for name in ["meshed.png", "coarse.png"] {
+        assert_eq!(folder.read(name), folder.read("plain.png"), "{name}");
+    }
 
     for error in ["0", "-1", "nan", "inf", "much"] {
         let done = folder.words(&format!("lut --rig rig.toml --mesh={error} -o no.safetensors"));
