@@ -149,7 +149,15 @@ impl Encoder {
             // Why it does not listen is the better message.
             match self.ended() {
                 Err(error) => error,
-                Ok(()) => VideoError::Unwritable { file: self.output.clone(), source },
+                Ok(()) => {
+                    let deaf = "ffmpeg ended without an error, but before it had read all frames; look what \
+                                PANOWEAVE_FFMPEG names";
+                    let source = match source.kind() {
+                        kind @ io::ErrorKind::BrokenPipe => io::Error::new(kind, deaf),
+                        _ => source,
+                    };
+                    VideoError::Unwritable { file: self.output.clone(), source }
+                }
             }
         })
     }

@@ -172,6 +172,19 @@ fn no_ffmpeg_is_said_in_one_line() {
     assert_eq!(leftovers(&folder), [""; 0]);
 }
 
+#[test]
+fn a_program_that_is_no_ffmpeg_is_told() {
+    let folder = Folder::new();
+    // More than a pipe holds.
+    folder.write("a.y4m", flat("30:1", 0..200));
+    let mut command = folder.command();
+    command.args(format!("video a.y4m a.y4m {MAP} -o p.mp4").split(' '));
+    command.env("PANOWEAVE_FFMPEG", "true");
+    let said = failed(&Done::from(command.output().unwrap()), "true");
+    insta::assert_snapshot!(said, @"error: p.mp4: cannot be written: ffmpeg ended without an error, but before it had read all frames; look what PANOWEAVE_FFMPEG names");
+    assert_eq!(leftovers(&folder), [""; 0]);
+}
+
 /// Temporary files that were not removed.
 fn leftovers(folder: &Folder) -> Vec<String> {
     let names = std::fs::read_dir(folder.path("")).unwrap();
