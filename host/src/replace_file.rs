@@ -23,8 +23,7 @@ pub(crate) fn replace<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&mut File>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (mut temporary, target) = temporary_beside(path)?;
-    let _unfinished = Unfinished::new(temporary.path());
+    let (mut temporary, target, _unfinished) = temporary_beside(path)?;
     let mut writer = BufWriter::with_capacity(1 << 18, temporary.as_file_mut());
     write(&mut writer)?;
     writer.flush()?;
@@ -34,11 +33,12 @@ pub(crate) fn replace<E: From<io::Error>>(
     Ok(())
 }
 
-/// A temporary file in the folder of what `path` names in the end, and that name: to be renamed to it.
+/// A temporary file in the folder of what `path` names in the end, that name, which it is to be renamed to, and its
+/// entry in the list of what is unfinished.
 ///
 /// # Errors
 /// The target is no regular file, or the folder cannot be written.
-pub(crate) fn temporary_beside(path: &Path) -> io::Result<(NamedTempFile, PathBuf)> {
+pub(crate) fn temporary_beside(path: &Path) -> io::Result<(NamedTempFile, PathBuf, Unfinished)> {
     let target = followed(path)?;
     let old = fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|found| !found.is_file()) {
@@ -49,11 +49,16 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<(NamedTempFile, PathBu
     let mut builder = tempfile::Builder::new();
     builder.prefix(".panoweave-").suffix(".tmp");
     builder.permissions(kept.clone().unwrap_or(Permissions::from_mode(0o666)));
+    // Made and listed as one, so that nobody ends the program in between.
+    let mut list = unfinished();
     let temporary = builder.tempfile_in(folder_of(&target))?;
+    list.push(temporary.path().to_owned());
+    drop(list);
+    let unfinished = Unfinished(temporary.path().to_owned());
     if let Some(kept) = kept {
         temporary.as_file().set_permissions(kept)?;
     }
-    Ok((temporary, target))
+    Ok((temporary, target, unfinished))
 }
 
 /// Temporary files that are being written.
@@ -62,13 +67,6 @@ static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// A temporary file in the list, until it is renamed or removed.
 #[derive(Debug)]
 pub(crate) struct Unfinished(PathBuf);
-
-impl Unfinished {
-    pub(crate) fn new(path: &Path) -> Self {
-        unfinished().push(path.to_owned());
-        Self(path.to_owned())
-    }
-}
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
@@ -81,13 +79,16 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     lock(&UNFINISHED)
 }
 
-/// Removes the temporary files that are being written. It is for a program that
-/// ends at once, by a signal for instance: their writers may fail from then on.
+/// Removes the temporary files that are being written. It is for a program that ends at once, by a signal for instance:
+/// whoever writes a file may fail from then on, and whoever begins or ends one waits for ever.
 pub fn remove_unfinished() {
-    for path in unfinished().iter() {
+    let list = unfinished();
+    for path in list.iter() {
         // Who ends has nobody to tell.
         let _ = fs::remove_file(path);
     }
+    // Else another could be made before the end.
+    std::mem::forget(list);
 }
 
 /// The folder that a file lies in.

@@ -246,8 +246,8 @@ fn prefetch<T: Time>(view: View<T>, row: u32, first: u32, count: u32) {
     }
 }
 
-/// Most bytes of values that are fetched while the kernel before runs, which needs memory and caches too: 8 MB make a
-/// resampling 6 % faster on an H100, 16 MB make it 20 % slower.
+/// Most bytes of values that are fetched while the kernel before runs, from Hopper on, which needs memory and caches
+/// too: between the 8 MB that make a resampling 6 % faster on an H100, and the 16 MB that make it 20 % slower.
 const MOST_AHEAD: u64 = 12 << 20;
 
 /// Targets of a batch, from `first` on.
@@ -303,18 +303,19 @@ impl<V: Value> Batches<V> {
         Part { batch, first, count: each.min(targets.width() - first) }
     }
 
-    /// Has the rows brought into the L2 cache that so many targets of a batch from `first` on lie beside if they are
-    /// spread evenly over the times; not of [more](MOST_AHEAD) values, nor of far fewer targets than times, which leave
-    /// most rows out.
+    /// Has rows of values brought into the L2 cache: each part of a batch as large a share of them as it has of the
+    /// targets, which are those that its targets lie beside if all are spread evenly. Only of few values, whose rows
+    /// have no padding, and not of far fewer targets than times, which leave most rows out.
     #[inline(always)]
     fn prefetch_values(self, batch: u32, first: u32, count: u32) {
         let Self { times, values, targets, .. } = self;
         let each = (LINE_BYTES / size_of::<V>()) as u32;
         let few = u64::from(values.height()) * u64::from(values.width())
             <= MOST_AHEAD / size_of::<V>() as u64;
-        // Whose products fit.
+        // So that `target * times.width()` fits.
         let small = times.width() <= 1 << 16 && targets.width() <= 1 << 15;
-        if count == 0 || !few || !small || times.width() > 4 * targets.width() {
+        let dense = small && times.width() <= 4 * targets.width();
+        if count == 0 || !few || !dense || !values.is_tight() {
             return;
         }
         let beside = |target: u32| target * times.width() / targets.width();

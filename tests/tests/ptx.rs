@@ -369,8 +369,8 @@ fn special_instructions_are_used() {
     }
 }
 
-/// From Hopper on every kernel says at once that the next may be launched, and waits for the one before.
-/// Of a resampling, times, targets and values, while the kernel before still runs; of a stitch by a mesh, layers and pictures.
+/// Of a resampling, times, targets and values, before the wait for the kernel before; of a stitch by a mesh, layers and
+/// pictures.
 #[test]
 fn lines_of_memory_are_fetched_ahead() {
     for image in panoweave::kernels::IMAGES {
@@ -395,6 +395,7 @@ fn lines_of_memory_are_fetched_ahead() {
     }
 }
 
+/// From Hopper on every kernel says at once that the next may be launched, and waits for the one before.
 #[test]
 fn kernels_for_hopper_wait_for_the_one_before() {
     for image in CONFORMANCE.iter().chain(panoweave::kernels::IMAGES) {

@@ -88,6 +88,13 @@ macro_rules! view {
                 (self.data.addr() as u32 | self.pitch) & (bytes - 1) == 0
             }
 
+            /// Whether rows follow each other without padding.
+            #[inline(always)]
+            #[must_use]
+            pub fn is_tight(&self) -> bool {
+                u64::from(self.width) * size_of::<T>() as u64 == u64::from(self.pitch)
+            }
+
             /// Address of an element.
             ///
             /// # Safety

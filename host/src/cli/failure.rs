@@ -68,7 +68,7 @@ pub(crate) enum Failure {
     Interrupted { file: PathBuf },
     #[error("{}: stopped before the first frame, and not written", file.display())]
     NotBegun { file: PathBuf },
-    #[error("stopped by a signal, and nothing was written")]
+    #[error("stopped by a signal; files are whole, or were not written")]
     Stopped,
     #[error("{} is a picture but {} a video; two of a kind are needed", picture.display(), video.display())]
     Kinds { picture: PathBuf, video: PathBuf },

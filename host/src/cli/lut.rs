@@ -73,7 +73,7 @@ struct Make {
     // An option for `inspect`, which clap lets do without it.
     #[arg(short, long, value_name = "FILE", required = true)]
     output: Option<PathBuf>,
-    /// Where to compute: auto, cpu or cuda:N.
+    /// Where to compute the warp of a rig or homography: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }
@@ -90,7 +90,7 @@ struct Source {
     /// A folder of six raw planes, lut_left_x.bin to weight_right.bin.
     #[arg(long, value_name = "DIR")]
     import: Option<PathBuf>,
-    /// A warp file: gives it a mesh, or writes its planes.
+    /// A warp file, to give it a mesh or to write its planes.
     #[arg(long, value_name = "FILE")]
     lut: Option<PathBuf>,
 }
@@ -110,6 +110,11 @@ impl Make {
         let mut stages = Stages::new();
         let mut warp = self.make(file, &mut stages)?;
         if let Some(error) = self.mesh {
+            if error.is_some_and(|error| error > MESH_ERROR) {
+                tracing::warn!(
+                    "stitches take no mesh coarser than {MESH_ERROR}, and make their own"
+                );
+            }
             warp = stages.run("mesh", "making the mesh", || {
                 Ok(warp.with_mesh(error.unwrap_or(MESH_ERROR))?)
             })?;
@@ -143,28 +148,34 @@ impl Make {
 
     fn check_outputs(&self, file: &Path) -> Result<(), Failure> {
         let Source { rig, homography, import, lut } = &self.source;
-        let inputs: Vec<&Path> = [rig, homography, import, lut, &self.left, &self.right]
+        let planes =
+            |folder: &Path| Plane::ALL.map(|plane| folder.join(format!("{}.bin", plane.name())));
+        let imported = import.as_deref().map(planes);
+        let inputs: Vec<&Path> = [rig, homography, lut, &self.left, &self.right]
             .into_iter()
-            .filter_map(|input| input.as_deref())
+            .flatten()
+            .chain(imported.iter().flatten())
+            .map(PathBuf::as_path)
             .collect();
         output::check(file, &inputs)?;
-        let is_plane = |folder: &Path| {
-            let place = output::place(file);
-            let planes = Plane::ALL.map(|plane| folder.join(format!("{}.bin", plane.name())));
-            place.is_some() && planes.iter().any(|plane| output::place(plane) == place)
-        };
-        if import.as_deref().is_some_and(is_plane) {
-            return Err(Failure::OutputIsInput { file: file.to_owned() });
+        let Some(folder) = &self.export else { return Ok(()) };
+        if import.as_ref().is_some_and(|import| output::same(folder, import)) {
+            return Err(Failure::OutputIsInput { file: folder.clone() });
         }
-        if let Some(folder) = &self.export {
-            if is_plane(folder) {
+        // A file that is there may have other names, one that is not has its place.
+        let is_output = |other: &Path| {
+            let place = output::place(file);
+            output::same(other, file) || place.is_some() && output::place(other) == place
+        };
+        if is_output(folder) {
+            return Err(Failure::OutputTwice { file: folder.clone() });
+        }
+        for plane in planes(folder) {
+            if is_output(&plane) {
                 return Err(Failure::OutputTwice { file: file.to_owned() });
             }
-            if import.as_ref().is_some_and(|import| output::same(folder, import)) {
-                return Err(Failure::OutputIsInput { file: folder.clone() });
-            }
-            if output::place(file).is_some_and(|file| output::place(folder) == Some(file)) {
-                return Err(Failure::OutputTwice { file: folder.clone() });
+            if inputs.iter().any(|input| output::same(&plane, input)) {
+                return Err(Failure::OutputIsInput { file: plane });
             }
         }
         Ok(())

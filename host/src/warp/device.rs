@@ -23,6 +23,8 @@ pub struct DeviceWarp {
     ready: Event,
     /// Of the weights as they are, once it is asked for.
     mesh: OnceLock<DeviceMesh>,
+    /// How far off the mesh is that came with the warp, if too far.
+    coarse: Option<f32>,
     /// One that [follows](DeviceMesh::follows) and has yet to be given the weights; it stays where that fails, for
     /// another try.
     behind: Option<DeviceMesh>,
@@ -46,8 +48,7 @@ pub enum RenderError {
 }
 
 impl DeviceWarp {
-    /// Copies a warp to a device, with its mesh if that is to within [`MESH_ERROR`]: then none is made later. A coarser
-    /// one is left out, with a warning.
+    /// Copies a warp to a device, with its mesh if that is to within [`MESH_ERROR`]: then none is made later.
     ///
     /// # Errors
     /// What the device says.
@@ -62,11 +63,7 @@ impl DeviceWarp {
             Some(mesh) if mesh.error() <= MESH_ERROR => {
                 on_device.mesh = DeviceMesh::upload(stream, mesh)?.into();
             }
-            Some(mesh) => tracing::warn!(
-                "the warp's own mesh is not used: it is to within {} source pixels, where stitches ask for {MESH_ERROR}",
-                mesh.error()
-            ),
-            None => {}
+            coarse => on_device.coarse = coarse.map(Mesh::error),
         }
         Ok(on_device)
     }
@@ -164,12 +161,13 @@ impl DeviceWarp {
         ready: Event,
     ) -> Self {
         let (mesh, textures) = (OnceLock::new(), Mutex::default());
-        Self { size, sources, coordinates, weights, ready, mesh, behind: None, textures }
+        let (coarse, behind) = (None, None);
+        Self { size, sources, coordinates, weights, ready, mesh, coarse, behind, textures }
     }
 
     /// The warp's mesh, to within [`MESH_ERROR`]: what [`stitch`](crate::stitch::stitch) goes by if nothing else is
     /// asked for. It came with the warp, or is made when it is first asked for, from the planes, which are copied to the
-    /// host: that takes a good part of a second for a large panorama.
+    /// host: that takes a good part of a second for a large panorama. A coarser one that came is told of by a warning.
     ///
     /// # Errors
     /// [`RenderError`].
@@ -177,6 +175,12 @@ impl DeviceWarp {
     pub fn mesh(&self, stream: &Stream) -> Result<&DeviceMesh, RenderError> {
         if let Some(mesh) = self.mesh.get() {
             return Ok(mesh);
+        }
+        if let Some(error) = self.coarse {
+            tracing::warn!(
+                "the warp's own mesh is to within {error} source pixels, and stitches ask for {MESH_ERROR}: another is \
+                 made; `panoweave lut --lut FILE --mesh` keeps one in a file"
+            );
         }
         let warp = self.download(stream)?;
         let mesh = DeviceMesh::upload(stream, &Mesh::within(&(&warp).into(), MESH_ERROR))?;

@@ -51,6 +51,32 @@ fn what_is_exported_is_imported_unchanged() {
 }
 
 #[test]
+fn planes_that_are_exported_replace_no_other_file() {
+    let folder = Folder::new();
+    folder.quiet("lut --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    let warp = folder.read("rig.safetensors");
+    let plane = folder.path("planes/lut_left_x.bin");
+    let refused = |line: &str, words: &str| {
+        let done = folder.words(line);
+        assert!(done.code == Some(2) && done.stderr.contains(words), "{line}: {done:?}");
+        assert_eq!(folder.read("rig.safetensors"), warp, "{line}");
+    };
+    // The warp itself, by a link and by its name.
+    std::fs::remove_file(&plane).unwrap();
+    std::os::unix::fs::symlink("../rig.safetensors", &plane).unwrap();
+    refused("lut --lut rig.safetensors --export planes -o o.safetensors", "it is an input");
+    refused("lut --device cpu --rig rig.toml --export planes -o rig.safetensors", "two outputs");
+    std::fs::remove_file(&plane).unwrap();
+    std::fs::copy(folder.path("rig.safetensors"), &plane).unwrap();
+    refused("lut --lut planes/lut_left_x.bin --export planes -o o.safetensors", "it is an input");
+    assert_eq!(std::fs::read(&plane).unwrap(), warp);
+    refused("lut --lut rig.safetensors --mesh -o ./rig.safetensors", "it is an input");
+
+    folder.quiet("lut --lut rig.safetensors --export again -o o.safetensors");
+    assert_eq!(folder.read("again/weight_right.bin"), folder.read("planes/weight_right.bin"));
+}
+
+#[test]
 fn inspect_says_what_there_is() {
     let folder = Folder::new();
     let line = "lut --device cpu --homography shift.txt --left left.png --right right.png";
@@ -129,13 +155,16 @@ fn a_file_keeps_its_mesh_where_asked() {
     assert_eq!(done.code, Some(2), "{done:?}");
 
     // Panoramas come out the same with a mesh of the file and with one that is made. One too coarse is not taken.
-    folder.quiet("lut --lut meshed.safetensors --mesh 4 -o coarse.safetensors");
-    let stitch = "stitch left.png right.png --device cpu --warp mesh";
+    let done = folder.words("lut --lut meshed.safetensors --mesh 4 -o coarse.safetensors");
+    assert!(done.stderr.contains("no mesh coarser than 0.03125"), "{done:?}");
+    let stitch = "stitch left.png right.png --device cpu";
     for name in ["plain", "meshed"] {
-        folder.quiet(&format!("{stitch} --lut {name}.safetensors -o {name}.png"));
+        folder.quiet(&format!("{stitch} --warp mesh --lut {name}.safetensors -o {name}.png"));
     }
-    let done = folder.words(&format!("{stitch} --lut coarse.safetensors -o coarse.png"));
-    assert!(done.stderr.contains("own mesh is not used: it is to within 4"), "{done:?}");
+    let coarse = format!("{stitch} --lut coarse.safetensors -o coarse.png");
+    folder.quiet(&coarse);
+    let done = folder.words(&format!("{coarse} --warp mesh"));
+    assert!(done.stderr.contains("own mesh is to within 4 source pixels"), "{done:?}");
     for name in ["meshed.png", "coarse.png"] {
         assert_eq!(folder.read(name), folder.read("plain.png"), "{name}");
     }

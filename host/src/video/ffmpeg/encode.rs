@@ -104,9 +104,8 @@ impl Encoder {
         let format =
             container(output).ok_or_else(|| VideoError::Extension { file: output.to_owned() })?;
         let unwritable = |source| VideoError::Unwritable { file: output.to_owned(), source };
-        let (pictures, target) = temporary_beside(output).map_err(unwritable)?;
+        let (pictures, target, unfinished) = temporary_beside(output).map_err(unwritable)?;
         let pictures = pictures.into_temp_path();
-        let unfinished = Unfinished::new(&pictures);
         let mut command = quiet();
         command
             .args(["-xerror", "-f", "rawvideo", "-pix_fmt", "nv12", "-color_range", "tv"])
@@ -150,8 +149,7 @@ impl Encoder {
             match self.ended() {
                 Err(error) => error,
                 Ok(()) => {
-                    let deaf = "ffmpeg ended without an error, but before it had read all frames; look what \
-                                PANOWEAVE_FFMPEG names";
+                    let deaf = "ffmpeg ended without an error, but before it had read all frames; is it ffmpeg?";
                     let source = match source.kind() {
                         kind @ io::ErrorKind::BrokenPipe => io::Error::new(kind, deaf),
                         _ => source,
@@ -212,8 +210,8 @@ impl Encoder {
         let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
         // The same pictures in the same format, and more.
         let least = std::fs::metadata(&self.pictures).map_err(unwritable)?.len();
-        let whole = temporary_beside(&self.target).map_err(unwritable)?.0.into_temp_path();
-        let _unfinished = Unfinished::new(&whole);
+        let (whole, _, _unfinished) = temporary_beside(&self.target).map_err(unwritable)?;
+        let whole = whole.into_temp_path();
         let mux = |codec: &str| {
             let seconds = |time: Duration| format!("{:.6}", time.as_secs_f64());
             let end = self.rate.time(self.written) + sound.offset;

@@ -181,7 +181,7 @@ fn a_program_that_is_no_ffmpeg_is_told() {
     command.args(format!("video a.y4m a.y4m {MAP} -o p.mp4").split(' '));
     command.env("PANOWEAVE_FFMPEG", "true");
     let said = failed(&Done::from(command.output().unwrap()), "true");
-    insta::assert_snapshot!(said, @"error: p.mp4: cannot be written: ffmpeg ended without an error, but before it had read all frames; look what PANOWEAVE_FFMPEG names");
+    insta::assert_snapshot!(said, @"error: p.mp4: cannot be written: ffmpeg ended without an error, but before it had read all frames; is it ffmpeg?");
     assert_eq!(leftovers(&folder), [""; 0]);
 }
 
