@@ -23,7 +23,7 @@ pub(crate) fn replace<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&mut File>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (mut temporary, target, _unfinished) = temporary_beside(path)?;
+    let (_unfinished, mut temporary, target) = temporary_beside(path)?;
     let mut writer = BufWriter::with_capacity(1 << 18, temporary.as_file_mut());
     write(&mut writer)?;
     writer.flush()?;
@@ -33,12 +33,12 @@ pub(crate) fn replace<E: From<io::Error>>(
     Ok(())
 }
 
-/// A temporary file in the folder of what `path` names in the end, that name, which it is to be renamed to, and its
-/// entry in the list of what is unfinished.
+/// A temporary file in the folder of what `path` names in the end, and that name: to be renamed to it. Before them its
+/// entry in the list of what is unfinished, which is to be dropped last.
 ///
 /// # Errors
 /// The target is no regular file, or the folder cannot be written.
-pub(crate) fn temporary_beside(path: &Path) -> io::Result<(NamedTempFile, PathBuf, Unfinished)> {
+pub(crate) fn temporary_beside(path: &Path) -> io::Result<(Unfinished, NamedTempFile, PathBuf)> {
     let target = followed(path)?;
     let old = fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|found| !found.is_file()) {
@@ -52,13 +52,12 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<(NamedTempFile, PathBu
     // Made and listed as one, so that nobody ends the program in between.
     let mut list = unfinished();
     let temporary = builder.tempfile_in(folder_of(&target))?;
-    list.push(temporary.path().to_owned());
-    drop(list);
-    let unfinished = Unfinished(temporary.path().to_owned());
     if let Some(kept) = kept {
         temporary.as_file().set_permissions(kept)?;
     }
-    Ok((temporary, target, unfinished))
+    let path = temporary.path().to_owned();
+    list.push(path.clone());
+    Ok((Unfinished(path), temporary, target))
 }
 
 /// Temporary files that are being written.

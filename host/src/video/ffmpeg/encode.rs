@@ -104,7 +104,7 @@ impl Encoder {
         let format =
             container(output).ok_or_else(|| VideoError::Extension { file: output.to_owned() })?;
         let unwritable = |source| VideoError::Unwritable { file: output.to_owned(), source };
-        let (pictures, target, unfinished) = temporary_beside(output).map_err(unwritable)?;
+        let (unfinished, pictures, target) = temporary_beside(output).map_err(unwritable)?;
         let pictures = pictures.into_temp_path();
         let mut command = quiet();
         command
@@ -210,7 +210,7 @@ impl Encoder {
         let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
         // The same pictures in the same format, and more.
         let least = std::fs::metadata(&self.pictures).map_err(unwritable)?.len();
-        let (whole, _, _unfinished) = temporary_beside(&self.target).map_err(unwritable)?;
+        let (_unfinished, whole, _) = temporary_beside(&self.target).map_err(unwritable)?;
         let whole = whole.into_temp_path();
         let mux = |codec: &str| {
             let seconds = |time: Duration| format!("{:.6}", time.as_secs_f64());
