@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         output::check(file, &files)?;
     }
     if let (Some(output), Some(preview)) = (&args.output, &args.preview)
-        && (output::same(output, preview) || output::place(output) == output::place(preview))
+        && output::would_be_same(output, preview)
     {
         return Err(Failure::OutputTwice { file: preview.clone() });
     }

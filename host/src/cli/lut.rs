@@ -148,8 +148,7 @@ impl Make {
 
     fn check_outputs(&self, file: &Path) -> Result<(), Failure> {
         let Source { rig, homography, import, lut } = &self.source;
-        let planes =
-            |folder: &Path| Plane::ALL.map(|plane| folder.join(format!("{}.bin", plane.name())));
+        let planes = |folder: &Path| Plane::ALL.map(|plane| plane.raw_file(folder));
         let imported = import.as_deref().map(planes);
         let inputs: Vec<&Path> = [rig, homography, lut, &self.left, &self.right]
             .into_iter()
@@ -162,16 +161,11 @@ impl Make {
         if import.as_ref().is_some_and(|import| output::same(folder, import)) {
             return Err(Failure::OutputIsInput { file: folder.clone() });
         }
-        // A file that is there may have other names, one that is not has its place.
-        let is_output = |other: &Path| {
-            let place = output::place(file);
-            output::same(other, file) || place.is_some() && output::place(other) == place
-        };
-        if is_output(folder) {
+        if output::would_be_same(folder, file) {
             return Err(Failure::OutputTwice { file: folder.clone() });
         }
         for plane in planes(folder) {
-            if is_output(&plane) {
+            if output::would_be_same(&plane, file) {
                 return Err(Failure::OutputTwice { file: file.to_owned() });
             }
             if inputs.iter().any(|input| output::same(&plane, input)) {

@@ -67,6 +67,11 @@ pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     Some((found.dev(), found.ino()))
 }
 
+/// Whether both would be the same file: by whatever names if it exists, and by its place if not.
+pub(crate) fn would_be_same(a: &Path, b: &Path) -> bool {
+    same(a, b) || place(a).is_some_and(|a| place(b) == Some(a))
+}
+
 /// Where a file that need not exist yet lies; for comparing outputs with each other.
 pub(crate) fn place(file: &Path) -> Option<PathBuf> {
     Some(fs::canonicalize(folder_of(file)).ok()?.join(file.file_name()?))

@@ -30,7 +30,7 @@ impl Warp {
         check_sizes(size, sources).map_err(in_directory)?;
         let expected = u64::from(size.x) * u64::from(size.y) * 4;
         for plane in Plane::ALL {
-            let file = path(directory, plane);
+            let file = plane.raw_file(directory);
             match open_regular(&file) {
                 Ok((_, found)) if found == expected => {}
                 Ok((_, found)) => {
@@ -45,12 +45,12 @@ impl Warp {
         }
         // All are checked before any is kept: a bad one costs time for one pass, not memory.
         for plane in Plane::ALL {
-            read(&path(directory, plane), plane, size, |_| {})?;
+            read(&plane.raw_file(directory), plane, size, |_| {})?;
         }
         let mut planes = [const { Vec::new() }; 6];
         for (plane, values) in Plane::ALL.into_iter().zip(&mut planes) {
             values.reserve_exact(size.x as usize * size.y as usize);
-            read(&path(directory, plane), plane, size, |chunk| values.extend_from_slice(chunk))?;
+            read(&plane.raw_file(directory), plane, size, |chunk| values.extend_from_slice(chunk))?;
         }
         Self::new(size, sources, planes).map_err(in_directory)
     }
@@ -68,7 +68,7 @@ impl Warp {
         };
         std::fs::create_dir_all(directory).map_err(unwritable(directory))?;
         for plane in Plane::ALL {
-            let file = path(directory, plane);
+            let file = plane.raw_file(directory);
             replace(&file, |out| {
                 bytes_of(self.plane(plane), f32::to_le_bytes, |b| out.write_all(b))
             })
@@ -78,8 +78,12 @@ impl Warp {
     }
 }
 
-fn path(directory: &Path, plane: Plane) -> PathBuf {
-    directory.join(format!("{}.bin", plane.name()))
+impl Plane {
+    /// The plane's file in the directory of a warp's raw planes.
+    #[must_use]
+    pub fn raw_file(self, directory: &Path) -> PathBuf {
+        directory.join(format!("{}.bin", self.name()))
+    }
 }
 
 /// Reads one plane and hands it on in chunks that have been checked.
