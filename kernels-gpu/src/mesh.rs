@@ -2,15 +2,15 @@
 //!
 //! A block makes a tile, a thread eight pixels of it: below each other in RGBA, four by two in NV12, of which two by
 //! two share chroma. What a tile shows is in its first layer, which with the patch of the whole tile is half a line of
-//! memory, known from the block's number and fetched by an earlier block, as are the pictures' lines of memory: one
-//! latency, then eight samples on their way at once, then colour, then stores. For most tiles that is all. Where
-//! cameras meet or end, or one patch does not do, a tile is made layer by layer, by shares: the same for each, and what
-//! the layers before it gave waits in shared memory.
+//! memory, known from the block's number and fetched by an earlier block, as are the pictures' lines of memory; of the
+//! first blocks while the kernel before still runs. So there is one latency, then eight samples on their way at once,
+//! then colour, then stores. For most tiles that is all. Where cameras meet or end, or one patch does not do, a tile is
+//! made layer by layer, by shares: the same for each, and what the layers before it gave waits in shared memory.
 //!
 //! Cost: the pictures' pixels that are seen, the panorama, and half a byte a pixel of mesh; of each pixel two
-//! multiply-adds a coordinate; some 60 instructions a thread, and at most one prefetch, for lines to come; 14 KiB of
-//! shared memory a block. From NV12 to NV12 the chroma of four pixels that one camera alone shows is one sample, at
-//! their middle.
+//! multiply-adds a coordinate; 440 instructions a thread in RGBA, of all tiles, and 500 in NV12, a tenth of them of the
+//! special function unit for powers; at most one prefetch, for lines to come; 14 KiB of shared memory a block. From
+//! NV12 to NV12 the chroma of four pixels that one camera alone shows is one sample, at their middle.
 //!
 //! Powers are the fast ones; samples are the texture unit's, whose weights have 8 bits.
 
@@ -110,16 +110,19 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
 ) {
     let tile = uvec2(thread::block_idx_x(), thread::block_idx_y());
     let index = tile.y * thread::grid_dim_x() + tile.x;
+    // While the kernel before still runs: for this block, which may be among the first, and for one that will run when
+    // these have ended.
+    if rank() == 0 {
+        mesh.layers.prefetch(index);
+        mesh.layers.prefetch(index + AHEAD);
+    }
+    thread::wait_for_kernel_before();
     if index >= mesh.layers.len() {
         return;
     }
     // Before all else, which then does not wait for it.
     // SAFETY: it is there, as checked.
     let first = unsafe { mesh.layers.load(index) };
-    // For a block that will run when these have ended.
-    if thread::thread_idx_x() == 0 {
-        mesh.layers.prefetch(index + AHEAD);
-    }
     // Threads of a tile side by side, and this one.
     let (columns, thread) = (TILE / O::EIGHT.x, rank());
     let (corner, in_tile) = (tile * TILE, uvec2(thread % columns, thread / columns) * O::EIGHT);

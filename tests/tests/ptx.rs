@@ -344,8 +344,8 @@ fn special_instructions_are_used() {
     for image in CONFORMANCE {
         let entries = entries(image.text);
         for (name, instruction) in [
-            ("sample", "tex.2d.v4.f32.f32"),
-            ("sample_elements", "tex.2d.v4.u32.f32"),
+            ("sample", "tex.level.2d.v4.f32.f32"),
+            ("sample_elements", "tex.level.2d.v4.u32.f32"),
             ("float_unary", "cvt.rni.sat.u8.f32"),
             ("float_unary", "cvt.sat.f32.f32"),
             ("float_unary", "cvt.rn.bf16x2.f32"),
@@ -382,12 +382,12 @@ fn lines_of_memory_are_fetched_ahead() {
                     let wait = entry.body.find("griddepcontrol.wait").unwrap_or(usize::MAX);
                     assert!(entry.body.rfind("prefetch").is_some_and(|at| at < wait), "{name}");
                 }
-                // Four cameras have a line of a picture each, or one of luma and one of chroma.
+                // Three of layers; four cameras have a line of a picture each, or one of luma and one of chroma.
                 "stitch_mesh_rgba8" | "stitch_mesh_rgba8_nv12" => {
-                    assert_eq!(fetches, 2 + 4, "{name}")
+                    assert_eq!(fetches, 3 + 4, "{name}")
                 }
                 "stitch_mesh_nv12" | "stitch_mesh_nv12_rgba8" => {
-                    assert_eq!(fetches, 2 + 8, "{name}")
+                    assert_eq!(fetches, 3 + 8, "{name}")
                 }
                 _ => assert_eq!(fetches, 0, "{name}"),
             }

@@ -46,7 +46,8 @@ impl<T: TextureValue> Texture2d<T> {
     }
 }
 
-/// `tex.2d.v4.TYPE.f32` on the GPU, the software texture on the CPU.
+/// `tex.level.2d.v4.TYPE.f32` on the GPU, the software texture on the CPU. There is one level, 0: said so, it takes no
+/// register and is read a little faster than as `tex.2d`.
 macro_rules! texture_value {
     ($(#[$doc:meta])* $vector:ty, $scalar:ty, $ptx:literal, $method:ident) => {
         $(#[$doc])*
@@ -58,7 +59,10 @@ macro_rules! texture_value {
                 unsafe {
                     let (r, g, b, a): ($scalar, $scalar, $scalar, $scalar);
                     core::arch::asm!(
-                        concat!("tex.2d.v4.", $ptx, ".f32 {{{}, {}, {}, {}}}, [{}, {{{}, {}}}];"),
+                        concat!(
+                            "tex.level.2d.v4.", $ptx,
+                            ".f32 {{{}, {}, {}, {}}}, [{}, {{{}, {}}}], 0f00000000;"
+                        ),
                         out(reg32) r, out(reg32) g, out(reg32) b, out(reg32) a,
                         in(reg64) handle, in(reg32) x, in(reg32) y,
                         options(pure, readonly, nostack, preserves_flags),
