@@ -110,11 +110,9 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
 ) {
     let tile = uvec2(thread::block_idx_x(), thread::block_idx_y());
     let index = tile.y * thread::grid_dim_x() + tile.x;
-    // While the kernel before still runs: for this block, which may be among the first, and for one that will run when
-    // these have ended.
-    if rank() == 0 {
+    // While the kernel before still runs: it is for the first blocks, whose layer no other has fetched.
+    if index < mesh.layers.len() && thread::thread_idx_x() == 0 && thread::thread_idx_y() == 0 {
         mesh.layers.prefetch(index);
-        mesh.layers.prefetch(index + AHEAD);
     }
     thread::wait_for_kernel_before();
     if index >= mesh.layers.len() {
@@ -123,6 +121,10 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
     // Before all else, which then does not wait for it.
     // SAFETY: it is there, as checked.
     let first = unsafe { mesh.layers.load(index) };
+    // For a block that will run when these have ended.
+    if thread::thread_idx_x() == 0 {
+        mesh.layers.prefetch(index + AHEAD);
+    }
     // Threads of a tile side by side, and this one.
     let (columns, thread) = (TILE / O::EIGHT.x, rank());
     let (corner, in_tile) = (tile * TILE, uvec2(thread % columns, thread / columns) * O::EIGHT);
