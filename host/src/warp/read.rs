@@ -91,6 +91,12 @@ fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, Warp
     let mut eight = [0; 8];
     file.read_exact(&mut eight).map_err(unreadable)?;
     let json_length = u64::from_le_bytes(eight);
+    let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    if eight.iter().all(is_text) {
+        let reason =
+            "it begins with text, as a rig does; `panoweave lut --rig` makes a warp of one";
+        return Err(foreign(reason.to_owned()));
+    }
     if json_length > HEADER_LIMIT {
         return Err(foreign(format!(
             "it states a header of {json_length} bytes; a warp's has at most {HEADER_LIMIT}"

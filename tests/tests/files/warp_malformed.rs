@@ -92,6 +92,9 @@ fn missing_empty_and_foreign_files() {
     for bytes in [&b""[..], b"short", &[0xFF; 100], b"\x89PNG\r\n\x1a\n garbage garbage"] {
         assert_variant!(folder.error(bytes), WarpError::NotSafetensors { .. });
     }
+    let rig = folder.error(b"# A rig\n[panorama]\n");
+    assert_variant!(rig, WarpError::NotSafetensors { .. });
+    assert!(rig.to_string().contains("lut --rig"), "{rig}");
     for length in [(1 << 20) + 1, 1 << 40, u64::MAX] {
         let bytes = [&length.to_le_bytes()[..], &[b' '; 64]].concat();
         assert_variant!(folder.error(&bytes), WarpError::NotSafetensors { .. });
