@@ -23,10 +23,10 @@ const SIZE: UVec2 = uvec2(1920, 1080);
 /// The variant that is ours: through both cameras' lenses.
 const LENSES: &str = "lenses";
 
-/// Both cameras, half of the view each; 1.3 source pixels to one of the view.
+/// Both cameras, which meet in the middle third; 2.1 source pixels of either to one of the view.
 const ACROSS: View = View { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
 
-/// As wide as one camera sees; 3.3 source pixels to one of the view.
+/// As wide as one camera sees; 3.9 source pixels of either to one of the view.
 const WIDE: View = View { fov: 60.0, ..ACROSS };
 
 /// The left camera alone.
@@ -46,7 +46,8 @@ fn shown(size: UVec2, view: &View, area: impl Fn(DVec3) -> f64) -> f64 {
     each.sum::<f64>() * f64::from(STEP * STEP)
 }
 
-/// Of both cameras of a rig, where both see the same too. Their distortion, which is small, is left out.
+/// Of both cameras of a rig, where both see the same too. Only pan and yaw turn them, as all do here; their distortion,
+/// which is small, is left out.
 fn shown_of_cameras(rig: &Rig, size: UVec2, view: &View) -> f64 {
     let of = |camera: &RigCamera| {
         let mount = camera.mount().expect("a camera with a lens");

@@ -369,25 +369,25 @@ fn special_instructions_are_used() {
     }
 }
 
-/// Of a resampling, times, targets and values, before the wait for the kernel before; of a stitch by a mesh, layers and
-/// pictures.
+/// Of a resampling, times, targets and values, before the wait for the kernel before; of a stitch by a mesh, a layer before
+/// it, further ones and pictures behind it.
 #[test]
 fn lines_of_memory_are_fetched_ahead() {
     for image in panoweave::kernels::IMAGES {
         for (name, entry) in entries(image.text) {
             let fetches = entry.count("prefetch.global.L2 ");
+            let wait = entry.body.find("griddepcontrol.wait").unwrap_or(usize::MAX);
+            let before = |at: Option<usize>| at.is_some_and(|at| at < wait);
             match name {
                 _ if name.starts_with("resample_") && !name.contains("persistent") => {
                     assert_eq!(fetches, 3, "{name}");
-                    let wait = entry.body.find("griddepcontrol.wait").unwrap_or(usize::MAX);
-                    assert!(entry.body.rfind("prefetch").is_some_and(|at| at < wait), "{name}");
+                    assert!(before(entry.body.rfind("prefetch")), "{name}");
                 }
                 // Three of layers; four cameras have a line of a picture each, or one of luma and one of chroma.
-                "stitch_mesh_rgba8" | "stitch_mesh_rgba8_nv12" => {
-                    assert_eq!(fetches, 3 + 4, "{name}")
-                }
-                "stitch_mesh_nv12" | "stitch_mesh_nv12_rgba8" => {
-                    assert_eq!(fetches, 3 + 8, "{name}")
+                _ if name.starts_with("stitch_mesh_") => {
+                    let lines = if name.starts_with("stitch_mesh_nv12") { 8 } else { 4 };
+                    assert_eq!(fetches, 3 + lines, "{name}");
+                    assert!(before(entry.body.find("prefetch")), "{name}");
                 }
                 _ => assert_eq!(fetches, 0, "{name}"),
             }
