@@ -23,10 +23,10 @@ const SIZE: UVec2 = uvec2(1920, 1080);
 /// The variant that is ours: through both cameras' lenses.
 const LENSES: &str = "lenses";
 
-/// Both cameras, which meet in the middle third; 2.1 source pixels of either to one of the view.
+/// Both cameras, which meet in the middle third; 2.1 source pixels of both together to one of the view.
 const ACROSS: View = View { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
 
-/// As wide as one camera sees; 3.9 source pixels of either to one of the view.
+/// As wide as one camera sees; 3.9 source pixels of both together to one of the view.
 const WIDE: View = View { fov: 60.0, ..ACROSS };
 
 /// The left camera alone.

@@ -8,7 +8,7 @@
 //! the frames that it shows.
 //!
 //! Lenses are worked out at a few places of a tile, and [interpolated](crate::patch) between them where that is exact
-//! enough; and where one camera alone can see a tile, the other is left out. Four samples are on their way at a time.
+//! enough; and where one camera alone can see a tile, the other is left out. Eight samples are on their way at a time.
 //!
 //! Samples are bilinear, of the frames as they are: a view far wider than its pixels shows them aliased.
 
