@@ -1,11 +1,11 @@
-//! Colour sums over an overlap of 700×1900 in a panorama of 5700×1900 from two 3840×2160 pictures, the
-//! floor under them, and the original design in CUDA C++ (`benches/cuda/colour_analysis.cu`) where
+//! Colour sums over an overlap of 700×1900 in a panorama of 5700×1900 from two 3840×2160 pictures, a
+//! copy, and the original design in CUDA C++ (`benches/cuda/colour_analysis.cu`) where
 //! `PANOWEAVE_REFERENCE_PTX` names a folder with `colour_analysis.ptx`.
 //!
 //! Then the overlaps of other sizes, with pictures from 720p to 8K.
 //!
 //! Each camera sees the panorama pixel for pixel, so that what must move is what [`Overlap::bytes`] says.
-//! The floor is a copy of half of that, which moves as much.
+//! The copy is of half of that, which moves as much.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
@@ -93,17 +93,17 @@ fn benches(criterion: &mut Criterion) {
 
         let size = overlap.place().size().to_array();
         let mut group = Group::new(criterion, &device, "colour", name, size, bytes);
-        let floor = bench_copy(&mut group, "floor", &stream, bytes);
+        let copy = bench_copy(&mut group, &stream, bytes);
         let rust = bench(&mut group, "rust", &stream, |set| {
             let [left, right] = frames[set].each_ref().map(DeviceFrame::view);
             // SAFETY: one stream has all of them.
             unsafe { overlaps[set].submit(&stream, left, right, &mut summing) }.expect("the sums");
         });
-        if let (Some(rust), Some(floor)) = (rust, floor) {
+        if let (Some(rust), Some(copy)) = (rust, copy) {
             let (megabytes, rate) = (bytes as f64 / 1e6, bytes as f64 / 1e3 / rust);
             println!(
-                "{name}: {rust:.1} µs for {megabytes:.1} MB, {rate:.0} GB/s, {:.2} times the floor",
-                rust / floor
+                "{name}: {rust:.1} µs for {megabytes:.1} MB, {rate:.0} GB/s, {:.2} times a copy",
+                rust / copy
             );
         }
         let (Some(reference), PixelFormat::Rgba8) = (&reference, pixels) else { continue };
@@ -152,7 +152,7 @@ fn sizes(criterion: &mut Criterion) {
         };
         let sets: Vec<_> = (0..group.sets()).map(set).collect();
         let mut summing = Summing::new(&device).expect("memory for the sums");
-        bench_copy(&mut group, "floor", &stream, bytes);
+        bench_copy(&mut group, &stream, bytes);
         bench(&mut group, "rust", &stream, |set| {
             let (overlap, frames) = &sets[set];
             let [left, right] = frames.each_ref().map(DeviceFrame::view);

@@ -1,9 +1,9 @@
-//! Separable convolution of 3840×2160 f32 with 7, 15 and 31 taps along each axis: in one launch and in two, the
-//! floor under them, and the original design in CUDA C++ (`benches/cuda/convolve.cu`) where
+//! Separable convolution of 3840×2160 f32 with 7, 15 and 31 taps along each axis: in one launch and in two, a
+//! copy of the picture, and the original design in CUDA C++ (`benches/cuda/convolve.cu`) where
 //! `PANOWEAVE_REFERENCE_PTX` names a folder with `convolve.ptx`. Then both gradients of a picture, and one
 //! launch at sizes from 720p to 8K.
 //!
-//! The floor is a copy of the picture, which moves as much as one launch must. Tiles and how many results a
+//! A copy moves as much as one launch must. Tiles and how many results a
 //! thread makes are constants in `shared-types/src/convolve.rs`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -103,7 +103,7 @@ fn benches(criterion: &mut Criterion) {
 
         let of = format!("{width} taps");
         let mut group = Group::new(criterion, &device, "convolve", &of, SIZE.to_array(), bytes);
-        let floor = bench_copy(&mut group, "floor", &stream, bytes);
+        let copy = bench_copy(&mut group, &stream, bytes);
         let fused = bench(&mut group, "one launch", &stream, |set| {
             filter
                 .fused(&stream, inputs[set].view(), outputs[set].view_mut())
@@ -113,10 +113,10 @@ fn benches(criterion: &mut Criterion) {
             let (between, out) = (&mut others[set], outputs[set].view_mut());
             filter.two_pass(&stream, inputs[set].view(), between, out).expect("a convolution");
         });
-        if let (Some(fused), Some(two_pass), Some(floor)) = (fused, two_pass, floor) {
-            let times = fused / floor;
+        if let (Some(fused), Some(two_pass), Some(copy)) = (fused, two_pass, copy) {
+            let times = fused / copy;
             println!(
-                "{width} taps: {fused:.1} µs, {times:.2} times the floor; two passes {two_pass:.1} µs"
+                "{width} taps: {fused:.1} µs, {times:.2} times a copy; two passes {two_pass:.1} µs"
             );
         }
         let Some(reference) = &reference else { continue };
@@ -142,7 +142,7 @@ fn benches(criterion: &mut Criterion) {
     let gradients = GradientFilter::new(&stream, 1.0).expect("a filter");
     let bytes = bytes / 2 * 3;
     let mut group = Group::new(criterion, &device, "convolve", "gradients", SIZE.to_array(), bytes);
-    let floor = bench_copy(&mut group, "floor", &stream, bytes);
+    let copy = bench_copy(&mut group, &stream, bytes);
     let both = bench(&mut group, "one launch", &stream, |set| {
         let (input, mut between) = (inputs[set].view(), Between::default());
         let (x, y) = (outputs[set].view_mut(), others[set].view_mut());
@@ -154,8 +154,8 @@ fn benches(criterion: &mut Criterion) {
             filter.fused(&stream, inputs[set].view(), out).expect("a gradient");
         }
     });
-    if let (Some(both), Some(floor)) = (both, floor) {
-        println!("gradients: {both:.1} µs, {:.2} times the floor", both / floor);
+    if let (Some(both), Some(copy)) = (both, copy) {
+        println!("gradients: {both:.1} µs, {:.2} times a copy", both / copy);
     }
     group.finish();
 }
@@ -177,7 +177,7 @@ fn sizes(criterion: &mut Criterion) {
                 inputs.push(picture(&stream, size, set as u32));
                 outputs.push(image(&device, size));
             }
-            bench_copy(&mut group, "floor", &stream, bytes);
+            bench_copy(&mut group, &stream, bytes);
             bench(&mut group, "one launch", &stream, |set| {
                 let (input, out) = (inputs[set].view(), outputs[set].view_mut());
                 filter.fused(&stream, input, out).expect("a convolution");

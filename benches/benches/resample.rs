@@ -1,10 +1,11 @@
-//! Resampling 256 and 8192 batches of 500 times to 250, 32 values each, in bf16, f32 and f16: our kernels, the floor
-//! under them, and the original design, in Rust and in CUDA C++ (`benches/cuda/resample.cu`, where
+//! Resampling 256 and 8192 batches of 500 times to 250, 32 values each, in bf16, f32 and f16: our kernels, a copy,
+//! and the original design, in Rust and in CUDA C++ (`benches/cuda/resample.cu`, where
 //! `PANOWEAVE_REFERENCE_PTX` names a folder with `resample.ptx`).
 //!
-//! Targets are even, so that every source row has one beside it and all bytes must move, once; or random, which asks
-//! for about 63 % of the rows. The floor is a copy of half of the bytes that are asked for, which moves as much. A set
-//! of 8192 batches is larger than any cache, and the same one each time. Then bf16 in 32 to 2048 batches.
+//! Targets are even, so that every source row has one beside it and all bytes must move, once; or anywhere, which asks
+//! for about 63 % of the rows, in random order or ascending. The copy is of half of the bytes that are asked for, which
+//! moves as much. A set of 8192 batches is larger than any cache, and the same one each time. Then bf16 in 32 to 2048
+//! batches.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
@@ -69,6 +70,29 @@ fn tight<V: Number>(stream: &Stream, rows: u32) -> Image<V> {
     Image::with_pitch(stream.device(), WIDTH, rows, pitch).expect("memory for values")
 }
 
+/// Where the targets of a batch lie among its times.
+#[derive(Clone, Copy)]
+enum Targets {
+    /// One between each second time and the next.
+    Even,
+    /// Anywhere, in any order.
+    Random,
+    /// Anywhere, in order: as frames ask of a track.
+    Ascending,
+}
+
+impl Targets {
+    const ALL: [Self; 3] = [Self::Even, Self::Random, Self::Ascending];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Even => "even",
+            Self::Random => "random",
+            Self::Ascending => "ascending",
+        }
+    }
+}
+
 /// What a resampling reads and writes.
 struct Set<V: Sampled<Time = f32>> {
     times: Image<f32>,
@@ -78,8 +102,8 @@ struct Set<V: Sampled<Time = f32>> {
 }
 
 impl<V: Sampled<Time = f32>> Set<V> {
-    /// Uneven times, a target between each second one and the next or anywhere, and noise for values.
-    fn new(stream: &Stream, batches: u32, random: bool, seed: u32) -> Self {
+    /// Uneven times, targets among them, and noise for values.
+    fn new(stream: &Stream, batches: u32, placed: Targets, seed: u32) -> Self {
         let mut state = seed.wrapping_mul(2_654_435_761) | 1;
         let mut noise = || {
             state ^= state << 13;
@@ -87,16 +111,21 @@ impl<V: Sampled<Time = f32>> Set<V> {
             state ^= state << 5;
             f64::from(state) / f64::from(u32::MAX)
         };
-        let [times, targets] = [(SOURCES, 0.0), (TARGETS, 0.5)].map(|(count, behind)| {
-            let step = SOURCES / count;
-            let place = |i: u32| behind + f64::from(step * i);
-            let mut time = |i| match random && count == TARGETS {
-                true => f64::from(SOURCES - 1) * noise(),
-                false => place(i) + 0.4 * noise(),
-            };
-            let times = (0..batches * count).map(|i| (0.01 * time(i % count)) as f32);
-            Image::from_slice(stream, count, batches, &times.collect::<Vec<_>>()).expect("times")
-        });
+        let mut even = |count: u32, behind: f64| -> Vec<f32> {
+            let place = |i: u32| behind + f64::from(SOURCES / count * (i % count));
+            (0..batches * count).map(|i| (0.01 * (place(i) + 0.4 * noise())) as f32).collect()
+        };
+        let (times, mut targets) = (even(SOURCES, 0.0), even(TARGETS, 0.5));
+        if !matches!(placed, Targets::Even) {
+            let last = 0.01 * f64::from(SOURCES - 1);
+            targets.fill_with(|| (last * noise()) as f32);
+        }
+        if matches!(placed, Targets::Ascending) {
+            targets.chunks_mut(TARGETS as usize).for_each(|batch| batch.sort_by(f32::total_cmp));
+        }
+        let image = |of: &[f32], count| Image::from_slice(stream, count, batches, of);
+        let times = image(&times, SOURCES).expect("times");
+        let targets = image(&targets, TARGETS).expect("targets");
         let rows = batches * SOURCES;
         let values: Vec<_> = (0..rows * WIDTH).map(|_| V::from_f64(2.0 * noise() - 1.0)).collect();
         let mut source = tight(stream, rows);
@@ -153,10 +182,10 @@ impl Bench<'_> {
         persistent: Option<Launch<V>>,
         original: Launch<V>,
     ) {
-        for random in [false, true] {
+        for placed in Targets::ALL {
             for (batches, sets) in [(256, SETS), (8192, 1)] {
                 let designs = [("persistent", persistent), ("c++", Some(original))];
-                self.batches(of, random, batches, sets, designs);
+                self.batches(of, placed, batches, sets, designs);
             }
         }
     }
@@ -164,22 +193,22 @@ impl Bench<'_> {
     fn batches<V: Sampled<Time = f32>>(
         &mut self,
         of: &str,
-        random: bool,
+        placed: Targets,
         batches: u32,
         sets: usize,
         designs: [(&str, Option<Launch<V>>); 2],
     ) {
         let device = self.device;
         let stream = device.stream().expect("a stream");
-        let set = |seed| Set::<V>::new(&stream, batches, random, seed as u32);
+        let set = |seed| Set::<V>::new(&stream, batches, placed, seed as u32);
         let mut sets: Vec<_> = (0..sets).map(set).collect();
         let count = sets.len();
         let bytes = sets[0].bytes(&stream);
-        let of = format!("{of}, {}", if random { "random" } else { "even" });
+        let of = format!("{of}, {}", placed.name());
 
         let size = Size::Batches(batches);
         let mut group = Group::new(self.criterion, device, "resample", &of, size, bytes);
-        let floor = bench_copy(&mut group, "floor", &stream, bytes);
+        let copy = bench_copy(&mut group, &stream, bytes);
         let mut resampler = Resampler::new(&stream).expect("a resampler");
         resampler.submit(&stream, sets[0].resampling()).expect("a resampling");
         let expected = sets[0].result(&stream);
@@ -187,11 +216,11 @@ impl Bench<'_> {
             resampler.submit(&stream, sets[set % count].resampling()).expect("a resampling");
         });
         resampler.check(&stream).expect("times that ascend");
-        if let (Some(rust), Some(floor)) = (rust, floor) {
+        if let (Some(rust), Some(copy)) = (rust, copy) {
             let (megabytes, rate) = (bytes as f64 / 1e6, bytes as f64 / 1e3 / rust);
             println!(
-                "{of}, {batches} batches: {rust:.1} µs for {megabytes:.1} MB, {rate:.0} GB/s, {:.2} times the floor",
-                rust / floor
+                "{of}, {batches} batches: {rust:.1} µs for {megabytes:.1} MB, {rate:.0} GB/s, {:.2} times a copy",
+                rust / copy
             );
         }
         let resident = device.cuda_info().map_or(1, |info| info.multiprocessors) * RESIDENT;
@@ -241,14 +270,14 @@ fn sizes(criterion: &mut Criterion) {
     let stream = device.stream().expect("a stream");
     let mut resampler = Resampler::new(&stream).expect("a resampler");
     for batches in [32, 64, 512, 2048] {
-        let first = Set::<bf16>::new(&stream, batches, false, 0);
+        let first = Set::<bf16>::new(&stream, batches, Targets::Even, 0);
         let (size, bytes) = (Size::Batches(batches), first.bytes(&stream));
         let mut group =
             Group::new(criterion, &device, "resample", "bf16, even", size, bytes).briefly();
         let others = 1..group.sets() as u32;
-        let others = others.map(|seed| Set::new(&stream, batches, false, seed));
+        let others = others.map(|seed| Set::new(&stream, batches, Targets::Even, seed));
         let mut sets: Vec<_> = std::iter::once(first).chain(others).collect();
-        bench_copy(&mut group, "floor", &stream, bytes);
+        bench_copy(&mut group, &stream, bytes);
         bench(&mut group, "rust", &stream, |set| {
             resampler.submit(&stream, sets[set].resampling()).expect("a resampling");
         });

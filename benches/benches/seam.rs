@@ -1,9 +1,7 @@
 //! A seam through an overlap of 700×1900 in a panorama of 5700×1900 from two 3840×2160 pictures: the whole
 //! look at a pair of frames (differences, costs and path), and the weights of a frame while the seam fades,
-//! with the floor under each.
-//!
-//! The floor is a copy of half of the bytes that must move. The path has none: its rows follow from each other,
-//! and it is latency.
+//! each beside a copy of half of the bytes that must move, which moves as much. The path is bound by
+//! latency: its rows follow from each other.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use panoweave::colour::Colours;
@@ -35,15 +33,15 @@ fn benches(criterion: &mut Criterion) {
         let bytes = seam.bytes(pixels);
         let size = (seam.grid().max - seam.grid().min).to_array();
         let mut group = Group::new(criterion, &device, "seam", name, size, bytes);
-        let floor = bench_copy(&mut group, "floor", &stream, bytes);
+        let copy = bench_copy(&mut group, &stream, bytes);
         let look = bench(&mut group, "look", &stream, |set| {
             let [left, right] = frames[set].each_ref().map(DeviceFrame::view);
             // SAFETY: all is done on this stream.
             unsafe { seam.submit(&stream, &warp, left, right, Colours::IDENTITY) }.expect("a look");
         });
-        if let (Some(look), Some(floor)) = (look, floor) {
+        if let (Some(look), Some(copy)) = (look, copy) {
             let cells = seam.grid().cells();
-            println!("{name}: {look:.1} µs on {cells} cells, over {floor:.1} µs of floor");
+            println!("{name}: {look:.1} µs on {cells} cells, beside a copy of {copy:.1} µs");
         }
         group.finish();
     }
@@ -61,12 +59,12 @@ fn benches(criterion: &mut Criterion) {
     // Six planes in, two out.
     let bytes = 32 * u64::from(size.x) * u64::from(size.y);
     let mut group = Group::new(criterion, &device, "seam", "weights", size.to_array(), bytes);
-    let floor = bench_copy(&mut group, "floor", &stream, bytes);
+    let copy = bench_copy(&mut group, &stream, bytes);
     let rust = bench(&mut group, "rust", &stream, |set| {
         seam.weigh(&stream, &warp, 0.5, &mut outs[set]).expect("weights");
     });
-    if let (Some(rust), Some(floor)) = (rust, floor) {
-        println!("weights: {rust:.1} µs, {:.2} times the floor", rust / floor);
+    if let (Some(rust), Some(copy)) = (rust, copy) {
+        println!("weights: {rust:.1} µs, {:.2} times a copy", rust / copy);
     }
     group.finish();
 }

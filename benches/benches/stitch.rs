@@ -1,9 +1,8 @@
-//! The stitch at home size: every lookup, gamma and pair of formats, the floor under each pair, and
+//! The stitch at home size: every lookup, gamma and pair of formats, a copy of the pictures and the panorama, and
 //! the original loop in CUDA C++ (`benches/cuda/stitch_planes.cu`) where `PANOWEAVE_REFERENCE_PTX` names a
 //! folder with `stitch_planes.ptx`.
 //!
-//! The floor is a copy of the pictures and the panorama; those by planes read 24 bytes of planes a pixel
-//! besides.
+//! Those by planes read 24 bytes of planes a pixel besides.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
@@ -134,7 +133,7 @@ fn benches(criterion: &mut Criterion) {
 
         let size = warp.size().to_array();
         let mut group = Group::new(criterion, &device, "stitch", pair, size, bytes);
-        let floor = bench_copy(&mut group, "floor", &stream, bytes);
+        let copy = bench_copy(&mut group, &stream, bytes);
         let fast = Some(Power::Fast);
         // What is done stands first, and how after it: the original is compared with all that do the same.
         for (label, power, lookup) in [
@@ -160,8 +159,8 @@ fn benches(criterion: &mut Criterion) {
                 }
                 .expect("a stitch");
             });
-            if let (Some(rust), Some(floor)) = (rust, floor) {
-                println!("{pair}, {label}: {rust:.1} µs, {:.2} times the floor", rust / floor);
+            if let (Some(rust), Some(copy)) = (rust, copy) {
+                println!("{pair}, {label}: {rust:.1} µs, {:.2} times a copy", rust / copy);
             }
             // The C++ is RGBA without a table.
             let Some(stream) = &reference else { continue };
@@ -200,7 +199,7 @@ fn sizes(criterion: &mut Criterion) {
                 .collect();
             let output = |_: &[_; 2]| DeviceFrame::new(&device, output).expect("an output");
             let mut outputs: Vec<_> = frames.iter().map(output).collect();
-            bench_copy(&mut group, "floor", &stream, bytes);
+            bench_copy(&mut group, &stream, bytes);
             bench(&mut group, "fast/mesh", &stream, |set| {
                 let ([left, right], out) = (&frames[set], &mut outputs[set]);
                 stitch(&stream, left, right, &warp, &options, out).expect("a stitch");

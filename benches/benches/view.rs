@@ -2,7 +2,7 @@
 //! camera, and from a panorama; in every pair of formats, through textures and by loads.
 //!
 //! Beside it the way over planes: the stitch with a planar warp of the view's size, which must be made anew for
-//! every frame of a view that moves. The floor is a copy of as many bytes as the view has and the parts of the frames
+//! every frame of a view that moves. Beside both a copy of as many bytes as the view has and the parts of the frames
 //! that it shows, of both where both see the same: at home 25.4 MB, of which the frames' are 17.1, where an H100's
 //! counters find 17.2 read. Then views of other sizes.
 
@@ -130,7 +130,7 @@ fn benches(criterion: &mut Criterion) {
 
     let rgba = bytes(SIZE, shown_of_cameras(&rig, SIZE, &ACROSS), [RGBA; 2]);
     let mut group = Group::new(criterion, &device, "view", "rgba to rgba", SIZE.to_array(), rgba);
-    let floor = bench_copy(&mut group, "floor", &stream, rgba);
+    let copy = bench_copy(&mut group, &stream, rgba);
     let gamma = StitchOptions { left: Colour { gamma: 0.9, ..gains.left }, ..gains };
     let mut time = None;
     for (name, options) in [(LENSES, &gains), ("gamma", &gamma)] {
@@ -181,7 +181,7 @@ fn benches(criterion: &mut Criterion) {
     for (of, view) in [("wide", &WIDE), ("within a camera", &WITHIN)] {
         let bytes = bytes(SIZE, shown_of_cameras(&rig, SIZE, view), [RGBA; 2]);
         let mut group = Group::new(criterion, &device, "view", of, SIZE.to_array(), bytes);
-        bench_copy(&mut group, "floor", &stream, bytes);
+        bench_copy(&mut group, &stream, bytes);
         bench(&mut group, LENSES, &stream, |set| {
             let frames = sets[set].each_ref().map(FrameView::from);
             viewer.submit(&stream, frames, None, view, &gains, &mut outs[set]).expect("a view");
@@ -193,15 +193,15 @@ fn benches(criterion: &mut Criterion) {
     let from = bytes(SIZE, shown_of_cylinder(canvas.scale.x, SIZE, &ACROSS), [RGBA; 2]);
     let mut group =
         Group::new(criterion, &device, "view", "from a panorama", SIZE.to_array(), from);
-    bench_copy(&mut group, "floor", &stream, from);
+    bench_copy(&mut group, &stream, from);
     let format = FrameFormat { size: canvas.size, pixels: RGBA };
     let panoramas: Vec<_> = (0..SETS as u32).map(|set| frame(&stream, format, 100 + set)).collect();
     bench(&mut group, "angles", &stream, |set| {
         view_panorama(&stream, &panoramas[set], &canvas, &ACROSS, &mut outs[set]).expect("a view");
     });
     group.finish();
-    if let (Some(time), Some(floor)) = (time, floor) {
-        println!("rgba to rgba: {time:.1} µs, {:.1} times the floor", time / floor);
+    if let (Some(time), Some(copy)) = (time, copy) {
+        println!("rgba to rgba: {time:.1} µs, {:.1} times a copy", time / copy);
     }
     if let (Some(time), Some(planes)) = (time, planes) {
         println!("over planes: {planes:.1} µs, {:.1} times the view", planes / time);
@@ -224,7 +224,7 @@ fn formats(criterion: &mut Criterion) {
         let mut outs = views(&device, SIZE, formats[1], SETS);
         let bytes = bytes(SIZE, shown_of_cameras(&rig, SIZE, &ACROSS), formats);
         let mut group = Group::new(criterion, &device, "view", of, SIZE.to_array(), bytes);
-        bench_copy(&mut group, "floor", &stream, bytes);
+        bench_copy(&mut group, &stream, bytes);
         bench(&mut group, LENSES, &stream, |set| {
             let frames = sets[set].each_ref().map(FrameView::from);
             viewer.submit(&stream, frames, None, &ACROSS, &gains, &mut outs[set]).expect("a view");
@@ -247,7 +247,7 @@ fn sizes(criterion: &mut Criterion) {
             Group::new(criterion, &device, "view", "rgba to rgba", size.to_array(), bytes)
                 .briefly();
         let mut outs = views(&device, size, RGBA, group.sets());
-        bench_copy(&mut group, "floor", &stream, bytes);
+        bench_copy(&mut group, &stream, bytes);
         bench(&mut group, LENSES, &stream, |set| {
             let frames = sets[set % SETS].each_ref().map(FrameView::from);
             viewer.submit(&stream, frames, None, &ACROSS, &gains, &mut outs[set]).expect("a view");

@@ -186,16 +186,17 @@ pub fn bench_original(
     group.measure_launches(name, Role::Original, group.work.bytes, stream, launch)
 }
 
-/// The floor under what moves so many bytes, read and written together: a copy of half of them.
+/// Benches a copy of half of so many bytes, which moves as much as what must read and write them together: the floor under
+/// it, where a launch is long enough that the pause between two copies is little.
 ///
 /// # Panics
 /// As of [`bench`].
-pub fn bench_copy(group: &mut Group<'_>, name: &str, stream: &Stream, bytes: u64) -> Option<f64> {
+pub fn bench_copy(group: &mut Group<'_>, stream: &Stream, bytes: u64) -> Option<f64> {
     // One row. In rows of 16 KiB the driver's copy of 66 MB takes an H100 42.6 µs, in one 25.8.
     let row = bytes.div_ceil(2) as u32;
     let image = || Image::<u8>::new(stream.device(), row, 1).expect("memory to copy");
     let mut sets: Vec<_> = (0..group.sets).map(|_| (image(), image())).collect();
-    group.measure_launches(name, Role::Copy, 2 * u64::from(row), stream, |set| {
+    group.measure_launches("copy", Role::Copy, 2 * u64::from(row), stream, |set| {
         let (from, to) = &mut sets[set];
         to.copy_from(stream, from).expect("a copy");
     })
@@ -225,7 +226,7 @@ pub fn bench_peer_by_clock(
     group.measure(name, Role::Peer, Timer::Clock, group.work.bytes, run)
 }
 
-/// The same of copies alone, the floor under it.
+/// The same of copies alone, than which nothing that copies as much is faster.
 ///
 /// # Panics
 /// As of [`bench`].

@@ -192,7 +192,7 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
     let most = figures().map(|figure| points_of(&key(figure))).max()?;
     let least = most.clamp(2, 3);
     let mut series: Vec<Series> = Vec::new();
-    let mut floors = Vec::new();
+    let mut copies = Vec::new();
     for key_of_series in distinct(figures().map(key)) {
         let mut points: Vec<_> = figures()
             .filter(|figure| key(figure) == key_of_series)
@@ -209,7 +209,7 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
         let (of, variant, role) = key_of_series;
         let bytes: Vec<_> = points.iter().map(|point| (point.0.to_bits(), point.3)).collect();
         // A copy of the same bytes is drawn once.
-        if role == Role::Copy && floors.contains(&bytes) {
+        if role == Role::Copy && copies.contains(&bytes) {
             continue;
         }
         let points = points.into_iter().map(|(size, time, told, _)| (size, time, told)).collect();
@@ -221,7 +221,7 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
             }
         };
         if role == Role::Copy {
-            floors.push(bytes);
+            copies.push(bytes);
         }
         series.push(Series { name, colour, mark, points });
     }

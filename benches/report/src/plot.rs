@@ -9,7 +9,7 @@ use crate::facts::digits;
 pub(crate) const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c6d31"];
 
-/// Of a copy, the floor under all.
+/// Of a copy.
 pub(crate) const GREY: &str = "#8a8f98";
 
 const INK: &str = "#2b2f36";

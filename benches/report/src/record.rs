@@ -135,7 +135,7 @@ pub enum Role {
     Original,
     /// Another library's way.
     Peer,
-    /// A copy of as many bytes: the floor.
+    /// A copy of as many bytes: the floor under long launches.
     Copy,
 }
 

@@ -60,17 +60,17 @@ fn whole() -> Vec<Line> {
     let small = Size::Pixels(1280, 720);
     vec![
         h100(1_763_740_000, "0123abcd"),
-        row("rgba", HOME, 109_707_264, "floor", Role::Copy, 41.25),
+        row("rgba", HOME, 109_707_264, "copy", Role::Copy, 41.25),
         rgba("exact/rust", Role::Ours, 222.8),
         rgba("exact/c++", Role::Original, 219.9),
         rgba("fast/rust", Role::Ours, 143.3),
         rgba("fast/c++", Role::Original, 147.5),
         rgba("fast/mesh", Role::Ours, 30.5),
         rgba("table/rust", Role::Ours, 162.8),
-        taps(UHD, 66_355_200, "floor", Role::Copy, 25.0),
+        taps(UHD, 66_355_200, "copy", Role::Copy, 25.0),
         taps(UHD, 66_355_200, "one launch", Role::Ours, 35.1),
         taps(UHD, 66_355_200, "c++", Role::Original, 121.0),
-        taps(small, 7_372_800, "floor", Role::Copy, 4.5),
+        taps(small, 7_372_800, "copy", Role::Copy, 4.5),
         taps(small, 7_372_800, "one launch", Role::Ours, 5.5),
     ]
 }
@@ -252,7 +252,7 @@ fn the_newest_of_a_row_counts() {
     let new = place.record("new.jsonl", &[h100(2000, "new"), fast(150.0), fast(140.0)]);
     let mut old = vec![h100(1000, "old"), fast(100.0)];
     old.push(row("rgba", HOME, 109_700_000, "fast/c++", Role::Original, 147.5));
-    old.push(row("rgba", HOME, 109_700_000, "floor", Role::Copy, 41.0));
+    old.push(row("rgba", HOME, 109_700_000, "copy", Role::Copy, 41.0));
     let old = place.record("old.jsonl", &old);
     for files in [[&new, &old], [&old, &new]] {
         let report = Report::read(&files).expect("a report");
@@ -344,7 +344,7 @@ fn times_by_the_clock_are_marked_and_have_no_model() {
         unreachable!("a row")
     };
     let live = Line::Row(Row { timer: Timer::Clock, ..live });
-    let floor = row("nv12", HOME, 41_000_000, "floor", Role::Copy, 17.5);
+    let floor = row("nv12", HOME, 41_000_000, "copy", Role::Copy, 17.5);
     let (page, text, json) = place.report(&[h100(1000, "a"), live, floor]);
     assert!(text.contains("| 487\\* |") && page.contains(">487*<"), "{text}");
     assert!(json[0]["figures"][0]["model_orin_ms"].is_null());
