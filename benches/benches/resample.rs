@@ -111,18 +111,23 @@ impl<V: Sampled<Time = f32>> Set<V> {
             state ^= state << 5;
             f64::from(state) / f64::from(u32::MAX)
         };
-        let mut even = |count: u32, behind: f64| -> Vec<f32> {
-            let place = |i: u32| behind + f64::from(SOURCES / count * (i % count));
-            (0..batches * count).map(|i| (0.01 * (place(i) + 0.4 * noise())) as f32).collect()
+        let mut make = |count: u32, place: &dyn Fn(u32, f64) -> f64| -> Vec<f32> {
+            (0..batches * count).map(|i| (0.01 * place(i % count, noise())) as f32).collect()
         };
-        let (times, mut targets) = (even(SOURCES, 0.0), even(TARGETS, 0.5));
-        if !matches!(placed, Targets::Even) {
-            let last = 0.01 * f64::from(SOURCES - 1);
-            targets.fill_with(|| (last * noise()) as f32);
-        }
-        if matches!(placed, Targets::Ascending) {
-            targets.chunks_mut(TARGETS as usize).for_each(|batch| batch.sort_by(f32::total_cmp));
-        }
+        let times = make(SOURCES, &|i, noise| f64::from(i) + 0.4 * noise);
+        let between = |i, noise| 0.5 + f64::from(SOURCES / TARGETS * i) + 0.4 * noise;
+        let anywhere = |_, noise| f64::from(SOURCES - 1) * noise;
+        let targets = match placed {
+            Targets::Even => make(TARGETS, &between),
+            Targets::Random => make(TARGETS, &anywhere),
+            Targets::Ascending => {
+                let mut targets = make(TARGETS, &anywhere);
+                for batch in targets.chunks_mut(TARGETS as usize) {
+                    batch.sort_by(f32::total_cmp);
+                }
+                targets
+            }
+        };
         let image = |of: &[f32], count| Image::from_slice(stream, count, batches, of);
         let times = image(&times, SOURCES).expect("times");
         let targets = image(&targets, TARGETS).expect("targets");

@@ -344,8 +344,8 @@ fn times_by_the_clock_are_marked_and_have_no_model() {
         unreachable!("a row")
     };
     let live = Line::Row(Row { timer: Timer::Clock, ..live });
-    let floor = row("nv12", HOME, 41_000_000, "copy", Role::Copy, 17.5);
-    let (page, text, json) = place.report(&[h100(1000, "a"), live, floor]);
+    let copy = row("nv12", HOME, 41_000_000, "copy", Role::Copy, 17.5);
+    let (page, text, json) = place.report(&[h100(1000, "a"), live, copy]);
     assert!(text.contains("| 487\\* |") && page.contains(">487*<"), "{text}");
     assert!(json[0]["figures"][0]["model_orin_ms"].is_null());
     // A copy on the device is no floor of what goes over a bus.
