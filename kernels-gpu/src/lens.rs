@@ -9,6 +9,8 @@ use core::ops::{Add, Div, Mul};
 use cuda_std::prelude::*;
 use shared_types::warp::Lens;
 
+use crate::tile::each_result;
+
 /// What a lens is computed in.
 pub(crate) trait Real:
     Copy
@@ -116,27 +118,26 @@ fn fisheye<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
 /// (1.5e-8); what the rest of the circle adds is rounded once.
 #[inline(always)]
 fn angle(x: f32, y: f32) -> f32 {
-    /// Of atan(q)/q in q².
+    /// Of atan(q)/q in q², the highest power first.
     const ARC: [f32; 9] = [
-        1.0,
-        -0.333_330_72,
-        0.199_926_12,
-        -0.142_035_96,
-        0.106_407_72,
-        -0.075_039_834,
-        0.042_688_128,
-        -0.016_066_669,
         0.002_849_423,
+        -0.016_066_669,
+        0.042_688_128,
+        -0.075_039_834,
+        0.106_407_72,
+        -0.142_035_96,
+        0.199_926_12,
+        -0.333_330_72,
+        1.0,
     ];
     let (w, h) = (x.abs(), y.abs());
     let steep = h > w;
     let (short, long) = if steep { (w, h) } else { (h, w) };
     // The angle of the zero vector is 0.
     let q = if long > 0.0 { short * long.fast_recip() } else { 0.0 };
-    let mut sum = ARC[ARC.len() - 1];
-    for factor in ARC.into_iter().rev().skip(1) {
-        sum = (q * q).mul_add(sum, factor);
-    }
+    let mut sum = ARC[0];
+    // A loop over them would have them in local memory.
+    each_result!(8, |i| sum = (q * q).mul_add(sum, ARC[i + 1]));
     let angle = q * sum;
     let angle = if steep { FRAC_PI_2 - angle } else { angle };
     let angle = if x < 0.0 { PI - angle } else { angle };

@@ -10,7 +10,7 @@
 //! Cost: the pictures' pixels that are seen, the panorama, and half a byte a pixel of mesh; of each pixel two
 //! multiply-adds a coordinate; 440 instructions a thread in RGBA, of all tiles, and 500 in NV12, a tenth of them of the
 //! special function unit for powers; at most one prefetch, for lines to come; 14 KiB of shared memory a block. From
-//! NV12 to NV12 the chroma of four pixels that one camera alone shows is one sample, at their middle.
+//! NV12 to NV12 the chroma of four pixels is one sample, at their middle, wherever one patch shows the whole tile.
 //!
 //! Powers are the fast ones; samples are the texture unit's, whose weights have 8 bits.
 
@@ -155,10 +155,22 @@ unsafe fn stitch<P: Sampled, O: Panorama>(
             next = layer.next;
             mesh.layers.prefetch(next);
             let places = mesh.places::<O>(&layer, fours);
+            let may_share = P::CHROMA && O::CELL == 2;
             let mut shares = [[WHOLE; 4]; RUNS];
-            each_result!(RUNS, |run| shares[run] = mesh.shares::<O>(&layer, fours[run]));
-            // No pixel shares chroma: a neighbour of one that counts may not, and show anything.
-            let mut colours = shown(pictures, params, layer.camera, places, 1, None);
+            // On their way with the places, before the samples, where there are registers for it.
+            if !may_share {
+                each_result!(RUNS, |run| shares[run] = mesh.shares::<O>(&layer, fours[run]));
+            }
+            // Chroma is shared where one patch shows the whole tile, as for tiles of one layer: of those beside each other
+            // that cells or places show, one may show anything.
+            let mut colours = if may_share && is_whole(&layer) {
+                shown(pictures, params, layer.camera, places, O::CELL, None)
+            } else {
+                shown(pictures, params, layer.camera, places, 1, None)
+            };
+            if may_share {
+                each_result!(RUNS, |run| shares[run] = mesh.shares::<O>(&layer, fours[run]));
+            }
             each_result!(RUNS, |run| {
                 let (sum, mut left) = kept.load(run);
                 each_result!(4, |i| {
@@ -390,8 +402,7 @@ impl Span {
 }
 
 impl Mesh {
-    /// How much a layer counts at four pixels from `first` on, at most, of [`WHOLE`]. On their way with the places,
-    /// before the samples.
+    /// How much a layer counts at four pixels from `first` on, at most, of [`WHOLE`].
     ///
     /// # Safety
     /// What the layer says exists.
@@ -467,6 +478,9 @@ fn along<O: Panorama>(patch: &Patch, first: UVec2) -> [Vec2; 4] {
 trait Sampled: Copy {
     type Samples: Copy;
 
+    /// Whether it has chroma, which pixels may share.
+    const CHROMA: bool;
+
     /// Samples at texture coordinates, of pixels that share chroma if `cell` is 2.
     fn take(&self, places: &[Vec2; 4], cell: u32) -> Self::Samples;
 
@@ -479,6 +493,8 @@ trait Sampled: Copy {
 
 impl Sampled for Rgba8Texture {
     type Samples = [Vec3; 4];
+
+    const CHROMA: bool = false;
 
     #[inline(always)]
     fn take(&self, places: &[Vec2; 4], _: u32) -> [Vec3; 4] {
@@ -502,6 +518,8 @@ impl Sampled for Rgba8Texture {
 impl Sampled for Nv12Texture {
     /// Luma, and Cb and Cr.
     type Samples = ([f32; 4], [Vec2; 4]);
+
+    const CHROMA: bool = true;
 
     #[inline(always)]
     fn take(&self, places: &[Vec2; 4], cell: u32) -> Self::Samples {

@@ -5,7 +5,7 @@
 //! whatever the format; levels of Y'CbCr that stand for no colour go beyond.
 
 use cuda_std::prelude::*;
-use glam::{UVec2, Vec2, Vec3, uvec2, vec3};
+use glam::{UVec2, Vec2, Vec3, uvec2, vec2, vec3};
 use shared_types::nv12::{Nv12, Nv12Mut};
 use shared_types::texture::{Nv12Texture, Rgba8Texture};
 use shared_types::yuv::{RgbToYuv, YuvToRgb};
@@ -17,6 +17,10 @@ use crate::tile::each_result;
 pub(crate) trait Picture: Copy {
     /// What samples are of white: 255, or 1 of what comes as fractions.
     const WHITE: f32;
+
+    /// Where [`sample_near`](Self::sample_near) counts the middle of the first pixel along both axes: 0, or ½ as textures
+    /// do, so that nothing is added for each sample.
+    const MIDDLE: f32;
 
     /// Columns and rows.
     fn size(&self) -> UVec2;
@@ -31,12 +35,13 @@ pub(crate) trait Picture: Copy {
     /// The picture is whole, `0 ≤ u < width` and `0 ≤ v < height`.
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3;
 
-    /// The same at any place; beyond the picture is its edge.
+    /// The same at any place, counted from [`MIDDLE`](Self::MIDDLE) on; beyond the picture is its edge.
     ///
     /// # Safety
     /// The picture is whole, and not empty.
     #[inline(always)]
     unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
+        const { assert!(Self::MIDDLE == 0.0, "textures take any place as it is") };
         let size = self.size().as_vec2();
         // Just inside, since chroma goes on behind the last pixel's middle. What is no number becomes 0.
         let (u, v) =
@@ -48,6 +53,7 @@ pub(crate) trait Picture: Copy {
 
 impl Picture for View<Rgba8> {
     const WHITE: f32 = 255.0;
+    const MIDDLE: f32 = 0.0;
 
     #[inline(always)]
     fn size(&self) -> UVec2 {
@@ -68,6 +74,7 @@ impl Picture for View<Rgba8> {
 
 impl Picture for Nv12 {
     const WHITE: f32 = 255.0;
+    const MIDDLE: f32 = 0.0;
 
     #[inline(always)]
     fn size(&self) -> UVec2 {
@@ -94,31 +101,7 @@ impl Picture for Nv12 {
 
 impl Picture for Rgba8Texture {
     const WHITE: f32 = 1.0;
-
-    #[inline(always)]
-    fn size(&self) -> UVec2 {
-        Picture::size(&self.rows)
-    }
-
-    #[inline(always)]
-    fn is_whole(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    unsafe fn sample(&self, u: f32, v: f32, _: &YuvToRgb) -> Vec3 {
-        self.texels.read(u + 0.5, v + 0.5).truncate()
-    }
-
-    #[inline(always)]
-    unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
-        // SAFETY: the texture unit takes any place.
-        unsafe { self.sample(place.x, place.y, decode) }
-    }
-}
-
-impl Picture for Nv12Texture {
-    const WHITE: f32 = 1.0;
+    const MIDDLE: f32 = 0.5;
 
     #[inline(always)]
     fn size(&self) -> UVec2 {
@@ -132,17 +115,43 @@ impl Picture for Nv12Texture {
 
     #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
-        let y = self.y.read(u + 0.5, v + 0.5).x;
-        // A chroma sample lies in the middle of its four pixels.
-        let chroma = self.uv.read(u.mul_add(0.5, 0.25), v.mul_add(0.5, 0.25)).truncate();
-        let in_fractions = YuvToRgb { black: decode.black * (1.0 / 255.0), ..*decode };
-        to_rgb(&in_fractions, y, chroma - 128.0 / 255.0)
+        // SAFETY: as the caller vouches.
+        unsafe { self.sample_near(vec2(u, v) + Self::MIDDLE, decode) }
+    }
+
+    #[inline(always)]
+    unsafe fn sample_near(&self, place: Vec2, _: &YuvToRgb) -> Vec3 {
+        self.texels.read(place.x, place.y).truncate()
+    }
+}
+
+impl Picture for Nv12Texture {
+    const WHITE: f32 = 1.0;
+    const MIDDLE: f32 = 0.5;
+
+    #[inline(always)]
+    fn size(&self) -> UVec2 {
+        Picture::size(&self.rows)
+    }
+
+    #[inline(always)]
+    fn is_whole(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
+        // SAFETY: as the caller vouches.
+        unsafe { self.sample_near(vec2(u, v) + Self::MIDDLE, decode) }
     }
 
     #[inline(always)]
     unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
-        // SAFETY: the texture unit takes any place.
-        unsafe { self.sample(place.x, place.y, decode) }
+        let y = self.y.read(place.x, place.y).x;
+        // A chroma sample lies in the middle of its four pixels.
+        let chroma = self.uv.read(place.x * 0.5, place.y * 0.5).truncate();
+        let in_fractions = YuvToRgb { black: decode.black * (1.0 / 255.0), ..*decode };
+        to_rgb(&in_fractions, y, chroma - 128.0 / 255.0)
     }
 }
 

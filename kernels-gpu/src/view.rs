@@ -24,10 +24,9 @@ use shared_types::view::{
 use shared_types::warp::Projection;
 use shared_types::yuv::YuvToRgb;
 
-use crate::camera::is_inside;
 use crate::grade::{Scaled, fused};
 use crate::lens::{Real, bend};
-use crate::patch::{Line, Patches};
+use crate::patch::{Fit, Line, Map, Patches};
 use crate::picture::{Panorama, Picture, sample_plane};
 use crate::tile::each_result;
 
@@ -56,12 +55,12 @@ macro_rules! cameras_kernel {
     };
 }
 
-cameras_kernel!("RGBA to RGBA", View<Rgba8> => ViewMut<Rgba8>, view_rgba8, 5);
+cameras_kernel!("RGBA to RGBA", View<Rgba8> => ViewMut<Rgba8>, view_rgba8, 4);
 cameras_kernel!("NV12 to NV12", Nv12 => Nv12Mut, view_nv12, 3);
 cameras_kernel!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_nv12_rgba8, 4);
 cameras_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_rgba8_nv12, 4);
 cameras_kernel!("RGBA in a texture to RGBA", Rgba8Texture => ViewMut<Rgba8>, view_textured_rgba8, 8);
-cameras_kernel!("NV12 in textures to NV12", Nv12Texture => Nv12Mut, view_textured_nv12, 5);
+cameras_kernel!("NV12 in textures to NV12", Nv12Texture => Nv12Mut, view_textured_nv12, 6);
 cameras_kernel!("NV12 in textures to RGBA", Nv12Texture => ViewMut<Rgba8>,
     view_textured_nv12_rgba8, 8);
 cameras_kernel!("RGBA in a texture to NV12", Rgba8Texture => Nv12Mut, view_textured_rgba8_nv12, 6);
@@ -82,19 +81,18 @@ macro_rules! panorama_kernel {
                 && thread::thread_idx_y() == 0
             {
                 // SAFETY: one warp, whole; the barrier follows.
-                unsafe { patches.make(0, |share| spread_on(&canvas, tile.place(share))) };
+                unsafe { tile.make(patches, 0, &Spread(&canvas), true) };
             }
             thread::sync_threads();
             thread::wait_for_kernel_before();
             let Some(tile) = tile else { return };
-            // SAFETY: made, behind the barrier.
-            let patched = unsafe { patches.fits(0).then(|| tile.columns(patches, 0)) };
             // Each branch is the same for the whole block.
-            match patched {
-                Some(map) => {
-                    tile.each_four(&Flat { panorama, canvas: &canvas, frame: &frame, map })
-                }
-                None => {
+            // SAFETY: the patch was made, behind the barrier.
+            unsafe {
+                if patches.fit(0) == Fit::Whole {
+                    let map = tile.columns(patches, 0);
+                    tile.each_four(&Flat { panorama, canvas: &canvas, frame: &frame, map });
+                } else {
                     let map = Spread(&canvas);
                     tile.each(&Flat { panorama, canvas: &canvas, frame: &frame, map });
                 }
@@ -108,8 +106,7 @@ panorama_kernel!("NV12 to NV12", Nv12 => Nv12Mut, view_panorama_nv12);
 panorama_kernel!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_panorama_nv12_rgba8);
 panorama_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_panorama_rgba8_nv12);
 
-/// A pixel of a thread: which of its columns it is in, which row of the tile from 0 to 2, and how far from the view's
-/// middle.
+/// A pixel of a thread: which of its columns it is in, which row of the tile, and how far from the view's middle.
 #[derive(Clone, Copy)]
 struct Pixel {
     column: u32,
@@ -155,20 +152,16 @@ impl<O: Panorama> Tile<O> {
         })
     }
 
-    /// How far a place of the tile, from 0 to 2, is from the view's middle.
+    /// How far a place of the tile is from the view's middle.
     #[inline(always)]
-    fn place(&self, share: Vec2) -> Vec2 {
-        let half = 0.5 * Self::SIZE.as_vec2();
-        vec2(
-            share.x.mul_add(half.x, self.corner.x as f32) - self.frame.middle.x,
-            share.y.mul_add(half.y, self.corner.y as f32) - self.frame.middle.y,
-        )
+    fn place(&self, at: Vec2) -> Vec2 {
+        self.corner.as_vec2() + at - self.frame.middle
     }
 
     /// Whether the camera may see something of the tile.
     #[inline(always)]
     fn may_be_seen(&self, camera: &ViewCamera) -> bool {
-        let middle = self.place(Vec2::splat(1.0)) - 0.5;
+        let middle = self.place(0.5 * Self::SIZE.as_vec2() - 0.5);
         let sees = |b: &Vec3| middle.x.mul_add(b.x, middle.y.mul_add(b.y, b.z)) >= 0.0;
         let [a, b, c, d] = &camera.bounds;
         sees(a) & sees(b) & sees(c) & sees(d)
@@ -180,15 +173,31 @@ impl<O: Panorama> Tile<O> {
         thread::thread_idx_x() * O::FOUR.x + column
     }
 
+    /// Makes the tile's patch of a map, if it is wanted.
+    ///
+    /// # Safety
+    /// As [`Patches::make`].
+    #[inline(always)]
+    unsafe fn make(&self, patches: Patches, which: u32, map: &impl Map, wanted: bool) {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            if wanted {
+                patches.make(which, map, self.place(Vec2::ZERO), Self::SIZE);
+            } else {
+                patches.set_fit(which, Fit::Unused);
+            }
+        }
+    }
+
     /// A patch along the thread's columns.
     ///
     /// # Safety
     /// It was made, and a barrier followed.
     #[inline(always)]
     unsafe fn columns(&self, patches: Patches, which: u32) -> Columns {
-        let share = |column| Self::x(column) as f32 * (2.0 / Self::SIZE.x as f32);
+        let (first, second) = (Self::x(0) as f32, Self::x(1) as f32);
         // SAFETY: as the caller vouches. Where there is one column, the other is not used.
-        unsafe { Columns([patches.line(which, share(0)), patches.line(which, share(1))]) }
+        unsafe { Columns([patches.line(which, first), patches.line(which, second)]) }
     }
 
     /// Writes the thread's pixels, four at a time. All samples, or those of four, are asked for before the first one is
@@ -197,37 +206,48 @@ impl<O: Panorama> Tile<O> {
     fn each_four<S: Sampler>(&self, sampler: &S) {
         const { assert!(RUN == 8) };
         let x = self.corner.x + thread::thread_idx_x() * O::FOUR.x;
-        let first = thread::thread_idx_y() * (RUN / O::FOUR.x);
-        let second = first + O::FOUR.y;
-        let [inside, all_inside] = [first, second].map(|y| self.corner.y + y < self.out.height());
+        let y = self.corner.y + Self::first_row();
+        let [inside, all_inside] = [y, y + O::FOUR.y].map(|y| y < self.out.height());
         if x >= self.out.width() || !inside {
             return;
         }
-        let ahead = S::AHEAD.then(|| self.four(sampler, second));
+        let ahead = S::AHEAD.then(|| self.four(sampler, O::FOUR.y));
         // SAFETY: the view is whole and `(x, y)` inside, as checked; the four are this thread's.
         unsafe {
-            let colours = sampler.colours(self.four(sampler, first));
-            self.out.store_four(x, self.corner.y + first, colours, &self.frame.encode, false);
+            let colours = sampler.colours(self.four(sampler, 0));
+            self.out.store_four(x, y, colours, &self.frame.encode, false);
             if all_inside {
                 let samples = match ahead {
                     Some(samples) => samples,
-                    None => self.four(sampler, second),
+                    None => self.four(sampler, O::FOUR.y),
                 };
                 let colours = sampler.colours(samples);
-                self.out.store_four(x, self.corner.y + second, colours, &self.frame.encode, false);
+                self.out.store_four(x, y + O::FOUR.y, colours, &self.frame.encode, false);
             }
         }
     }
 
-    /// Samples of the thread's four pixels from a row of the tile on.
+    /// Of the tile's rows: the first of this thread.
     #[inline(always)]
-    fn four<S: Sampler>(&self, sampler: &S, y: u32) -> [S::Sample; 4] {
+    fn first_row() -> u32 {
+        thread::thread_idx_y() * (RUN / O::FOUR.x)
+    }
+
+    /// Samples of four of the thread's pixels, from the `from`-th of its rows on.
+    #[inline(always)]
+    fn four<S: Sampler>(&self, sampler: &S, from: u32) -> [S::Sample; 4] {
         [
-            sampler.sample(self.pixel(y, 0)),
-            sampler.sample(self.pixel(y, 1)),
-            sampler.sample(self.pixel(y, 2)),
-            sampler.sample(self.pixel(y, 3)),
+            sampler.sample(self.of_four(from, 0)),
+            sampler.sample(self.of_four(from, 1)),
+            sampler.sample(self.of_four(from, 2)),
+            sampler.sample(self.of_four(from, 3)),
         ]
+    }
+
+    /// The `i`-th of them.
+    #[inline(always)]
+    fn of_four(&self, from: u32, i: u32) -> Pixel {
+        self.pixel(i % O::FOUR.x, from + i / O::FOUR.x)
     }
 
     /// The same, one pixel after the other: slower, with few values at a time.
@@ -237,32 +257,26 @@ impl<O: Panorama> Tile<O> {
         if x >= self.out.width() {
             return;
         }
-        let rows = RUN / O::FOUR.x;
-        let first = thread::thread_idx_y() * rows;
-        let mut y = first;
-        while y < first + rows && self.corner.y + y < self.out.height() {
+        let first = self.corner.y + Self::first_row();
+        let mut row = 0;
+        while row < RUN / O::FOUR.x && first + row < self.out.height() {
             let colour = |px: u32, py: u32| {
-                let sample = sampler.sample(self.pixel_at(px - x, py - self.corner.y));
+                let sample = sampler.sample(self.pixel(px - x, py - first));
                 sampler.colours([sample; 4])[0] * 255.0
             };
             // SAFETY: the view is whole and `(x, y)` inside, as checked; the cell is this thread's.
-            unsafe { self.out.store(x, self.corner.y + y, colour, &self.frame.encode) };
-            y += O::CELL;
+            unsafe { self.out.store(x, first + row, colour, &self.frame.encode) };
+            row += O::CELL;
         }
     }
 
-    /// The `i`-th of the thread's four pixels from a row of the tile on; some may lie beyond the view.
+    /// The pixel in one of the thread's columns and one of its rows; it may lie beyond the view.
     #[inline(always)]
-    fn pixel(&self, y: u32, i: u32) -> Pixel {
-        self.pixel_at(i % O::FOUR.x, y + i / O::FOUR.x)
-    }
-
-    /// A pixel of one of the thread's columns and a row of the tile.
-    #[inline(always)]
-    fn pixel_at(&self, column: u32, y: u32) -> Pixel {
-        let place = (self.corner + uvec2(Self::x(column), y)).as_vec2();
-        let row = y as f32 * (2.0 / Self::SIZE.y as f32);
-        Pixel { column, row, at: place - self.frame.middle }
+    fn pixel(&self, column: u32, of_thread: u32) -> Pixel {
+        let in_view = self.corner + uvec2(Self::x(column), Self::first_row() + of_thread);
+        // The thread's first row is converted once, not the row of each pixel.
+        let row = Self::first_row() as f32 + of_thread as f32;
+        Pixel { column, row, at: in_view.as_vec2() - self.frame.middle }
     }
 }
 
@@ -277,20 +291,20 @@ fn of_cameras<P: Picture, O: Panorama>(
     out: O,
 ) {
     let tile = Tile::new(&[left, right], frame, out);
-    let sees = |camera| tile.as_ref().is_some_and(|tile| tile.may_be_seen(camera));
-    let (sees_left, sees_right) = (sees(&cameras.left), sees(&cameras.right));
-    let weighed = weights.are_there() && sees_left && sees_right;
     let patches = Patches::new();
+    let left_lens = Through { camera: &cameras.left, middle: P::MIDDLE };
+    let right_lens = Through { camera: &cameras.right, middle: P::MIDDLE };
     if let Some(tile) = &tile {
+        let sees_left = || tile.may_be_seen(&cameras.left);
+        let sees_right = || tile.may_be_seen(&cameras.right);
         // SAFETY: a warp each, whole; the barrier follows.
         unsafe {
             match thread::thread_idx_y() {
-                LEFT if sees_left => patches.make(LEFT, |at| place(&cameras.left, tile.place(at))),
-                RIGHT if sees_right => {
-                    patches.make(RIGHT, |at| place(&cameras.right, tile.place(at)));
-                }
-                CANVAS if weighed => {
-                    patches.make(CANVAS, |at| spread_on(weights.canvas, tile.place(at)));
+                LEFT => tile.make(patches, LEFT, &left_lens, sees_left()),
+                RIGHT => tile.make(patches, RIGHT, &right_lens, sees_right()),
+                CANVAS => {
+                    let weighed = weights.are_there() && sees_left() && sees_right();
+                    tile.make(patches, CANVAS, &Spread(weights.canvas), weighed);
                 }
                 _ => {}
             }
@@ -300,31 +314,40 @@ fn of_cameras<P: Picture, O: Panorama>(
     // Lenses may be worked out while the kernel before still runs, pictures read and written after it.
     thread::wait_for_kernel_before();
     let Some(tile) = tile else { return };
-    // SAFETY: those that are asked for were made, behind the barrier.
-    let fits = |which, made: bool| unsafe { !made || patches.fits(which) };
-    let fit = fits(LEFT, sees_left) && fits(RIGHT, sees_right) && fits(CANVAS, weighed);
-    // SAFETY: as above.
-    let columns = |which| unsafe { tile.columns(patches, which) };
+    // SAFETY: it was said of all, behind the barrier.
+    let (left_fit, right_fit, canvas_fit) =
+        unsafe { (patches.fit(LEFT), patches.fit(RIGHT), patches.fit(CANVAS)) };
+    let off = left_fit == Fit::Off || right_fit == Fit::Off || canvas_fit == Fit::Off;
+    let (sees_left, sees_right) = (left_fit != Fit::Unused, right_fit != Fit::Unused);
+    let weighed = canvas_fit != Fit::Unused;
     let left = Eye::new(left, &cameras.left, &frame.decode);
     let right = Eye::new(right, &cameras.right, &frame.decode);
     // Each branch is the same for the whole block.
-    if !fit {
-        let maps = (Through(&cameras.left), Through(&cameras.right));
-        let counts = weighed.then_some((weights, Spread(weights.canvas)));
-        tile.each(&Both { left, right, maps, counts });
-    } else if weighed {
-        let maps = (columns(LEFT), columns(RIGHT));
-        tile.each(&Both { left, right, maps, counts: Some((weights, columns(CANVAS))) });
-    } else if sees_left && sees_right {
-        let maps = (columns(LEFT), columns(RIGHT));
-        tile.each_four(&Both { left, right, maps, counts: None::<(_, Columns)> });
-    } else if sees_left {
-        // Not one branch for either camera: a texture that is chosen is read warp by warp in a loop.
-        tile.each_four(&One { eye: left, map: columns(LEFT) });
-    } else if sees_right {
-        tile.each_four(&One { eye: right, map: columns(RIGHT) });
-    } else {
-        tile.each_four(&Nothing);
+    // SAFETY: those that are asked for were made: the canvas's only where, by the same sums, both cameras' were.
+    unsafe {
+        if off {
+            let maps = (left_lens, right_lens);
+            let counts = weighed.then_some((weights, Spread(weights.canvas)));
+            tile.each(&Both { left, right, maps, counts });
+        } else if weighed {
+            let maps = (tile.columns(patches, LEFT), tile.columns(patches, RIGHT));
+            tile.each(&Both {
+                left,
+                right,
+                maps,
+                counts: Some((weights, tile.columns(patches, CANVAS))),
+            });
+        } else if sees_left && sees_right {
+            let maps = (tile.columns(patches, LEFT), tile.columns(patches, RIGHT));
+            tile.each_four(&Both { left, right, maps, counts: None::<(_, Columns)> });
+        } else if sees_left {
+            // Not one branch for either camera: a texture that is chosen is read warp by warp in a loop.
+            tile.each_four(&One { eye: left, map: tile.columns(patches, LEFT) });
+        } else if sees_right {
+            tile.each_four(&One { eye: right, map: tile.columns(patches, RIGHT) });
+        } else {
+            tile.each_four(&Nothing);
+        }
     }
 }
 
@@ -334,34 +357,64 @@ const RIGHT: u32 = 1;
 const CANVAS: u32 = 2;
 
 /// Where something lies at the pixels of a tile.
-trait Map {
+trait OfTile {
     fn place(&self, pixel: Pixel) -> Option<Vec2>;
 }
 
-impl Map for Columns {
+/// Interpolated.
+impl OfTile for Columns {
     #[inline(always)]
     fn place(&self, pixel: Pixel) -> Option<Vec2> {
         Some(self.at(pixel))
     }
 }
 
-/// Through a camera's lens, without interpolation.
-struct Through<'a>(&'a ViewCamera);
-
-impl Map for Through<'_> {
+/// Pixel by pixel.
+impl<M: Map> OfTile for M {
     #[inline(always)]
     fn place(&self, pixel: Pixel) -> Option<Vec2> {
-        place(self.0, pixel.at)
+        Map::place(self, pixel.at)
     }
 }
 
-/// On a canvas without edges, without interpolation.
+/// Through a camera's lens to its picture.
+struct Through<'a> {
+    camera: &'a ViewCamera,
+    /// [`Picture::MIDDLE`].
+    middle: f32,
+}
+
+impl Map for Through<'_> {
+    /// Where the ray of a place in the view is thrown, as samples of the picture are counted.
+    #[inline(always)]
+    fn place(&self, at: Vec2) -> Option<Vec2> {
+        let ViewCamera { rays, focal, centre, distortion, limit, lens, .. } = self.camera;
+        let [x, y] = bend(*lens, distortion, *limit, ray(rays, at))?;
+        let centre = *centre + self.middle;
+        let place = vec2(x.mul_add(focal.x, centre.x), y.mul_add(focal.y, centre.y));
+        // A ray almost in the picture plane overflows.
+        place.is_finite().then_some(place)
+    }
+}
+
+/// On a canvas without edges.
 struct Spread<'a>(&'a ViewCanvas);
 
 impl Map for Spread<'_> {
+    /// Where the ray of a place in the view would meet the canvas.
     #[inline(always)]
-    fn place(&self, pixel: Pixel) -> Option<Vec2> {
-        spread_on(self.0, pixel.at)
+    fn place(&self, at: Vec2) -> Option<Vec2> {
+        let canvas = self.0;
+        let [x, y, z] = ray(&canvas.rays, at);
+        let p = match canvas.projection {
+            Projection::CYLINDRICAL => vec2(Real::atan2(x, z), y / x.mul_add(x, z * z).sqrt()),
+            Projection::EQUIRECTANGULAR => {
+                vec2(Real::atan2(x, z), Real::atan2(y, x.mul_add(x, z * z).sqrt()))
+            }
+            _ if z > 0.0 => vec2(x / z, y / z),
+            _ => return None,
+        };
+        Some(p * canvas.scale + canvas.centre)
     }
 }
 
@@ -403,13 +456,14 @@ struct Flat<'a, P, M> {
     map: M,
 }
 
-impl<P: Picture, M: Map> Sampler for Flat<'_, P, M> {
+impl<P: Picture, M: OfTile> Sampler for Flat<'_, P, M> {
     type Sample = Vec3;
 
     const AHEAD: bool = false;
 
     #[inline(always)]
     fn sample(&self, pixel: Pixel) -> Vec3 {
+        const { assert!(P::MIDDLE == 0.0, "as the canvas counts") };
         let place = self.map.place(pixel).and_then(|place| confined(self.canvas, place));
         // SAFETY: the panorama is whole and not empty, as the tile has checked.
         let sample =
@@ -438,7 +492,7 @@ impl<P: Picture> Sampler for One<'_, P> {
     #[inline(always)]
     fn sample(&self, pixel: Pixel) -> (Vec3, bool) {
         let place = self.map.at(pixel);
-        (self.eye.sample(place), is_inside(self.eye.picture.size(), place))
+        (self.eye.sample(place), self.eye.is_inside(place))
     }
 
     #[inline(always)]
@@ -461,23 +515,25 @@ struct Both<'a, P, M, C> {
     counts: Option<(&'a Weights<'a>, C)>,
 }
 
-impl<P: Picture, M: Map, C: Map> Both<'_, P, M, C> {
-    /// How much each camera counts where their margins are these.
+impl<P: Picture, M: OfTile, C: OfTile> Both<'_, P, M, C> {
+    /// How much the left camera counts, and the sum of both, where their margins are these.
     #[inline(always)]
-    fn counts(&self, pixel: Pixel, margins: [f32; 2]) -> [f32; 2] {
+    fn counts(&self, pixel: Pixel, [left, right]: [f32; 2]) -> (f32, f32) {
         if let Some((weights, map)) = &self.counts
-            && margins[0] > 0.0
-            && margins[1] > 0.0
+            && left > 0.0
+            && right > 0.0
             && let Some(place) = map.place(pixel)
             && let Some(place) = confined(weights.canvas, place)
+            && let Some([left, right]) = weights.at(place)
         {
-            return weights.at(place).unwrap_or(margins);
+            return (left, left + right);
         }
-        margins
+        let left = left * self.left.per_side;
+        (left, right.mul_add(self.right.per_side, left))
     }
 }
 
-impl<P: Picture, M: Map, C: Map> Sampler for Both<'_, P, M, C> {
+impl<P: Picture, M: OfTile, C: OfTile> Sampler for Both<'_, P, M, C> {
     /// Samples, and the left one's share; `None` where neither counts.
     type Sample = ([Vec3; 2], Option<f32>);
 
@@ -486,14 +542,14 @@ impl<P: Picture, M: Map, C: Map> Sampler for Both<'_, P, M, C> {
     #[inline(always)]
     fn sample(&self, pixel: Pixel) -> Self::Sample {
         let (l, r) = (self.maps.0.place(pixel), self.maps.1.place(pixel));
-        let [a, b] = self.counts(pixel, [self.left.margin(l), self.right.margin(r)]);
+        let (counts, sum) = self.counts(pixel, [self.left.margin(l), self.right.margin(r)]);
         let samples =
             [self.left.sample(l.unwrap_or_default()), self.right.sample(r.unwrap_or_default())];
-        let share = a * (a + b).fast_recip();
+        let share = counts * sum.fast_recip();
         // As of a warp's weights, whose sum is 1, too small ones are none.
         let share = if share > MIN_WEIGHT { share } else { 0.0 };
         let share = if share < 1.0 - MIN_WEIGHT { share } else { 1.0 };
-        (samples, (a + b > 0.0).then_some(share))
+        (samples, (sum > 0.0).then_some(share))
     }
 
     #[inline(always)]
@@ -508,16 +564,6 @@ impl<P: Picture, M: Map, C: Map> Sampler for Both<'_, P, M, C> {
         });
         colours
     }
-}
-
-/// Where a camera's lens throws the ray of a place in the view.
-#[inline(always)]
-fn place(camera: &ViewCamera, at: Vec2) -> Option<Vec2> {
-    let ViewCamera { rays, focal, centre, distortion, limit, lens, .. } = camera;
-    let [x, y] = bend(*lens, distortion, *limit, ray(rays, at))?;
-    let place = vec2(x.mul_add(focal.x, centre.x), y.mul_add(focal.y, centre.y));
-    // A ray almost in the picture plane overflows.
-    place.is_finite().then_some(place)
 }
 
 /// What of a camera a pixel needs.
@@ -537,14 +583,28 @@ impl<'a, P: Picture> Eye<'a, P> {
         Self { picture, colour, per_side: camera.per_side, decode }
     }
 
-    /// How far a place, of numbers, is within the picture, as a fraction of its shorter side; 0 where it is not seen.
-    /// As a warp's weight, edges being at −1 and at the size.
+    /// One pixel behind the middle of the last one.
+    #[inline(always)]
+    fn end(&self) -> Vec2 {
+        self.picture.size().as_vec2() + P::MIDDLE
+    }
+
+    /// Whether a place is inside of the picture. A NaN is not.
+    #[inline(always)]
+    fn is_inside(&self, place: Vec2) -> bool {
+        let end = self.end();
+        place.x >= P::MIDDLE && place.x < end.x && place.y >= P::MIDDLE && place.y < end.y
+    }
+
+    /// How far a place, of numbers, is within the picture, in pixels; 0 where it is not seen. As a fraction of the
+    /// picture's shorter side it is a warp's weight, which is nothing one pixel beside the middles of the first and last.
     #[inline(always)]
     fn margin(&self, place: Option<Vec2>) -> f32 {
         let Some(place) = place else { return 0.0 };
-        let far = self.picture.size().as_vec2() - place;
+        let far = self.end() - place;
         let (near, far) = (place.x.min(place.y), far.x.min(far.y));
-        if near >= 0.0 && far > 0.0 { (near + 1.0).min(far) * self.per_side } else { 0.0 }
+        let is_inside = near >= P::MIDDLE && far > 0.0;
+        if is_inside { (near + (1.0 - P::MIDDLE)).min(far) } else { 0.0 }
     }
 
     /// A sample at a place, or at the edge next to it.
@@ -593,21 +653,6 @@ impl Weights<'_> {
 /// How far off a place on a canvas is, as a share of the canvas: so that ends that meet all round leave no
 /// gap, whose rays f32 would have beside both.
 const ROUNDING: f32 = 3e-7;
-
-/// Where a ray would meet the canvas if that had no edges.
-#[inline(always)]
-fn spread_on(canvas: &ViewCanvas, at: Vec2) -> Option<Vec2> {
-    let [x, y, z] = ray(&canvas.rays, at);
-    let p = match canvas.projection {
-        Projection::CYLINDRICAL => vec2(Real::atan2(x, z), y / x.mul_add(x, z * z).sqrt()),
-        Projection::EQUIRECTANGULAR => {
-            vec2(Real::atan2(x, z), Real::atan2(y, x.mul_add(x, z * z).sqrt()))
-        }
-        _ if z > 0.0 => vec2(x / z, y / z),
-        _ => return None,
-    };
-    Some(p * canvas.scale + canvas.centre)
-}
 
 /// The canvas's pixel at a place up to half of one beside it.
 #[inline(always)]

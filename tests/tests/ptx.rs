@@ -294,10 +294,9 @@ fn stitching_reads_through_the_read_only_cache() {
     }
 }
 
-/// Windows slide in registers: a fused multiply-add for each tap of both passes and each of 16 results, and
-/// nothing in local memory.
+/// Windows slide in registers: a fused multiply-add for each tap of both passes and each of 16 results.
 #[test]
-fn convolution_is_unrolled_and_stays_in_registers() {
+fn convolution_is_unrolled() {
     for image in panoweave::kernels::IMAGES {
         let entries = entries(image.text);
         for (name, taps) in [
@@ -310,10 +309,17 @@ fn convolution_is_unrolled_and_stays_in_registers() {
         ] {
             assert_eq!(entries[name].count("fma.rn.f32"), 16 * taps, "{name}");
         }
+    }
+}
+
+/// Arrays that are not unrolled lie in local memory, which is as slow as all other: not in what runs for each frame.
+#[test]
+fn kernels_of_every_frame_stay_in_registers() {
+    const OTHERS: [&str; 2] = ["pack", "warp_camera"];
+    for image in panoweave::kernels::IMAGES {
+        let entries = entries(image.text);
         for (name, entry) in &entries {
-            if name.starts_with("convolve") || name.starts_with("min_eigenvalue") {
-                assert_eq!(entry.count(".local"), 0, "{name}");
-            }
+            assert_eq!(entry.count(".local") > 0, OTHERS.contains(name), "{name}");
         }
     }
 }

@@ -43,8 +43,8 @@ pub enum Power {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lookup {
     /// A compact mesh in place of the warp's planes, to within 1/32 pixel, and samples by the texture unit, whose weights
-    /// have 8 bits. Where one camera alone is seen, four pixels of NV12 that share chroma share its sample. By far the
-    /// fastest.
+    /// have 8 bits. From NV12 to NV12, four pixels that share chroma share its sample wherever one patch of the mesh
+    /// shows a whole tile. By far the fastest.
     #[default]
     Mesh,
     /// The warp's planes, and samples in floating point: the reference.

@@ -1,8 +1,8 @@
 //! Stitches of two cameras by meshes, and by the other lookups, against formulas in f64 and against each other, on every
 //! device.
 
-use glam::{UVec2, Vec3};
-use panoweave::frame::{DeviceFrame, PixelFormat};
+use glam::{UVec2, Vec2, Vec3};
+use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat};
 use panoweave::homography::Homography;
 use panoweave::picture::Picture;
 use panoweave::stitch::{Lookup, Power, StitchOptions, stitch, stitch_pictures};
@@ -231,6 +231,52 @@ fn what_a_mesh_cannot_do_is_done_by_planes() {
                 Raster::download(&stream, &out)
             };
             assert_eq!(by(Lookup::Mesh), by(Lookup::Planes), "{device}, {seed}");
+        }
+    }
+}
+
+/// Of two columns a patch passes through whatever is there, also where a camera does not count; chroma, which four pixels
+/// share, must not be looked up between the two.
+#[test]
+fn columns_of_a_last_tile_that_do_not_count_show_nowhere() {
+    for size in [UVec2::new(34, 40), UVec2::new(40, 34), UVec2::new(34, 34), UVec2::new(35, 33)] {
+        let pixels = (0..size.element_product()).map(|i| UVec2::new(i % size.x, i / size.x));
+        let last = |at: UVec2| at.x + 1 == size.x || at.y + 1 == size.y;
+        // Steep, so that chroma from halfway to (−1, −1) is another one.
+        let place = |at: UVec2| if last(at) { Vec2::NEG_ONE } else { at.as_vec2() + 60.25 };
+        let hidden: Vec<_> = pixels.clone().map(place).collect();
+        let seen: Vec<_> = pixels.clone().map(|at| at.as_vec2() + 60.0).collect();
+        let [x, y] = [|at: &Vec2| at.x, |at: &Vec2| at.y];
+        let plane = |places: &[Vec2], axis: fn(&Vec2) -> f32| places.iter().map(axis).collect();
+        let weights = pixels.map(|at| if last(at) { 0.0 } else { 0.5 }).collect();
+        let planes = [
+            plane(&hidden, x),
+            plane(&hidden, y),
+            plane(&seen, x),
+            plane(&seen, y),
+            weights,
+            vec![0.5; seen.len()],
+        ];
+        let sources = [UVec2::splat(120); 2];
+        let warp = Warp::new(size, sources, planes).unwrap();
+        for device in panoweave_devices() {
+            let stream = device.stream().unwrap();
+            let warp = DeviceWarp::upload(&stream, &warp).unwrap();
+            let [left, right] = [1, 2].map(|seed| {
+                let picture = waves(sources[0], NV12, seed);
+                let mut frame = DeviceFrame::new(&device, picture.format()).unwrap();
+                fill(&stream, &mut frame, &picture);
+                frame
+            });
+            let by = |lookup| {
+                let options = StitchOptions { lookup, ..StitchOptions::default() };
+                let format = FrameFormat { size, pixels: NV12 };
+                let mut out = DeviceFrame::new(&device, format).unwrap();
+                stitch(&stream, &left, &right, &warp, &options, &mut out).unwrap();
+                Raster::download(&stream, &out)
+            };
+            let (worst, psnr) = difference(&by(Lookup::Mesh), &by(Lookup::Planes));
+            assert!(worst <= 6, "{device}, {size}: {worst} levels, {psnr} dB");
         }
     }
 }

@@ -141,7 +141,9 @@ impl Band {
 
     /// A layer of a camera's places in a tile, by cells as large as may be, whose patches or places are added.
     fn fit(&mut self, tile: &Tile<'_>, camera: usize, error: f32) -> Layer {
-        if let Some(patch) = tile.patch(camera, UVec2::ZERO, TILE, error) {
+        if tile.may_have_one_patch(camera)
+            && let Some(patch) = tile.patch(camera, UVec2::ZERO, TILE, error)
+        {
             return Layer { cell: TILE as u16, patch, ..Layer::BLACK };
         }
         let first = self.patches.len();

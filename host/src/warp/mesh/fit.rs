@@ -61,6 +61,13 @@ impl<'a> Tile<'a> {
         self.seen[camera] == all && self.seen.iter().sum::<usize>() == all
     }
 
+    /// Whether a patch of the whole tile that is near where a camera counts says something of its other pixels too, which
+    /// chroma may ask for. Of two columns or rows, or three pixels in one, it passes through whatever is there, also
+    /// through what is of no picture.
+    pub(super) fn may_have_one_patch(&self, camera: usize) -> bool {
+        self.size.min_element() > 3 || self.seen[camera] == self.size.element_product() as usize
+    }
+
     /// Whether some camera counts at every pixel.
     pub(super) fn is_covered(&self) -> bool {
         let counts = |pixel| (0..self.seen.len()).any(|camera| self.weight(camera, pixel) > 0.0);
