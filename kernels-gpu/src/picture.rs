@@ -33,7 +33,12 @@ pub(crate) trait Picture: Copy {
     ///
     /// # Safety
     /// The picture is whole, `0 ≤ u < width` and `0 ≤ v < height`.
-    unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3;
+    #[inline(always)]
+    unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
+        const { assert!(Self::MIDDLE > 0.0, "what is no texture has its own") };
+        // SAFETY: as the caller vouches.
+        unsafe { self.sample_near(vec2(u, v) + Self::MIDDLE, decode) }
+    }
 
     /// The same at any place, counted from [`MIDDLE`](Self::MIDDLE) on; beyond the picture is its edge.
     ///
@@ -41,7 +46,7 @@ pub(crate) trait Picture: Copy {
     /// The picture is whole, and not empty.
     #[inline(always)]
     unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
-        const { assert!(Self::MIDDLE == 0.0, "textures take any place as it is") };
+        const { assert!(Self::MIDDLE == 0.0, "a texture has its own, which takes any place") };
         let size = self.size().as_vec2();
         // Just inside, since chroma goes on behind the last pixel's middle. What is no number becomes 0.
         let (u, v) =
@@ -114,12 +119,6 @@ impl Picture for Rgba8Texture {
     }
 
     #[inline(always)]
-    unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
-        // SAFETY: as the caller vouches.
-        unsafe { self.sample_near(vec2(u, v) + Self::MIDDLE, decode) }
-    }
-
-    #[inline(always)]
     unsafe fn sample_near(&self, place: Vec2, _: &YuvToRgb) -> Vec3 {
         self.texels.read(place.x, place.y).truncate()
     }
@@ -137,12 +136,6 @@ impl Picture for Nv12Texture {
     #[inline(always)]
     fn is_whole(&self) -> bool {
         true
-    }
-
-    #[inline(always)]
-    unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
-        // SAFETY: as the caller vouches.
-        unsafe { self.sample_near(vec2(u, v) + Self::MIDDLE, decode) }
     }
 
     #[inline(always)]
