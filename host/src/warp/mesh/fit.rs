@@ -62,10 +62,11 @@ impl<'a> Tile<'a> {
     }
 
     /// Whether a patch of the whole tile that is near where a camera counts says something of its other pixels too, which
-    /// chroma may ask for. Of two columns or rows, or three pixels in one, it passes through whatever is there, also
-    /// through what is of no picture.
+    /// chroma may ask for. Of two columns or rows, or three pixels, it passes through whatever is there, also through what
+    /// is of no picture.
     pub(super) fn may_have_one_patch(&self, camera: usize) -> bool {
-        self.size.min_element() > 3 || self.seen[camera] == self.size.element_product() as usize
+        let passes_through = self.size.min_element() == 2 || self.size.max_element() <= 3;
+        !passes_through || self.seen[camera] == self.size.element_product() as usize
     }
 
     /// Whether some camera counts at every pixel.
