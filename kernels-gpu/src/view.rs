@@ -205,7 +205,7 @@ impl<O: Panorama> Tile<O> {
     #[inline(always)]
     fn each_four<S: Sampler>(&self, sampler: &S) {
         const { assert!(RUN == 8) };
-        let x = self.corner.x + thread::thread_idx_x() * O::FOUR.x;
+        let x = self.corner.x + Self::x(0);
         let y = self.corner.y + Self::first_row();
         let [inside, all_inside] = [y, y + O::FOUR.y].map(|y| y < self.out.height());
         if x >= self.out.width() || !inside {
@@ -253,7 +253,7 @@ impl<O: Panorama> Tile<O> {
     /// The same, one pixel after the other: slower, with few values at a time.
     #[inline(always)]
     fn each<S: Sampler>(&self, sampler: &S) {
-        let x = self.corner.x + thread::thread_idx_x() * O::FOUR.x;
+        let x = self.corner.x + Self::x(0);
         if x >= self.out.width() {
             return;
         }

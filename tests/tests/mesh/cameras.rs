@@ -13,7 +13,7 @@ use panoweave_tests::several::{CANVAS, all_seen, blend, made_up, place};
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 
-use crate::case::{NV12, fill, wave, waves};
+use crate::case::{NV12, frame, wave, waves};
 
 /// A pixel of a smooth picture.
 fn smooth(_: &mut Random, x: u32, y: u32) -> Rgba8 {
@@ -102,12 +102,7 @@ fn several_cameras_in_nv12_are_blended_at_once() {
                 .collect();
             let mesh = Mesh::render(&stream, &geometry, MESH_ERROR).unwrap();
             let mesh = DeviceMesh::upload(&stream, &mesh).unwrap();
-            let frame = |picture: &Raster| {
-                let mut frame = DeviceFrame::new(&device, picture.format()).unwrap();
-                fill(&stream, &mut frame, picture);
-                frame
-            };
-            let frames: Vec<_> = pictures.iter().map(frame).collect();
+            let frames: Vec<_> = pictures.iter().map(|picture| frame(&stream, picture)).collect();
             let frames: Vec<_> = frames.iter().map(DeviceFrame::view).collect();
             let colours = vec![Colour::IDENTITY; frames.len()];
             for (worst, pixels) in worst.iter_mut().zip([PixelFormat::Rgba8, NV12]) {

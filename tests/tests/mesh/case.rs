@@ -107,16 +107,14 @@ impl Case {
 
     /// The pictures in rows that begin as textures ask.
     pub(crate) fn frames(&self, stream: &Stream) -> [DeviceFrame; 2] {
-        self.pictures.each_ref().map(|picture| {
-            let mut frame = DeviceFrame::new(stream.device(), picture.format()).unwrap();
-            fill(stream, &mut frame, picture);
-            frame
-        })
+        self.pictures.each_ref().map(|picture| frame(stream, picture))
     }
 }
 
-pub(crate) fn fill(stream: &Stream, frame: &mut DeviceFrame, picture: &Raster) {
-    match (frame, &picture.pixels) {
+/// A picture in rows that begin as textures ask.
+pub(crate) fn frame(stream: &Stream, picture: &Raster) -> DeviceFrame {
+    let mut frame = DeviceFrame::new(stream.device(), picture.format()).unwrap();
+    match (&mut frame, &picture.pixels) {
         (DeviceFrame::Rgba8(image), Pixels::Rgba8(pixels)) => image.upload(stream, pixels).unwrap(),
         (DeviceFrame::Nv12 { y, uv, .. }, Pixels::Nv12 { y: luma, uv: chroma, .. }) => {
             y.upload(stream, luma).unwrap();
@@ -124,6 +122,7 @@ pub(crate) fn fill(stream: &Stream, frame: &mut DeviceFrame, picture: &Raster) {
         }
         _ => unreachable!("the frame was made for the picture"),
     }
+    frame
 }
 
 /// All levels of a picture, plane by plane.

@@ -11,7 +11,7 @@ use panoweave_tests::raster::{Pixels, Raster};
 use panoweave_tests::{data, oracle, panoweave_devices};
 use shared_types::stitch::{Colour, MIN_WEIGHT, StitchParams};
 
-use crate::case::{Case, FORMATS, NV12, difference, fill, waves};
+use crate::case::{Case, FORMATS, NV12, difference, frame, waves};
 
 #[test]
 fn meshes_show_what_the_formula_says() {
@@ -257,24 +257,16 @@ fn columns_of_a_last_tile_that_do_not_count_show_nowhere() {
             weights,
             vec![0.5; seen.len()],
         ];
-        let sources = [UVec2::splat(120); 2];
-        let warp = Warp::new(size, sources, planes).unwrap();
+        let source = UVec2::splat(120);
+        let case = Case {
+            warp: Warp::new(size, [source; 2], planes).unwrap(),
+            pictures: [1, 2].map(|seed| waves(source, NV12, seed)),
+            output: FrameFormat { size, pixels: NV12 },
+            options: StitchOptions::default(),
+        };
         for device in panoweave_devices() {
             let stream = device.stream().unwrap();
-            let warp = DeviceWarp::upload(&stream, &warp).unwrap();
-            let [left, right] = [1, 2].map(|seed| {
-                let picture = waves(sources[0], NV12, seed);
-                let mut frame = DeviceFrame::new(&device, picture.format()).unwrap();
-                fill(&stream, &mut frame, &picture);
-                frame
-            });
-            let by = |lookup| {
-                let options = StitchOptions { lookup, ..StitchOptions::default() };
-                let format = FrameFormat { size, pixels: NV12 };
-                let mut out = DeviceFrame::new(&device, format).unwrap();
-                stitch(&stream, &left, &right, &warp, &options, &mut out).unwrap();
-                Raster::download(&stream, &out)
-            };
+            let by = |lookup| case.stitched(&stream, &StitchOptions { lookup, ..case.options });
             let (worst, psnr) = difference(&by(Lookup::Mesh), &by(Lookup::Planes));
             assert!(worst <= 6, "{device}, {size}: {worst} levels, {psnr} dB");
         }
@@ -301,8 +293,7 @@ fn one_frame_may_be_both_cameras() {
         let warp = DeviceWarp::upload(&stream, &warp).unwrap();
         for format in [PixelFormat::Rgba8, NV12] {
             let picture = waves(size, format, 1);
-            let mut frame = DeviceFrame::new(&device, picture.format()).unwrap();
-            fill(&stream, &mut frame, &picture);
+            let frame = frame(&stream, &picture);
             let by = |lookup| {
                 let options = StitchOptions { lookup, ..StitchOptions::default() };
                 let mut out = DeviceFrame::new(&device, picture.format()).unwrap();

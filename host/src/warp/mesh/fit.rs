@@ -55,10 +55,14 @@ impl<'a> Tile<'a> {
         self.seen[camera] > 0
     }
 
+    /// Whether a camera counts at every pixel.
+    fn counts_throughout(&self, camera: usize) -> bool {
+        self.seen[camera] == self.size.element_product() as usize
+    }
+
     /// Whether a camera counts at every pixel, and no other at any.
     pub(super) fn is_alone(&self, camera: usize) -> bool {
-        let all = self.size.element_product() as usize;
-        self.seen[camera] == all && self.seen.iter().sum::<usize>() == all
+        self.counts_throughout(camera) && self.seen.iter().sum::<usize>() == self.seen[camera]
     }
 
     /// Whether a patch of the whole tile that is near where a camera counts says something of its other pixels too, which
@@ -66,14 +70,14 @@ impl<'a> Tile<'a> {
     /// is of no picture.
     pub(super) fn may_have_one_patch(&self, camera: usize) -> bool {
         let passes_through = self.size.min_element() == 2 || self.size.max_element() <= 3;
-        !passes_through || self.seen[camera] == self.size.element_product() as usize
+        !passes_through || self.counts_throughout(camera)
     }
 
     /// Whether some camera counts at every pixel.
     pub(super) fn is_covered(&self) -> bool {
-        let counts = |pixel| (0..self.seen.len()).any(|camera| self.weight(camera, pixel) > 0.0);
-        let all = self.size.element_product() as usize;
-        self.seen.contains(&all) || self.pixels().all(counts)
+        let cameras = || 0..self.seen.len();
+        let counts = |pixel| cameras().any(|camera| self.weight(camera, pixel) > 0.0);
+        cameras().any(|camera| self.counts_throughout(camera)) || self.pixels().all(counts)
     }
 
     /// All of its pixels row by row; those beyond the panorama, of which chroma may ask, are its last ones.
