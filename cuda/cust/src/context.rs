@@ -3,8 +3,8 @@
 use std::ptr;
 
 use crate::device::Device;
-use crate::error::CudaResult;
 use crate::sys;
+use cust_raw::error::DriverResult as CudaResult;
 
 /// Keeps the primary context of a device alive. Makes it current on no thread.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use std::ffi::CStr;
 
-use crate::error::CudaResult;
 use crate::sys;
+use cust_raw::error::DriverResult as CudaResult;
 
 pub use sys::CUdevice_attribute as DeviceAttribute;
 

@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use cust::error::CudaResult;
+use cust::error::DriverResult as CudaResult;
 use cust::sys;
 
 use super::error::is_fatal;

@@ -1,9 +1,9 @@
 //! What the driver refuses, and why there may be no driver at all.
 
-use crate::sys::CUresult;
+use crate::driver_sys::CUresult;
 
 /// What the driver gives: a code other than `CUDA_SUCCESS` is the error.
-pub type CudaResult<T = ()> = Result<T, CUresult>;
+pub type DriverResult<T = ()> = Result<T, CUresult>;
 
 /// The CUDA driver library could not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

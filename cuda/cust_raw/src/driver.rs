@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 
+use crate::driver_sys as sys;
 use crate::error::DriverError;
 use crate::library::{Library, find, library};
-use crate::sys;
 
 /// The loaded driver library.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Loads the driver library, once for the life of the process.
 //!
 //! It is opened with all its symbols bound and kept private to this handle, and never closed:
-//! the functions of [`sys`](crate::sys) keep addresses from it.
+//! the functions of [`driver_sys`](crate::driver_sys) keep addresses from it.
 
 use std::env;
 use std::error::Error;
@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 
 use libloading::os::unix;
 
+use crate::driver_sys::CUresult;
 use crate::error::DriverError;
-use crate::sys::CUresult;
 
 /// The driver's library as its installer names it on every Linux system.
 pub const DEFAULT_LIBRARY: &str = "libcuda.so.1";

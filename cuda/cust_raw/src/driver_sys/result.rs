@@ -7,7 +7,7 @@ use std::fmt;
 use std::ptr;
 
 use super::{cuGetErrorName, cuGetErrorString};
-use crate::error::CudaResult;
+use crate::error::DriverResult;
 
 /// What a driver function returns: any number, since newer drivers have newer codes.
 #[repr(transparent)]
@@ -70,7 +70,7 @@ impl CUresult {
     ///
     /// # Errors
     /// The code itself.
-    pub const fn to_result(self) -> CudaResult {
+    pub const fn to_result(self) -> DriverResult {
         match self {
             Self::CUDA_SUCCESS => Ok(()),
             error => Err(error),

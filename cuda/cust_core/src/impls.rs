@@ -1,0 +1,111 @@
+//! `DeviceCopy` for the types of `core`, and behind features for those of other crates.
+
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::num::{
+    NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroI128, NonZeroIsize, NonZeroU8,
+    NonZeroU16, NonZeroU32, NonZeroU64, NonZeroU128, NonZeroUsize, Wrapping,
+};
+
+use crate::DeviceCopy;
+
+macro_rules! plain {
+    ($($type:ty),+ $(,)?) => {$(
+        // SAFETY: plain data of one layout.
+        unsafe impl DeviceCopy for $type {}
+    )+};
+}
+
+plain!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64, bool, char, ());
+plain!(
+    NonZeroU8,
+    NonZeroU16,
+    NonZeroU32,
+    NonZeroU64,
+    NonZeroU128,
+    NonZeroUsize,
+    NonZeroI8,
+    NonZeroI16,
+    NonZeroI32,
+    NonZeroI64,
+    NonZeroI128,
+    NonZeroIsize,
+);
+
+// SAFETY: an address; whoever follows it vouches for it.
+unsafe impl<T> DeviceCopy for *const T {}
+// SAFETY: as above.
+unsafe impl<T> DeviceCopy for *mut T {}
+// SAFETY: no data at all.
+unsafe impl<T> DeviceCopy for PhantomData<T> {}
+// SAFETY: the same bytes as `T`.
+unsafe impl<T: DeviceCopy> DeviceCopy for MaybeUninit<T> {}
+// SAFETY: as above.
+unsafe impl<T: DeviceCopy> DeviceCopy for Wrapping<T> {}
+// SAFETY: elements side by side.
+unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for [T; N] {}
+// SAFETY: both parts are plain data; one compiler lays them out for host and device.
+unsafe impl<T: DeviceCopy> DeviceCopy for Option<T> {}
+// SAFETY: as above.
+unsafe impl<T: DeviceCopy, E: DeviceCopy> DeviceCopy for Result<T, E> {}
+
+macro_rules! tuples {
+    ($(($($name:ident),+)),+ $(,)?) => {$(
+        // SAFETY: every part is plain data; one compiler lays them out for host and device.
+        unsafe impl<$($name: DeviceCopy),+> DeviceCopy for ($($name,)+) {}
+    )+};
+}
+
+tuples!(
+    (A),
+    (A, B),
+    (A, B, C),
+    (A, B, C, D),
+    (A, B, C, D, E),
+    (A, B, C, D, E, F),
+    (A, B, C, D, E, F, G),
+    (A, B, C, D, E, F, G, H),
+);
+
+#[cfg(feature = "half")]
+plain!(half::f16, half::bf16);
+
+#[cfg(feature = "num-complex")]
+// SAFETY: two numbers side by side.
+unsafe impl<T: DeviceCopy> DeviceCopy for num_complex::Complex<T> {}
+
+#[cfg(feature = "glam")]
+plain!(
+    glam::Vec2,
+    glam::Vec3,
+    glam::Vec3A,
+    glam::Vec4,
+    glam::DVec2,
+    glam::DVec3,
+    glam::DVec4,
+    glam::IVec2,
+    glam::IVec3,
+    glam::IVec4,
+    glam::UVec2,
+    glam::UVec3,
+    glam::UVec4,
+    glam::USizeVec2,
+    glam::USizeVec3,
+    glam::USizeVec4,
+    glam::BVec2,
+    glam::BVec3,
+    glam::BVec4,
+    glam::Mat2,
+    glam::Mat3,
+    glam::Mat3A,
+    glam::Mat4,
+    glam::DMat2,
+    glam::DMat3,
+    glam::DMat4,
+    glam::Quat,
+    glam::DQuat,
+    glam::Affine2,
+    glam::Affine3A,
+    glam::DAffine2,
+    glam::DAffine3,
+);
