@@ -4,6 +4,8 @@
 
 use crate::device::{Arch, PtxImage};
 
+cust::kernels! { package: "kernels-gpu", images: IMAGES }
+
 /// PTX for every architecture that was built.
 pub static IMAGES: &[PtxImage] = &[
     PtxImage { arch: Arch { major: 8, minor: 7 }, text: include_str!("../ptx/kernels.sm_87.ptx") },

@@ -153,7 +153,7 @@ pub fn stitch_warp(
     warp: &DeviceWarp,
     options: &PanoramaOptions,
 ) -> Result<Panorama, PanoramaError> {
-    let images = [Image::from_picture(stream, left)?, Image::from_picture(stream, right)?];
+    let images = [left.upload(stream)?, right.upload(stream)?];
     let mut colours = vec![options.stitch.left, options.stitch.right];
     let mut unmatched = Vec::new();
     if options.match_colour {
@@ -213,10 +213,8 @@ pub fn stitch_geometry(
         seen.look(stream, &DeviceWarp::margins(stream, canvas.size, two.map(of))?, two)?;
     }
     let coverage = seen.coverage();
-    let images: Vec<_> = pictures
-        .iter()
-        .map(|picture| Image::from_picture(stream, picture))
-        .collect::<Result<_, _>>()?;
+    let images: Vec<_> =
+        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
     let (colours, unmatched) = if options.match_colour {
         balanced(stream, &images, geometry, &seen)?
     } else {

@@ -325,7 +325,7 @@ pub fn compare_pictures(
 ) -> Result<(Similarity, Vec<f32>), SsimError> {
     check_size("second", b.size().into(), a.size())?;
     let mut comparer = Comparer::new(stream.device(), a.size(), 1)?;
-    let (a, b) = (Image::from_picture(stream, a)?, Image::from_picture(stream, b)?);
+    let (a, b) = (a.upload(stream)?, b.upload(stream)?);
     let inside = comparer.size() - MARGIN;
     let mut map = Image::new(stream.device(), inside.x, inside.y)?;
     comparer.submit(stream, Compared::Rgba8(a.view(), b.view()), Some(&mut map))?;

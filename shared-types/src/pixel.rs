@@ -41,3 +41,21 @@ pub struct Chroma {
     /// Cr.
     pub v: u8,
 }
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod texels {
+    use cuda_std::Texel;
+    use cuda_std::cpu::texture::Channel;
+
+    use super::{Chroma, Rgba8};
+
+    // SAFETY: four bytes.
+    unsafe impl Texel for Rgba8 {
+        const CHANNEL: Channel = Channel::U8;
+    }
+
+    // SAFETY: two bytes.
+    unsafe impl Texel for Chroma {
+        const CHANNEL: Channel = Channel::U8;
+    }
+}

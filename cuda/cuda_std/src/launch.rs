@@ -14,6 +14,8 @@ use thiserror::Error;
 /// - `params` yields exactly the parameters of that entry.
 /// - `thread` runs the same function.
 pub unsafe trait Kernel {
+    /// Package of the kernel crate.
+    const PACKAGE: &'static str;
     /// Name of the entry in the PTX.
     const NAME: &'static str;
     /// Its launch bounds.

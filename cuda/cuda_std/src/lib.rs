@@ -54,6 +54,8 @@ pub mod launch;
 mod memory;
 pub mod shared;
 mod slice;
+#[cfg(not(target_arch = "nvptx64"))]
+mod texel;
 mod texture;
 pub mod thread;
 pub mod warp;
@@ -76,6 +78,7 @@ pub use {
     cuda_cpu as cpu,
     image::{DeviceView, DeviceViewMut},
     slice::{DeviceSlice, DeviceSliceMut},
+    texel::Texel,
     texture::DeviceTexture,
 };
 

@@ -195,6 +195,7 @@ fn launch_type(options: &Options, function: &ItemFn, arguments: &[Argument]) -> 
         // SAFETY: name, bounds and parameters are those of the entry made by the same macro.
         #[cfg(not(target_arch = "nvptx64"))]
         unsafe impl #lifetime ::cuda_std::launch::Kernel for #launch #lifetime {
+            const PACKAGE: &'static str = env!("CARGO_PKG_NAME");
             const NAME: &'static str = #name;
             const DIMS: u32 = #dims;
             const BOUNDS: ::cuda_std::launch::LaunchBounds =

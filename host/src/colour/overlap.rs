@@ -233,7 +233,7 @@ pub fn matched_pictures(
     right: &Picture,
     warp: &DeviceWarp,
 ) -> Result<Option<Colours>, StitchError> {
-    let [left, right] = [left, right].map(|picture| Image::from_picture(stream, picture));
+    let [left, right] = [left, right].map(|picture| picture.upload(stream));
     matched(stream, &left?, &right?, warp)
 }
 

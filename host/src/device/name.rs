@@ -28,7 +28,7 @@ impl DeviceName {
     #[track_caller]
     pub fn open(self) -> Result<Device, DeviceError> {
         match self {
-            Self::Auto => Ok(Device::auto()),
+            Self::Auto => Ok(super::auto()),
             Self::Cpu => Ok(Device::cpu()),
             Self::Cuda(ordinal) => Device::cuda(ordinal),
         }

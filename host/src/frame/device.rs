@@ -13,6 +13,16 @@ use shared_types::{Chroma, Rgba8};
 use super::{Frame, FrameFormat, PixelFormat, PlaneExtent};
 use crate::device::{Device, DeviceError, ErrorKind, Image, Rows, RowsMut, Stream};
 
+/// A frame of one format was given where another is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{found} given, {expected} needed")]
+pub struct FormatMismatch {
+    /// The format given.
+    pub found: FrameFormat,
+    /// The format needed.
+    pub expected: FrameFormat,
+}
+
 /// A frame in device memory of its own.
 #[derive(Debug)]
 pub enum DeviceFrame {
@@ -202,7 +212,7 @@ impl DeviceFrame {
         if found == expected {
             return Ok(());
         }
-        Err(DeviceError::new(operation, ErrorKind::FormatMismatch { found, expected }))
+        Err(DeviceError::refused(operation, FormatMismatch { found, expected }))
     }
 
     #[track_caller]

@@ -13,7 +13,7 @@ use shared_types::nv12::chroma_side;
 use thiserror::Error;
 
 pub use cuda_std::{DeviceView, DeviceViewMut};
-pub use device::{DeviceFrame, FrameView, FrameViewMut};
+pub use device::{DeviceFrame, FormatMismatch, FrameView, FrameViewMut};
 pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut};
 pub use shared_types::yuv::{Matrix, Range, YuvEncoding};
 pub(crate) use textured::Textured;

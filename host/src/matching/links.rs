@@ -2,7 +2,7 @@
 
 use super::{Described, Describer, MatchError, MatchOptions, pairs};
 use crate::calibrate::Pair;
-use crate::device::{Image, Stream};
+use crate::device::Stream;
 use crate::picture::Picture;
 
 /// Matches every two of these pictures, and waits for it. What [`calibrate`](crate::calibrate) makes of them
@@ -26,7 +26,7 @@ pub fn links(
         let size = size(alike[0]);
         let mut describer = Describer::new(stream, size, options)?;
         for &i in alike {
-            let image = Image::from_picture(stream, &pictures[i])?;
+            let image = pictures[i].upload(stream)?;
             described.push((i, describer.describe(stream, image.view())?));
         }
     }

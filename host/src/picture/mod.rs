@@ -16,6 +16,7 @@ use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder, ImageError};
 use shared_types::Rgba8;
 
+use crate::device::{DeviceError, Image, Stream};
 use crate::replace_file::replace;
 
 /// Widest and highest picture that is read, in pixels a side.
@@ -253,6 +254,15 @@ impl Picture {
     #[must_use]
     pub fn pixels(&self) -> &[Rgba8] {
         &self.pixels
+    }
+
+    /// Copies the picture to the stream's device and waits until that is done.
+    ///
+    /// # Errors
+    /// What the driver says.
+    #[track_caller]
+    pub fn upload(&self, stream: &Stream) -> Result<Image<Rgba8>, DeviceError> {
+        Image::from_slice(stream, self.width, self.height, &self.pixels)
     }
 
     /// All pixels, row by row from the top.

@@ -326,7 +326,7 @@ pub fn seamed_pictures(
     options: SeamOptions,
 ) -> Result<DeviceWarp, SeamError> {
     stitch.check()?;
-    let [left, right] = [left, right].map(|picture| Image::from_picture(stream, picture));
+    let [left, right] = [left, right].map(|picture| picture.upload(stream));
     let (left, right) = (left?, right?);
     let colours = Colours { left: stitch.left, right: stitch.right };
     seamed(stream, warp, &left, &right, colours, options)

@@ -341,7 +341,7 @@ pub fn stitch_pictures(
     warp: &DeviceWarp,
     options: &StitchOptions,
 ) -> Result<Picture, StitchError> {
-    let [left, right] = [left, right].map(|picture| Image::from_picture(stream, picture));
+    let [left, right] = [left, right].map(|picture| picture.upload(stream));
     let (left, right) = (left?, right?);
     let UVec2 { x, y } = warp.size();
     let mut out = Image::new(stream.device(), x, y)?;

@@ -381,7 +381,7 @@ pub fn view_pictures(
     size: UVec2,
     options: &StitchOptions,
 ) -> Result<Picture, ViewError> {
-    let [left, right] = [left, right].map(|picture| Image::from_picture(stream, picture));
+    let [left, right] = [left, right].map(|picture| picture.upload(stream));
     let (left, right) = (left?, right?);
     let mut out = Image::new(stream.device(), size.x, size.y)?;
     viewer.submit(stream, [(&left).into(), (&right).into()], None, view, options, &mut out)?;

@@ -8,7 +8,7 @@ use shared_types::warp::{BLOCK, Camera, Canvas, DeviceCameraPlanes};
 use thiserror::Error;
 
 use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, PlaneError, Warp, check_sizes};
-use crate::device::{DeviceError, ErrorKind, Event, Image, LaunchConfig, Stream, Textures};
+use crate::device::{DeviceError, Event, Image, LaunchConfig, Stream, Textures};
 use crate::geometry::Geometry;
 
 /// The six planes of a warp in device memory, in the order of [`Plane`].
@@ -31,6 +31,11 @@ pub struct DeviceWarp {
     /// Over its planes, and over the frames that were stitched by it.
     textures: Mutex<Textures>,
 }
+
+/// The planes of one camera of a warp cannot be one argument of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("a camera's planes differ in size, pitch or device; allocate them alike")]
+struct UnlikePlanes;
 
 /// A geometry could not be made into a warp.
 #[derive(Debug, Error)]
@@ -284,7 +289,7 @@ impl DeviceWarp {
         DeviceCameraPlanes::new(left_x, left_y, left_weight)
             .zip(DeviceCameraPlanes::new(right_x, right_y, right_weight))
             .map(<[_; 2]>::from)
-            .ok_or_else(|| DeviceError::new("taking a warp's planes", ErrorKind::UnlikePlanes))
+            .ok_or_else(|| DeviceError::refused("taking a warp's planes", UnlikePlanes))
     }
 
     /// One plane.

@@ -66,8 +66,7 @@ fn blended(
     pictures: &[Picture],
     options: CamerasOptions,
 ) -> Vec<Rgba8> {
-    let frames: Vec<_> =
-        pictures.iter().map(|picture| Image::from_picture(stream, picture).unwrap()).collect();
+    let frames: Vec<_> = pictures.iter().map(|picture| picture.upload(stream).unwrap()).collect();
     let frames: Vec<FrameView<'_>> = frames.iter().map(FrameView::from).collect();
     let colours = vec![Colour::IDENTITY; frames.len()];
     let mut out = Image::new(stream.device(), CANVAS.x, CANVAS.y).unwrap();
@@ -129,7 +128,7 @@ fn what_does_not_fit_several_cameras_is_refused() {
         let mesh = Mesh::render(&stream, &geometry, MESH_ERROR).unwrap();
         let mesh = DeviceMesh::upload(&stream, &mesh).unwrap();
         let frames: Vec<_> =
-            pictures.iter().map(|picture| Image::from_picture(&stream, picture).unwrap()).collect();
+            pictures.iter().map(|picture| picture.upload(&stream).unwrap()).collect();
         let frames: Vec<FrameView<'_>> = frames.iter().map(FrameView::from).collect();
         let mut out = Image::new(&device, CANVAS.x, CANVAS.y).unwrap();
         let mut refused = |frames: &[FrameView<'_>], colours: &[Colour]| {

@@ -2,8 +2,8 @@
 
 use std::ptr;
 
-use cust::error::DriverResult as CudaResult;
-use cust::sys;
+use cust_raw::driver_sys as sys;
+use cust_raw::error::DriverResult;
 
 use super::error::is_fatal;
 
@@ -17,7 +17,7 @@ pub(super) struct Current {
 }
 
 impl Current {
-    fn keep() -> CudaResult<Self> {
+    fn keep() -> DriverResult<Self> {
         let mut previous = ptr::null_mut();
         // SAFETY: the result is written.
         unsafe { sys::cuCtxGetCurrent(&raw mut previous) }.to_result()?;
@@ -25,7 +25,7 @@ impl Current {
     }
 
     /// Makes `context` current, which must be alive.
-    pub(super) fn enter(context: sys::CUcontext) -> CudaResult<Self> {
+    pub(super) fn enter(context: sys::CUcontext) -> DriverResult<Self> {
         let current = Self::keep()?;
         // SAFETY: the context is alive.
         unsafe { sys::cuCtxSetCurrent(context) }.to_result()?;
@@ -43,7 +43,7 @@ impl Drop for Current {
 }
 
 /// Tries what has to be done, waiting and giving back: an error that is not the end is not the last word.
-pub(crate) fn insist<T, E>(
+pub fn insist<T, E>(
     is_the_end: impl Fn(&E) -> bool,
     mut attempt: impl FnMut() -> Result<T, E>,
 ) -> Result<T, E> {
@@ -61,7 +61,7 @@ pub(crate) fn insist<T, E>(
 pub(super) fn insist_in(
     context: sys::CUcontext,
     mut body: impl FnMut() -> sys::CUresult,
-) -> CudaResult {
+) -> DriverResult {
     let attempt = || Current::enter(context).and_then(|_current| body().to_result());
     insist(|error| is_fatal(*error), attempt)
 }

@@ -4,12 +4,10 @@ use std::marker::PhantomData;
 
 use bytemuck::Pod;
 use cuda_std::{DeviceView, DeviceViewMut};
-use shared_types::Rgba8;
 
 use super::memory::{ALIGN, Memory};
 use super::stream::{Rows, RowsMut};
 use super::{Device, DeviceError, ErrorKind, Stream};
-use crate::picture::Picture;
 
 /// `height` rows of `width` elements on a device, zero at first.
 ///
@@ -21,17 +19,6 @@ pub struct Image<T> {
     height: u32,
     pitch: u32,
     element: PhantomData<T>,
-}
-
-impl Image<Rgba8> {
-    /// A picture, copied to the stream's device.
-    ///
-    /// # Errors
-    /// What the driver says.
-    #[track_caller]
-    pub fn from_picture(stream: &Stream, picture: &Picture) -> Result<Self, DeviceError> {
-        Self::from_slice(stream, picture.width(), picture.height(), picture.pixels())
-    }
 }
 
 impl<T: Pod> Image<T> {
@@ -184,8 +171,11 @@ impl<T: Pod> Image<T> {
     ///
     /// # Safety
     /// `elements` live and nothing else touches them until the copy is done.
+    ///
+    /// # Errors
+    /// As [`download_to`](Self::download_to).
     #[track_caller]
-    pub(super) unsafe fn submit_download(
+    pub unsafe fn submit_download(
         &self,
         stream: &Stream,
         elements: &mut [T],
@@ -216,12 +206,14 @@ impl<T: Pod> Image<T> {
     }
 
     /// For a copy to read.
-    pub(crate) fn rows(&self) -> Rows<'_> {
+    #[must_use]
+    pub fn rows(&self) -> Rows<'_> {
         Rows::Device { memory: &self.memory, pitch: self.pitch as usize }
     }
 
     /// For a copy to write.
-    pub(crate) fn rows_mut(&mut self) -> RowsMut<'_> {
+    #[must_use]
+    pub fn rows_mut(&mut self) -> RowsMut<'_> {
         RowsMut::Device { memory: &self.memory, pitch: self.pitch as usize }
     }
 

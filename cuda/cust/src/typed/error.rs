@@ -1,17 +1,16 @@
 //! What can go wrong on a device: which operation, where in the caller's source, and whether the
 //! device is still usable afterwards.
 
+use std::error::Error;
 use std::panic::Location;
+use std::sync::Arc;
 
 use cuda_std::cpu::Fault;
 use cuda_std::launch::{LaunchError, Place};
-use cust::sys::CUresult;
-use thiserror::Error;
-
-use crate::frame::FrameFormat;
+use cust_raw::driver_sys::CUresult;
 
 /// A device operation failed.
-#[derive(Clone, Debug, Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{operation} failed at {location}: {kind}")]
 pub struct DeviceError {
     /// What was attempted.
@@ -23,7 +22,7 @@ pub struct DeviceError {
 }
 
 /// Why a device operation failed.
-#[derive(Clone, Debug, Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// No NVIDIA driver could be loaded.
@@ -87,17 +86,9 @@ pub enum ErrorKind {
         /// The size needed.
         expected: (usize, usize),
     },
-    /// A frame of one format was given where another is needed.
-    #[error("{found} given, {expected} needed")]
-    FormatMismatch {
-        /// The format given.
-        found: FrameFormat,
-        /// The format needed.
-        expected: FrameFormat,
-    },
-    /// One camera's planes of a warp cannot be one argument of a kernel.
-    #[error("a camera's planes differ in size, pitch or device; allocate them alike")]
-    UnlikePlanes,
+    /// A layer above refused the operation, for a reason of its own.
+    #[error(transparent)]
+    Refused(Arc<dyn Error + Send + Sync>),
     /// A size that no allocation can have.
     #[error("an allocation of {0} is empty or larger than the address space")]
     ImpossibleSize(String),
@@ -124,9 +115,17 @@ pub enum ErrorKind {
 
 impl DeviceError {
     /// An error of `operation`, located at the caller.
+    #[must_use]
     #[track_caller]
-    pub(crate) fn new(operation: &'static str, kind: impl Into<ErrorKind>) -> Self {
+    pub fn new(operation: &'static str, kind: impl Into<ErrorKind>) -> Self {
         Self { operation, location: Location::caller(), kind: kind.into() }
+    }
+
+    /// A refusal of `operation` by a layer above, located at the caller.
+    #[must_use]
+    #[track_caller]
+    pub fn refused(operation: &'static str, reason: impl Error + Send + Sync + 'static) -> Self {
+        Self::new(operation, ErrorKind::Refused(Arc::new(reason)))
     }
 
     /// Whether CUDA says that the process must be restarted: nothing on this device can succeed.
@@ -140,7 +139,8 @@ impl DeviceError {
     }
 
     /// Whether the same may succeed if it is done again: an error of the driver's that is not fatal.
-    pub(crate) fn may_pass(&self) -> bool {
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
         matches!(self.kind, ErrorKind::Cuda { .. }) && !self.is_fatal()
     }
 

@@ -5,7 +5,7 @@ use std::ptr;
 
 use cuda_std::cpu;
 use cuda_std::launch::{Kernel, LaunchConfig, LaunchError, Place, SafeKernel};
-use cust::sys;
+use cust_raw::driver_sys as sys;
 
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
@@ -55,17 +55,47 @@ impl<K: Kernel> EveryThread<'_, K> {
 // may touch is the kernel's own obligation, on the CPU as on a GPU.
 unsafe impl<K> Sync for EveryThread<'_, K> {}
 
-/// Rows that a copy reads.
-pub(crate) enum Rows<'a> {
-    Host { bytes: &'a [u8], pitch: usize },
-    Device { memory: &'a Memory, pitch: usize },
+/// Rows that a copy reads, `pitch` bytes apart.
+pub enum Rows<'a> {
+    /// In host memory.
+    Host {
+        /// All of them.
+        bytes: &'a [u8],
+        /// Bytes from one row to the next.
+        pitch: usize,
+    },
+    /// In memory of a device, from its first byte on.
+    Device {
+        /// The allocation.
+        memory: &'a Memory,
+        /// Bytes from one row to the next.
+        pitch: usize,
+    },
 }
 
-/// Rows that a copy writes.
-pub(crate) enum RowsMut<'a> {
-    Host { bytes: &'a mut [u8], pitch: usize },
-    Device { memory: &'a Memory, pitch: usize },
-    Array { array: sys::CUarray, place: Place },
+/// Rows that a copy writes, `pitch` bytes apart.
+pub enum RowsMut<'a> {
+    /// In host memory.
+    Host {
+        /// All of them.
+        bytes: &'a mut [u8],
+        /// Bytes from one row to the next.
+        pitch: usize,
+    },
+    /// In memory of a device, from its first byte on.
+    Device {
+        /// The allocation.
+        memory: &'a Memory,
+        /// Bytes from one row to the next.
+        pitch: usize,
+    },
+    /// In an array of the driver's.
+    Array {
+        /// Its handle.
+        array: sys::CUarray,
+        /// The device that it lies on.
+        place: Place,
+    },
 }
 
 impl Stream {
@@ -211,8 +241,11 @@ impl Stream {
     ///
     /// # Safety
     /// Both sides hold that many rows, at their pitch.
+    ///
+    /// # Errors
+    /// Memory of another device, or what the driver says, of earlier work too.
     #[track_caller]
-    pub(crate) unsafe fn copy_rows_now(
+    pub unsafe fn copy_rows_now(
         &self,
         from: Rows<'_>,
         to: RowsMut<'_>,
@@ -231,13 +264,16 @@ impl Stream {
         Ok(())
     }
 
-    /// Copies `rows` rows of `width` bytes.
+    /// Submits the copy of `rows` rows of `width` bytes and does not wait.
     ///
     /// # Safety
     /// - Both sides hold that many rows, at their pitch.
     /// - Host memory lives, and what is read stays as it is, until the stream has been waited for.
+    ///
+    /// # Errors
+    /// Memory of another device, or what the driver says, of earlier work too.
     #[track_caller]
-    pub(crate) unsafe fn copy_rows(
+    pub unsafe fn copy_rows(
         &self,
         from: Rows<'_>,
         to: RowsMut<'_>,

@@ -92,7 +92,7 @@ impl<T: Pod> Buffer<T> {
     /// # Errors
     /// As [`download`](Self::download), and a wrong number of elements.
     #[track_caller]
-    pub(crate) unsafe fn submit_download(
+    pub unsafe fn submit_download(
         &self,
         stream: &Stream,
         elements: &mut [T],

@@ -3,47 +3,15 @@
 use std::marker::PhantomData;
 use std::ptr;
 
-use bytemuck::Pod;
-use cuda_std::cpu::texture::{Address, Channel, Filter, Format};
-use cuda_std::{DeviceTexture, DeviceView, TextureValue, cpu};
-use cust::sys;
-use glam::{UVec4, Vec2, Vec4};
-use shared_types::{Chroma, Rgba8};
+use cuda_std::cpu::texture::{Address, Channel, Filter};
+use cuda_std::{DeviceTexture, DeviceView, Texel, TextureValue, cpu};
+use cust_raw::driver_sys as sys;
+use glam::{UVec4, Vec4};
 
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 use super::stream::{Rows, RowsMut};
 use super::{Device, Image, Kind, Stream};
-
-/// An element that a texture can read.
-///
-/// # Safety
-/// The element is 1, 2 or 4 of `CHANNEL` and nothing else.
-pub unsafe trait Texel: Pod {
-    /// What a channel is in memory.
-    const CHANNEL: Channel;
-}
-
-/// The texture format of an element.
-pub(super) fn texel_format<T: Texel>() -> Format {
-    let channels = size_of::<T>() as u32 / T::CHANNEL.bytes();
-    Format { channel: T::CHANNEL, channels }
-}
-
-macro_rules! texels {
-    ($($type:ty: $channel:ident),+ $(,)?) => {$(
-        // SAFETY: the element is so many channels.
-        unsafe impl Texel for $type {
-            const CHANNEL: Channel = Channel::$channel;
-        }
-    )+};
-}
-
-texels! {
-    u8: U8, [u8; 2]: U8, [u8; 4]: U8, Rgba8: U8, Chroma: U8,
-    u16: U16, [u16; 2]: U16, [u16; 4]: U16,
-    f32: F32, Vec2: F32, Vec4: F32,
-}
 
 /// How a texture answers: which filter, and what lies outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +73,7 @@ impl<T: Texel> Array<T> {
                     Width: width as usize,
                     Height: height as usize,
                     Format: format(T::CHANNEL),
-                    NumChannels: texel_format::<T>().channels,
+                    NumChannels: T::format().channels,
                 };
                 let mut array = ptr::null_mut();
                 // SAFETY: the handle is written, the descriptor is complete.
@@ -231,7 +199,7 @@ impl Made {
             let rows = sys::CUDA_RESOURCE_DESC_pitch2D {
                 devPtr: texels.addr() as u64,
                 format: format(T::CHANNEL),
-                numChannels: texel_format::<T>().channels,
+                numChannels: T::format().channels,
                 width: width as usize,
                 height: height as usize,
                 pitchInBytes: pitch as usize,
@@ -239,7 +207,7 @@ impl Made {
             return Self::on_cuda::<V, T>(device, &sys::CUDA_RESOURCE_DESC::pitch2D(rows), mode);
         }
         check_mode::<V, T>(mode)?;
-        let (texels, size, format) = (texels.cast(), [width, height], texel_format::<T>());
+        let (texels, size, format) = (texels.cast(), [width, height], T::format());
         // SAFETY: as the caller vouches.
         let texture = unsafe {
             cpu::texture::Texture::new(texels, size, pitch, format, mode.filter, mode.address)

@@ -4,16 +4,16 @@ use std::panic::Location;
 use std::ptr;
 use std::sync::OnceLock;
 
+use crate::context::Context;
+use crate::device::{Device as Gpu, DeviceAttribute as Attribute};
 use cuda_std::launch::{Kernel, LaunchConfig};
-use cust::context::Context;
-use cust::device::{Device as Gpu, DeviceAttribute as Attribute};
-use cust::sys;
+use cust_raw::driver_sys as sys;
 
 use super::context::{self, Current};
 use super::counters::Token;
 use super::error::{Check, DeviceError, ErrorKind};
-use super::module::Module;
-use super::ptx::{Arch, PtxImage, newest_for};
+use super::module::{Module, Modules};
+use super::ptx::{Arch, KernelModule, PtxImage};
 
 /// Shared memory that a block gets without asking, static and dynamic.
 const PLAIN_SHARED: u32 = 48 << 10;
@@ -101,8 +101,8 @@ impl CudaInfo {
 #[track_caller]
 pub(super) fn count() -> Result<u32, DeviceError> {
     const OP: &str = "initialising the CUDA driver";
-    cust::driver().map_err(|e| ErrorKind::NoDriver(e.to_string())).check(OP)?;
-    cust::init().check(OP)?;
+    cust_raw::driver().map_err(|e| ErrorKind::NoDriver(e.to_string())).check(OP)?;
+    cust_raw::init().check(OP)?;
     Gpu::num_devices().check("counting CUDA devices")
 }
 
@@ -116,37 +116,55 @@ fn gpu(ordinal: u32) -> Result<Gpu, DeviceError> {
     Gpu::get_device(ordinal).check(OP)
 }
 
+/// The image of `module` for a GPU.
+#[track_caller]
+fn image_for(module: &KernelModule, gpu: Arch) -> Result<PtxImage, DeviceError> {
+    module.newest_for(gpu).ok_or_else(|| {
+        let compiled: Vec<_> = module.images.iter().map(|image| image.arch.to_string()).collect();
+        let kind = ErrorKind::NoKernelImage { gpu: gpu.to_string(), compiled: compiled.join(", ") };
+        DeviceError::new("choosing kernels", kind)
+    })
+}
+
 /// An open GPU. Fields drop in order: modules before their context.
 pub(crate) struct CudaDevice {
-    module: Module,
+    modules: Modules,
     context: Context,
     info: CudaInfo,
 }
 
 impl CudaDevice {
     #[track_caller]
-    pub(super) fn open(ordinal: u32, images: &[PtxImage]) -> Result<Self, DeviceError> {
+    pub(super) fn open(ordinal: u32, modules: &[KernelModule]) -> Result<Self, DeviceError> {
         check_alive(ordinal, "opening a CUDA device")?;
-        Self::open_or_fail(ordinal, images).inspect_err(|error| note(ordinal, error))
+        Self::open_or_fail(ordinal, modules).inspect_err(|error| note(ordinal, error))
     }
 
     #[track_caller]
-    fn open_or_fail(ordinal: u32, images: &[PtxImage]) -> Result<Self, DeviceError> {
+    fn open_or_fail(ordinal: u32, modules: &[KernelModule]) -> Result<Self, DeviceError> {
         const OP: &str = "opening a CUDA context";
         let gpu = gpu(ordinal)?;
         let info = CudaInfo::of(ordinal, gpu)?;
-        let Some(image) = newest_for(images, info.arch) else {
-            let compiled: Vec<_> = images.iter().map(|image| image.arch.to_string()).collect();
-            let kind = ErrorKind::NoKernelImage {
-                gpu: info.arch.to_string(),
-                compiled: compiled.join(", "),
-            };
-            return Err(DeviceError::new("choosing kernels", kind));
-        };
+        let images =
+            modules.iter().map(|module| Ok((module.package, image_for(module, info.arch)?)));
+        let images = images.collect::<Result<Vec<_>, DeviceError>>()?;
         let context = Context::new(gpu).check(OP)?;
-        let _current = Current::enter(context.as_raw()).check(OP)?;
-        let module = Module::load(&context, image.text)?;
-        Ok(Self { module, context, info })
+        let device = Self { modules: Modules::default(), context, info };
+        let _current = Current::enter(device.context.as_raw()).check(OP)?;
+        for (package, image) in images {
+            device.modules.add(Module::load(&device.context, package, image.text)?);
+        }
+        Ok(device)
+    }
+
+    /// Loads further kernels.
+    #[track_caller]
+    pub(super) fn load(&self, module: &KernelModule) -> Result<(), DeviceError> {
+        let image = image_for(module, self.info.arch)?;
+        self.enter("loading kernels", || {
+            self.modules.add(Module::load(&self.context, module.package, image.text)?);
+            Ok(())
+        })
     }
 
     pub(super) fn info(&self) -> &CudaInfo {
@@ -228,9 +246,9 @@ impl CudaDevice {
         kernel: &K,
     ) -> Result<(), DeviceError> {
         const OP: &str = "launching a kernel";
-        let function = self.module.known_function(K::NAME)?;
+        let function = self.modules.known_function(K::PACKAGE, K::NAME)?;
         if config.dynamic_shared > 0 {
-            self.allow_shared(function, config.dynamic_shared)?;
+            self.allow_shared(function.raw, config.dynamic_shared)?;
         }
         let mut params = kernel.params();
         let [gx, gy, gz] = config.grid;
@@ -258,10 +276,10 @@ impl CudaDevice {
         // them before it returns. What is launched early waits for the kernel before it. The rest is the caller's.
         unsafe {
             let (params, none) = (params.pointers().as_mut_ptr(), ptr::null_mut());
-            if self.module.waits() {
-                sys::cuLaunchKernelEx(&raw const config, function, params, none)
+            if function.waits {
+                sys::cuLaunchKernelEx(&raw const config, function.raw, params, none)
             } else {
-                let shared = config.sharedMemBytes;
+                let (function, shared) = (function.raw, config.sharedMemBytes);
                 sys::cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, params, none)
             }
         }
@@ -290,7 +308,7 @@ impl CudaDevice {
         const OP: &str = "reading a kernel's resources";
         use sys::CUfunction_attribute as Attribute;
         self.enter(OP, || {
-            let function = self.module.function(kernel)?;
+            let function = self.modules.function(None, kernel)?.raw;
             let read = |which| attribute(function, which, OP);
             Ok(KernelResources {
                 registers: read(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
@@ -309,7 +327,7 @@ impl CudaDevice {
     ) -> Result<(), DeviceError> {
         const OP: &str = "setting a constant";
         self.enter(OP, || {
-            let (address, size) = self.module.global(symbol)?;
+            let (address, size) = self.modules.global(None, symbol)?;
             if bytes.len() > size {
                 let what = "bytes of a constant";
                 let (found, expected) = ((bytes.len(), 1), (size, 1));
@@ -342,7 +360,8 @@ fn attribute(
 }
 
 /// What one kernel takes of a multiprocessor, as the driver compiled it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct KernelResources {
     /// Registers a thread.
     pub registers: u32,

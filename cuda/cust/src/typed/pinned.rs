@@ -6,7 +6,7 @@ use std::ptr;
 use std::slice;
 
 use bytemuck::Pod;
-use cust::sys;
+use cust_raw::driver_sys as sys;
 
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cuda_std::launch::Place;
-use cust::sys::{self, CUresult};
+use cust_raw::driver_sys::{self as sys, CUresult};
 
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
@@ -177,8 +177,9 @@ impl Event {
         }
     }
 
-    /// Where it is.
-    pub(crate) fn place(&self) -> Place {
+    /// The device that it belongs to.
+    #[must_use]
+    pub fn place(&self) -> Place {
         self.device.place()
     }
 

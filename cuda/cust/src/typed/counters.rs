@@ -21,7 +21,8 @@ const KINDS: usize = 7;
 static LIVE: [AtomicI64; KINDS] = [const { AtomicI64::new(0) }; KINDS];
 
 /// Live objects of the process, on all CUDA devices. CPU devices count nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counters {
     /// Bytes of device memory.
     pub device_bytes: i64,

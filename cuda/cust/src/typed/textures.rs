@@ -6,12 +6,12 @@
 
 use std::collections::VecDeque;
 
-use cuda_std::DeviceView;
 use cuda_std::cpu::texture::{Address, Filter, Format};
+use cuda_std::{DeviceView, Texel};
 use glam::Vec4;
 
 use super::memory::ALIGN;
-use super::texture::{Made, Texel, TextureMode, texel_format};
+use super::texture::{Made, TextureMode};
 use super::{Device, DeviceError, Kind, Place};
 
 /// Most objects that are kept: those of sixty-four frames of two planes under way from each of two cameras.
@@ -25,7 +25,7 @@ type Key = (Place, usize, (u32, u32), u32, Format);
 
 /// Texture objects, filtered and clamped, that read as [`Vec4`].
 #[derive(Debug, Default)]
-pub(crate) struct Textures {
+pub struct Textures {
     made: VecDeque<(Key, Made)>,
 }
 
@@ -35,7 +35,7 @@ impl Textures {
     ///
     /// It lives until the objects are dropped or so many others have been asked for.
     #[track_caller]
-    pub(crate) fn over<T: Texel>(
+    pub fn over<T: Texel>(
         &mut self,
         device: &Device,
         view: &DeviceView<'_, T>,
@@ -46,7 +46,7 @@ impl Textures {
         if elsewhere || !fits(device, texels.addr(), pitch) || size.0 == 0 || size.1 == 0 {
             return Ok(None);
         }
-        let key = (device.place(), texels.addr(), size, pitch, texel_format::<T>());
+        let key = (device.place(), texels.addr(), size, pitch, T::format());
         // On the CPU an object is a pointer, of which Rust knows what it was made from: made anew it is that of
         // the rows that live now. One that was asked for before stays, since it may be of the same launch.
         let is_gpu = matches!(device.kind(), Kind::Cuda(_));

@@ -4,7 +4,7 @@ use std::alloc::{self, Layout};
 use std::ptr::{self, NonNull};
 
 use cuda_std::launch::Place;
-use cust::sys;
+use cust_raw::driver_sys as sys;
 
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
@@ -15,7 +15,7 @@ use super::{Device, Kind};
 pub(super) const ALIGN: usize = 256;
 
 /// Zeroed bytes on a device.
-pub(crate) struct Memory {
+pub struct Memory {
     address: u64,
     layout: Layout,
     device: Device,

@@ -1,0 +1,210 @@
+//! A PTX module loaded into a context.
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_void};
+use std::ptr;
+use std::sync::{PoisonError, RwLock};
+
+use crate::context::Context;
+use cust_raw::driver_sys as sys;
+
+use super::context::insist_in;
+use super::counters::{self, Token};
+use super::error::{Check, DeviceError, ErrorKind};
+
+/// Room for the PTX compiler's complaints.
+const LOG_BYTES: usize = 8 << 10;
+
+/// A loaded module. Its context outlives it, and is current whenever it is used.
+pub(super) struct Module {
+    /// The package that its kernels come from.
+    package: &'static str,
+    raw: sys::CUmodule,
+    context: sys::CUcontext,
+    /// Whether its kernels wait for the one before themselves, as cuda_builder makes them from Hopper on.
+    waits: bool,
+    counted: Token,
+}
+
+// SAFETY: handles of a module and of its functions may be used from any thread whose context is current.
+unsafe impl Send for Module {}
+// SAFETY: as above; the driver locks.
+unsafe impl Sync for Module {}
+
+impl Module {
+    /// Compiles and loads PTX text. The context is current.
+    #[track_caller]
+    pub(super) fn load(
+        context: &Context,
+        package: &'static str,
+        ptx: &str,
+    ) -> Result<Self, DeviceError> {
+        const OP: &str = "loading the kernels";
+        use sys::CUjit_option as Option;
+        let text = c_string(ptx);
+        let mut log = vec![0_u8; LOG_BYTES];
+        let mut options =
+            [Option::CU_JIT_ERROR_LOG_BUFFER, Option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        let mut values =
+            [log.as_mut_ptr().cast(), ptr::without_provenance_mut::<c_void>(LOG_BYTES)];
+        let mut raw = ptr::null_mut();
+        // SAFETY: the text ends with a zero; options and values are two each, and the log has the
+        // size that they state.
+        let result = unsafe {
+            sys::cuModuleLoadDataEx(
+                &raw mut raw,
+                text.as_ptr().cast(),
+                options.len() as u32,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        result.check(OP).map_err(|mut e| {
+            let end = log.iter().position(|&b| b == 0).unwrap_or(LOG_BYTES);
+            let log = String::from_utf8_lossy(&log[..end]).trim().to_owned();
+            if !log.is_empty() {
+                e.kind = ErrorKind::BadPtx { cause: Box::new(e.kind), log };
+            }
+            e
+        })?;
+        let counted = Token::new(counters::Kind::Modules, 1);
+        let waits = ptx.contains("griddepcontrol.wait;");
+        Ok(Self { package, raw, context: context.as_raw(), waits, counted })
+    }
+
+    /// A kernel by name; `None` if the module has none of it.
+    #[track_caller]
+    fn function(&self, name: &str) -> Result<Option<sys::CUfunction>, DeviceError> {
+        let c_name = c_string(name);
+        let mut function = ptr::null_mut();
+        // SAFETY: the module is alive, the name ends with a zero, the result is written.
+        match unsafe { sys::cuModuleGetFunction(&raw mut function, self.raw, c_name.as_ptr()) } {
+            sys::CUresult::CUDA_ERROR_NOT_FOUND => Ok(None),
+            result => result.check("looking up a kernel").map(|()| Some(function)),
+        }
+    }
+
+    /// Address and size of a global or constant by name; `None` if the module has none of it.
+    #[track_caller]
+    fn global(&self, name: &str) -> Result<Option<(u64, usize)>, DeviceError> {
+        let c_name = c_string(name);
+        let (mut address, mut size) = (0, 0);
+        // SAFETY: as in `function`.
+        let result = unsafe {
+            sys::cuModuleGetGlobal_v2(&raw mut address, &raw mut size, self.raw, c_name.as_ptr())
+        };
+        match result {
+            sys::CUresult::CUDA_ERROR_NOT_FOUND => Ok(None),
+            result => result.check("looking up a constant").map(|()| Some((address, size))),
+        }
+    }
+}
+
+/// A kernel of a loaded module.
+#[derive(Clone, Copy)]
+pub(super) struct Function {
+    pub(super) raw: sys::CUfunction,
+    /// Whether it may be launched before the kernel before it has ended, for which it waits itself.
+    pub(super) waits: bool,
+}
+
+// SAFETY: the handle of a function may be used from any thread whose context is current.
+unsafe impl Send for Function {}
+// SAFETY: as above.
+unsafe impl Sync for Function {}
+
+/// The modules of one device, and the kernels that launches have found in them.
+///
+/// Modules are only added, so a function that was found stays.
+#[derive(Default)]
+pub(super) struct Modules {
+    loaded: RwLock<Vec<Module>>,
+    found: RwLock<HashMap<(&'static str, &'static str), Function>>,
+}
+
+impl Modules {
+    /// Adds a module.
+    pub(super) fn add(&self, module: Module) {
+        self.loaded.write().unwrap_or_else(PoisonError::into_inner).push(module);
+    }
+
+    /// A kernel that is launched over and over: looked up once.
+    #[track_caller]
+    pub(super) fn known_function(
+        &self,
+        package: &'static str,
+        name: &'static str,
+    ) -> Result<Function, DeviceError> {
+        let key = (package, name);
+        let found = self.found.read().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+        if let Some(function) = found {
+            return Ok(function);
+        }
+        let function = self.function(Some(package), name)?;
+        self.found.write().unwrap_or_else(PoisonError::into_inner).insert(key, function);
+        Ok(function)
+    }
+
+    /// A kernel by name: of the module of `package`, or of any other that has it, since a kernel crate
+    /// may bring the kernels of its dependencies.
+    #[track_caller]
+    pub(super) fn function(
+        &self,
+        package: Option<&str>,
+        name: &str,
+    ) -> Result<Function, DeviceError> {
+        self.find(package, |module| {
+            let raw = module.function(name)?;
+            Ok(raw.map(|raw| Function { raw, waits: module.waits }))
+        })?
+        .ok_or_else(|| {
+            DeviceError::new("looking up a kernel", ErrorKind::UnknownKernel(name.to_owned()))
+        })
+    }
+
+    /// Address and size of a global or constant by name.
+    #[track_caller]
+    pub(super) fn global(
+        &self,
+        package: Option<&str>,
+        name: &str,
+    ) -> Result<(u64, usize), DeviceError> {
+        self.find(package, |module| module.global(name))?
+            .ok_or(sys::CUresult::CUDA_ERROR_NOT_FOUND)
+            .check("looking up a constant")
+    }
+
+    /// The first module that has it, the package's own before others.
+    #[track_caller]
+    fn find<T>(
+        &self,
+        package: Option<&str>,
+        look: impl Fn(&Module) -> Result<Option<T>, DeviceError>,
+    ) -> Result<Option<T>, DeviceError> {
+        let modules = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        let is_own = |module: &&Module| package == Some(module.package);
+        let own = modules.iter().filter(is_own);
+        let others = modules.iter().filter(|module| !is_own(module));
+        for module in own.chain(others) {
+            if let Some(found) = look(module)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        // SAFETY: loaded here and unloaded once.
+        if insist_in(self.context, || unsafe { sys::cuModuleUnload(self.raw) }).is_err() {
+            self.counted.keep();
+        }
+    }
+}
+
+/// The text up to its first zero byte, which neither PTX nor a name has.
+fn c_string(text: &str) -> CString {
+    let text = text.split('\0').next().unwrap_or_default();
+    CString::new(text).unwrap_or_default()
+}
