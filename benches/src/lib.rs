@@ -15,7 +15,7 @@ pub mod search;
 use std::path::Path;
 
 use glam::{UVec2, uvec2};
-use panoweave::device::{Arch, Device, PtxImage, Stream};
+use panoweave::device::{Arch, Device, KernelModule, PtxImage, Stream};
 use panoweave::frame::{
     DeviceFrame, Frame, FrameFormat, Matrix as YuvMatrix, PixelFormat, Range, YuvEncoding,
 };
@@ -180,8 +180,8 @@ pub fn reference(name: &str) -> Option<Device> {
             return None;
         }
     };
-    let image = PtxImage { arch: Arch { major: 8, minor: 0 }, text };
-    Some(Device::cuda_with(0, &[image]).expect("the reference's kernels"))
+    let images = vec![PtxImage { arch: Arch { major: 8, minor: 0 }, text }].leak();
+    Some(Device::cuda_with(0, &[KernelModule { package: "reference", images }]).expect("the reference's kernels"))
 }
 
 /// Bytes of a tight frame of noise on a gradient: neither constant, which caches, nor white, which no lens makes.

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use panoweave::device::{Arch, Device, PtxImage, Stream};
+use panoweave::device::{Arch, Device, KernelModule, PtxImage, Stream};
 
 use crate::devices::first_gpu;
 
@@ -18,6 +18,10 @@ pub static CONFORMANCE: &[PtxImage] = &[
     },
 ];
 
+/// The same, to be loaded.
+pub const CONFORMANCE_MODULE: KernelModule =
+    KernelModule { package: "conformance", images: CONFORMANCE };
+
 /// The first GPU with the conformance kernels loaded, the same one for every test of a program.
 ///
 /// # Panics
@@ -25,7 +29,7 @@ pub static CONFORMANCE: &[PtxImage] = &[
 #[must_use]
 pub fn gpu() -> Option<Device> {
     static GPU: OnceLock<Option<Device>> = OnceLock::new();
-    GPU.get_or_init(|| first_gpu(CONFORMANCE)).clone()
+    GPU.get_or_init(|| first_gpu(&[CONFORMANCE_MODULE])).clone()
 }
 
 /// The CPU, and the GPU where there is one.

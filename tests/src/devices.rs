@@ -3,7 +3,7 @@
 //! Where there is none, that is said on standard error; with `PANOWEAVE_REQUIRE_GPU=1` it fails the test
 //! instead.
 
-use panoweave::device::{Device, PtxImage};
+use panoweave::device::{Device, KernelModule};
 
 /// The CPU, and the first GPU with panoweave's kernels where there is one.
 ///
@@ -20,7 +20,8 @@ pub fn panoweave_devices() -> Vec<Device> {
 /// As [`first_gpu`].
 #[must_use]
 pub fn gpu() -> Option<Device> {
-    first_gpu(panoweave::kernels::IMAGES)
+    let images = panoweave::kernels::IMAGES;
+    first_gpu(&[KernelModule { package: "kernels-gpu", images }])
 }
 
 /// The first GPU with some kernels loaded, or `None` with a line on standard error.
@@ -28,9 +29,9 @@ pub fn gpu() -> Option<Device> {
 /// # Panics
 /// If there is none and `PANOWEAVE_REQUIRE_GPU` is 1, or if there is one that does not work.
 #[must_use]
-pub fn first_gpu(images: &[PtxImage]) -> Option<Device> {
+pub fn first_gpu(modules: &[KernelModule]) -> Option<Device> {
     let required = std::env::var("PANOWEAVE_REQUIRE_GPU").is_ok_and(|value| value == "1");
-    match Device::cuda_with(0, images) {
+    match Device::cuda_with(0, modules) {
         Ok(device) => Some(device),
         Err(e) if e.is_no_device() && !required => {
             eprintln!("skipped on the GPU: {}", e.kind);

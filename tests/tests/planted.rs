@@ -12,12 +12,12 @@ use cust::context::Context;
 use cust::device::Device as Gpu;
 use cust::sys;
 use panoweave::device::{Buffer, Device, Stream};
-use panoweave_tests::conformance::CONFORMANCE;
+use panoweave_tests::conformance::CONFORMANCE_MODULE;
 
 const CONFIG: LaunchConfig = LaunchConfig::cover(64, 1, [64, 1]);
 
 fn stream() -> Stream {
-    Device::cuda_with(0, CONFORMANCE).unwrap().stream().unwrap()
+    Device::cuda_with(0, &[CONFORMANCE_MODULE]).unwrap().stream().unwrap()
 }
 
 fn launch<K: Kernel>(stream: &Stream, kernel: &K) {
