@@ -3,50 +3,172 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A virtual architecture, as in `sm_87`. PTX for one runs on it and on all later ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub enum Arch {
-    /// Turing: T4, RTX 20.
-    #[serde(rename = "sm_75")]
-    Sm75,
-    /// Ampere: A100.
-    #[serde(rename = "sm_80")]
-    Sm80,
-    /// Ampere: A10, RTX 30.
-    #[serde(rename = "sm_86")]
-    Sm86,
-    /// Ampere: Jetson Orin.
-    #[serde(rename = "sm_87")]
-    Sm87,
-    /// Ada: L4, RTX 40.
-    #[serde(rename = "sm_89")]
-    Sm89,
-    /// Hopper: H100, H200.
-    #[serde(rename = "sm_90")]
-    Sm90,
-    /// Blackwell: B200.
-    #[serde(rename = "sm_100")]
-    Sm100,
-    /// Blackwell: RTX 50.
-    #[serde(rename = "sm_120")]
-    Sm120,
+/// Declares [`Arch`] and everything that is one entry per architecture.
+macro_rules! archs {
+    ($($(#[doc = $doc:literal])+ $variant:ident $compute:ident $name:literal $capability:tt $ptx:tt;)+) => {
+        /// A virtual architecture, as in `sm_87`.
+        ///
+        /// PTX for a plain architecture runs on it and on all later ones. PTX for a family (`f`)
+        /// runs on GPUs of the same major number; PTX for a variant with `a` runs on exactly that
+        /// architecture.
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[non_exhaustive]
+        pub enum Arch {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $variant,)+
+        }
+
+        impl Arch {
+            /// Every architecture, oldest first.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name that rustc, `ptxas` and file names use.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// Major and minor number of the compute capability.
+            #[must_use]
+            pub const fn capability(self) -> (u32, u32) {
+                match self {
+                    $(Self::$variant => $capability,)+
+                }
+            }
+
+            /// The first PTX version that knows the architecture; rustc writes PTX of this version.
+            #[must_use]
+            pub const fn ptx_version(self) -> (u32, u32) {
+                match self {
+                    $(Self::$variant => $ptx,)+
+                }
+            }
+        }
+
+        /// rust-cuda's names.
+        #[allow(non_upper_case_globals, reason = "variants of an enum in rust-cuda")]
+        impl Arch {
+            $(
+                #[doc = concat!("`", $name, "`.")]
+                pub const $compute: Self = Self::$variant;
+            )+
+        }
+    };
 }
 
+archs! {
+    /// Volta: V100.
+    Sm70 Compute70 "sm_70" (7, 0) (6, 0);
+    /// Volta: Jetson Xavier.
+    Sm72 Compute72 "sm_72" (7, 2) (6, 1);
+    /// Turing: T4, RTX 20.
+    Sm75 Compute75 "sm_75" (7, 5) (6, 3);
+    /// Ampere: A100.
+    Sm80 Compute80 "sm_80" (8, 0) (7, 0);
+    /// Ampere: A10, RTX 30.
+    Sm86 Compute86 "sm_86" (8, 6) (7, 1);
+    /// Ampere: Jetson Orin.
+    Sm87 Compute87 "sm_87" (8, 7) (7, 4);
+    /// Ampere, in the list of CUDA 13.
+    Sm88 Compute88 "sm_88" (8, 8) (9, 0);
+    /// Ada: L4, RTX 40.
+    Sm89 Compute89 "sm_89" (8, 9) (7, 8);
+    /// Hopper: H100, H200.
+    Sm90 Compute90 "sm_90" (9, 0) (7, 8);
+    /// Hopper alone, with its `wgmma`.
+    Sm90a Compute90a "sm_90a" (9, 0) (8, 0);
+    /// Blackwell: B200.
+    Sm100 Compute100 "sm_100" (10, 0) (8, 6);
+    /// Blackwell: the family of B200.
+    Sm100f Compute100f "sm_100f" (10, 0) (8, 8);
+    /// Blackwell: B200 alone.
+    Sm100a Compute100a "sm_100a" (10, 0) (8, 6);
+    /// Blackwell: Jetson Thor in CUDA 12; CUDA 13 calls it `sm_110`.
+    Sm101 Compute101 "sm_101" (10, 1) (8, 6);
+    /// Blackwell: the family of `sm_101`.
+    Sm101f Compute101f "sm_101f" (10, 1) (8, 8);
+    /// Blackwell: `sm_101` alone.
+    Sm101a Compute101a "sm_101a" (10, 1) (8, 6);
+    /// Blackwell: B300.
+    Sm103 Compute103 "sm_103" (10, 3) (8, 8);
+    /// Blackwell: the family of B300.
+    Sm103f Compute103f "sm_103f" (10, 3) (8, 8);
+    /// Blackwell: B300 alone.
+    Sm103a Compute103a "sm_103a" (10, 3) (8, 8);
+    /// Blackwell: Jetson Thor.
+    Sm110 Compute110 "sm_110" (11, 0) (9, 0);
+    /// Blackwell: the family of Jetson Thor.
+    Sm110f Compute110f "sm_110f" (11, 0) (9, 0);
+    /// Blackwell: Jetson Thor alone.
+    Sm110a Compute110a "sm_110a" (11, 0) (9, 0);
+    /// Blackwell: RTX 50.
+    Sm120 Compute120 "sm_120" (12, 0) (8, 7);
+    /// Blackwell: the family of RTX 50.
+    Sm120f Compute120f "sm_120f" (12, 0) (8, 8);
+    /// Blackwell: RTX 50 alone.
+    Sm120a Compute120a "sm_120a" (12, 0) (8, 7);
+    /// Blackwell: DGX Spark.
+    Sm121 Compute121 "sm_121" (12, 1) (8, 8);
+    /// Blackwell: the family of DGX Spark.
+    Sm121f Compute121f "sm_121f" (12, 1) (8, 8);
+    /// Blackwell: DGX Spark alone.
+    Sm121a Compute121a "sm_121a" (12, 1) (8, 8);
+}
+
+/// The oldest that today's `ptxas` assembles: its PTX runs on every GPU since T4 and RTX 20.
+impl Default for Arch {
+    fn default() -> Self {
+        Self::Sm75
+    }
+}
+
+/// rust-cuda's name for [`Arch`].
+pub type NvvmArch = Arch;
+
+/// Compute capabilities before the first [`Arch`], which code may still ask for by `cfg`.
+const OLDER: [&str; 8] = ["35", "37", "50", "52", "53", "60", "61", "62"];
+
 impl Arch {
-    /// The name that rustc, `ptxas` and file names use.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sm75 => "sm_75",
-            Self::Sm80 => "sm_80",
-            Self::Sm86 => "sm_86",
-            Self::Sm87 => "sm_87",
-            Self::Sm89 => "sm_89",
-            Self::Sm90 => "sm_90",
-            Self::Sm100 => "sm_100",
-            Self::Sm120 => "sm_120",
-        }
+    /// `87` or `90a`: the name without `sm_`.
+    fn number(self) -> &'static str {
+        &self.name()["sm_".len()..]
+    }
+
+    fn is_family(self) -> bool {
+        self.name().ends_with('f')
+    }
+
+    fn is_exact(self) -> bool {
+        self.name().ends_with('a')
+    }
+
+    /// The values of `cfg(target_feature)` that hold, as rust-cuda defines them: `compute_80` for
+    /// each plain architecture up to this one; `compute_100f` in a variant of the same major number
+    /// and no lower minor one; `compute_100a` in itself.
+    pub(crate) fn target_features(self) -> Vec<String> {
+        let (major, minor) = self.capability();
+        let has_family = self.is_family() || self.is_exact();
+        let holds = |other: &&Self| {
+            let capability = other.capability();
+            if other.is_exact() {
+                **other == self
+            } else if other.is_family() {
+                has_family && capability.0 == major && capability.1 <= minor
+            } else {
+                capability <= (major, minor)
+            }
+        };
+        let own = Self::ALL.iter().filter(holds).map(|other| other.number());
+        OLDER.into_iter().chain(own).map(|number| format!("compute_{number}")).collect()
+    }
+
+    /// Every value that [`target_features`](Self::target_features) has for any architecture.
+    pub(crate) fn all_target_features() -> Vec<String> {
+        let all = Self::ALL.iter().map(|arch| arch.number());
+        OLDER.into_iter().chain(all).map(|number| format!("compute_{number}")).collect()
     }
 }
 
@@ -55,3 +177,6 @@ impl fmt::Display for Arch {
         f.write_str(self.name())
     }
 }
+
+#[cfg(test)]
+mod tests;

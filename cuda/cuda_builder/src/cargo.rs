@@ -2,13 +2,15 @@
 //!
 //! Every flag here was found to matter; the comments say for what.
 
+use crate::ir::unsupported_conversion;
 use crate::metadata::KernelCrate;
 use crate::toolchain::Toolchain;
-use crate::{Arch, BuildError, workplace};
+use crate::workplace::{self, hash};
+use crate::{Arch, BuildError};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const TARGET: &str = "nvptx64-nvidia-cuda";
@@ -45,12 +47,30 @@ const DROPPED: [&str; 12] = [
     "TARGET",
 ];
 
-/// What one PTX is compiled with.
-#[derive(Debug, Clone, Copy)]
+/// What the kernel crate and its dependencies are compiled with, for every architecture.
+#[derive(Debug, Clone)]
 pub(crate) struct Options {
-    pub(crate) arch: Arch,
-    pub(crate) line_info: bool,
     pub(crate) ptx_version: Option<(u8, u8)>,
+    pub(crate) fma_contraction: bool,
+    pub(crate) fast_div: bool,
+    pub(crate) fast_sqrt: bool,
+    pub(crate) debug_assertions: bool,
+    pub(crate) alloc: bool,
+    pub(crate) optix: bool,
+    pub(crate) bitcode: bool,
+    /// Arguments for cargo, as they are.
+    pub(crate) build_args: Vec<String>,
+}
+
+/// What the compiler wrote.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    /// The PTX as LLVM wrote it, with line tables.
+    pub(crate) assembly: String,
+    /// The file with the LLVM IR of the optimised module.
+    pub(crate) ir: PathBuf,
+    /// The same as bitcode, if it was asked for.
+    pub(crate) bitcode: PathBuf,
 }
 
 /// The cargo that runs this, or the one in PATH.
@@ -79,50 +99,63 @@ pub(crate) fn command(folder: &Path) -> Command {
     command
 }
 
-/// Compiles the crate and gives the assembly that LLVM wrote.
+/// Compiles the crate; gives the assembly that LLVM wrote and the module that it is made from.
 pub(crate) fn compile(
     kernels: &KernelCrate,
     toolchain: &Toolchain,
     workplace: &Path,
-    options: Options,
-) -> Result<String, BuildError> {
+    arch: Arch,
+    options: &Options,
+) -> Result<Compiled, BuildError> {
     // The inner cargo locks its folder too, but not the assembly beside it.
     let _lock = workplace::lock(&workplace.join("cargo.lock"))?;
     let target_dir = workplace.join("cargo");
-    let assembly = target_dir.join("assembly").join(format!(
-        "{}.{}{}.s",
-        kernels.name,
-        options.arch,
-        if options.line_info { ".lines" } else { "" }
-    ));
+    let flags = flags(arch, options).join(SEPARATOR);
+    let profile = profile(options);
+    let last = last_crate(options);
+    // Where cargo finds nothing to do it writes nothing, so each set of flags has its own file.
+    let id = hash(&(&kernels.folder, &flags, &profile, &last, &options.build_args));
+    let assembly = target_dir.join("assembly").join(format!("{}.{arch}.{id:016x}.s", kernels.name));
+    let ir = assembly.with_extension("ll");
+    let bitcode = assembly.with_extension("bc");
     if let Some(folder) = assembly.parent() {
         workplace::create_folder(folder)?;
     }
 
+    let mut emit = format!("--emit=asm={},llvm-ir={}", assembly.display(), ir.display());
+    if options.bitcode {
+        emit.push_str(&format!(",llvm-bc={}", bitcode.display()));
+    }
     let mut command = command(&kernels.folder);
     command
-        .args(["rustc", "--release", "--lib", "--crate-type=cdylib"])
-        .args(["--target", TARGET, "-Zbuild-std=core"])
+        .args(["rustc", "--release", "--lib", "--crate-type=cdylib", "--target", TARGET])
+        .arg(if options.alloc || kernels.allocates {
+            "-Zbuild-std=core,alloc"
+        } else {
+            "-Zbuild-std=core"
+        })
         .arg("--manifest-path")
         .arg(kernels.folder.join("Cargo.toml"))
         .arg("--target-dir")
-        .arg(&target_dir);
+        .arg(&target_dir)
+        .args(&options.build_args);
     // Where the workspace has a lock file, it decides; a build script has no business writing it.
     if kernels.workspace_root.join("Cargo.lock").is_file() {
         command.arg("--locked");
     }
-    for setting in profile(options.line_info) {
+    for setting in profile {
         command.arg("--config").arg(setting);
     }
     command
         .arg("--")
         // In the last crate alone: the others have no assembly of their own, only bitcode.
-        .arg(format!("--emit=asm={}", assembly.display()))
+        .arg(emit)
+        .args(last)
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTC", &toolchain.wrapper)
         // The variable, not the configuration: it reaches `core` and every dependency, replaces
         // whatever flags the user's files have for the host, and leaves proc macros alone.
-        .env("CARGO_ENCODED_RUSTFLAGS", flags(options).join(SEPARATOR));
+        .env("CARGO_ENCODED_RUSTFLAGS", flags);
 
     let output = command.output().map_err(|source| BuildError::Start {
         program: program().to_string_lossy().into_owned(),
@@ -130,11 +163,13 @@ pub(crate) fn compile(
         source,
     })?;
     if !output.status.success() {
-        return Err(BuildError::Compile {
-            kernel_crate: kernels.name.clone(),
-            arch: options.arch,
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        });
+        let kernel_crate = kernels.name.clone();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        if stderr.contains("unsupported library call operation") {
+            let place = unfinished_ir(&target_dir).and_then(|ir| unsupported_conversion(&ir));
+            return Err(BuildError::Unsupported { kernel_crate, arch, place, stderr });
+        }
+        return Err(BuildError::Compile { kernel_crate, arch, stderr });
     }
     if !assembly.is_file() {
         return Err(BuildError::NoAssembly {
@@ -143,12 +178,23 @@ pub(crate) fn compile(
             target_dir,
         });
     }
-    fs::read_to_string(&assembly).map_err(BuildError::io("read", &assembly))
+    let assembly = fs::read_to_string(&assembly).map_err(BuildError::io("read", &assembly))?;
+    Ok(Compiled { assembly, ir, bitcode })
+}
+
+/// The IR that LLVM wrote before it gave up on making code of it: the newest in rustc's own folder.
+fn unfinished_ir(target_dir: &Path) -> Option<String> {
+    let folder = target_dir.join(TARGET).join("release/deps");
+    let files = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let newest = files
+        .filter(|path| path.to_string_lossy().ends_with(".rcgu.ll"))
+        .max_by_key(|path| path.metadata().and_then(|data| data.modified()).ok())?;
+    fs::read_to_string(newest).ok()
 }
 
 /// The release profile, whole: the workspace's own must not shape the PTX.
-fn profile(line_info: bool) -> [String; 9] {
-    let debug = if line_info { "\"line-directives-only\"" } else { "false" };
+fn profile(options: &Options) -> [String; 9] {
+    let Options { debug_assertions, .. } = options;
     [
         "opt-level=3",
         // Everything is one module: calls between crates are inlined, unused code goes.
@@ -156,29 +202,59 @@ fn profile(line_info: bool) -> [String; 9] {
         "codegen-units=1",
         "panic=\"abort\"",
         "incremental=false",
-        "debug-assertions=false",
-        "overflow-checks=false",
+        &format!("debug-assertions={debug_assertions}"),
+        &format!("overflow-checks={debug_assertions}"),
         "strip=false",
-        &format!("debug={debug}"),
+        // They do not change the code, and tell two barriers from two copies of one.
+        "debug=\"line-directives-only\"",
     ]
     .map(|setting| format!("profile.release.{setting}"))
 }
 
 /// Flags for every crate compiled for the GPU, `core` among them.
-fn flags(options: Options) -> Vec<String> {
+fn flags(arch: Arch, options: &Options) -> Vec<String> {
+    let values: Vec<String> =
+        Arch::all_target_features().iter().map(|feature| format!("{feature:?}")).collect();
     let mut flags = vec![
-        format!("-Ctarget-cpu={}", options.arch),
+        format!("-Ctarget-cpu={arch}"),
         // Jump threading copies barriers into divergent branches, which hangs the GPU. It works
         // on functions that are inlined later, so it has to be off in every crate.
         "-Zmir-enable-passes=-JumpThreading".to_owned(),
-        // A failed bounds check becomes `trap` instead of a call that formats a message.
-        "-Zunstable-options".to_owned(),
-        "-Cpanic=immediate-abort".to_owned(),
+        // Barriers that one macro call expands to keep their own lines.
+        "-Ccollapse-macro-debuginfo=no".to_owned(),
         // Nothing is linked: the assembly is the result. The program `true` needs no installing.
         "-Clinker=true".to_owned(),
+        // rustc wants to set `target_feature` itself, and does not know these.
+        "-Aexplicit_builtin_cfgs_in_flags".to_owned(),
+        format!("--check-cfg=cfg(target_feature, values({}))", values.join(", ")),
     ];
+    let features = arch.target_features();
+    flags.extend(features.iter().map(|feature| format!("--cfg=target_feature={feature:?}")));
+    if !options.debug_assertions {
+        // A failed bounds check becomes `trap` instead of a call that formats a message.
+        flags.extend(["-Zunstable-options", "-Cpanic=immediate-abort"].map(str::to_owned));
+    }
+    if options.optix {
+        flags.push("--cfg=optix".to_owned());
+    }
     if let Some((major, minor)) = options.ptx_version {
         flags.push(format!("-Ctarget-feature=+ptx{major}{minor}"));
     }
     flags
+}
+
+/// Flags for the last crate alone: LLVM makes code where everything comes together, and `core` is
+/// the same with or without them.
+fn last_crate(options: &Options) -> Vec<String> {
+    let Options { fma_contraction, fast_div, fast_sqrt, .. } = options;
+    [
+        (*fma_contraction, "-fp-contract=fast"),
+        // `div.full`: two units in the last place.
+        (*fast_div, "-nvptx-prec-divf32=1"),
+        (*fast_sqrt, "-nvptx-prec-sqrtf32=0"),
+    ]
+    .into_iter()
+    .filter(|(wanted, _)| *wanted)
+    .map(|(_, argument)| format!("-Cllvm-args={argument}"))
+    .collect()
 }

@@ -74,6 +74,23 @@ pub enum BuildError {
         /// All of cargo's standard error.
         stderr: String,
     },
+    /// LLVM has no code for an operation and would call a library, which the GPU does not have.
+    #[error(
+        "cannot compile `{kernel_crate}` for {arch}: LLVM has no code for an operation{}; known is \
+         the conversion between 128-bit integers and floating-point numbers, which can go through \
+         two 64-bit halves; the compiler said:\n{stderr}",
+        place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default()
+    )]
+    Unsupported {
+        /// Name of the kernel crate.
+        kernel_crate: String,
+        /// For which GPU.
+        arch: Arch,
+        /// File, line and column, if the operation is known.
+        place: Option<String>,
+        /// All of cargo's standard error.
+        stderr: String,
+    },
     /// Cargo was content, yet the assembly file is not there.
     #[error(
         "cargo compiled `{kernel_crate}` but left no assembly at `{}`; delete `{}` and build again",
@@ -133,7 +150,9 @@ impl BuildError {
 #[non_exhaustive]
 pub enum PtxError {
     /// A marker line that cannot be read.
-    #[error("marker line `{line}`: {reason}; it is written by `#[kernel]`, look at its arguments")]
+    #[error(
+        "marker line `{line}`: {reason}; `#[kernel]` or `shared_array!` wrote it, check its arguments"
+    )]
     Marker {
         /// The line.
         line: String,
@@ -175,6 +194,21 @@ pub enum PtxError {
         /// Barriers in the PTX.
         counted: u32,
     },
+    /// The compiler put copies of one barrier on exclusive paths.
+    #[error(
+        "kernel `{kernel}`: the compiler duplicated the barrier at {place} into branches that \
+         exclude each other, and threads that take different branches hang the GPU; move the \
+         barrier out of the conditional code, or state the exact count with \
+         `#[kernel(barriers({counted}))]` if the whole block takes the same branch"
+    )]
+    DuplicatedBarrier {
+        /// The name.
+        kernel: String,
+        /// File, line and column of the barrier.
+        place: String,
+        /// Barriers in the PTX.
+        counted: u32,
+    },
     /// A kernel that waits for the one before it returns on some path without.
     #[error(
         "kernel `{kernel}` waits for the kernel before it, but can return without: what comes next \
@@ -184,6 +218,19 @@ pub enum PtxError {
     ReturnBeforeWait {
         /// The name.
         kernel: String,
+    },
+    /// A kernel calls a function that neither the PTX nor the driver has.
+    #[error(
+        "kernel `{kernel}` calls `{function}`, which is not in the PTX, so that it would not load; \
+         {remedy}"
+    )]
+    Unresolved {
+        /// The kernel.
+        kernel: String,
+        /// The function.
+        function: String,
+        /// What to do.
+        remedy: &'static str,
     },
     /// A barrier hides in a function that was not inlined.
     #[error(

@@ -4,24 +4,33 @@
 //! # fn main() -> Result<(), cuda_builder::BuildError> {
 //! use cuda_builder::{Arch, CudaBuilder};
 //!
-//! let build = CudaBuilder::new("../kernels-gpu")
-//!     .arch(Arch::Sm87)
-//!     .arch(Arch::Sm90)
-//!     .copy_to("kernels.ptx")
-//!     .build()?;
-//! build.write_json()?;
+//! let build = CudaBuilder::new("kernels").arch(Arch::Sm75).arch(Arch::Sm90).build()?;
+//! for one in &build.archs {
+//!     println!("{}: {} kernels", one.ptx.display(), one.kernels.len());
+//! }
 //! # Ok(())
 //! # }
 //! ```
 //!
+//! In a build script it also writes `kernels.rs`, with which the host embeds the PTX:
+//!
+//! ```ignore
+//! include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
+//! ```
+//!
 //! The API is rust-cuda's where it has one. The compiler is the stable rustc of the workspace, on
-//! its own target `nvptx64-nvidia-cuda`; what it lacks (launch bounds, a `core` for the GPU, the
-//! same bytes from every folder) is made up for here. Beyond compiling it checks, for every kernel:
+//! its own target `nvptx64-nvidia-cuda`. The builder adds what the compiler lacks: launch bounds, a
+//! `core` for the GPU, the same bytes from every folder, and the crate attributes of kernels, so that
+//! a kernel crate needs neither `#![no_std]` nor `#![feature]`.
+//!
+//! Beyond compiling it checks, for every kernel:
 //!
 //! - that it was declared by `#[kernel]`, and that every declaration has its kernel;
-//! - that its barriers are as many as declared, because one that the compiler duplicates into
-//!   divergent branches hangs the GPU;
-//! - where `ptxas` is installed, that it assembles, spills no registers and fits its bounds.
+//! - that the compiler has not duplicated a barrier into exclusive branches, where it hangs the
+//!   GPU, and that the barriers are as many as the kernel states, if it does;
+//! - that every function it calls is in the PTX or in the driver;
+//! - where `ptxas` is installed, that it assembles and fits its bounds, and what it
+//!   [spills](Spills).
 //!
 //! It does not load, launch or time anything, and makes no machine code.
 //!
@@ -31,102 +40,30 @@
 mod arch;
 mod cargo;
 mod core_source;
+mod embed;
 mod error;
+mod ir;
 mod metadata;
 mod ptx;
 mod ptxas;
 mod report;
 mod rerun;
+mod settings;
 mod toolchain;
 mod workplace;
 
-pub use arch::Arch;
+pub use arch::{Arch, NvvmArch};
 pub use error::{BuildError, PtxError, PtxasError};
 pub use report::{ArchBuild, Build, KernelReport, Resources};
+pub use settings::{CudaBuilder, DebugInfo, Spills};
 
 use metadata::KernelCrate;
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use toolchain::Toolchain;
 
-/// Architectures built for when none is named: Jetson Orin, and H100 and H200.
-const DEFAULT_ARCHS: [Arch; 2] = [Arch::Sm87, Arch::Sm90];
-
-/// Describes one build of a kernel crate; [`build`](Self::build) does it.
-#[derive(Debug, Clone)]
-#[must_use = "nothing is compiled before `build`"]
-pub struct CudaBuilder {
-    kernel_crate: PathBuf,
-    archs: Vec<Arch>,
-    copy_to: Option<PathBuf>,
-    line_info: bool,
-    ptx_version: Option<(u8, u8)>,
-    work_dir: Option<PathBuf>,
-    core_source: Option<PathBuf>,
-    ptxas: Option<PathBuf>,
-}
-
 impl CudaBuilder {
-    /// Builds the library of the package in the folder `path_to_kernel_crate`.
-    pub fn new(path_to_kernel_crate: impl AsRef<Path>) -> Self {
-        Self {
-            kernel_crate: path_to_kernel_crate.as_ref().to_owned(),
-            archs: Vec::new(),
-            copy_to: None,
-            line_info: false,
-            ptx_version: None,
-            work_dir: None,
-            core_source: None,
-            ptxas: None,
-        }
-    }
-
-    /// Adds an architecture; without any, PTX is made for [`Arch::Sm87`] and [`Arch::Sm90`].
-    pub fn arch(mut self, arch: Arch) -> Self {
-        if !self.archs.contains(&arch) {
-            self.archs.push(arch);
-        }
-        self
-    }
-
-    /// Where the PTX goes: exactly there for one architecture, `x.sm_87.ptx` and so on beside
-    /// `x.ptx` for several. Without it, into OUT_DIR, or the work folder outside of build scripts.
-    pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
-        self.copy_to = Some(path.as_ref().to_owned());
-        self
-    }
-
-    /// Keeps the source line of each instruction, for profilers. Paths in it begin with
-    /// `/workspace`, or with `/crates/NAME-VERSION` for crates from elsewhere.
-    pub fn generate_line_info(mut self, line_info: bool) -> Self {
-        self.line_info = line_info;
-        self
-    }
-
-    /// Asks for a newer PTX version than the architecture's first, for instructions in `asm!`.
-    pub fn ptx_version(mut self, major: u8, minor: u8) -> Self {
-        self.ptx_version = Some((major, minor));
-        self
-    }
-
-    /// Sets the folder for intermediate files; it is `cuda-builder` in the target folder otherwise.
-    pub fn work_dir(mut self, path: impl AsRef<Path>) -> Self {
-        self.work_dir = Some(path.as_ref().to_owned());
-        self
-    }
-
-    /// Names the `library` folder of the compiler's source, as `CUDA_BUILDER_CORE_SRC` does.
-    pub fn core_source(mut self, path: impl AsRef<Path>) -> Self {
-        self.core_source = Some(path.as_ref().to_owned());
-        self
-    }
-
-    /// Names the `ptxas` that measures the kernels, as `CUDA_BUILDER_PTXAS` does.
-    pub fn ptxas(mut self, program: impl AsRef<Path>) -> Self {
-        self.ptxas = Some(program.as_ref().to_owned());
-        self
-    }
-
     /// [`build`](Self::build) for a build script: the report beside the PTX, an error as text.
     pub fn build_script(self) -> std::process::ExitCode {
         match self.build().and_then(|build| build.write_json().map(drop)) {
@@ -140,7 +77,8 @@ impl CudaBuilder {
 
     /// Compiles, checks, measures and writes the PTX.
     ///
-    /// In a build script it also tells cargo when to run again.
+    /// In a build script it also tells cargo when to run again, warns of spilled registers, and
+    /// writes the Rust file that [`Build::write_rust`] describes.
     ///
     /// # Errors
     /// See [`BuildError`]; no PTX is written for an architecture that fails.
@@ -155,58 +93,102 @@ impl CudaBuilder {
         )?;
         let toolchain =
             Toolchain::prepare(&kernels.folder, &workplace, self.core_source.as_deref())?;
-        let archs = if self.archs.is_empty() { DEFAULT_ARCHS.to_vec() } else { self.archs.clone() };
-        let ptx = absolute(&self.copy_to.clone().unwrap_or_else(|| {
-            in_build_script
-                .unwrap_or_else(|| workplace.join("ptx"))
-                .join(format!("{}.ptx", kernels.name))
-        }))?;
+        let archs = if self.archs.is_empty() { vec![Arch::default()] } else { self.archs.clone() };
+        let folder = in_build_script.clone().unwrap_or_else(|| workplace.join("ptx"));
+        let ptx = match &self.copy_to {
+            Some(path) => absolute(path)?,
+            None => folder.join(format!("{}.ptx", kernels.name)),
+        };
+        let rust = match &self.copy_to {
+            Some(_) => ptx.with_extension("rs"),
+            None => folder.join("kernels.rs"),
+        };
         let ptxas = ptxas::Candidates::find(self.ptxas.as_deref());
 
-        let mut builds = Vec::with_capacity(archs.len());
-        for &arch in &archs {
-            let path = if archs.len() == 1 {
-                ptx.clone()
-            } else {
-                ptx.with_extension(format!("{arch}.ptx"))
-            };
-            builds.push(self.build_one(&kernels, &toolchain, &workplace, arch, path, &ptxas)?);
-        }
-        Ok(Build {
-            kernel_crate: kernels.name,
-            rustc: toolchain.version,
-            archs: builds,
+        let build = Job { builder: &self, kernels, toolchain, workplace, ptxas };
+        let several = archs.len() > 1;
+        let named = |path: &Path, arch: Arch| {
+            let extension = path.extension().unwrap_or_default().to_string_lossy();
+            if several { path.with_extension(format!("{arch}.{extension}")) } else { path.into() }
+        };
+        let archs = archs
+            .into_iter()
+            .map(|arch| build.one(arch, named(&ptx, arch), |path| named(path, arch)))
+            .collect::<Result<_, _>>()?;
+        let build = Build {
+            kernel_crate: build.kernels.name,
+            rustc: build.toolchain.version,
+            archs,
             json: ptx.with_extension("json"),
-        })
+            rust,
+        };
+        if in_build_script.is_some() {
+            for (arch, warning) in build.warnings(self.spills) {
+                println!("cargo:warning={} for {arch}: {warning}", build.kernel_crate);
+            }
+            build.write_rust()?;
+        }
+        Ok(build)
     }
+}
 
-    fn build_one(
+/// What is the same for every architecture of one build.
+struct Job<'a> {
+    builder: &'a CudaBuilder,
+    kernels: KernelCrate,
+    toolchain: Toolchain,
+    workplace: PathBuf,
+    ptxas: ptxas::Candidates,
+}
+
+impl Job<'_> {
+    /// Makes the PTX at `path`. `named` gives another path of the user the architecture's name.
+    fn one(
         &self,
-        kernels: &KernelCrate,
-        toolchain: &Toolchain,
-        workplace: &Path,
         arch: Arch,
         path: PathBuf,
-        ptxas: &ptxas::Candidates,
+        named: impl Fn(&Path) -> PathBuf,
     ) -> Result<ArchBuild, BuildError> {
-        let options =
-            cargo::Options { arch, line_info: self.line_info, ptx_version: self.ptx_version };
-        let assembly = cargo::compile(kernels, toolchain, workplace, options)?;
-        let finished = ptx::finish(&assembly, arch, self.line_info).map_err(|source| {
-            BuildError::Ptx { kernel_crate: kernels.name.clone(), arch, source }
-        })?;
+        let Self { builder, kernels, toolchain, workplace, ptxas } = self;
+        let broken = |source| BuildError::Ptx { kernel_crate: kernels.name.clone(), arch, source };
+        let compiled = cargo::compile(kernels, toolchain, workplace, arch, &builder.options)?;
+        if let Some(module) = &builder.final_module {
+            copy(&compiled.ir, &named(&absolute(module)?))?;
+        }
+        if builder.emit_llvm_ir {
+            copy(&compiled.ir, &path.with_extension("ll"))?;
+        }
+        if builder.options.bitcode {
+            copy(&compiled.bitcode, &path.with_extension("bc"))?;
+        }
+        let mut assembly = compiled.assembly;
+        if ptx::has_unordered_atomics(&assembly) {
+            let ir = read(&compiled.ir)?;
+            assembly = ptx::order_atomics(&assembly, &ir::Orders::read(&ir));
+        }
+        let mut finished =
+            ptx::finish(&assembly, arch, builder.line_info, &builder.external).map_err(broken)?;
+        self.check_copies(&finished.kernels, &compiled.ir, broken)?;
+        if builder.ftz {
+            finished.text = ptx::flush_denormals(&finished.text);
+        }
+        let text = format!(
+            "// cuda_builder.package {} {}\n{}",
+            kernels.name, kernels.version, finished.text
+        );
+
         // Measured before it is put in place: PTX that fails a check must not be picked up.
         let candidate = workplace.join("candidate").join(format!(
             "{}.{}.{arch}.ptx",
             kernels.name,
             std::process::id()
         ));
-        workplace::write_if_changed(&candidate, &finished.text)?;
+        workplace::write_if_changed(&candidate, &text)?;
         let mut reports: Vec<KernelReport> = finished.kernels.into_iter().map(report).collect();
-        let measured = ptxas::measure(ptxas, arch, &candidate, &mut reports)
+        let measured = ptxas::measure(ptxas, arch, &candidate, builder.spills, &mut reports)
             .map_err(|source| BuildError::Ptxas { ptx: candidate.clone(), arch, source })?;
-        workplace::write_if_changed(&path, &finished.text)?;
-        std::fs::remove_file(&candidate).map_err(BuildError::io("remove", &candidate))?;
+        workplace::write_if_changed(&path, &text)?;
+        fs::remove_file(&candidate).map_err(BuildError::io("remove", &candidate))?;
         Ok(ArchBuild {
             arch,
             file: path
@@ -217,6 +199,34 @@ impl CudaBuilder {
             ptxas: measured,
             kernels: reports,
         })
+    }
+
+    /// Looks for barriers that the compiler duplicated, in kernels that state no count.
+    fn check_copies(
+        &self,
+        kernels: &[ptx::Kernel],
+        ir: &Path,
+        broken: impl Fn(PtxError) -> BuildError,
+    ) -> Result<(), BuildError> {
+        // One barrier has no copy, and a count by hand has been compared.
+        let uncounted = kernels
+            .iter()
+            .filter(|kernel| kernel.barriers_declared.is_none() && kernel.barriers_counted > 1);
+        let mut text = None;
+        for kernel in uncounted {
+            let text = match &mut text {
+                Some(text) => text,
+                None => text.insert(read(ir)?),
+            };
+            if let Some(place) = ir::duplicated_barrier(text, &kernel.name) {
+                return Err(broken(PtxError::DuplicatedBarrier {
+                    kernel: kernel.name.clone(),
+                    place,
+                    counted: kernel.barriers_counted,
+                }));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -230,6 +240,17 @@ fn report(kernel: ptx::Kernel) -> KernelReport {
         barriers_counted: kernel.barriers_counted,
         resources: None,
     }
+}
+
+fn read(path: &Path) -> Result<String, BuildError> {
+    fs::read_to_string(path).map_err(BuildError::io("read", path))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), BuildError> {
+    if let Some(folder) = to.parent() {
+        workplace::create_folder(folder)?;
+    }
+    fs::copy(from, to).map(drop).map_err(BuildError::io("write", to))
 }
 
 /// The inner cargo runs in another folder, so relative paths would mean something else there.

@@ -16,6 +16,7 @@ struct Metadata {
 #[derive(Deserialize)]
 struct Package {
     name: String,
+    version: String,
     manifest_path: PathBuf,
     targets: Vec<Target>,
     dependencies: Vec<Dependency>,
@@ -29,19 +30,24 @@ struct Target {
 
 #[derive(Deserialize)]
 struct Dependency {
+    name: String,
     kind: Option<String>,
     path: Option<PathBuf>,
+    features: Vec<String>,
 }
 
 /// A kernel crate that exists.
 #[derive(Debug)]
 pub(crate) struct KernelCrate {
     pub(crate) name: String,
+    pub(crate) version: String,
     pub(crate) folder: PathBuf,
     pub(crate) workspace_root: PathBuf,
     pub(crate) target_directory: PathBuf,
     /// Files and folders that the PTX is made from, registry crates apart: the lock file has those.
     pub(crate) sources: BTreeSet<PathBuf>,
+    /// Whether it enables the allocator of `cuda_std`.
+    pub(crate) allocates: bool,
 }
 
 impl KernelCrate {
@@ -73,7 +79,9 @@ impl KernelCrate {
         }
         Ok(Self {
             name: package.name.clone(),
+            version: package.version.clone(),
             sources: metadata.sources(package),
+            allocates: metadata.allocates(package),
             workspace_root: metadata.workspace_root.clone(),
             target_directory: metadata.target_directory.clone(),
             folder,
@@ -89,36 +97,61 @@ impl Metadata {
         })
     }
 
+    /// `package` and the members of its workspace that it depends on, and the folders of its path
+    /// dependencies outside the workspace.
+    fn path_dependencies<'a>(&'a self, package: &'a Package) -> (Vec<&'a Package>, Vec<&'a Path>) {
+        let (mut members, mut others) = (vec![package], Vec::new());
+        let mut seen = BTreeSet::new();
+        let mut at = 0;
+        while let Some(package) = members.get(at) {
+            at += 1;
+            for dependency in &package.dependencies {
+                let Some(path) = &dependency.path else {
+                    continue;
+                };
+                if dependency.is_dev() || !seen.insert(path) {
+                    continue;
+                }
+                match self.find(path) {
+                    Some(member) => members.push(member),
+                    None => others.push(path.as_path()),
+                }
+            }
+        }
+        (members, others)
+    }
+
     /// Everything below `package` in the tree of path dependencies, and the workspace's own files.
     fn sources(&self, package: &Package) -> BTreeSet<PathBuf> {
         let mut sources: BTreeSet<PathBuf> = ["Cargo.lock", "Cargo.toml", "rust-toolchain.toml"]
             .iter()
             .map(|name| self.workspace_root.join(name))
             .collect();
-        let mut seen = BTreeSet::new();
-        let mut open = vec![package];
-        while let Some(package) = open.pop() {
-            sources.insert(package.manifest_path.clone());
-            sources.extend(package.targets.iter().filter_map(Target::source));
-            for dependency in &package.dependencies {
-                let Some(path) = &dependency.path else {
-                    continue;
-                };
-                if dependency.kind.as_deref() == Some("dev") || !seen.insert(path) {
-                    continue;
-                }
-                match self.find(path) {
-                    Some(member) => open.push(member),
-                    // Outside of the workspace nothing is known of its layout.
-                    None => {
-                        sources.insert(path.clone());
-                    }
-                }
-            }
+        let (members, others) = self.path_dependencies(package);
+        for member in members {
+            sources.insert(member.manifest_path.clone());
+            sources.extend(member.targets.iter().filter_map(Target::source));
         }
+        // Outside of the workspace nothing is known of the layout.
+        sources.extend(others.into_iter().map(Path::to_owned));
         // Cargo takes a file that is missing for one that always changes.
         sources.retain(|path| path.exists());
         sources
+    }
+
+    /// Whether `package` or a member that it depends on enables the feature `alloc` of `cuda_std`.
+    fn allocates(&self, package: &Package) -> bool {
+        let (members, _) = self.path_dependencies(package);
+        members.iter().flat_map(|member| &member.dependencies).any(|dependency| {
+            let is_std = ["cuda_std", "stable-cuda-std"].contains(&dependency.name.as_str());
+            is_std && !dependency.is_dev() && dependency.features.iter().any(|f| f == "alloc")
+        })
+    }
+}
+
+impl Dependency {
+    fn is_dev(&self) -> bool {
+        self.kind.as_deref() == Some("dev")
     }
 }
 

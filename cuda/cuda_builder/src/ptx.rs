@@ -9,19 +9,26 @@
 //! ```
 //!
 //! [`finish`] turns these into `.maxntid` and `.minnctapersm`, and refuses PTX whose barriers are
-//! not the declared ones. From Hopper on a kernel also begins with [`LAUNCH_DEPENDENTS`] and [`WAIT`]:
+//! not the declared ones. It declares the [arrays in shared memory](shared) that functions name. From Hopper on a kernel also begins with [`LAUNCH_DEPENDENTS`] and [`WAIT`]:
 //! it may be launched before the one before it in its stream has ended, and waits for that itself,
 //! which hides the time between two launches. One that waits in its own place does not wait before,
 //! and is refused if a path through it returns without coming there. It works on text alone; nothing
 //! here touches a file. It is no PTX verifier: that is `ptxas`.
 
+mod atomics;
+mod ftz;
+mod library;
 mod marker;
 mod paths;
 mod scan;
+mod shared;
 
 use crate::{Arch, PtxError};
+pub(crate) use atomics::{has_unordered_atomics, order_atomics};
+pub(crate) use ftz::flush_denormals;
 use marker::Marker;
-use scan::Function;
+pub(crate) use scan::is_barrier;
+use scan::{Function, Module};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -31,7 +38,7 @@ pub(crate) struct Kernel {
     pub(crate) name: String,
     pub(crate) max_threads: Option<u32>,
     pub(crate) min_blocks: Option<u32>,
-    pub(crate) barriers_declared: u32,
+    pub(crate) barriers_declared: Option<u32>,
     pub(crate) barriers_counted: u32,
 }
 
@@ -48,13 +55,23 @@ const LAUNCH_DEPENDENTS: &str = "griddepcontrol.launch_dependents";
 /// Waits until the kernel before has ended and all that it wrote is seen. Nothing where a kernel is launched as ever.
 const WAIT: &str = "griddepcontrol.wait";
 
+/// Whether the architecture has both instructions. Its first PTX version, 7.8, has them too.
+fn waits_for_the_one_before(arch: Arch) -> bool {
+    arch.capability() >= (9, 0)
+}
+
 /// Checks what the compiler wrote for an architecture, and writes the launch bounds into it.
 ///
-/// `.file` and `.loc` lines stay only with `keep_lines`.
-pub(crate) fn finish(ptx: &str, arch: Arch, keep_lines: bool) -> Result<Finished, PtxError> {
+/// `.file` and `.loc` lines stay only with `keep_lines`. Functions that are `external` need no body.
+pub(crate) fn finish(
+    ptx: &str,
+    arch: Arch,
+    keep_lines: bool,
+    external: &[String],
+) -> Result<Finished, PtxError> {
     let markers = marker::read_all(ptx)?;
-    let functions = scan::functions(ptx)?;
-    let entries: Vec<&Function> = functions.iter().filter(|f| f.is_entry).collect();
+    let module = scan::module(ptx)?;
+    let entries: Vec<&Function> = module.functions.iter().filter(|f| f.is_entry).collect();
 
     for marker in &markers {
         if !entries.iter().any(|entry| entry.name == marker.name) {
@@ -63,18 +80,21 @@ pub(crate) fn finish(ptx: &str, arch: Arch, keep_lines: bool) -> Result<Finished
     }
 
     let mut kernels = Vec::with_capacity(entries.len());
-    let mut text = String::with_capacity(ptx.len() + 64 * entries.len());
-    let mut copied = 0;
+    let (head, shared) = shared::declarations(ptx)?;
+    let mut text = String::with_capacity(ptx.len() + shared.len() + 64 * entries.len());
+    text.push_str(&ptx[..head]);
+    text.push_str(&shared);
+    let mut copied = head;
     for entry in entries {
         let marker = markers
             .iter()
             .find(|marker| marker.name == entry.name)
             .ok_or_else(|| PtxError::EntryWithoutMarker { kernel: entry.name.clone() })?;
-        kernels.push(checked(marker, entry, &functions)?);
+        kernels.push(checked(marker, entry, &module, external)?);
         text.push_str(&ptx[copied..entry.head_end]);
         copied = entry.head_end;
         push_bounds(&mut text, marker);
-        if arch >= Arch::Sm90 {
+        if waits_for_the_one_before(arch) {
             text.push_str(&ptx[copied..entry.body]);
             copied = entry.body;
             let _ = write!(text, "\n\t{LAUNCH_DEPENDENTS};");
@@ -88,9 +108,26 @@ pub(crate) fn finish(ptx: &str, arch: Arch, keep_lines: bool) -> Result<Finished
     Ok(Finished { text: without_noise(&text, arch, keep_lines), kernels })
 }
 
-/// The kernel of `marker` and `entry`, if its barriers are the declared ones.
-fn checked(marker: &Marker, entry: &Function, functions: &[Function]) -> Result<Kernel, PtxError> {
-    for called in reachable(entry, functions) {
+/// The kernel of `marker` and `entry`, if it keeps every rule.
+fn checked(
+    marker: &Marker,
+    entry: &Function,
+    module: &Module,
+    external: &[String],
+) -> Result<Kernel, PtxError> {
+    let called = reachable(entry, &module.functions);
+    let is_there =
+        |name: &&String| library::DRIVER.contains(&name.as_str()) || external.contains(name);
+    for function in std::iter::once(entry).chain(called.iter().copied()) {
+        if let Some(name) = function.names.intersection(&module.missing).find(|n| !is_there(n)) {
+            return Err(PtxError::Unresolved {
+                kernel: entry.name.clone(),
+                function: name.clone(),
+                remedy: library::remedy(name),
+            });
+        }
+    }
+    for called in called {
         if called.barriers > 0 {
             return Err(PtxError::BarrierInFunction {
                 kernel: entry.name.clone(),
@@ -102,10 +139,12 @@ fn checked(marker: &Marker, entry: &Function, functions: &[Function]) -> Result<
     if entry.returns_early {
         return Err(PtxError::ReturnBeforeWait { kernel: entry.name.clone() });
     }
-    if entry.barriers != marker.barriers {
+    if let Some(declared) = marker.barriers
+        && declared != entry.barriers
+    {
         return Err(PtxError::Barriers {
             kernel: entry.name.clone(),
-            declared: marker.barriers,
+            declared,
             counted: entry.barriers,
         });
     }
@@ -153,11 +192,23 @@ fn without_noise(ptx: &str, arch: Arch, keep_lines: bool) -> String {
     let is_noise = |line: &str| {
         let line = line.trim_start();
         marker::is_marker(line)
-            || (arch < Arch::Sm90
+            || shared::is_marker(line)
+            || (!waits_for_the_one_before(arch)
                 && line.strip_prefix(WAIT).is_some_and(|end| end.starts_with(';')))
-            || (!keep_lines && (line.starts_with(".loc\t") || line.starts_with(".file\t")))
+            || (!keep_lines && is_of_lines(line))
     };
     ptx.split_inclusive('\n').filter(|line| !is_noise(line)).collect()
+}
+
+/// Whether the line is part of a line table or a label that only such a table needs.
+fn is_of_lines(line: &str) -> bool {
+    let is_label = |name: &str| {
+        let number =
+            ["tmp", "func_begin", "func_end"].iter().find_map(|kind| name.strip_prefix(kind));
+        number.is_some_and(|number| number.trim_end().ends_with(':'))
+    };
+    [".loc\t", ".file\t", ".section\t.debug_"].iter().any(|prefix| line.starts_with(prefix))
+        || line.strip_prefix("$L__").is_some_and(is_label)
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! NVIDIA's assembler, where it is installed: what each kernel takes, and what it refuses.
 //!
-//! The build does not need it. Where it is found, a kernel that spills registers or cannot keep
-//! the blocks its launch bounds promise fails the build, instead of running slowly. The machine
+//! The build does not need it. Where it is found, a kernel that cannot keep the blocks its launch
+//! bounds promise fails the build instead of running slowly, and so does one that spills registers
+//! if [`Spills::Deny`] says so. The machine
 //! code it makes is thrown away: the driver assembles the PTX for the GPU it meets.
 
 mod find;
 mod parse;
 
 use crate::report::{KernelReport, Resources};
-use crate::{Arch, PtxasError};
+use crate::{Arch, PtxasError, Spills};
 use std::path::Path;
 use std::process::Command;
 
@@ -27,6 +28,7 @@ pub(crate) fn measure(
     candidates: &Candidates,
     arch: Arch,
     ptx: &Path,
+    spills: Spills,
     kernels: &mut [KernelReport],
 ) -> Result<Option<String>, PtxasError> {
     for program in &candidates.programs {
@@ -51,7 +53,7 @@ pub(crate) fn measure(
             if let Some(warning) = parse::ignored(&said) {
                 return Err(PtxasError::Ignored { warning: warning.to_owned() });
             }
-            check(&parse::functions(&said), kernels)?;
+            check(&parse::functions(&said), spills, kernels)?;
             return Ok(Some(version(program)));
         }
         if candidates.wanted || !parse::is_too_old(&said) {
@@ -61,11 +63,15 @@ pub(crate) fn measure(
     Ok(None)
 }
 
-fn check(functions: &[Function], kernels: &mut [KernelReport]) -> Result<(), PtxasError> {
+fn check(
+    functions: &[Function],
+    spills: Spills,
+    kernels: &mut [KernelReport],
+) -> Result<(), PtxasError> {
     for function in functions {
         let Resources { spill_store_bytes: stores, spill_load_bytes: loads, .. } =
             function.resources;
-        if stores > 0 || loads > 0 {
+        if spills == Spills::Deny && stores + loads > 0 {
             return Err(PtxasError::Spill { function: function.name.clone(), stores, loads });
         }
     }

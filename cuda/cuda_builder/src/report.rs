@@ -3,7 +3,7 @@
 //! The report serialises, so that a program can carry it beside the PTX and show it. Paths are not
 //! part of the JSON, only file names: the same source gives the same bytes in every folder.
 
-use crate::{Arch, BuildError, workplace};
+use crate::{Arch, BuildError, PtxasError, Spills, workplace};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,9 @@ pub struct Build {
     /// Where [`write_json`](Self::write_json) writes: the path given to `copy_to`, as `.json`.
     #[serde(skip)]
     pub(crate) json: PathBuf,
+    /// Where [`write_rust`](Self::write_rust) writes.
+    #[serde(skip)]
+    pub(crate) rust: PathBuf,
 }
 
 /// The PTX for one architecture.
@@ -46,9 +49,9 @@ pub struct KernelReport {
     pub max_threads: Option<u32>,
     /// Blocks that must fit into one multiprocessor at once.
     pub min_blocks: Option<u32>,
-    /// Barriers that the source declares.
-    pub barriers_declared: u32,
-    /// Barriers in the PTX; a successful build has as many as declared.
+    /// Barriers that the source declares, if it does.
+    pub barriers_declared: Option<u32>,
+    /// Barriers in the PTX: as many as declared, if the source declares a count.
     pub barriers_counted: u32,
     /// What `ptxas` measured, where it was found.
     pub resources: Option<Resources>,
@@ -86,6 +89,19 @@ impl Build {
         text.push('\n');
         workplace::write_if_changed(&self.json, &text)?;
         Ok(&self.json)
+    }
+}
+
+impl Build {
+    /// What a build script should warn of under a policy.
+    pub(crate) fn warnings(&self, spills: Spills) -> impl Iterator<Item = (Arch, String)> {
+        let kernels = self.archs.iter().flat_map(|one| one.kernels.iter().map(|k| (one.arch, k)));
+        kernels.filter_map(move |(arch, kernel)| {
+            let Resources { spill_store_bytes: stores, spill_load_bytes: loads, .. } =
+                kernel.resources?;
+            let spilled = PtxasError::Spill { function: kernel.name.clone(), stores, loads };
+            (spills == Spills::Report && stores + loads > 0).then(|| (arch, spilled.to_string()))
+        })
     }
 }
 

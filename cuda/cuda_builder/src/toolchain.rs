@@ -1,6 +1,6 @@
 //! The compiler for the GPU: the toolchain's own rustc behind a small script.
 //!
-//! The script does three things that no flag does:
+//! The script does four things that no flag does:
 //!
 //! - It shows rustc a sysroot that has `core`'s source, where the toolchain has none. That sysroot
 //!   is a folder of links; nothing is written into the toolchain, which a later
@@ -10,21 +10,26 @@
 //!   and of the order of functions, so with it no two folders give the same PTX.
 //! - It maps the workspace to `/workspace` and any other crate's folder to
 //!   `/crates/NAME-VERSION`, crates that are yet to be fetched and `core` among them.
+//! - It adds the crate attributes that kernels need (`no_std` and the features behind `#[kernel]`)
+//!   to every crate that depends on `cuda_std`. A crate that enables a feature itself keeps its own
+//!   attribute, because rustc rejects a second one (E0636).
 //!
 //! It is a POSIX shell script: kernels are not compiled on Windows.
 
-use crate::{BuildError, core_source, workplace};
-use std::collections::hash_map::DefaultHasher;
+use crate::workplace::{self, hash};
+use crate::{BuildError, core_source};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::hash::{Hash, Hasher};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Where a sysroot has the source of `core`.
 pub(crate) const LIBRARY: &str = "lib/rustlib/src/rust/library";
+
+/// Unstable features that the output of `#[kernel]` and `shared_array!` needs.
+const FEATURES: [&str; 2] = ["abi_ptx", "asm_experimental_arch"];
 
 /// A compiler that can build `core` for the GPU.
 #[derive(Debug)]
@@ -144,12 +149,6 @@ fn link_all(from: &Path, into: &Path, wanted: impl Fn(&str) -> bool) -> Result<(
     Ok(())
 }
 
-fn hash(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
-
 fn link(original: &Path, link: &Path) -> Result<(), BuildError> {
     symlink(original, link).map_err(BuildError::io("create the link", link))
 }
@@ -188,12 +187,29 @@ case " $* " in
         [ -z "$OUT_DIR" ] || set -- "$@" "--remap-path-prefix=$OUT_DIR=/crates/$crate/out"
         set -- "$@" "--remap-path-prefix=$CARGO_MANIFEST_DIR=/crates/$crate"
     fi
+    case " $* " in
+    *=*/libcuda_std-*)
+        root=
+        for argument; do
+            case "$argument" in
+            -*) ;;
+            *.rs) root="$argument" ;;
+            esac
+        done
+        set -- "$@" -Zcrate-attr=no_std
+        for feature in {features}; do
+            grep -Eqs "^[^/]*$feature" "$root" ||
+                set -- "$@" "-Zcrate-attr=feature($feature)"
+        done
+        ;;
+    esac
     ;;
 esac
 exec {} --sysroot {} "$@"
 "#,
         quoted(rustc),
-        quoted(sysroot)
+        quoted(sysroot),
+        features = FEATURES.join(" ")
     )
 }
 

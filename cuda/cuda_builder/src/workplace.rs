@@ -5,8 +5,10 @@
 //! cargo's folders: an inner cargo that waits for the lock of its parent would wait for ever.
 
 use crate::BuildError;
+use std::collections::hash_map::DefaultHasher;
 use std::env;
 use std::fs::{self, File};
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// Folder name in the target folder.
@@ -72,4 +74,11 @@ pub(crate) fn lock(path: &Path) -> Result<File, BuildError> {
     let file = File::create(path).map_err(BuildError::io("create the lock", path))?;
     file.lock().map_err(BuildError::io("lock", path))?;
     Ok(file)
+}
+
+/// A number for file names that say what is in the file.
+pub(crate) fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }

@@ -14,7 +14,8 @@ pub(super) struct Marker {
     pub(super) name: String,
     pub(super) max_threads: Option<u32>,
     pub(super) min_blocks: Option<u32>,
-    pub(super) barriers: u32,
+    /// The count that the source gives by hand, if it does.
+    pub(super) barriers: Option<u32>,
 }
 
 pub(super) fn is_marker(line: &str) -> bool {
@@ -65,5 +66,5 @@ fn read(line: &str) -> Result<Marker, String> {
     if min_blocks.is_some() && max_threads.is_none() {
         return Err("minnctapersm has no meaning without maxntid".to_owned());
     }
-    Ok(Marker { name: name.to_owned(), max_threads, min_blocks, barriers: barriers.unwrap_or(0) })
+    Ok(Marker { name: name.to_owned(), max_threads, min_blocks, barriers })
 }

@@ -24,24 +24,42 @@ pub(super) struct Function {
     pub(super) names: BTreeSet<String>,
 }
 
-/// All functions with bodies, in the order of the text.
-pub(super) fn functions(ptx: &str) -> Result<Vec<Function>, PtxError> {
+/// What a PTX file defines and what it lacks.
+#[derive(Debug)]
+pub(super) struct Module {
+    /// All functions with bodies, in the order of the text.
+    pub(super) functions: Vec<Function>,
+    /// Names of functions that are declared and have no body.
+    pub(super) missing: BTreeSet<String>,
+}
+
+/// Reads all functions of the text.
+pub(super) fn module(ptx: &str) -> Result<Module, PtxError> {
     let code = blanked(ptx);
     let mut scan = Scan { code: &code, at: 0 };
-    let mut found = Vec::new();
+    let mut functions: Vec<Function> = Vec::new();
+    let mut missing = BTreeSet::new();
     while let Some(word) = scan.next() {
         match word {
-            ".entry" | ".func" => found.extend(scan.function(word == ".entry")?),
+            ".entry" | ".func" => match scan.function(word == ".entry")? {
+                Ok(function) => functions.push(function),
+                Err(declared) => {
+                    missing.insert(declared);
+                }
+            },
             "{" => {
                 scan.skip_group("{", "}")?;
             }
             _ => {}
         }
     }
-    Ok(found)
+    for function in &functions {
+        missing.remove(&function.name);
+    }
+    Ok(Module { functions, missing })
 }
 
-/// Blanks out comments and strings, keeping every offset and line break.
+/// Blanks out comments, strings and line tables, keeping every offset and line break.
 fn blanked(ptx: &str) -> String {
     let mut code = ptx.as_bytes().to_vec();
     let mut at = 0;
@@ -51,6 +69,9 @@ fn blanked(ptx: &str) -> String {
             rest.iter().position(|&b| b == b'\n')
         } else if rest.starts_with(b"/*") {
             rest.windows(2).skip(2).position(|w| w == b"*/").map(|n| n + 4)
+        } else if rest.starts_with(b".loc\t") {
+            // It ends with its line, not with a semicolon: the next statement would begin with it.
+            rest.iter().position(|&b| b == b'\n')
         } else if rest[0] == b'"' {
             rest[1..].iter().position(|&b| b == b'"').map(|n| n + 2)
         } else {
@@ -95,8 +116,8 @@ impl<'a> Iterator for Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Reads on after `.entry` or `.func`; a declaration without a body gives none.
-    fn function(&mut self, is_entry: bool) -> Result<Option<Function>, PtxError> {
+    /// Reads on after `.entry` or `.func`; a declaration without a body gives its name.
+    fn function(&mut self, is_entry: bool) -> Result<Result<Function, String>, PtxError> {
         let mut name = self.expect("a function's name")?;
         if name == "(" {
             // The return value of a `.func` comes before its name.
@@ -110,14 +131,14 @@ impl<'a> Scan<'a> {
                     self.skip_group("(", ")")?;
                     head_end = self.at;
                 }
-                ";" => return Ok(None),
+                ";" => return Ok(Err(name.to_owned())),
                 "{" => break,
                 _ => {}
             }
         }
         let body = self.at;
         let words = self.skip_group("{", "}")?;
-        Ok(Some(Function {
+        Ok(Ok(Function {
             name: name.to_owned(),
             is_entry,
             head_end,
@@ -156,7 +177,7 @@ impl<'a> Scan<'a> {
 /// Whether the instruction makes a thread wait for its whole block.
 ///
 /// `bar.warp.sync` waits for a warp and `bar.arrive` for nobody: neither is one.
-fn is_barrier(word: &str) -> bool {
+pub(crate) fn is_barrier(word: &str) -> bool {
     let mut parts = word.split('.');
     let family = parts.next();
     let mut what = parts.next();

@@ -1,0 +1,43 @@
+//! The Rust file with which a host program embeds the PTX.
+//!
+//! It is one call of the macro `cust::kernels!`, which decides what becomes of the images:
+//!
+//! ```text
+//! ::cust::kernels! {
+//!     package: "vecadd-kernels",
+//!     images: [
+//!         (7, 5, include_str!("kernels.sm_75.ptx")),
+//!         (9, 0, include_str!("kernels.sm_90.ptx")),
+//!     ],
+//! }
+//! ```
+//!
+//! The numbers are the compute capability. For a variant such as `sm_90a` the PTX says so itself, in
+//! its line `.target`.
+
+use crate::{Build, BuildError, workplace};
+use std::fmt::Write as _;
+use std::path::Path;
+
+impl Build {
+    /// Writes a Rust file beside the PTX that embeds it, for `include!`, and returns its path:
+    /// `kernels.rs`, or the path given to `copy_to` as `.rs`.
+    ///
+    /// # Errors
+    /// [`BuildError::Io`] where the file cannot be written.
+    pub fn write_rust(&self) -> Result<&Path, BuildError> {
+        workplace::write_if_changed(&self.rust, &self.rust_text())?;
+        Ok(&self.rust)
+    }
+
+    fn rust_text(&self) -> String {
+        let mut text =
+            format!("::cust::kernels! {{\n    package: {:?},\n    images: [\n", self.kernel_crate);
+        for one in &self.archs {
+            let (major, minor) = one.arch.capability();
+            let _ = writeln!(text, "        ({major}, {minor}, include_str!({:?})),", one.file);
+        }
+        text.push_str("    ],\n}\n");
+        text
+    }
+}

@@ -1,0 +1,93 @@
+//! The LLVM IR of the optimised module: what the PTX does not say.
+//!
+//! It has the chain of call sites of each instruction and the ordering of each atomic operation. This
+//! reads the text by lines, as LLVM prints it, and no more of it than the questions here need.
+
+mod atomics;
+mod barriers;
+mod library;
+
+pub(crate) use atomics::{Order, Orders};
+pub(crate) use barriers::duplicated_barrier;
+pub(crate) use library::unsupported_conversion;
+
+use std::collections::HashMap;
+
+/// One frame of a call chain: a function and a position in it.
+type Frame<'a> = (&'a str, &'a str, &'a str);
+
+/// The identifier at the start of `text`, without its quotes.
+fn name(text: &str) -> &str {
+    if let Some(quoted) = text.strip_prefix('"') {
+        return quoted.split('"').next().unwrap_or(quoted);
+    }
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '$' | '!');
+    &text[..text.find(|c| !is_part(c)).unwrap_or(text.len())]
+}
+
+/// The metadata of the module, by name.
+struct Nodes<'a>(HashMap<&'a str, &'a str>);
+
+impl<'a> Nodes<'a> {
+    fn read(ir: &'a str) -> Self {
+        let nodes = ir.lines().filter(|line| line.starts_with('!'));
+        Self(nodes.filter_map(|line| line.split_once(" = ")).collect())
+    }
+
+    /// The value of `key` in a node, as in `line: 12`.
+    fn get(&self, node: &str, key: &str) -> Option<&'a str> {
+        let text = self.0.get(node)?;
+        let at = text.match_indices(key).find(|(at, _)| {
+            text[..*at].ends_with(['(', ' ']) && text[at + key.len()..].starts_with(": ")
+        })?;
+        Some(name(&text[at.0 + key.len() + 2..]))
+    }
+
+    /// The innermost frame first. Nodes that LLVM keeps distinct are compared by what they say.
+    fn chain(&self, node: &'a str) -> Vec<Frame<'a>> {
+        let frame = |node: &&'a str| {
+            let function = self.function(node);
+            (function, self.get(node, "line").unwrap_or(""), self.get(node, "column").unwrap_or(""))
+        };
+        self.frames(node).map(|node| frame(&node)).collect()
+    }
+
+    /// The locations from `node` outwards.
+    fn frames(&self, node: &'a str) -> impl Iterator<Item = &'a str> {
+        std::iter::successors(Some(node), |node| self.get(node, "inlinedAt"))
+    }
+
+    /// The function that a location lies in.
+    fn function(&self, node: &str) -> &'a str {
+        let mut scope = self.get(node, "scope").unwrap_or("");
+        while self.0.get(scope).is_some_and(|text| text.contains("DILexicalBlock")) {
+            scope = self.get(scope, "scope").unwrap_or("");
+        }
+        scope
+    }
+
+    /// The innermost place outside `core` and `cuda_std`, as `FILE:LINE:COLUMN`.
+    fn place(&self, node: &'a str) -> String {
+        let file = |node: &str| self.get(self.function(node), "file").unwrap_or("");
+        let is_inner = |node: &&str| {
+            let text = self.0.get(file(node)).copied().unwrap_or("");
+            text.contains("/crates/core-") || text.contains("cuda-std-")
+        };
+        let node = self.frames(node).find(|node| !is_inner(node)).unwrap_or(node);
+        let value = |key| self.get(node, key).unwrap_or("?");
+        let file = self.get(file(node), "filename").unwrap_or("?");
+        format!("{file}:{}:{}", value("line"), value("column"))
+    }
+
+    /// File, line and column of the innermost frame, as PTX names them.
+    fn position(&self, node: &str) -> Option<(String, String, String)> {
+        let file = self.get(self.get(node, "scope")?, "file")?;
+        let filename = self.get(file, "filename")?;
+        let path = if filename.starts_with('/') {
+            filename.to_owned()
+        } else {
+            format!("{}/{filename}", self.get(file, "directory")?)
+        };
+        Some((path, self.get(node, "line")?.to_owned(), self.get(node, "column")?.to_owned()))
+    }
+}

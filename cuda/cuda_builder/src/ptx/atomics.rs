@@ -1,0 +1,141 @@
+//! Restores the ordering of atomic operations, which LLVM loses.
+//!
+//! LLVM 22 turns an `atomicrmw` of any ordering into an `atom` without one, which is relaxed. Loads,
+//! stores, fences and compare-and-swap are right. The IR has the ordering, and the line table of the
+//! PTX says which `atom` is which operation: `core` has a line of its own for each ordering. Where
+//! the place is unknown the strongest ordering of the module serves, which is slower and right.
+
+use crate::ir::{Order, Orders};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// Whether an instruction that LLVM wrote may lack its ordering.
+pub(crate) fn has_unordered_atomics(ptx: &str) -> bool {
+    lines(ptx).any(|(line, in_asm)| !in_asm && unordered(line).is_some())
+}
+
+/// The text, which has its line tables, with the orderings of the module.
+pub(crate) fn order_atomics(ptx: &str, orders: &Orders) -> String {
+    let files: HashMap<&str, &str> = ptx.lines().filter_map(file).collect();
+    let mut text = String::with_capacity(ptx.len() + 1024);
+    let mut place = ("", "", "");
+    for (line, in_asm) in lines(ptx) {
+        if let Some(rest) = line.strip_prefix("\t.loc\t") {
+            let mut words = rest.split_whitespace();
+            let mut next = || words.next().unwrap_or("");
+            place = (files.get(next()).copied().unwrap_or(""), next(), next());
+        }
+        match unordered(line).filter(|_| !in_asm) {
+            Some(operation) => {
+                push(&mut text, line, operation, orders.at(place.0, place.1, place.2));
+            }
+            None => text.push_str(line),
+        }
+    }
+    text
+}
+
+/// The lines of the text, and whether each is part of somebody's `asm!`.
+fn lines(ptx: &str) -> impl Iterator<Item = (&str, bool)> {
+    let mut in_asm = false;
+    ptx.split_inclusive('\n').map(move |line| {
+        match line.trim() {
+            "// begin inline asm" => in_asm = true,
+            "// end inline asm" => in_asm = false,
+            _ => {}
+        }
+        (line, in_asm)
+    })
+}
+
+/// The `atom` of a line, if it has no ordering.
+fn unordered(line: &str) -> Option<&str> {
+    let name = line.split_whitespace().find(|word| !word.starts_with('@'))?;
+    let semantics = name.strip_prefix("atom.")?.split('.').next()?;
+    (!["relaxed", "acquire", "release", "acq_rel"].contains(&semantics)).then_some(name)
+}
+
+/// Writes `line` with its operation made as strong as `order`.
+///
+/// The scope is the system, as LLVM has it for loads and stores. A total order is a fence before, as
+/// LLVM has it for compare-and-swap.
+fn push(text: &mut String, line: &str, operation: &str, order: Order) {
+    let semantics = match order {
+        Order { total: true, .. } => "acquire",
+        Order { acquire: true, release: true, .. } => "acq_rel",
+        Order { acquire: true, .. } => "acquire",
+        Order { release: true, .. } => "release",
+        _ => return text.push_str(line),
+    };
+    if order.total {
+        text.push_str("\tfence.sc.sys;\n");
+    }
+    let rest = &operation["atom".len()..];
+    let _ = write!(text, "{}", line.replacen(operation, &format!("atom.{semantics}.sys{rest}"), 1));
+}
+
+/// Number and name of a `.file` line.
+fn file(line: &str) -> Option<(&str, &str)> {
+    let (number, name) = line.trim_start().strip_prefix(".file\t")?.split_once(' ')?;
+    Some((number.trim(), name.trim().trim_matches('"')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PTX: &str = "\
+\t.loc\t1 7 3
+\tatom.global.add.u32 \t%r1, [%rd1], 1;
+\t.loc\t1 8 3
+\tatom.global.add.u32 \t%r2, [%rd1], 1;
+\t.loc\t1 9 3
+\tatom.shared.exch.b32 \t%r3, [%rd1], 1;
+\tatom.acq_rel.sys.global.cas.b32 \t%r4, [%rd1], 1, 2;
+\t// begin inline asm
+\tatom.global.add.u32 %r5, [%rd1], 1;
+\t// end inline asm
+\t.file\t1 \"/crates/core/atomic.rs\"
+";
+
+    fn ir(of_first: &str, of_last: &str) -> String {
+        format!(
+            "  %1 = atomicrmw add ptr %p, i32 1 {of_first}, align 4, !dbg !3
+  %2 = atomicrmw add ptr %p, i32 1 monotonic, align 4, !dbg !4
+  %3 = atomicrmw xchg ptr %p, i32 1 {of_last}, align 4, !dbg !5
+!1 = !DIFile(filename: \"/crates/core/atomic.rs\", directory: \"\")
+!2 = distinct !DISubprogram(name: \"f\", file: !1, line: 1)
+!3 = !DILocation(line: 7, column: 3, scope: !2)
+!4 = !DILocation(line: 8, column: 3, scope: !2)
+!5 = !DILocation(line: 9, column: 3, scope: !2)
+"
+        )
+    }
+
+    #[test]
+    fn every_atom_gets_the_ordering_of_its_operation() {
+        let text = order_atomics(PTX, &Orders::read(&ir("release", "seq_cst")));
+        let expected = PTX
+            .replacen("atom.global", "atom.release.sys.global", 1)
+            .replace("\tatom.shared", "\tfence.sc.sys;\n\tatom.acquire.sys.shared");
+        assert_eq!(text, expected);
+        let text = order_atomics(PTX, &Orders::read(&ir("acq_rel", "acquire")));
+        let expected = PTX
+            .replacen("atom.global", "atom.acq_rel.sys.global", 1)
+            .replace("\tatom.shared", "\tatom.acquire.sys.shared");
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn relaxed_operations_stay_as_they_are() {
+        let orders = Orders::read(&ir("monotonic", "monotonic"));
+        assert_eq!(order_atomics(PTX, &orders), PTX);
+    }
+
+    #[test]
+    fn only_bare_atoms_of_the_compiler_lack_an_ordering() {
+        assert!(has_unordered_atomics(PTX));
+        let own = PTX.lines().skip(6).collect::<Vec<_>>().join("\n");
+        assert!(own.contains("atom.global") && !has_unordered_atomics(&own));
+    }
+}

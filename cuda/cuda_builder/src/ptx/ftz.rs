@@ -1,0 +1,77 @@
+//! Flushes subnormal numbers to zero: adds `.ftz` to the instructions of single precision.
+//!
+//! LLVM does so where a function has an attribute that rustc cannot set. What `asm!` wrote is left
+//! alone: its author chose.
+
+/// Instructions that take `.ftz` when their type is `.f32`.
+const FAMILIES: [&str; 17] = [
+    "abs", "add", "cos", "div", "ex2", "fma", "lg2", "mad", "max", "min", "mul", "neg", "rcp",
+    "rsqrt", "setp", "sqrt", "sub",
+];
+
+/// Parts of an instruction's name that `.ftz` comes before.
+const AFTER: [&str; 6] = ["sat", "NaN", "xorsign", "relu", "f32", "f32x2"];
+
+/// The text with `.ftz` in every instruction that LLVM wrote and that takes it.
+pub(crate) fn flush_denormals(ptx: &str) -> String {
+    let mut text = String::with_capacity(ptx.len() + ptx.len() / 64);
+    let mut in_asm = false;
+    for line in ptx.split_inclusive('\n') {
+        match line.trim() {
+            "// begin inline asm" => in_asm = true,
+            "// end inline asm" => in_asm = false,
+            _ => {}
+        }
+        let name = line.split_whitespace().find(|word| !word.starts_with('@'));
+        match name.and_then(flushing).filter(|_| !in_asm) {
+            Some((old, new)) => text.push_str(&line.replacen(old, &new, 1)),
+            None => text.push_str(line),
+        }
+    }
+    text
+}
+
+/// The name of an instruction and what it becomes, if it takes `.ftz` and has none.
+fn flushing(name: &str) -> Option<(&str, String)> {
+    let parts: Vec<&str> = name.split('.').collect();
+    let (family, kind) = (parts.first()?, parts.last()?);
+    let takes =
+        matches!(*kind, "f32" | "f32x2") && FAMILIES.contains(family) && !parts.contains(&"ftz");
+    let at = parts.iter().position(|part| AFTER.contains(part)).filter(|_| takes)?;
+    let mut parts = parts;
+    parts.insert(at, "ftz");
+    Some((name, parts.join(".")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn single_precision_flushes() {
+        for (before, after) in [
+            ("\tadd.rn.f32 \t%r1, %r2, %r3;\n", "\tadd.rn.ftz.f32 \t%r1, %r2, %r3;\n"),
+            ("\t@%p1 fma.rn.f32x2 \t%rd1, %rd2;\n", "\t@%p1 fma.rn.ftz.f32x2 \t%rd1, %rd2;\n"),
+            ("\tmin.NaN.f32 \t%r1, %r2, %r3;\n", "\tmin.ftz.NaN.f32 \t%r1, %r2, %r3;\n"),
+            ("\tadd.rn.sat.f32 \t%r1, %r2;\n", "\tadd.rn.ftz.sat.f32 \t%r1, %r2;\n"),
+            ("\tsetp.lt.f32 \t%p1, %r2;\n", "\tsetp.lt.ftz.f32 \t%p1, %r2;\n"),
+        ] {
+            assert_eq!(flush_denormals(before), after);
+        }
+    }
+
+    #[test]
+    fn all_else_stays() {
+        for line in [
+            "\tadd.rn.f64 \t%rd1, %rd2, %rd3;\n",
+            "\tadd.s32 \t%r1, %r2, %r3;\n",
+            "\tcvt.rn.f32.u32 \t%r1, %r2;\n",
+            "\tld.global.f32 \t%r1, [%rd1];\n",
+            "\tatom.global.add.f32 \t%r1, [%rd1], %r2;\n",
+            "\tex2.approx.ftz.f32 \t%r1, %r2;\n",
+            "\t// begin inline asm\n\tadd.rn.f32 %r1, %r2, %r3;\n\t// end inline asm\n",
+        ] {
+            assert_eq!(flush_denormals(line), line);
+        }
+    }
+}

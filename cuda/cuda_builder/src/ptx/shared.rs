@@ -1,0 +1,60 @@
+//! Shared arrays that `shared_array!` names in a function and that this declares for the module.
+//!
+//! A length may depend on a generic parameter, so only `asm!` inside the function knows it. A
+//! declaration there would clash with itself wherever the function is inlined twice. The macro
+//! therefore leaves a comment with the size, once for each copy of the code:
+//!
+//! ```text
+//! // cuda_std.shared NAME align=16 bytes=1024
+//! ```
+
+use crate::PtxError;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// How a line begins, without its indentation.
+const PREFIX: &str = "// cuda_std.shared ";
+
+/// The line of a module's head that comes last.
+const ADDRESS_SIZE: &str = ".address_size 64\n";
+
+pub(super) fn is_marker(line: &str) -> bool {
+    line.trim_start().starts_with(PREFIX)
+}
+
+/// The declarations of all arrays, each once, and the offset in `ptx` where they go.
+pub(super) fn declarations(ptx: &str) -> Result<(usize, String), PtxError> {
+    let mut arrays = BTreeMap::new();
+    for line in ptx.lines().map(str::trim).filter(|line| is_marker(line)) {
+        let problem =
+            |reason: &str| PtxError::Marker { line: line.to_owned(), reason: reason.to_owned() };
+        let (name, align, bytes) =
+            read(line).ok_or_else(|| problem("it is not NAME align=NUMBER bytes=NUMBER"))?;
+        if !align.is_power_of_two() {
+            return Err(problem("the alignment is no power of two"));
+        }
+        if *arrays.entry(name).or_insert((align, bytes)) != (align, bytes) {
+            return Err(problem("another array of this name has another size"));
+        }
+    }
+    if arrays.is_empty() {
+        return Ok((0, String::new()));
+    }
+    let head = ptx.find(ADDRESS_SIZE).ok_or(PtxError::Malformed {
+        at: 0,
+        reason: "`.address_size 64` in the head of the module",
+    })?;
+    let mut text = String::from("\n");
+    for (name, (align, bytes)) in arrays {
+        let _ = writeln!(text, ".shared .align {align} .b8 {name}[{bytes}];");
+    }
+    Ok((head + ADDRESS_SIZE.len(), text))
+}
+
+fn read(line: &str) -> Option<(&str, u32, u32)> {
+    let mut words = line.strip_prefix(PREFIX)?.split_whitespace();
+    let name = words.next()?;
+    let align = words.next()?.strip_prefix("align=")?.parse().ok()?;
+    let bytes = words.next()?.strip_prefix("bytes=")?.parse().ok()?;
+    words.next().is_none().then_some((name, align, bytes))
+}
