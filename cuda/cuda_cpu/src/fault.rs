@@ -76,6 +76,14 @@ pub enum FaultKind {
         /// What there is, in elements.
         extent: Index,
     },
+    /// A handle was used outside the launch that it was an argument of.
+    #[error(
+        "stale handle: this {what} was kept from an earlier launch; pass it as an argument of this one"
+    )]
+    StaleHandle {
+        /// The kind of handle.
+        what: &'static str,
+    },
     /// Two threads touched the same shared memory between two barriers and one of them wrote.
     #[error(
         "shared memory race: {access} of byte {offset} of {array} meets a {other_access} by thread {other} with no barrier between"
@@ -96,8 +104,48 @@ pub enum FaultKind {
     #[error("the kernel trapped")]
     Trap,
     /// Rust code in the kernel panicked: on a GPU it would have trapped.
-    #[error("panic: {0}")]
-    Panic(String),
+    #[error("panic: {text}{}", .place.iter().map(|place| format!(", at {place}")).collect::<String>())]
+    Panic {
+        /// The panic's message.
+        text: String,
+        /// File, line and column. `None` if the program has replaced the panic hook, or the
+        /// kernel threw a payload without a panic.
+        place: Option<String>,
+    },
+    /// A thread filled its stack.
+    #[error(
+        "stack overflow: over {bytes} bytes; let it recurse less, keep large arrays in device memory, or call `cuda_cpu::set_stack_bytes` before the launch"
+    )]
+    StackOverflow {
+        /// The size of a thread's stack.
+        bytes: usize,
+    },
+    /// A destructor waited for other threads while its own thread unwound from a panic.
+    #[error(
+        "wait while unwinding: a destructor waits at {place} during a panic, which a GPU has not; do not synchronise in `drop`"
+    )]
+    WaitInUnwinding {
+        /// The barrier or warp operation.
+        place: &'static Location<'static>,
+    },
+    /// The grid or the block is empty or over CUDA's limits.
+    #[error(
+        "cannot launch a grid of {grid:?} blocks of {block:?} threads: CUDA's limits are [2147483647, 65535, 65535] blocks and 1024 threads, 64 of them along z, and no axis is 0"
+    )]
+    Shape {
+        /// Blocks in x, y, z.
+        grid: [u32; 3],
+        /// Threads of a block in x, y, z.
+        block: [u32; 3],
+    },
+    /// The system has no memory for the stack of another thread.
+    #[error(
+        "no memory for the stack of another thread: {error}; use smaller blocks or a smaller `cuda_cpu::set_stack_bytes`"
+    )]
+    NoStack {
+        /// The system's message.
+        error: String,
+    },
 }
 
 /// What the threads do that are missing at a barrier.

@@ -17,24 +17,51 @@
 mod block;
 mod constant;
 mod fault;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod overflow;
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod overflow {
+    //! An overflow is an access violation here.
+    pub(crate) fn prepare() {}
+}
+mod panics;
 mod shared;
 mod stacks;
 pub mod texture;
 mod warp;
 
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use rayon::prelude::*;
 
 pub use block::{
-    block_dim, block_idx, fail, grid_dim, shared_access, shared_dynamic, shared_static,
+    block_dim, block_idx, fail, grid_dim, launch_id, shared_access, shared_dynamic, shared_static,
     sync_threads, thread_idx, thread_rank, warp_exchange, with_constant,
 };
 pub use constant::ConstantBank;
 pub use fault::{AccessKind, Elsewhere, Fault, FaultKind, Index, ThreadId};
 pub use shared::SharedRegion;
+pub use stacks::{set_stack_bytes, stack_bytes};
 pub use warp::WarpOp;
 
 /// Lanes of a warp.
 pub const WARP_SIZE: u32 = 32;
+
+/// The byte that uninitialised memory is filled with: a float of it is a NaN, an unsigned integer is
+/// the largest, a signed one is -1.
+///
+/// Shared memory starts with it. An allocator of device memory on the CPU fills every allocation that a
+/// GPU leaves undefined, see [`poison`], so that a kernel that reads before it writes gives a wrong
+/// result here too.
+pub const POISON: u8 = 0xff;
+
+/// Fills memory that the program has not initialised with [`POISON`], and returns it as bytes.
+pub fn poison(memory: &mut [MaybeUninit<u8>]) -> &mut [u8] {
+    memory.fill(MaybeUninit::new(POISON));
+    // SAFETY: just filled.
+    unsafe { memory.assume_init_mut() }
+}
 
 /// One kernel launch: everything but the kernel's own arguments.
 #[derive(Clone, Copy, Debug)]
@@ -55,18 +82,48 @@ pub struct Launch<'a> {
 
 /// Runs `thread` once for every thread of the grid and returns when all are done.
 ///
+/// A launch within a kernel runs its blocks one after the other. The first launch of a process adds a
+/// panic hook and, on Linux, a handler for SIGSEGV; both pass on what does not come from a kernel.
+///
 /// # Errors
 /// The first [`Fault`] that any block ran into; which one, when several blocks fail, is not
 /// specified. Memory written before the fault stays written.
 pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
+    static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+    if std::thread::panicking() {
+        // The launch is in a destructor. Its threads must not count as panicking.
+        return std::thread::scope(|scope| {
+            let result = scope.spawn(|| crate::launch(launch, thread)).join();
+            result.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+        });
+    }
+    check_shape(launch)?;
+    panics::install_hook();
+    let id = NEXT_ID.fetch_add(1, Relaxed);
     let [gx, gy, gz] = launch.grid.map(u64::from);
     let run = |block: u64| {
         let index = [block % gx, block / gx % gy, block / (gx * gy)].map(|i| i as u32);
-        block::run(launch, index, thread)
+        block::run(launch, id, index, thread)
     };
+    // At most 2⁶³, by the shape's limits.
     match gx * gy * gz {
         // One block has nothing to share out; waking the pool would cost more than it does.
         1 => run(0),
+        // A core that waits for others may begin another block of the outer launch.
+        blocks if block::is_running() => (0..blocks).try_for_each(run),
         blocks => (0..blocks).into_par_iter().try_for_each(run),
     }
+}
+
+/// Refuses what CUDA does.
+fn check_shape(launch: &Launch<'_>) -> Result<(), Fault> {
+    let Launch { kernel, grid, block, .. } = *launch;
+    let threads = block.into_iter().fold(1, u32::saturating_mul);
+    let is_empty = grid.contains(&0) || block.contains(&0);
+    let is_large = grid[0] > i32::MAX as u32 || grid[1].max(grid[2]) > 65535;
+    if is_empty || is_large || threads > 1024 || block[2] > 64 {
+        let at = ThreadId { block: [0; 3], thread: [0; 3] };
+        return Err(Fault { kernel, at, kind: FaultKind::Shape { grid, block } });
+    }
+    Ok(())
 }

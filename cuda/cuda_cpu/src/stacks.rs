@@ -5,15 +5,25 @@
 //! So a block whose threads wait reserves as many stacks as it has threads, and is itself made to
 //! wait where that would be too many. A block whose threads do not wait needs one stack, which its
 //! core keeps.
+//!
+//! Memory that no thread has touched costs address space alone, so stacks are large.
 
 use std::cell::Cell;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack, StackPointer};
 
-/// Enough for kernels in debug builds; untouched pages cost nothing.
-const BYTES: usize = 256 << 10;
+/// Room for deep frames of debug builds. At 2 MiB Linux may back a stack by one huge page, touched or
+/// not.
+const DEFAULT_BYTES: usize = 1 << 20;
+
+/// The least that a panic in a kernel needs, and its message.
+const MIN_BYTES: usize = 32 << 10;
+
+/// The size of a new stack.
+static BYTES: AtomicUsize = AtomicUsize::new(DEFAULT_BYTES);
 
 /// Stacks that all blocks together may reserve: half of what Linux allows.
 const LIMIT: u32 = 16 << 10;
@@ -22,21 +32,69 @@ static POOL: Mutex<Pool> = Mutex::new(Pool { free: Vec::new(), reserved: 0 });
 static RELEASED: Condvar = Condvar::new();
 
 struct Pool {
-    free: Vec<DefaultStack>,
+    free: Vec<FiberStack>,
     reserved: u32,
 }
 
 thread_local! {
     /// The stack that this core keeps.
-    static KEPT: Cell<Option<DefaultStack>> = const { Cell::new(None) };
+    static KEPT: Cell<Option<FiberStack>> = const { Cell::new(None) };
     /// Reservations of blocks that this core is in the middle of.
     static HELD: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Sets the size of each thread's stack in all later launches of this process, at least 32 KiB.
+///
+/// The default is 1 MiB. Memory that no thread touches is not used. Frames are several times larger in
+/// debug builds than on a GPU.
+pub fn set_stack_bytes(bytes: usize) {
+    BYTES.store(bytes.max(MIN_BYTES).next_multiple_of(4096), Relaxed);
+}
+
+/// The size of each thread's stack.
+#[must_use]
+pub fn stack_bytes() -> usize {
+    BYTES.load(Relaxed)
+}
+
+/// A stack with a guard page at its end.
+pub(crate) struct FiberStack {
+    stack: DefaultStack,
+    bytes: usize,
+}
+
+impl FiberStack {
+    fn new(bytes: usize) -> io::Result<Self> {
+        Ok(Self { stack: DefaultStack::new(bytes)?, bytes })
+    }
+}
+
+// SAFETY: the default stack.
+unsafe impl Stack for FiberStack {
+    fn base(&self) -> StackPointer {
+        self.stack.base()
+    }
+
+    fn limit(&self) -> StackPointer {
+        self.stack.limit()
+    }
+
+    #[cfg(windows)]
+    fn teb_fields(&self) -> corosensei::stack::StackTebFields {
+        self.stack.teb_fields()
+    }
+
+    #[cfg(windows)]
+    fn update_teb_fields(&mut self, stack_limit: usize, guaranteed_stack_bytes: usize) {
+        self.stack.update_teb_fields(stack_limit, guaranteed_stack_bytes);
+    }
 }
 
 /// The stacks of one block. Dropped on the thread that made it.
 pub(crate) struct Stacks {
     threads: u32,
-    free: Vec<DefaultStack>,
+    bytes: usize,
+    free: Vec<FiberStack>,
     has_begun: bool,
     has_reserved: bool,
 }
@@ -44,11 +102,12 @@ pub(crate) struct Stacks {
 impl Stacks {
     /// For a block of so many threads. Reserves nothing yet.
     pub(crate) fn new(threads: u32) -> Self {
-        Self { threads, free: Vec::new(), has_begun: false, has_reserved: false }
+        let bytes = stack_bytes();
+        Self { threads, bytes, free: Vec::new(), has_begun: false, has_reserved: false }
     }
 
     /// A stack for one fiber.
-    pub(crate) fn take(&mut self) -> io::Result<DefaultStack> {
+    pub(crate) fn take(&mut self) -> io::Result<FiberStack> {
         let kept = if self.has_begun {
             self.reserve();
             self.free.pop()
@@ -56,11 +115,14 @@ impl Stacks {
             self.has_begun = true;
             KEPT.take()
         };
-        kept.map_or_else(|| DefaultStack::new(BYTES), Ok)
+        match kept {
+            Some(stack) if stack.bytes == self.bytes => Ok(stack),
+            _ => FiberStack::new(self.bytes),
+        }
     }
 
     /// Takes back a stack that no fiber uses any more.
-    pub(crate) fn give(&mut self, stack: DefaultStack) {
+    pub(crate) fn give(&mut self, stack: FiberStack) {
         self.free.push(stack);
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use cuda_cpu::{
     ConstantBank, Fault, FaultKind, Launch, WarpOp, block_dim, block_idx, grid_dim, launch,
-    shared_static, sync_threads, thread_idx, thread_rank, warp_exchange,
+    launch_id, shared_static, sync_threads, thread_idx, thread_rank, warp_exchange,
 };
 
 fn run(grid: [u32; 3], block: [u32; 3], thread: impl Fn() + Sync) -> Result<(), Fault> {
@@ -140,13 +140,15 @@ fn a_panic_is_a_fault_and_the_next_launch_works() {
             sync_threads();
         })
         .unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Panic("planted".into()));
+        let FaultKind::Panic { text, place: Some(place) } = fault.kind else { panic!("{fault}") };
+        assert_eq!(text, "planted");
+        assert!(place.starts_with(file!()), "{place}");
         assert_eq!((fault.at.block, fault.at.thread), ([2, 0, 0], [8, 0, 0]));
         run([4, 1, 1], [96, 1, 1], sync_threads).unwrap();
     }
 }
 
-/// What a thread owns is dropped when its block fails, and a panic of that drop is no abort.
+/// Threads that wait drop what they own when their block fails.
 #[test]
 fn waiting_threads_are_unwound() {
     struct Owned<'a>(&'a AtomicU32);
@@ -256,4 +258,25 @@ fn one_failing_block_among_many_is_named() {
         assert_eq!((fault.at.block[0], fault.at.thread[0]), (guilty, 5));
         assert_eq!(fault.kind, FaultKind::Trap);
     }
+}
+
+#[test]
+fn a_launch_has_one_id_of_its_own() {
+    assert_eq!(launch_id(), 0);
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let id = AtomicU64::new(0);
+        run([64, 1, 1], [33, 1, 1], || {
+            let before = launch_id();
+            let first = id.compare_exchange(0, before, Relaxed, Relaxed);
+            assert_eq!(first.unwrap_or_else(|other| other).max(before), before);
+            run([1, 1, 1], [1, 1, 1], || assert_ne!(launch_id(), before)).unwrap();
+            sync_threads();
+            assert_eq!(launch_id(), before);
+        })
+        .unwrap();
+        seen.push(id.into_inner());
+    }
+    assert_eq!(launch_id(), 0);
+    assert!(seen[0] > 0 && seen.is_sorted_by(|a, b| a < b), "{seen:?}");
 }

@@ -1,0 +1,223 @@
+//! Stack overflow of a kernel's thread, found by its guard page and turned into a fault.
+//!
+//! Linux sends SIGSEGV for an access to a guard page. The handler here recognises the guard pages of
+//! the fibers that this OS thread is running, and sends the fiber to [`block::overflowed`] on a small
+//! stack of its own, which suspends it for good. Every other SIGSEGV goes to the handler that was
+//! there before, so Rust's own message about overflows stays.
+//!
+//! The fiber's frames are never unwound, because Rust unwinds from calls alone and the overflow may
+//! be anywhere. They are never freed either: another OS thread may hold references into them. A
+//! kernel's thread that overflows thus keeps the locks it holds. The C library holds such locks inside
+//! `malloc`, and without them the process would soon hang; so an overflow inside the C library
+//! prints its message and ends the process.
+//!
+//! Not here: other systems than Linux on x86-64 and 64-bit ARM. There an overflow ends the process
+//! as an access violation, by the same guard page.
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::fmt::{self, Write};
+use std::mem::MaybeUninit;
+use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::{mem, ptr};
+
+use crate::block;
+
+/// The stack that [`block::overflowed`] runs on, and the signal handler where the OS thread has no
+/// stack for it.
+const SPARE_BYTES: usize = 64 << 10;
+
+/// The handler that was there before.
+static mut EARLIER: MaybeUninit<libc::sigaction> = MaybeUninit::uninit();
+
+/// The code of the C library.
+static LIBC: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+static PAGE: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static SPARE: Spare = Spare::new();
+    /// The end of the spare stack; 0 before [`prepare`] was called on the OS thread.
+    static SPARE_END: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Memory for handling an overflow on one OS thread.
+struct Spare {
+    _stack: Box<[MaybeUninit<u128>]>,
+    /// Set where the OS thread had no signal stack.
+    signal_stack: Option<Box<[MaybeUninit<u128>]>>,
+}
+
+impl Spare {
+    fn new() -> Self {
+        let stack = Box::new_uninit_slice(SPARE_BYTES / size_of::<u128>());
+        SPARE_END.set(stack.as_ptr_range().end.addr());
+        let mut old = MaybeUninit::uninit();
+        // SAFETY: asks for the current signal stack.
+        let none = unsafe {
+            libc::sigaltstack(ptr::null(), old.as_mut_ptr()) == 0
+                && old.assume_init().ss_flags & libc::SS_DISABLE != 0
+        };
+        let signal_stack = none.then(|| {
+            let mut memory = Box::new_uninit_slice(SPARE_BYTES / size_of::<u128>());
+            let stack = libc::stack_t {
+                ss_sp: memory.as_mut_ptr().cast(),
+                ss_flags: 0,
+                ss_size: SPARE_BYTES,
+            };
+            // SAFETY: the memory stays until `drop` takes it back on the same OS thread.
+            unsafe { libc::sigaltstack(&raw const stack, ptr::null_mut()) };
+            memory
+        });
+        Self { _stack: stack, signal_stack }
+    }
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        SPARE_END.set(0);
+        if self.signal_stack.is_some() {
+            let none = libc::stack_t {
+                ss_sp: ptr::null_mut(),
+                ss_flags: libc::SS_DISABLE,
+                ss_size: SPARE_BYTES,
+            };
+            // SAFETY: the OS thread is ending and its signal stack was ours.
+            unsafe { libc::sigaltstack(&raw const none, ptr::null_mut()) };
+        }
+    }
+}
+
+/// Makes overflows on this OS thread faults. Called before each block.
+#[inline]
+pub(crate) fn prepare() {
+    if SPARE_END.get() == 0 {
+        prepare_thread();
+    }
+}
+
+#[cold]
+fn prepare_thread() {
+    static INSTALL: Once = Once::new();
+    INSTALL.call_once(install);
+    // Fails where thread-local destructors already run: then an overflow stays an access violation.
+    let _ = SPARE.try_with(|_| ());
+}
+
+fn install() {
+    // SAFETY: asks for a constant, and lists the loaded libraries with a callback that obeys its
+    // contract. The handler obeys the rules for signal handlers; it is written before it can be read.
+    unsafe {
+        PAGE.store(libc::sysconf(libc::_SC_PAGESIZE) as usize, Relaxed);
+        libc::dl_iterate_phdr(Some(find_libc), ptr::null_mut());
+        let mut action: libc::sigaction = mem::zeroed();
+        action.sa_sigaction = on_segv as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        libc::sigaction(libc::SIGSEGV, ptr::null(), (&raw mut EARLIER).cast());
+        libc::sigaction(libc::SIGSEGV, &raw const action, ptr::null_mut());
+    }
+}
+
+/// Notes the segment that holds `malloc`.
+///
+/// # Safety
+/// Called by `dl_iterate_phdr`.
+unsafe extern "C" fn find_libc(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
+    let malloc = libc::malloc as *const () as usize;
+    // SAFETY: the loader passes a valid description.
+    let (base, headers) = unsafe {
+        let info = &*info;
+        (info.dlpi_addr, std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()))
+    };
+    for header in headers.iter().filter(|h| h.p_type == libc::PT_LOAD) {
+        let start = (base + header.p_vaddr) as usize;
+        let end = start + header.p_memsz as usize;
+        if (start..end).contains(&malloc) {
+            LIBC[0].store(start, Relaxed);
+            LIBC[1].store(end, Relaxed);
+            return 1;
+        }
+    }
+    0
+}
+
+/// # Safety
+/// Called by the kernel for SIGSEGV.
+unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: for SIGSEGV the kernel passes the address and the interrupted thread's registers.
+    unsafe {
+        let address = (*info).si_addr().addr();
+        let spare = SPARE_END.get();
+        if spare != 0
+            && let Some(block) = block::overflowing(address, PAGE.load(Relaxed))
+        {
+            let context = &mut *context.cast::<libc::ucontext_t>();
+            let [start, end] = [0, 1].map(|i| LIBC[i].load(Relaxed));
+            if (start..end).contains(&instruction(context)) {
+                block::abort_on_overflow(&*block, "inside the C library");
+            }
+            // SAFETY of the call that it makes: the block is the one found.
+            call(context, block::overflowed as *const () as usize, block.addr(), spare);
+            return;
+        }
+        let earlier = *(&raw const EARLIER).cast::<libc::sigaction>();
+        match earlier.sa_sigaction {
+            libc::SIG_DFL | libc::SIG_IGN => {
+                // Comes again, and ends the process.
+                let mut default: libc::sigaction = mem::zeroed();
+                default.sa_sigaction = libc::SIG_DFL;
+                libc::sigaction(signal, &raw const default, ptr::null_mut());
+            }
+            handler if earlier.sa_flags & libc::SA_SIGINFO != 0 => {
+                type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+                mem::transmute::<usize, Handler>(handler)(signal, info, context.cast());
+            }
+            handler => mem::transmute::<usize, unsafe extern "C" fn(c_int)>(handler)(signal),
+        }
+    }
+}
+
+/// The address of the interrupted instruction.
+fn instruction(context: &libc::ucontext_t) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    return context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize;
+    #[cfg(target_arch = "aarch64")]
+    return context.uc_mcontext.pc as usize;
+}
+
+/// Makes the interrupted thread call `function` with `argument` on the stack that ends at `stack`,
+/// which is aligned to 16.
+fn call(context: &mut libc::ucontext_t, function: usize, argument: usize, stack: usize) {
+    let registers = &mut context.uc_mcontext;
+    #[cfg(target_arch = "x86_64")]
+    {
+        // Where a call would have pushed the return address. The memory below is the spare stack's.
+        registers.gregs[libc::REG_RSP as usize] = (stack - 8) as i64;
+        registers.gregs[libc::REG_RBP as usize] = 0;
+        registers.gregs[libc::REG_RDI as usize] = argument as i64;
+        registers.gregs[libc::REG_RIP as usize] = function as i64;
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        registers.sp = stack as u64;
+        registers.regs[0] = argument as u64;
+        // Frame and return address.
+        registers.regs[29] = 0;
+        registers.regs[30] = 0;
+        registers.pc = function as u64;
+    }
+}
+
+/// Writes to stderr without allocation or locks.
+pub(crate) fn print(text: fmt::Arguments<'_>) {
+    struct Stderr;
+    impl Write for Stderr {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            // SAFETY: a valid buffer.
+            unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+            Ok(())
+        }
+    }
+    let _ = Stderr.write_fmt(text);
+}

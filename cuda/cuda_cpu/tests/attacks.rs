@@ -1,0 +1,488 @@
+//! Safe code that tries to break the simulator: it must get a fault, or end with a clear message.
+//!
+//! What ends the process runs in a process of its own: [`alone`] starts this test executable again
+//! for one test.
+
+use std::cell::{Cell, RefCell};
+use std::env;
+use std::hint::black_box;
+use std::panic::{self, AssertUnwindSafe, Location, catch_unwind, panic_any};
+use std::process::{Command, Output};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use cuda_cpu::{
+    AccessKind, ConstantBank, Fault, FaultKind, Launch, SharedRegion, WarpOp, fail, launch,
+    set_stack_bytes, shared_access, shared_static, stack_bytes, sync_threads, thread_idx,
+    thread_rank, warp_exchange,
+};
+
+fn run(blocks: u32, threads: u32, thread: impl Fn() + Sync) -> Result<(), Fault> {
+    shaped([blocks, 1, 1], [threads, 1, 1], thread)
+}
+
+fn shaped(grid: [u32; 3], block: [u32; 3], thread: impl Fn() + Sync) -> Result<(), Fault> {
+    let constants = &ConstantBank::default();
+    let kernel = "attack";
+    launch(
+        &Launch { kernel, grid, block, dynamic_shared: 0, constants, check_races: true },
+        &thread,
+    )
+}
+
+/// Calls `f` when dropped.
+struct OnDrop<F: Fn()>(F);
+
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// Fills about `bytes` of the stack, in small frames.
+#[inline(never)]
+fn recurse(bytes: usize) -> u64 {
+    let frame = black_box([bytes as u64; 16]);
+    let rest = if bytes > 256 { recurse(bytes - 256) } else { 0 };
+    rest + black_box(frame)[3]
+}
+
+/// Runs `test` of this executable in a process of its own, where `attack` is called.
+#[track_caller]
+fn alone(test: &str, environment: &[(&str, &str)], attack: fn()) -> Option<Output> {
+    const MARK: &str = "CUDA_CPU_ATTACK";
+    if env::var_os(MARK).is_some() {
+        attack();
+        return None;
+    }
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(MARK, "1");
+    command.env_remove("RUST_BACKTRACE").envs(environment.iter().copied());
+    Some(command.output().unwrap())
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+const ENDLESS: usize = usize::MAX;
+
+#[test]
+fn a_stack_overflow_is_a_fault() {
+    for round in 0..20 {
+        let fault = run(4, 64, || {
+            sync_threads();
+            if cuda_cpu::block_idx()[0] == 2 && thread_rank() == 40 {
+                black_box(recurse(ENDLESS));
+            }
+            sync_threads();
+        })
+        .unwrap_err();
+        assert!(matches!(fault.kind, FaultKind::StackOverflow { .. }), "{fault}");
+        assert_eq!((fault.at.block[0], fault.at.thread[0]), (2, 40), "round {round}");
+        assert!(fault.to_string().contains("set_stack_bytes"), "{fault}");
+        run(4, 64, sync_threads).unwrap();
+    }
+}
+
+#[test]
+fn a_large_array_overflows_too() {
+    let fault = run(2, 1, || {
+        black_box([1_u8; 24 << 20]);
+    });
+    assert!(matches!(fault.unwrap_err().kind, FaultKind::StackOverflow { .. }));
+}
+
+/// Threads that wait when another overflows drop what they own; the one that overflows does not.
+#[test]
+fn an_overflow_unwinds_the_other_threads() {
+    let live = AtomicU32::new(0);
+    let fault = run(1, 96, || {
+        live.fetch_add(1, Relaxed);
+        let _own = OnDrop(|| {
+            live.fetch_sub(1, Relaxed);
+        });
+        sync_threads();
+        if thread_rank() == 50 {
+            black_box(recurse(ENDLESS));
+        }
+        sync_threads();
+    });
+    assert!(matches!(fault.unwrap_err().kind, FaultKind::StackOverflow { .. }));
+    assert_eq!(live.load(Relaxed), 1);
+}
+
+#[test]
+fn an_overflow_in_a_launch_within_a_launch_is_the_inner_ones() {
+    run(2, 3, || {
+        let fault = run(1, 33, || {
+            black_box(recurse(ENDLESS));
+        });
+        assert!(matches!(fault.unwrap_err().kind, FaultKind::StackOverflow { .. }));
+        sync_threads();
+    })
+    .unwrap();
+}
+
+#[test]
+fn stacks_can_be_made_larger() {
+    assert!(stack_bytes() >= 1 << 20);
+    set_stack_bytes(8 << 20);
+    run(2, 64, || {
+        sync_threads();
+        black_box(recurse(6 << 20));
+    })
+    .unwrap();
+    assert_eq!(stack_bytes(), 8 << 20);
+}
+
+/// A thread that Rust has not made has no stack for signal handlers.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_overflow_on_a_foreign_thread_is_a_fault() {
+    extern "C" fn body(_: *mut libc::c_void) -> *mut libc::c_void {
+        let fault = run(1, 4, || {
+            black_box(recurse(ENDLESS));
+        });
+        usize::from(matches!(fault.unwrap_err().kind, FaultKind::StackOverflow { .. })) as _
+    }
+    let mut result = std::ptr::null_mut();
+    // SAFETY: a thread that is joined.
+    unsafe {
+        let mut thread = std::mem::zeroed();
+        libc::pthread_create(&raw mut thread, std::ptr::null(), body, std::ptr::null_mut());
+        libc::pthread_join(thread, &raw mut result);
+    }
+    assert_eq!(result.addr(), 1);
+}
+
+/// The C library holds locks inside `malloc`: where the overflow is there, the process ends.
+#[test]
+fn an_overflow_that_allocates_is_named() {
+    #[expect(unconditional_recursion, reason = "it must overflow")]
+    fn allocate(depth: u64) -> u64 {
+        let text = black_box(format!("{depth}"));
+        allocate(depth + 1) + text.len() as u64
+    }
+    let output = alone("an_overflow_that_allocates_is_named", &[], || {
+        let fault = run(1, 4, || {
+            black_box(allocate(0));
+        });
+        eprintln!("{}", fault.unwrap_err());
+    });
+    let Some(output) = output else { return };
+    let text = text(&output);
+    assert!(text.contains("kernel `attack`, block (0,0,0) thread (0,0,0)"), "{text}");
+    assert!(text.contains("stack overflow"), "{text}");
+}
+
+#[test]
+fn the_hosts_overflow_and_access_violations_stay_what_they_are() {
+    let name = "the_hosts_overflow_and_access_violations_stay_what_they_are";
+    let host = alone(name, &[("HOST", "1")], || {
+        run(2, 2, sync_threads).unwrap();
+        if env::var_os("HOST").is_some() {
+            black_box(recurse(ENDLESS));
+        } else {
+            // SAFETY: none: it must end the process.
+            let _ = run(1, 1, || unsafe {
+                black_box(ptr::dangling::<u64>()).read_volatile().to_string();
+            });
+        }
+    });
+    let Some(host) = host else { return };
+    assert!(text(&host).contains("has overflowed its stack"), "{}", text(&host));
+    let kernel = alone(name, &[], || ()).unwrap();
+    #[cfg(unix)]
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&kernel.status), Some(11));
+    assert!(!text(&kernel).contains("stack"), "{}", text(&kernel));
+}
+
+/// Waits in destructors while other threads' fault ends the block.
+#[test]
+fn a_wait_in_drop_does_not_hide_the_fault() {
+    let drops = AtomicU32::new(0);
+    let fault = run(3, 70, || {
+        let _own = OnDrop(|| {
+            sync_threads();
+            // Only lane 5 of the last warp is its last.
+            let word = warp_exchange(WarpOp::Exchange, u32::MAX, 7, Location::caller());
+            assert_eq!(word, [7; 32]);
+            drops.fetch_add(1, Relaxed);
+        });
+        sync_threads();
+        if thread_rank() == 33 {
+            fail(FaultKind::Trap);
+        }
+        sync_threads();
+    })
+    .unwrap_err();
+    assert_eq!((fault.kind, fault.at.thread[0]), (FaultKind::Trap, 33));
+    assert_eq!(drops.load(Relaxed) % 70, 0);
+}
+
+#[test]
+fn a_wait_in_drop_during_a_panic_does_not_hide_the_panic() {
+    let fault = run(1, 64, || {
+        let _own = OnDrop(sync_threads);
+        assert!(thread_rank() != 40, "planted");
+    })
+    .unwrap_err();
+    let FaultKind::Panic { text, place: Some(_) } = fault.kind else { panic!("{fault}") };
+    assert_eq!((text.as_str(), fault.at.thread[0]), ("planted", 40));
+}
+
+#[test]
+fn a_wait_in_drop_during_a_caught_panic_is_a_fault() {
+    let fault = run(1, 64, || {
+        let _ = catch_unwind(|| {
+            let _own = OnDrop(sync_threads);
+            panic!("planted");
+        });
+        sync_threads();
+    })
+    .unwrap_err();
+    assert!(matches!(fault.kind, FaultKind::WaitInUnwinding { .. }), "{fault}");
+}
+
+/// Whatever a kernel catches, the fault is reported.
+#[test]
+fn a_fault_cannot_be_caught() {
+    for wait in [true, false] {
+        let fault = run(2, 48, || {
+            let _ = catch_unwind(|| {
+                if thread_rank() == 7 {
+                    fail(FaultKind::Trap);
+                }
+            });
+            if wait {
+                let _ = catch_unwind(sync_threads);
+                let _ = catch_unwind(sync_threads);
+            }
+        })
+        .unwrap_err();
+        assert_eq!((fault.kind, fault.at.thread[0]), (FaultKind::Trap, 7));
+    }
+    run(2, 48, sync_threads).unwrap();
+}
+
+/// A payload that outlives its launch means nothing to another.
+#[test]
+fn a_kept_payload_is_a_panic_like_any() {
+    thread_local!(static KEPT: RefCell<Vec<Box<dyn std::any::Any + Send>>> = const { RefCell::new(Vec::new()) });
+    run(1, 1, || {
+        let payload = catch_unwind(|| fail(FaultKind::Trap)).unwrap_err();
+        KEPT.with_borrow_mut(|kept| kept.push(payload));
+    })
+    .unwrap_err();
+    let fault = run(1, 1, || {
+        let payload = KEPT.with_borrow_mut(Vec::pop);
+        if let Some(payload) = payload {
+            panic::resume_unwind(payload);
+        }
+    })
+    .unwrap_err();
+    assert!(matches!(fault.kind, FaultKind::Panic { place: None, .. }), "{fault}");
+}
+
+#[test]
+fn a_thread_that_never_stops_catching_ends_the_process() {
+    let output = alone("a_thread_that_never_stops_catching_ends_the_process", &[], || {
+        let _ = run(1, 2, || {
+            loop {
+                let _ = catch_unwind(sync_threads);
+                if thread_rank() == 1 {
+                    fail(FaultKind::Trap);
+                }
+            }
+        });
+    });
+    let Some(output) = output else { return };
+    let text = text(&output);
+    assert!(!output.status.success());
+    assert!(text.contains("block (0,0,0) thread (0,0,0) waits at"), "{text}");
+    assert!(text.contains("thread (1,0,0): the kernel trapped"), "{text}");
+}
+
+#[test]
+fn a_fault_in_drop_while_unwinding_ends_the_process_with_its_text() {
+    let output =
+        alone("a_fault_in_drop_while_unwinding_ends_the_process_with_its_text", &[], || {
+            let _ = run(1, 2, || {
+                let _own = OnDrop(|| fail(FaultKind::Trap));
+                panic!("planted");
+            });
+        });
+    let Some(output) = output else { return };
+    let text = text(&output);
+    assert!(!output.status.success());
+    assert!(
+        text.contains("fatal: kernel `attack`, block (0,0,0) thread (0,0,0): the kernel trapped"),
+        "{text}"
+    );
+}
+
+#[test]
+fn two_panics_at_once_are_both_printed() {
+    let output = alone("two_panics_at_once_are_both_printed", &[], || {
+        let _ = run(1, 2, || {
+            let _own = OnDrop(|| panic!("second"));
+            panic!("first");
+        });
+    });
+    let Some(output) = output else { return };
+    let text = text(&output);
+    assert!(!output.status.success());
+    assert!(text.contains("block (0,0,0) thread (0,0,0): panic: first, at "), "{text}");
+    assert!(text.contains("second"), "{text}");
+}
+
+#[test]
+fn a_kernels_panic_is_silent_unless_a_backtrace_is_asked_for() {
+    let name = "a_kernels_panic_is_silent_unless_a_backtrace_is_asked_for";
+    let attack = || {
+        run(1, 2, || panic!("planted")).unwrap_err();
+        let _ = catch_unwind(|| panic!("of the host"));
+    };
+    let Some(silent) = alone(name, &[], attack) else { return };
+    assert!(silent.status.success());
+    assert!(!text(&silent).contains("planted"), "{}", text(&silent));
+    assert!(text(&silent).contains("of the host"), "{}", text(&silent));
+    let loud = alone(name, &[("RUST_BACKTRACE", "1")], attack).unwrap();
+    assert!(text(&loud).contains("planted"), "{}", text(&loud));
+}
+
+#[test]
+fn a_payload_whose_drop_panics_is_a_fault_like_any() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("in drop");
+        }
+    }
+    let fault = run(1, 64, || {
+        sync_threads();
+        if thread_rank() == 9 {
+            panic_any(Bomb);
+        }
+        sync_threads();
+    })
+    .unwrap_err();
+    assert_eq!(fault.at.thread[0], 9);
+    assert!(matches!(fault.kind, FaultKind::Panic { .. }), "{fault}");
+}
+
+#[test]
+fn other_os_threads_are_no_threads_of_the_kernel() {
+    run(2, 2, || {
+        let payload = std::thread::spawn(thread_idx).join().unwrap_err();
+        let text = payload.downcast_ref::<&str>().unwrap();
+        assert!(text.contains("outside of a kernel launch"), "{text}");
+        let payload = std::thread::spawn(|| fail(FaultKind::Trap)).join().unwrap_err();
+        let text = payload.downcast_ref::<String>().unwrap();
+        assert!(text.contains("the kernel trapped"), "{text}");
+    })
+    .unwrap();
+}
+
+/// A launch in a destructor of a host that panics: its threads do not count as panicking.
+#[test]
+fn a_launch_while_the_host_unwinds_works() {
+    thread_local!(static PASSED: Cell<u32> = const { Cell::new(0) });
+    let _ = catch_unwind(|| {
+        let _launch = OnDrop(|| {
+            let passed = AtomicU32::new(0);
+            run(2, 64, || {
+                sync_threads();
+                passed.fetch_add(1, Relaxed);
+            })
+            .unwrap();
+            PASSED.set(passed.into_inner());
+        });
+        panic!("planted");
+    });
+    assert_eq!(PASSED.get(), 128);
+}
+
+/// A launch of one block runs on the OS thread that launches, so its thread-locals stay.
+#[test]
+fn shared_memory_kept_from_another_block_is_refused() {
+    thread_local!(static KEPT: Cell<Option<SharedRegion>> = const { Cell::new(None) });
+    let read_kept = || shared_access(&KEPT.get().unwrap(), 0, 4, AccessKind::Load);
+    run(1, 1, || {
+        KEPT.set(Some(shared_static("array", 16)));
+        read_kept();
+        let inner = run(1, 1, read_kept).unwrap_err();
+        assert_eq!(inner.kind, FaultKind::StaleHandle { what: "Shared" });
+        read_kept();
+    })
+    .unwrap();
+    let later = run(1, 1, read_kept).unwrap_err();
+    assert_eq!(later.kind, FaultKind::StaleHandle { what: "Shared" });
+}
+
+#[test]
+fn shapes_over_cudas_limits_are_refused() {
+    for (grid, block) in [
+        ([0, 1, 1], [1, 1, 1]),
+        ([1, 1, 1], [1, 0, 1]),
+        ([u32::MAX; 3], [1, 1, 1]),
+        ([1, 65536, 1], [1, 1, 1]),
+        ([1, 1, 65536], [1, 1, 1]),
+        ([1, 1, 1], [1025, 1, 1]),
+        ([1, 1, 1], [1, 1, 65]),
+        ([1, 1, 1], [65536, 65536, 1]),
+        ([1, 1, 1], [u32::MAX; 3]),
+    ] {
+        let fault = shaped(grid, block, || panic!("must not run")).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Shape { grid, block });
+    }
+}
+
+/// The largest grid has nearly 2⁶³ blocks: indices must not overflow. A fault ends it at once.
+#[test]
+fn the_largest_grid_begins() {
+    for grid in [[65535; 3], [i32::MAX as u32, 65535, 65535]] {
+        let fault = shaped(grid, [1, 1, 1], || {
+            let block = cuda_cpu::block_idx();
+            assert!(block.iter().zip(grid).all(|(i, n)| *i < n), "{block:?}");
+            fail(FaultKind::Trap);
+        });
+        assert_eq!(fault.unwrap_err().kind, FaultKind::Trap);
+    }
+}
+
+/// A guard of another library around a barrier: fibers of a block interleave on one OS thread.
+#[test]
+fn borrows_across_a_barrier_are_checked() {
+    thread_local!(static VALUE: RefCell<u32> = const { RefCell::new(0) });
+    let fault = run(1, 2, || {
+        VALUE.with_borrow_mut(|value| {
+            *value += 1;
+            sync_threads();
+        });
+    })
+    .unwrap_err();
+    assert!(matches!(fault.kind, FaultKind::Panic { .. }), "{fault}");
+    run(1, 2, || VALUE.with_borrow_mut(|value| *value += 1)).unwrap();
+}
+
+#[test]
+fn catching_an_unwinding_keeps_what_the_closure_owns() {
+    let live = AtomicU32::new(0);
+    run(1, 64, || {
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            live.fetch_add(1, Relaxed);
+            let _own = OnDrop(|| {
+                live.fetch_sub(1, Relaxed);
+            });
+            sync_threads();
+            if thread_rank() == 63 {
+                fail(FaultKind::Trap);
+            }
+            sync_threads();
+        }));
+    })
+    .unwrap_err();
+    assert_eq!(live.load(Relaxed), 0);
+}
