@@ -640,14 +640,14 @@ fn rows<P: Pixel>(a: View<P>, b: View<P>, planes: [ViewMut<f32>; 5], sums: Slice
             unsafe { planes[i].store(x, y, moments[i]) };
         });
     }
-    // SAFETY: all threads of the block are still here; the length was checked.
+    // SAFETY: all threads of the block are still here, whole warps as the launch checks; the length was checked.
     unsafe { totals.add_to(sums) };
 }
 
 macro_rules! ssim_rows {
     ($(#[$doc:meta])* $name:ident, $type:ty) => {
         $(#[$doc])*
-        #[kernel(launch_bounds(TWO_PASS_THREADS))]
+        #[kernel(launch_bounds(TWO_PASS_THREADS), block_multiple(warp::WARP_SIZE))]
         pub fn $name(
             a: View<$type>,
             b: View<$type>,
@@ -673,7 +673,7 @@ ssim_rows! {
 }
 
 /// The second of two passes: moments along the columns, and from them SSIM, added to the sums.
-#[kernel(launch_bounds(TWO_PASS_THREADS))]
+#[kernel(launch_bounds(TWO_PASS_THREADS), block_multiple(warp::WARP_SIZE))]
 pub fn ssim_columns(
     mean_a: View<f32>,
     mean_b: View<f32>,
@@ -715,6 +715,6 @@ pub fn ssim_columns(
             ((2.0 * a * b + c1) * (2.0 * cov + c2)) / ((a * a + b * b + c1) * (var_a + var_b + c2));
         totals.ssim = summand::<1>(ssim, true);
     }
-    // SAFETY: all threads of the block are still here; the length was checked.
+    // SAFETY: all threads of the block are still here, whole warps as the launch checks; the length was checked.
     unsafe { totals.add_to(sums) };
 }

@@ -4,17 +4,9 @@
 //! picture of odd width or height has a last column or row of chroma that fewer pixels share.
 //! What the numbers mean as colour is in [`yuv`](crate::yuv).
 
-use cuda_std::arg::ParamsOf;
 use cuda_std::{KernelArg, View, ViewMut};
 
 use crate::Chroma;
-
-#[cfg(not(target_arch = "nvptx64"))]
-use cuda_std::{
-    DeviceView, DeviceViewMut,
-    arg::HostArg,
-    launch::{Params, Place},
-};
 
 /// Columns, or rows, of chroma for so many of luma.
 #[must_use]
@@ -24,9 +16,9 @@ pub const fn chroma_side(luma: u32) -> u32 {
 
 /// Kernel argument and host handle of one mutability.
 macro_rules! nv12 {
-    ($(#[$doc:meta])* $nv12:ident, $view:ident, $(#[$host_doc:meta])* $device:ident, $device_view:ident) => {
+    ($(#[$doc:meta])* $nv12:ident, $view:ident, $device:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Copy, Debug, KernelArg)]
         pub struct $nv12 {
             /// Luma.
             pub y: $view<u8>,
@@ -44,16 +36,6 @@ macro_rules! nv12 {
             }
         }
 
-        $(#[$host_doc])*
-        #[cfg(not(target_arch = "nvptx64"))]
-        #[derive(Debug)]
-        pub struct $device<'a> {
-            /// Luma.
-            pub y: $device_view<'a, u8>,
-            /// Chroma.
-            pub uv: $device_view<'a, Chroma>,
-        }
-
         #[cfg(not(target_arch = "nvptx64"))]
         impl $device<'_> {
             /// As [`is_whole`](Nv12::is_whole).
@@ -63,63 +45,17 @@ macro_rules! nv12 {
                 self.uv.size() == (chroma_side(width), chroma_side(height))
             }
         }
-
-        // SAFETY: the parameters of both views, pushed in this order by the host handle.
-        unsafe impl KernelArg for $nv12 {
-            type P0 = <$view<u8> as KernelArg>::P0;
-            type P1 = u32;
-            type P2 = u32;
-            type P3 = u32;
-            type P4 = <$view<Chroma> as KernelArg>::P0;
-            type P5 = u32;
-            type P6 = u32;
-            type P7 = u32;
-            #[cfg(not(target_arch = "nvptx64"))]
-            type Host<'a> = $device<'a>;
-
-            #[inline(always)]
-            unsafe fn from_params((y0, y1, y2, y3, c0, c1, c2, c3): ParamsOf<Self>) -> Self {
-                // SAFETY: as the caller vouches.
-                unsafe {
-                    Self {
-                        y: $view::from_params((y0, y1, y2, y3, (), (), (), ())),
-                        uv: $view::from_params((c0, c1, c2, c3, (), (), (), ())),
-                    }
-                }
-            }
-        }
-
-        #[cfg(not(target_arch = "nvptx64"))]
-        impl HostArg<$nv12> for $device<'_> {
-            fn places(&self) -> [Option<Place>; 2] {
-                let ([y, _], [uv, _]) = (self.y.places(), self.uv.places());
-                [y, uv]
-            }
-
-            fn push<'a>(&'a self, params: &mut Params<'a>) {
-                self.y.push(params);
-                self.uv.push(params);
-            }
-
-            unsafe fn on_cpu(&self) -> $nv12 {
-                // SAFETY: as the caller vouches.
-                unsafe { $nv12 { y: self.y.on_cpu(), uv: self.uv.on_cpu() } }
-            }
-        }
     };
 }
 
 nv12! {
     /// An NV12 picture that a kernel reads.
     Nv12, View,
-    /// What the host passes for an [`Nv12`].
-    #[derive(Clone, Copy)]
-    DeviceNv12, DeviceView
+    DeviceNv12
 }
 
 nv12! {
     /// An NV12 picture that a kernel writes.
     Nv12Mut, ViewMut,
-    /// What the host passes for an [`Nv12Mut`].
-    DeviceNv12Mut, DeviceViewMut
+    DeviceNv12Mut
 }

@@ -5,16 +5,8 @@
 //! 1e-3 px at the far side of a 4K picture.
 
 use bytemuck::{Pod, Zeroable};
-use cuda_std::arg::ParamsOf;
 use cuda_std::{KernelArg, View};
 use glam::{DMat3, DVec2, UVec2, Vec2, vec2};
-
-#[cfg(not(target_arch = "nvptx64"))]
-use cuda_std::{
-    DeviceView,
-    arg::HostArg,
-    launch::{Params, Place},
-};
 
 /// How a panorama pixel becomes a ray. With `p = (pixel - centre) / scale`:
 ///
@@ -126,10 +118,12 @@ impl Camera {
 
 /// One camera's planes of a warp, all of one size and pitch: for each panorama pixel, where it lies in the
 /// camera's picture and how much the camera counts there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, KernelArg)]
 pub struct CameraPlanes {
     x: View<f32>,
+    #[kernel_arg(like = x)]
     y: View<f32>,
+    #[kernel_arg(like = x)]
     weight: View<f32>,
 }
 
@@ -175,72 +169,6 @@ impl CameraPlanes {
     pub unsafe fn weight(&self, x: u32, y: u32) -> f32 {
         // SAFETY: as the caller vouches.
         unsafe { self.weight.load(x, y) }
-    }
-}
-
-/// What the host passes for [`CameraPlanes`].
-#[cfg(not(target_arch = "nvptx64"))]
-#[derive(Clone, Copy, Debug)]
-pub struct DeviceCameraPlanes<'a> {
-    x: DeviceView<'a, f32>,
-    y: DeviceView<'a, f32>,
-    weight: DeviceView<'a, f32>,
-}
-
-#[cfg(not(target_arch = "nvptx64"))]
-impl<'a> DeviceCameraPlanes<'a> {
-    /// `None` where the planes are not on one device with one size and one pitch.
-    #[must_use]
-    pub fn new(
-        x: DeviceView<'a, f32>,
-        y: DeviceView<'a, f32>,
-        weight: DeviceView<'a, f32>,
-    ) -> Option<Self> {
-        (x.is_like(&weight) && y.is_like(&weight)).then_some(Self { x, y, weight })
-    }
-}
-
-// SAFETY: address, width, height and pitch of the first plane and the addresses of the others, pushed in
-// this order by the host handle.
-unsafe impl KernelArg for CameraPlanes {
-    type P0 = *const f32;
-    type P1 = u32;
-    type P2 = u32;
-    type P3 = u32;
-    type P4 = *const f32;
-    type P5 = *const f32;
-    type P6 = ();
-    type P7 = ();
-    #[cfg(not(target_arch = "nvptx64"))]
-    type Host<'a> = DeviceCameraPlanes<'a>;
-
-    #[inline(always)]
-    unsafe fn from_params(params: ParamsOf<Self>) -> Self {
-        let (x, width, height, pitch, y, weight, ..) = params;
-        // SAFETY: as the caller vouches; the host handle's planes differ in their addresses alone.
-        let view =
-            |data| unsafe { View::from_params((data, width, height, pitch, (), (), (), ())) };
-        Self { x: view(x), y: view(y), weight: view(weight) }
-    }
-}
-
-#[cfg(not(target_arch = "nvptx64"))]
-impl HostArg<CameraPlanes> for DeviceCameraPlanes<'_> {
-    fn places(&self) -> [Option<Place>; 2] {
-        self.x.places()
-    }
-
-    fn push<'a>(&'a self, params: &mut Params<'a>) {
-        self.x.push(params);
-        self.y.push_address(params);
-        self.weight.push_address(params);
-    }
-
-    unsafe fn on_cpu(&self) -> CameraPlanes {
-        // SAFETY: as the caller vouches.
-        unsafe {
-            CameraPlanes { x: self.x.on_cpu(), y: self.y.on_cpu(), weight: self.weight.on_cpu() }
-        }
     }
 }
 

@@ -1,4 +1,26 @@
-//! Atomic read-modify-write on global memory, relaxed: they are not torn, and order nothing else.
+//! Atomic operations on memory that several threads share.
+//!
+//! - [`AtomicF32`], [`AtomicU32`] and so on are cells like those of `core::sync::atomic`, with its
+//!   orderings, for the threads of one GPU; `Block…` and `System…` name narrower and wider scopes.
+//! - [`AtomicValue`] has the same operations on pointers, with the scope as a type.
+//! - [`AtomicAdd`], [`AtomicMinMax`], [`AtomicBits`] and [`AtomicExchange`] are the short form for
+//!   pointers to global memory: device scope and relaxed. No value is torn, and nothing else is
+//!   ordered.
+//!
+//! Use these instead of `core::sync::atomic` on the GPU: there, LLVM 22 drops the ordering of
+//! `fetch_add` and most other read-modify-writes.
+
+mod cell;
+mod scoped;
+
+pub use cell::{
+    Atomic, AtomicF32, AtomicF64, AtomicI32, AtomicI64, AtomicU32, AtomicU64, BlockAtomicF32,
+    BlockAtomicF64, BlockAtomicI32, BlockAtomicI64, BlockAtomicU32, BlockAtomicU64,
+    SystemAtomicF32, SystemAtomicF64, SystemAtomicI32, SystemAtomicI64, SystemAtomicU32,
+    SystemAtomicU64,
+};
+pub use core::sync::atomic::Ordering;
+pub use scoped::{AtomicValue, Block, Device, Scope, System, fence};
 
 /// A type with an atomic addition.
 pub trait AtomicAdd: Copy {
@@ -25,6 +47,42 @@ pub trait AtomicMinMax: Copy {
     unsafe fn atomic_max(at: *mut Self, value: Self) -> Self;
 }
 
+/// A type with atomic bitwise operations.
+pub trait AtomicBits: Copy {
+    /// Stores the bitwise "and" of `*at` and `value` and returns what was there before.
+    ///
+    /// # Safety
+    /// As [`AtomicAdd::atomic_add`].
+    unsafe fn atomic_and(at: *mut Self, value: Self) -> Self;
+
+    /// Stores the bitwise "or" of `*at` and `value` and returns what was there before.
+    ///
+    /// # Safety
+    /// As [`AtomicAdd::atomic_add`].
+    unsafe fn atomic_or(at: *mut Self, value: Self) -> Self;
+
+    /// Stores the bitwise "exclusive or" of `*at` and `value` and returns what was there before.
+    ///
+    /// # Safety
+    /// As [`AtomicAdd::atomic_add`].
+    unsafe fn atomic_xor(at: *mut Self, value: Self) -> Self;
+}
+
+/// A type that can be exchanged atomically.
+pub trait AtomicExchange: Copy {
+    /// Stores `value` and returns what was there before.
+    ///
+    /// # Safety
+    /// As [`AtomicAdd::atomic_add`].
+    unsafe fn atomic_exchange(at: *mut Self, value: Self) -> Self;
+
+    /// Stores `new` if `*at` has the bits of `current`, and returns what was there before.
+    ///
+    /// # Safety
+    /// As [`AtomicAdd::atomic_add`].
+    unsafe fn atomic_cas(at: *mut Self, current: Self, new: Self) -> Self;
+}
+
 /// On the GPU one `atom.global` instruction, on the CPU the atomic of the standard library.
 macro_rules! operation {
     ($name:ident, $type:ty, $ptx:literal, $register:ident, $atomic:ident :: $method:ident) => {
@@ -48,7 +106,7 @@ macro_rules! operation {
     };
 }
 
-/// Integers.
+/// Integers: PTX has no `add.s64`, and a sum that wraps needs none.
 macro_rules! integer {
     ($type:ty, $add:literal, $min:literal, $max:literal, $register:ident, $atomic:ident) => {
         impl AtomicAdd for $type {
@@ -65,26 +123,71 @@ macro_rules! integer {
 integer!(u32, "add.u32", "min.u32", "max.u32", reg32, AtomicU32);
 integer!(i32, "add.s32", "min.s32", "max.s32", reg32, AtomicI32);
 integer!(u64, "add.u64", "min.u64", "max.u64", reg64, AtomicU64);
+integer!(i64, "add.u64", "min.s64", "max.s64", reg64, AtomicI64);
 
-impl AtomicAdd for f32 {
-    /// The order of additions, and with it the rounding, differs from run to run.
+/// Operations that are the relaxed ones of device scope.
+macro_rules! relaxed {
+    ($trait:ident for $type:ty: $($name:ident = $method:ident),+) => {
+        impl $trait for $type {$(
+            #[inline(always)]
+            unsafe fn $name(at: *mut Self, value: Self) -> Self {
+                // SAFETY: as the caller vouches.
+                unsafe { <$type as AtomicValue>::$method::<Device>(at, value, Ordering::Relaxed) }
+            }
+        )+}
+    };
+    ($($type:ty),+) => {$(
+        relaxed!(AtomicBits for $type: atomic_and = fetch_and, atomic_or = fetch_or,
+            atomic_xor = fetch_xor);
+    )+};
+}
+
+relaxed!(u32, i32, u64, i64);
+relaxed!(AtomicMinMax for f32: atomic_min = fetch_min, atomic_max = fetch_max);
+relaxed!(AtomicMinMax for f64: atomic_min = fetch_min, atomic_max = fetch_max);
+
+impl<T: AtomicValue> AtomicExchange for T {
     #[inline(always)]
-    unsafe fn atomic_add(at: *mut Self, value: Self) -> Self {
-        #[cfg(target_arch = "nvptx64")]
+    unsafe fn atomic_exchange(at: *mut Self, value: Self) -> Self {
         // SAFETY: as the caller vouches.
-        unsafe {
-            let old: f32;
-            core::arch::asm!("atom.global.add.f32 {}, [{}], {};",
-                out(reg32) old, in(reg64) at, in(reg32) value, options(nostack));
-            old
-        }
-        #[cfg(not(target_arch = "nvptx64"))]
-        // SAFETY: as the caller vouches; an `f32` and a `u32` have the same layout.
-        unsafe {
-            use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
-            let add = |bits| Some((f32::from_bits(bits) + value).to_bits());
-            let old = AtomicU32::from_ptr(at.cast()).fetch_update(Relaxed, Relaxed, add);
-            old.map_or_else(f32::from_bits, f32::from_bits)
+        unsafe { Self::exchange::<Device>(at, value, Ordering::Relaxed) }
+    }
+
+    #[inline(always)]
+    unsafe fn atomic_cas(at: *mut Self, current: Self, new: Self) -> Self {
+        let relaxed = Ordering::Relaxed;
+        // SAFETY: as the caller vouches.
+        let old = unsafe { Self::compare_exchange::<Device>(at, current, new, relaxed, relaxed) };
+        match old {
+            Ok(old) | Err(old) => old,
         }
     }
 }
+
+/// Adds floats.
+macro_rules! float_add {
+    ($type:ident, $ptx:literal, $register:ident) => {
+        impl AtomicAdd for $type {
+            /// The order of additions, and with it the rounding, differs from run to run.
+            #[inline(always)]
+            unsafe fn atomic_add(at: *mut Self, value: Self) -> Self {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: as the caller vouches.
+                unsafe {
+                    let old: Self;
+                    core::arch::asm!(concat!("atom.global.add.", $ptx, " {}, [{}], {};"),
+                        out($register) old, in(reg64) at, in($register) value, options(nostack));
+                    old
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                // SAFETY: as the caller vouches.
+                unsafe {
+                    Self::fetch_add::<Device>(at, value, Ordering::Relaxed)
+                }
+            }
+        }
+    };
+}
+
+float_add!(f32, "f32", reg32);
+float_add!(f64, "f64", reg64);

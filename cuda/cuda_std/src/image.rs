@@ -7,10 +7,12 @@
 
 use bytemuck::Pod;
 
+use crate::KernelArg;
+use crate::Unique2d;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::arg::{ExclusiveBorrow, SharedBorrow};
-use crate::arg::{KernelArg, ParamsOf};
 use crate::memory::{self, Access, Index};
+use crate::stamp::Stamp;
 
 /// An image that a kernel reads.
 #[derive(Debug)]
@@ -19,6 +21,7 @@ pub struct View<T> {
     width: u32,
     height: u32,
     pitch: u32,
+    stamp: Stamp,
 }
 
 /// An image that a kernel writes, and may read back.
@@ -28,6 +31,7 @@ pub struct ViewMut<T> {
     width: u32,
     height: u32,
     pitch: u32,
+    stamp: Stamp,
 }
 
 /// The elements of a [`View`]'s column from one row down.
@@ -130,21 +134,23 @@ macro_rules! view {
 
         // SAFETY: pointer, width, height and pitch, pushed in this order by the host handle.
         unsafe impl<T: Pod> KernelArg for $view<T> {
-            type P0 = $pointer;
-            type P1 = u32;
-            type P2 = u32;
-            type P3 = u32;
-            type P4 = ();
-            type P5 = ();
-            type P6 = ();
-            type P7 = ();
+            type Params = ($pointer, (u32, (u32, (u32, ()))));
             #[cfg(not(target_arch = "nvptx64"))]
             type Host<'a> = $device<'a, T>;
 
             #[inline(always)]
-            unsafe fn from_params(params: ParamsOf<Self>) -> Self {
-                let (data, width, height, pitch, ..) = params;
-                Self { data, width, height, pitch }
+            unsafe fn from_params(params: Self::Params) -> Self {
+                let (data, (width, (height, (pitch, ())))) = params;
+                Self { data, width, height, pitch, stamp: Stamp::now() }
+            }
+        }
+
+        impl<T: Pod> crate::arg::Alike for $view<T> {
+            type Address = $pointer;
+
+            #[inline(always)]
+            unsafe fn with_address(&self, data: $pointer) -> Self {
+                Self { data, ..*self }
             }
         }
 
@@ -165,7 +171,7 @@ macro_rules! view {
             /// # Safety
             /// - The rows are valid for the lifetime of the handle and for every launch that it is
             ///   passed to, until that launch has completed.
-            /// - `data` and `pitch` are multiples of `T`'s alignment.
+            /// - `data` and `pitch` are multiples of `T`'s alignment, and rows do not overlap.
             /// - Nothing else writes there, or for the writable one touches it, before then.
             #[must_use]
             pub unsafe fn new(
@@ -177,7 +183,7 @@ macro_rules! view {
             ) -> Self {
                 debug_assert!(pitch as usize >= width as usize * size_of::<T>());
                 debug_assert!(pitch as usize % align_of::<T>() == 0 && data.is_aligned());
-                let view = $view { data, width, height, pitch };
+                let view = $view { data, width, height, pitch, stamp: Stamp::now() };
                 Self { view, place, borrow: <$borrow<'_, T>>::default() }
             }
 
@@ -233,7 +239,7 @@ macro_rules! view {
             }
 
             unsafe fn on_cpu(&self) -> $view<T> {
-                self.view
+                $view { stamp: Stamp::now(), ..self.view }
             }
         }
     };
@@ -253,6 +259,15 @@ impl<T> Clone for DeviceView<'_, T> {
 impl<T> Copy for DeviceView<'_, T> {}
 
 impl<T: Pod> View<T> {
+    /// The element at column `x` of row `y`, if there is one.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self, x: u32, y: u32) -> Option<T> {
+        self.stamp.check("View");
+        // SAFETY: inside, as just checked.
+        self.contains(x, y).then(|| unsafe { self.load(x, y) })
+    }
+
     /// Reads an element.
     ///
     /// # Safety
@@ -344,6 +359,29 @@ fn mul_wide(a: u32, b: u32) -> u64 {
 }
 
 impl<T: Pod> ViewMut<T> {
+    /// Reads the thread's own element, if there is one.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self, at: Unique2d) -> Option<T> {
+        let (x, y) = at.access();
+        self.stamp.check("ViewMut");
+        // SAFETY: inside, as just checked; safe code of other threads has no such index.
+        self.contains(x, y).then(|| unsafe { self.load(x, y) })
+    }
+
+    /// Writes the thread's own element; returns whether there is one.
+    #[inline(always)]
+    pub fn set(&self, at: Unique2d, value: T) -> bool {
+        let (x, y) = at.access();
+        self.stamp.check("ViewMut");
+        let inside = self.contains(x, y);
+        if inside {
+            // SAFETY: inside; safe code of other threads has no such index.
+            unsafe { self.store(x, y, value) };
+        }
+        inside
+    }
+
     /// Reads an element back.
     ///
     /// # Safety

@@ -1,4 +1,11 @@
-//! What the host knows of a kernel, and what a launch must satisfy before a driver sees it.
+//! The host's view of kernels: their arguments, their bounds, and the checks before a launch.
+//!
+//! A typed launch fills in the struct that `#[kernel]` makes, which is a [`Kernel`]. A launch by
+//! name finds the kernel's [`KernelEntry`] in [`KERNELS`], where `#[kernel]` puts every kernel that is
+//! linked into the program. Launching itself is the host crate's work.
+
+mod pointer;
+mod registry;
 
 use std::ffi::c_void;
 use std::fmt;
@@ -7,6 +14,9 @@ use std::ptr;
 
 use thiserror::Error;
 
+pub use pointer::DevicePointer;
+pub use registry::{KERNELS, KernelEntry, ParamLayout};
+
 /// A kernel together with its arguments, one field each. `#[kernel]` implements it.
 ///
 /// # Safety
@@ -14,10 +24,10 @@ use thiserror::Error;
 /// - `params` yields exactly the parameters of that entry.
 /// - `thread` runs the same function.
 pub unsafe trait Kernel {
-    /// Package of the kernel crate.
-    const PACKAGE: &'static str;
     /// Name of the entry in the PTX.
     const NAME: &'static str;
+    /// Name of the package that declares it.
+    const PACKAGE: &'static str;
     /// Its launch bounds.
     const BOUNDS: LaunchBounds;
     /// Axes that grid and block may extend along.
@@ -55,6 +65,8 @@ pub struct LaunchBounds {
     pub max_threads: u32,
     /// Blocks that must fit on a multiprocessor at once; 0 where nothing was asked.
     pub min_blocks: u32,
+    /// The number of threads of a block is a multiple of this; 32 where warps must be whole.
+    pub block_multiple: u32,
 }
 
 /// Where memory lies.
@@ -91,8 +103,11 @@ pub struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
-    /// Appends a parameter.
+    /// Appends a parameter; one of no size is not a parameter.
     pub fn push<T: Copy>(&mut self, value: &'a T) {
+        if size_of::<T>() == 0 {
+            return;
+        }
         self.pointers[self.len] = ptr::from_ref(value).cast_mut().cast();
         self.len += 1;
     }
@@ -126,10 +141,27 @@ impl LaunchConfig {
     /// An empty block or extent gives an empty grid, which [`check`](Self::check) refuses.
     #[must_use]
     pub const fn cover(width: u32, height: u32, block: [u32; 2]) -> Self {
-        let [x, y] = block;
-        let columns = if x == 0 { 0 } else { width.div_ceil(x) };
-        let rows = if y == 0 { 0 } else { height.div_ceil(y) };
-        Self { grid: [columns, rows, 1], block: [x, y, 1], dynamic_shared: 0 }
+        Self::for_3d([width, height, 1], [block[0], block[1], 1])
+    }
+
+    /// Blocks of `block` threads that cover `len` elements, one a thread.
+    #[must_use]
+    pub const fn for_1d(len: u32, block: u32) -> Self {
+        Self::for_3d([len, 1, 1], [block, 1, 1])
+    }
+
+    /// Blocks of `block` threads that cover `size` elements along each axis, one a thread.
+    ///
+    /// An empty block or extent gives an empty grid, which [`check`](Self::check) refuses.
+    #[must_use]
+    pub const fn for_3d(size: [u32; 3], block: [u32; 3]) -> Self {
+        let mut grid = [0; 3];
+        let mut axis = 0;
+        while axis < 3 {
+            grid[axis] = if block[axis] == 0 { 0 } else { size[axis].div_ceil(block[axis]) };
+            axis += 1;
+        }
+        Self { grid, block, dynamic_shared: 0 }
     }
 
     /// The same with `bytes` of dynamic shared memory.
@@ -143,22 +175,41 @@ impl LaunchConfig {
     /// # Errors
     /// All of [`LaunchError`] but [`LaunchError::WrongDevice`].
     pub fn check<K: Kernel>(&self) -> Result<(), LaunchError> {
-        let kernel = K::NAME;
+        self.check_bounds(K::NAME, K::BOUNDS, K::DIMS)
+    }
+
+    /// As [`check`](Self::check), for a kernel found by name.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn check_entry(&self, kernel: &KernelEntry) -> Result<(), LaunchError> {
+        self.check_bounds(kernel.name, kernel.bounds, kernel.dims)
+    }
+
+    fn check_bounds(
+        &self,
+        kernel: &'static str,
+        bounds: LaunchBounds,
+        dims: u32,
+    ) -> Result<(), LaunchError> {
         let Self { grid, block, .. } = *self;
         if grid.contains(&0) || block.contains(&0) {
             return Err(LaunchError::EmptyLaunch { kernel, grid, block });
         }
         let threads = block.into_iter().fold(1, u32::saturating_mul);
-        let limit = K::BOUNDS.max_threads;
+        let limit = bounds.max_threads;
         if threads > limit || block[2] > 64 {
             return Err(LaunchError::BlockTooLarge { kernel, block, limit });
+        }
+        let multiple = bounds.block_multiple;
+        if !threads.is_multiple_of(multiple) {
+            return Err(LaunchError::BlockNotMultiple { kernel, block, threads, multiple });
         }
         // Indices along an axis must not wrap: two threads would own one element.
         let wraps = (0..3).any(|axis| grid[axis].checked_mul(block[axis]).is_none());
         if wraps || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
             return Err(LaunchError::GridTooLarge { kernel, grid });
         }
-        let dims = K::DIMS;
         if (dims as usize..3).any(|axis| grid[axis] > 1 || block[axis] > 1) {
             return Err(LaunchError::TooManyDimensions { kernel, grid, block, dims });
         }
@@ -197,6 +248,20 @@ pub enum LaunchError {
         block: [u32; 3],
         /// The kernel's bound.
         limit: u32,
+    },
+    /// The block does not consist of whole warps, or of whole groups that the kernel works in.
+    #[error(
+        "kernel `{kernel}`: a block of {block:?} has {threads} threads, but the kernel needs a multiple of {multiple}; round the block up"
+    )]
+    BlockNotMultiple {
+        /// The kernel.
+        kernel: &'static str,
+        /// Threads of a block asked for.
+        block: [u32; 3],
+        /// Their number.
+        threads: u32,
+        /// The number that it must be a multiple of.
+        multiple: u32,
     },
     /// More blocks than CUDA allows.
     #[error(

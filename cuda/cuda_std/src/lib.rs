@@ -29,6 +29,7 @@
         abi_ptx,
         abi_unadjusted,
         asm_experimental_arch,
+        const_type_name,
         core_float_math,
         core_intrinsics,
         link_llvm_intrinsics,
@@ -54,13 +55,15 @@ pub mod launch;
 mod memory;
 pub mod shared;
 mod slice;
+mod stamp;
 #[cfg(not(target_arch = "nvptx64"))]
 mod texel;
 mod texture;
 pub mod thread;
+mod unique;
 pub mod warp;
 
-pub use cuda_std_macros::{KernelArg, kernel, shared_array};
+pub use cuda_std_macros::{KernelArg, address_space, kernel, shared_array};
 
 pub use arg::KernelArg;
 pub use constant::ConstantArray;
@@ -72,6 +75,7 @@ pub use memory::LINE_BYTES;
 pub use shared::Shared;
 pub use slice::{Slice, SliceMut};
 pub use texture::{Texture2d, TextureValue};
+pub use unique::{SliceIndex, Unique1d, Unique2d};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use {
@@ -86,7 +90,8 @@ pub use {
 pub mod prelude {
     pub use crate::{
         ConstantArray, GpuFloat, GpuPower, KernelArg, Shared, Slice, SliceMut, Texture2d, View,
-        ViewMut, atomic, constant, dp4a, kernel, shared, shared_array, thread, trap, warp,
+        ViewMut, address_space, atomic, constant, dp4a, kernel, shared, shared_array, thread, trap,
+        warp,
     };
 }
 
@@ -114,6 +119,11 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 #[doc(hidden)]
 pub mod __private {
     pub use bytemuck;
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub use linkme;
     #[cfg(target_arch = "nvptx64")]
-    pub use core::arch::{asm, global_asm};
+    pub use {
+        crate::unique::assume_dims,
+        core::arch::{asm, global_asm},
+    };
 }

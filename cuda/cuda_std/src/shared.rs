@@ -3,13 +3,22 @@
 //!
 //! Upstream hands out raw pointers; here it is a [`Shared`] array, so that on the CPU every access is
 //! checked for bounds and watched for races. On the GPU it is an address in the shared space and an
-//! access is one instruction.
+//! access is one instruction. [`Shared::add`] and statics with `#[address_space(shared)]` serve
+//! kernels written for upstream: their places are references, and the GPU loads through a
+//! reference with an address that may be in any space, which takes more registers.
+
+mod place;
+mod statics;
 
 use core::marker::PhantomData;
 
 use bytemuck::Pod;
 
 use crate::memory::{self, Access, Index};
+
+pub use place::SharedPlace;
+#[doc(hidden)]
+pub use statics::{Row, Rows, Scalar, SharedStatic, SharedVariable};
 
 /// An array in the block's shared memory. Its content is undefined until written.
 #[derive(Debug)]
@@ -34,7 +43,7 @@ impl<T> Clone for Shared<T> {
 
 impl<T> Copy for Shared<T> {}
 
-impl<T: Pod> Shared<T> {
+impl<T> Shared<T> {
     /// The array at `base` in the shared space. `shared_array!` calls it.
     ///
     /// # Safety
@@ -52,6 +61,8 @@ impl<T: Pod> Shared<T> {
     #[cfg(not(target_arch = "nvptx64"))]
     #[must_use]
     pub fn declared(name: &'static str, len: u32) -> Self {
+        // The path of the module before it depends on where the array is used.
+        let name = name.find("cuda_std_shared_").map_or(name, |at| &name[at..]);
         let region = cuda_cpu::shared_static(name, len as usize * size_of::<T>());
         Self { region, first: 0, len, element: PhantomData }
     }
@@ -92,16 +103,66 @@ impl<T: Pod> Shared<T> {
         });
     }
 
+    /// Tells the race detector of an access to an element.
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[inline(always)]
+    fn note(&self, i: u32, access: Access) {
+        let offset = (self.first + i) as usize * size_of::<T>();
+        cuda_cpu::shared_access(&self.region, offset, size_of::<T>(), access);
+    }
+
     /// Tells the race detector, and gives the element's address.
     #[cfg(not(target_arch = "nvptx64"))]
     #[inline(always)]
     fn touch(&self, i: u32, access: Access) -> *mut T {
         self.check(i, access);
-        let offset = (self.first + i) as usize * size_of::<T>();
-        cuda_cpu::shared_access(&self.region, offset, size_of::<T>(), access);
-        self.region.base.wrapping_add(offset).cast()
+        self.note(i, access);
+        self.address(i)
     }
 
+    /// The place of element `i`, as by `pointer::add`: `*tile.add(i) = 1.0`.
+    ///
+    /// # Safety
+    /// - `i < len`.
+    /// - No other thread writes the element without a barrier between, nor reads it if this one
+    ///   writes.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn add(self, i: usize) -> SharedPlace<T> {
+        let at = u32::try_from(i).unwrap_or(u32::MAX);
+        self.check(at, Access::Load);
+        SharedPlace::new(self, at)
+    }
+
+    /// The first element's address, for code that takes a raw pointer. Accesses through it are not
+    /// watched.
+    #[inline(always)]
+    #[must_use]
+    pub fn as_mut_ptr(self) -> *mut T {
+        self.address(0)
+    }
+
+    /// The address of an element in all of memory.
+    #[inline(always)]
+    fn address(self, i: u32) -> *mut T {
+        #[cfg(target_arch = "nvptx64")]
+        {
+            let base: u64;
+            // SAFETY: computes an address.
+            unsafe {
+                core::arch::asm!("cvta.shared.u64 {}, {};", out(reg64) base, in(reg64) self.base,
+                    options(pure, nomem, nostack, preserves_flags));
+            }
+            (base as *mut T).wrapping_add(i as usize)
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            self.region.base.cast::<T>().wrapping_add((self.first + i) as usize)
+        }
+    }
+}
+
+impl<T: Pod> Shared<T> {
     /// Reads an element.
     ///
     /// # Safety
@@ -142,6 +203,21 @@ impl<T: Pod> Shared<T> {
             *self.touch(i, Access::Store) = value;
         }
     }
+}
+
+/// A number for a type, which tells the arrays of a generic function's instances apart.
+#[doc(hidden)]
+#[cfg(target_arch = "nvptx64")]
+#[must_use]
+pub const fn type_tag<T>() -> u32 {
+    let name = core::any::type_name::<T>().as_bytes();
+    // FNV-1a.
+    let (mut tag, mut at) = (0x811c_9dc5_u32, 0);
+    while at < name.len() {
+        tag = (tag ^ name[at] as u32).wrapping_mul(0x0100_0193);
+        at += 1;
+    }
+    tag
 }
 
 impl Shared<u32> {

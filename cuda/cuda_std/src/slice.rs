@@ -1,18 +1,35 @@
 //! One-dimensional device memory: pointer and length. The rules are those of
 //! [`View`](crate::View) and [`ViewMut`](crate::ViewMut).
+//!
+//! A kernel in which each thread writes an element of its own needs no `unsafe`:
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//!
+//! #[kernel(dims(1))]
+//! pub fn add(a: Slice<f32>, b: Slice<f32>, sum: SliceMut<f32>) {
+//!     let at = thread::unique_1d();
+//!     if let (Some(a), Some(b)) = (a.get(at), b.get(at)) {
+//!         sum.set(at, a + b);
+//!     }
+//! }
+//! ```
 
 use bytemuck::Pod;
 
+use crate::KernelArg;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::arg::{ExclusiveBorrow, SharedBorrow};
-use crate::arg::{KernelArg, ParamsOf};
 use crate::memory::{self, Access, Index};
+use crate::stamp::Stamp;
+use crate::{SliceIndex, Unique1d};
 
 /// Elements that a kernel reads.
 #[derive(Debug)]
 pub struct Slice<T> {
     data: *const T,
     len: u32,
+    stamp: Stamp,
 }
 
 /// Elements that a kernel writes, and may read back.
@@ -20,6 +37,7 @@ pub struct Slice<T> {
 pub struct SliceMut<T> {
     data: *mut T,
     len: u32,
+    stamp: Stamp,
 }
 
 /// What both slices share: name, pointer type, host handle.
@@ -65,20 +83,13 @@ macro_rules! slice {
 
         // SAFETY: pointer and length, pushed in this order by the host handle.
         unsafe impl<T: Pod> KernelArg for $slice<T> {
-            type P0 = $pointer;
-            type P1 = u32;
-            type P2 = ();
-            type P3 = ();
-            type P4 = ();
-            type P5 = ();
-            type P6 = ();
-            type P7 = ();
+            type Params = ($pointer, (u32, ()));
             #[cfg(not(target_arch = "nvptx64"))]
             type Host<'a> = $device<'a, T>;
 
             #[inline(always)]
-            unsafe fn from_params((data, len, ..): ParamsOf<Self>) -> Self {
-                Self { data, len }
+            unsafe fn from_params((data, (len, ())): Self::Params) -> Self {
+                Self { data, len, stamp: Stamp::now() }
             }
         }
 
@@ -87,12 +98,14 @@ macro_rules! slice {
         #[derive(Debug)]
         pub struct $device<'a, T> {
             slice: $slice<T>,
+            /// Elements in all, also where a `u32` cannot count them.
+            len: usize,
             place: crate::launch::Place,
             borrow: $borrow<'a, T>,
         }
 
         #[cfg(not(target_arch = "nvptx64"))]
-        impl<T: Pod> $device<'_, T> {
+        impl<T> $device<'_, T> {
             /// Describes `len` elements at `data` on `place`.
             ///
             /// # Safety
@@ -102,8 +115,48 @@ macro_rules! slice {
             /// - Nothing else writes there, or for the writable one touches it, before then.
             #[must_use]
             pub unsafe fn new(place: crate::launch::Place, data: $pointer, len: u32) -> Self {
+                // SAFETY: as the caller vouches.
+                unsafe { Self::from_raw_parts(place, data, len as usize) }
+            }
+
+            /// As [`new`](Self::new), for any number of elements.
+            #[doc = concat!("A kernel sees the first 2³² − 1 of them in a [`", stringify!($slice), "`], and all of them in a slice of Rust.")]
+            ///
+            /// # Safety
+            /// As [`new`](Self::new).
+            #[must_use]
+            pub unsafe fn from_raw_parts(
+                place: crate::launch::Place,
+                data: $pointer,
+                len: usize,
+            ) -> Self {
                 debug_assert!(data.is_aligned());
-                Self { slice: $slice { data, len }, place, borrow: <$borrow<'_, T>>::default() }
+                let stamp = Stamp::now();
+                let slice = $slice { data, len: u32::try_from(len).unwrap_or(u32::MAX), stamp };
+                Self { slice, len, place, borrow: <$borrow<'_, T>>::default() }
+            }
+
+            /// The device that the elements are on.
+            #[must_use]
+            pub fn place(&self) -> crate::launch::Place {
+                self.place
+            }
+
+            /// The address of the first element, for a kernel that takes a raw pointer.
+            #[must_use]
+            pub fn as_device_ptr(&self) -> crate::launch::DevicePointer<T> {
+                crate::launch::DevicePointer::from(self.slice.data)
+            }
+
+            /// Where the elements are, and how many.
+            pub(crate) fn elements(&self) -> ($pointer, usize) {
+                (self.slice.data, self.len)
+            }
+
+            /// Appends pointer and whole length.
+            pub(crate) fn push_whole<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
+                params.push(&self.slice.data);
+                params.push(&self.len);
             }
         }
 
@@ -119,7 +172,7 @@ macro_rules! slice {
             }
 
             unsafe fn on_cpu(&self) -> $slice<T> {
-                self.slice
+                $slice { stamp: Stamp::now(), ..self.slice }
             }
         }
     };
@@ -129,6 +182,16 @@ slice!(Slice, *const T, DeviceSlice, SharedBorrow, "read-only elements");
 slice!(SliceMut, *mut T, DeviceSliceMut, ExclusiveBorrow, "writable elements");
 
 impl<T: Pod> Slice<T> {
+    /// The element at `at`, if there is one.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self, at: impl SliceIndex) -> Option<T> {
+        let i = at.index();
+        self.stamp.check("Slice");
+        // SAFETY: inside, as just checked.
+        (i < self.len).then(|| unsafe { self.load(i) })
+    }
+
     /// Reads an element.
     ///
     /// # Safety
@@ -151,7 +214,8 @@ impl<T: Pod> Slice<T> {
             [Index::Linear(first.into()), Index::Linear(self.len.into())]
         });
         // SAFETY: within the slice's memory, or at its end.
-        Self { data: unsafe { self.data.add(first as usize) }, len: self.len.wrapping_sub(first) }
+        let data = unsafe { self.data.add(first as usize) };
+        Self { data, len: self.len.wrapping_sub(first), ..*self }
     }
 
     /// As [`View::prefetch`](crate::View::prefetch).
@@ -165,6 +229,29 @@ impl<T: Pod> Slice<T> {
 }
 
 impl<T: Pod> SliceMut<T> {
+    /// Reads the thread's own element, if there is one.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self, at: Unique1d) -> Option<T> {
+        let i = at.access();
+        self.stamp.check("SliceMut");
+        // SAFETY: inside, as just checked; safe code of other threads has no such index.
+        (i < self.len).then(|| unsafe { self.load(i) })
+    }
+
+    /// Writes the thread's own element; returns whether there is one.
+    #[inline(always)]
+    pub fn set(&self, at: Unique1d, value: T) -> bool {
+        let i = at.access();
+        self.stamp.check("SliceMut");
+        let inside = i < self.len;
+        if inside {
+            // SAFETY: inside; safe code of other threads has no such index.
+            unsafe { self.store(i, value) };
+        }
+        inside
+    }
+
     /// Reads an element back.
     ///
     /// # Safety

@@ -8,7 +8,8 @@ use core::marker::PhantomData;
 
 use glam::{UVec4, Vec4};
 
-use crate::arg::{KernelArg, ParamsOf};
+use crate::KernelArg;
+use crate::stamp::Stamp;
 
 /// What a texture read returns.
 pub trait TextureValue: Copy + Sync + 'static {
@@ -24,6 +25,7 @@ pub trait TextureValue: Copy + Sync + 'static {
 #[derive(Debug)]
 pub struct Texture2d<T> {
     handle: u64,
+    stamp: Stamp,
     value: PhantomData<T>,
 }
 
@@ -41,6 +43,7 @@ impl<T: TextureValue> Texture2d<T> {
     #[inline(always)]
     #[must_use]
     pub fn read(&self, x: f32, y: f32) -> T {
+        self.stamp.check("Texture2d");
         // SAFETY: the host's handle vouches for the texture object.
         unsafe { T::read(self.handle, x, y) }
     }
@@ -93,20 +96,13 @@ texture_value! {
 
 // SAFETY: one 64-bit handle, pushed by the host handle.
 unsafe impl<T: TextureValue> KernelArg for Texture2d<T> {
-    type P0 = u64;
-    type P1 = ();
-    type P2 = ();
-    type P3 = ();
-    type P4 = ();
-    type P5 = ();
-    type P6 = ();
-    type P7 = ();
+    type Params = (u64, ());
     #[cfg(not(target_arch = "nvptx64"))]
     type Host<'a> = DeviceTexture<'a, T>;
 
     #[inline(always)]
-    unsafe fn from_params((handle, ..): ParamsOf<Self>) -> Self {
-        Self { handle, value: PhantomData }
+    unsafe fn from_params((handle, ()): Self::Params) -> Self {
+        Self { handle, stamp: Stamp::now(), value: PhantomData }
     }
 }
 
@@ -140,7 +136,8 @@ impl<T: TextureValue> DeviceTexture<'_, T> {
     ///   that it is passed to has completed.
     #[must_use]
     pub unsafe fn new(place: crate::launch::Place, handle: u64) -> Self {
-        Self { texture: Texture2d { handle, value: PhantomData }, place, borrow: PhantomData }
+        let texture = Texture2d { handle, stamp: Stamp::now(), value: PhantomData };
+        Self { texture, place, borrow: PhantomData }
     }
 }
 
@@ -155,6 +152,6 @@ impl<T: TextureValue> crate::arg::HostArg<Texture2d<T>> for DeviceTexture<'_, T>
     }
 
     unsafe fn on_cpu(&self) -> Texture2d<T> {
-        self.texture
+        Texture2d { stamp: Stamp::now(), ..self.texture }
     }
 }

@@ -64,6 +64,24 @@ pub fn index_2d() -> UVec2 {
     UVec2::new(index_1d(), block_idx_y() * block_dim_y() + thread_idx_y())
 }
 
+/// An index along x that no other thread of the launch has.
+///
+/// A launch that extends along another axis stops with a fault here; `#[kernel(dims(1))]` rules that
+/// out before, and then the GPU checks nothing.
+#[inline(always)]
+#[must_use]
+pub fn unique_1d() -> crate::Unique1d {
+    crate::Unique1d::current()
+}
+
+/// A column and row that no other thread of the launch has; as [`unique_1d`] for `dims(2)`, which is
+/// what a safe kernel has if it says nothing.
+#[inline(always)]
+#[must_use]
+pub fn unique_2d() -> crate::Unique2d {
+    crate::Unique2d::current()
+}
+
 /// Linear index of the thread in its block, x fastest. Warp `n` holds ranks `32n` to `32n + 31`.
 #[inline(always)]
 #[must_use]
@@ -73,8 +91,8 @@ pub fn rank() -> u32 {
 
 /// Waits until every thread of the block is here, and orders their memory accesses.
 ///
-/// Every thread of the block must reach the same call, the same number of times; a kernel declares
-/// how many calls it has: `#[kernel(barriers(2))]`. On the CPU a block that diverges is a
+/// Every thread of the block must reach the same call, the same number of times. A kernel may state
+/// how many barriers its compiled code has: `#[kernel(barriers(2))]`. On the CPU a block that diverges is a
 /// [`BarrierDivergence`](cuda_cpu::FaultKind::BarrierDivergence) fault; on a GPU it is undefined.
 #[inline(always)]
 #[track_caller]

@@ -1,11 +1,14 @@
-//! `shared_array!`: a module-level `.shared` variable on the GPU, a named region on the CPU.
+//! `shared_array!`: a `.shared` variable on the GPU, a named region on the CPU.
+//!
+//! Only code inside the function knows a length that depends on a generic parameter or on a constant of
+//! the function. It leaves a comment in its PTX, by which `cuda_builder` declares the variable.
 
 use std::collections::BTreeMap;
 use std::env;
 use std::sync::{Mutex, PoisonError};
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::{Expr, Token, Type};
 
@@ -28,29 +31,43 @@ pub(crate) fn expand(
     at: proc_macro::Span,
 ) -> TokenStream {
     let name = unique_name(&at);
-    let declare = format!(".shared .align 16 .b8 {name}[{{}}];");
-    let address = format!("mov.u64 {{}}, {name};");
+    // Each instance of a generic function has its own array: length and type are part of the name.
+    let asm = format!(
+        "// cuda_std.shared {name}_{{0}}_{{1}} align=16 bytes={{2}}\n\tmov.u64 {{3}}, {name}_{{0}}_{{1}};"
+    );
+    let tag = format_ident!("{name}");
     quote! {{
-        const LEN: usize = #len;
-        const { assert!(align_of::<#element>() <= 16 && LEN <= u32::MAX as usize) };
+        let len = const {
+            let len: usize = #len;
+            assert!(align_of::<#element>() <= 16, "shared memory is aligned to 16 bytes");
+            assert!(len <= u32::MAX as usize, "a shared array has at most 2³² − 1 elements");
+            len as u32
+        };
         #[cfg(target_arch = "nvptx64")]
         {
-            // A module, since a statement may not be `global_asm!`.
-            mod declare {
-                #[allow(unused_imports, reason = "element type and length may be the caller's")]
-                use super::*;
-                ::cuda_std::__private::global_asm!(#declare, const (#len) * size_of::<#element>());
-            }
             let address: u64;
-            // SAFETY: reads the address of the array declared just above.
+            // SAFETY: reads the address of the array that the comment has `cuda_builder` declare.
             unsafe {
-                ::cuda_std::__private::asm!(#address, out(reg64) address,
-                    options(pure, nomem, nostack, preserves_flags));
-                ::cuda_std::Shared::<#element>::from_address(address, LEN as u32)
+                ::cuda_std::__private::asm!(
+                    #asm,
+                    const { let len: usize = #len; len },
+                    const ::cuda_std::shared::type_tag::<#element>(),
+                    const { let len: usize = #len; len * size_of::<#element>() },
+                    out(reg64) address,
+                    options(pure, nomem, nostack, preserves_flags),
+                );
+                ::cuda_std::Shared::<#element>::from_address(address, len)
             }
         }
         #[cfg(not(target_arch = "nvptx64"))]
-        ::cuda_std::Shared::<#element>::declared(#name, LEN as u32)
+        {
+            #[allow(non_camel_case_types, reason = "the name of the array")]
+            struct #tag<T>(::core::marker::PhantomData<T>);
+            ::cuda_std::Shared::<#element>::declared(
+                ::core::any::type_name::<#tag<#element>>(),
+                len,
+            )
+        }
     }}
 }
 
@@ -58,7 +75,7 @@ pub(crate) fn expand(
 ///
 /// The place in the source makes it; crates may have files of the same name, and a macro may put
 /// several arrays in one place, so the crate's name comes before and a number after.
-fn unique_name(at: &proc_macro::Span) -> String {
+pub(crate) fn unique_name(at: &proc_macro::Span) -> String {
     static SEEN: Mutex<BTreeMap<String, u32>> = Mutex::new(BTreeMap::new());
     let file = at.file();
     let path = file.strip_suffix(".rs").unwrap_or(&file);

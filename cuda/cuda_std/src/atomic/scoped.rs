@@ -1,0 +1,477 @@
+//! Atomic operations with an ordering and a scope, on plain pointers.
+//!
+//! A scope names the threads that the operation is atomic and ordered for. PTX writes both into the
+//! instruction (`atom.acquire.gpu`); a sequentially consistent operation is `fence.sc` followed by
+//! the acquiring form, the mapping that the PTX memory model gives for C++. `core::sync::atomic`
+//! cannot serve here: LLVM 22 drops the ordering of most read-modify-writes on this target.
+//!
+//! On the CPU every scope is the standard library's one.
+
+use core::sync::atomic::Ordering;
+
+/// A scope: [`Block`], [`Device`] or [`System`].
+pub trait Scope: sealed::Scope {}
+
+/// The threads of one block.
+#[derive(Clone, Copy, Debug)]
+pub struct Block;
+
+/// The threads of one GPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Device;
+
+/// The threads of all GPUs and of the host.
+#[derive(Clone, Copy, Debug)]
+pub struct System;
+
+impl Scope for Block {}
+impl Scope for Device {}
+impl Scope for System {}
+
+mod sealed {
+    pub trait Scope: Copy {
+        const WIDTH: u32;
+    }
+    impl Scope for super::Block {
+        const WIDTH: u32 = 0;
+    }
+    impl Scope for super::Device {
+        const WIDTH: u32 = 1;
+    }
+    impl Scope for super::System {
+        const WIDTH: u32 = 2;
+    }
+    pub trait Value {}
+    impl Value for u32 {}
+    impl Value for i32 {}
+    impl Value for u64 {}
+    impl Value for i64 {}
+    impl Value for f32 {}
+    impl Value for f64 {}
+}
+
+/// A 32- or 64-bit number with atomic operations: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
+///
+/// Integers wrap. On floats `and`, `or`, `xor` and the comparison of
+/// [`compare_exchange`](Self::compare_exchange) work on the bits, and `min` and `max` ignore a NaN
+/// as [`f32::min`] does. An `f32` addition on the GPU counts subnormals in global memory as zero.
+///
+/// # Safety
+/// All functions of this trait ask the same of `at`:
+/// - It is aligned and valid for reads and writes, in global or shared memory.
+/// - All concurrent accesses are atomic, of this size, and come from threads of the scope `S`.
+pub trait AtomicValue: Copy + PartialEq + sealed::Value {
+    /// Reads `*at`.
+    ///
+    /// # Safety
+    /// See the trait.
+    ///
+    /// # Panics
+    /// If `order` is `Release` or `AcqRel`.
+    unsafe fn load<S: Scope>(at: *const Self, order: Ordering) -> Self;
+
+    /// Writes `value` to `*at`.
+    ///
+    /// # Safety
+    /// See the trait.
+    ///
+    /// # Panics
+    /// If `order` is `Acquire` or `AcqRel`.
+    unsafe fn store<S: Scope>(at: *mut Self, value: Self, order: Ordering);
+
+    /// Writes `value` to `*at` and returns the previous value.
+    ///
+    /// # Safety
+    /// See the trait.
+    unsafe fn exchange<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
+
+    /// Writes `new` to `*at` if that has the bits of `current`. Returns the previous value: `Ok` if
+    /// `new` was written.
+    ///
+    /// # Errors
+    /// The value that was there instead of `current`.
+    ///
+    /// # Safety
+    /// See the trait.
+    ///
+    /// # Panics
+    /// If `failure` is `Release` or `AcqRel`.
+    unsafe fn compare_exchange<S: Scope>(
+        at: *mut Self,
+        current: Self,
+        new: Self,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<Self, Self>;
+
+    /// Adds `value` to `*at` and returns the previous value.
+    ///
+    /// # Safety
+    /// See the trait.
+    unsafe fn fetch_add<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
+
+    /// Subtracts `value` from `*at` and returns the previous value.
+    ///
+    /// # Safety
+    /// See the trait.
+    unsafe fn fetch_sub<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
+
+    /// Stores the bitwise "and" of `*at` and `value` and returns the previous value.
+    ///
+    /// # Safety
+    /// See the trait.
+    unsafe fn fetch_and<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
+
+    /// Stores the bitwise "or" of `*at` and `value` and returns the previous value.
+    ///
+    /// # Safety
+    /// See the trait.
+    unsafe fn fetch_or<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
+
+    /// Stores the bitwise "exclusive or" of `*at` and `value` and returns the previous value.
+    ///
+    /// # Safety
+    /// See the trait.
+    unsafe fn fetch_xor<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
+
+    /// Stores the smaller of `*at` and `value` and returns the previous value.
+    ///
+    /// # Safety
+    /// See the trait.
+    unsafe fn fetch_min<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
+
+    /// Stores the larger of `*at` and `value` and returns the previous value.
+    ///
+    /// # Safety
+    /// See the trait.
+    unsafe fn fetch_max<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
+}
+
+/// Orders the thread's memory accesses around the fence for the threads of scope `S`, as
+/// [`core::sync::atomic::fence`] does for all threads of a program.
+///
+/// # Panics
+/// If `order` is `Relaxed`.
+#[inline(always)]
+pub fn fence<S: Scope>(order: Ordering) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: orders memory, nothing else.
+    unsafe {
+        use core::arch::asm;
+        match (order, S::WIDTH) {
+            (Ordering::Relaxed, _) => panic!("there is no relaxed fence"),
+            (Ordering::SeqCst, 0) => asm!("fence.sc.cta;", options(nostack)),
+            (Ordering::SeqCst, 1) => asm!("fence.sc.gpu;", options(nostack)),
+            (Ordering::SeqCst, _) => asm!("fence.sc.sys;", options(nostack)),
+            (_, 0) => asm!("fence.acq_rel.cta;", options(nostack)),
+            (_, 1) => asm!("fence.acq_rel.gpu;", options(nostack)),
+            (_, _) => asm!("fence.acq_rel.sys;", options(nostack)),
+        }
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    core::sync::atomic::fence(order);
+}
+
+/// The ordering of a failed compare-exchange, or of the first read in a loop of them.
+#[inline(always)]
+fn read_order(order: Ordering) -> Ordering {
+    match order {
+        Ordering::Release => Ordering::Relaxed,
+        Ordering::AcqRel => Ordering::Acquire,
+        other => other,
+    }
+}
+
+/// A success ordering that also covers `failure`: PTX has one ordering for both outcomes.
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+fn combined(success: Ordering, failure: Ordering) -> Ordering {
+    use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+    match (success, failure) {
+        (_, Release | AcqRel) => panic!("a failed exchange writes nothing to release"),
+        (SeqCst, _) | (_, SeqCst) => SeqCst,
+        (Relaxed, Acquire) => Acquire,
+        (Release, Acquire) => AcqRel,
+        (success, _) => success,
+    }
+}
+
+/// Runs `$instruction!` with the PTX name of the scope before its other arguments.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! in_scope {
+    ($scope:ident, $instruction:ident!($($rest:tt)*)) => {
+        match $scope::WIDTH {
+            0 => $instruction!("cta", $($rest)*),
+            1 => $instruction!("gpu", $($rest)*),
+            _ => $instruction!("sys", $($rest)*),
+        }
+    };
+}
+
+/// A read-modify-write: scope, ordering, the rest of the instruction, operands.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! atom {
+    ($scope:literal, $order:expr, $text:expr, $($operand:tt)*) => {
+        match $order {
+            Ordering::Relaxed => core::arch::asm!(
+                concat!("atom.relaxed.", $scope, ".", $text), $($operand)*, options(nostack)),
+            Ordering::Acquire => core::arch::asm!(
+                concat!("atom.acquire.", $scope, ".", $text), $($operand)*, options(nostack)),
+            Ordering::Release => core::arch::asm!(
+                concat!("atom.release.", $scope, ".", $text), $($operand)*, options(nostack)),
+            Ordering::AcqRel => core::arch::asm!(
+                concat!("atom.acq_rel.", $scope, ".", $text), $($operand)*, options(nostack)),
+            _ => core::arch::asm!(
+                concat!("fence.sc.", $scope, "; atom.acquire.", $scope, ".", $text),
+                $($operand)*, options(nostack)),
+        }
+    };
+}
+
+/// A load: scope, ordering, the rest of the instruction, operands.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! load {
+    ($scope:literal, $order:expr, $text:expr, $($operand:tt)*) => {
+        match $order {
+            Ordering::Relaxed => core::arch::asm!(
+                concat!("ld.relaxed.", $scope, ".", $text), $($operand)*, options(nostack)),
+            Ordering::Acquire => core::arch::asm!(
+                concat!("ld.acquire.", $scope, ".", $text), $($operand)*, options(nostack)),
+            Ordering::SeqCst => core::arch::asm!(
+                concat!("fence.sc.", $scope, "; ld.acquire.", $scope, ".", $text),
+                $($operand)*, options(nostack)),
+            _ => panic!("a load has nothing to release"),
+        }
+    };
+}
+
+/// A store: scope, ordering, the rest of the instruction, operands.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! store {
+    ($scope:literal, $order:expr, $text:expr, $($operand:tt)*) => {
+        match $order {
+            Ordering::Relaxed => core::arch::asm!(
+                concat!("st.relaxed.", $scope, ".", $text), $($operand)*, options(nostack)),
+            Ordering::Release => core::arch::asm!(
+                concat!("st.release.", $scope, ".", $text), $($operand)*, options(nostack)),
+            Ordering::SeqCst => core::arch::asm!(
+                concat!("fence.sc.", $scope, "; st.release.", $scope, ".", $text),
+                $($operand)*, options(nostack)),
+            _ => panic!("a store has nothing to acquire"),
+        }
+    };
+}
+
+/// Load, store and exchange, which see bits alone: type, bits in PTX, register, its atomic on the
+/// CPU, the type's bits and back.
+macro_rules! bits {
+    ($ptx:literal, $register:ident, $atomic:ident, $to:expr, $from:expr) => {
+        #[inline(always)]
+        unsafe fn load<S: Scope>(at: *const Self, order: Ordering) -> Self {
+            #[cfg(target_arch = "nvptx64")]
+            // SAFETY: as the caller vouches.
+            unsafe {
+                let value: Self;
+                in_scope!(S, load!(order, concat!($ptx, " {}, [{}];"),
+                    out($register) value, in(reg64) at));
+                value
+            }
+            #[cfg(not(target_arch = "nvptx64"))]
+            // SAFETY: as the caller vouches; a load does not write.
+            unsafe {
+                $from(core::sync::atomic::$atomic::from_ptr(at.cast_mut().cast()).load(order))
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn store<S: Scope>(at: *mut Self, value: Self, order: Ordering) {
+            #[cfg(target_arch = "nvptx64")]
+            // SAFETY: as the caller vouches.
+            unsafe {
+                in_scope!(S, store!(order, concat!($ptx, " [{}], {};"),
+                    in(reg64) at, in($register) value));
+            }
+            #[cfg(not(target_arch = "nvptx64"))]
+            // SAFETY: as the caller vouches.
+            unsafe {
+                core::sync::atomic::$atomic::from_ptr(at.cast()).store($to(value), order);
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn exchange<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
+            #[cfg(target_arch = "nvptx64")]
+            // SAFETY: as the caller vouches.
+            unsafe {
+                let old: Self;
+                in_scope!(S, atom!(order, concat!("exch.", $ptx, " {}, [{}], {};"),
+                    out($register) old, in(reg64) at, in($register) value));
+                old
+            }
+            #[cfg(not(target_arch = "nvptx64"))]
+            // SAFETY: as the caller vouches.
+            unsafe {
+                $from(core::sync::atomic::$atomic::from_ptr(at.cast()).swap($to(value), order))
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn compare_exchange<S: Scope>(
+            at: *mut Self,
+            current: Self,
+            new: Self,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<Self, Self> {
+            #[cfg(target_arch = "nvptx64")]
+            // SAFETY: as the caller vouches.
+            unsafe {
+                let order = combined(success, failure);
+                let old: Self;
+                in_scope!(S, atom!(order, concat!("cas.", $ptx, " {}, [{}], {}, {};"),
+                    out($register) old, in(reg64) at, in($register) current, in($register) new));
+                if $to(old) == $to(current) { Ok(old) } else { Err(old) }
+            }
+            #[cfg(not(target_arch = "nvptx64"))]
+            // SAFETY: as the caller vouches.
+            unsafe {
+                core::sync::atomic::$atomic::from_ptr(at.cast())
+                    .compare_exchange($to(current), $to(new), success, failure)
+                    .map($from)
+                    .map_err($from)
+            }
+        }
+    };
+}
+
+/// One read-modify-write of an integer: on the GPU an instruction, on the CPU a method.
+macro_rules! integer_rmw {
+    ($name:ident, $ptx:expr, $register:ident, $atomic:ident) => {
+        #[inline(always)]
+        unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
+            #[cfg(target_arch = "nvptx64")]
+            // SAFETY: as the caller vouches.
+            unsafe {
+                let old: Self;
+                in_scope!(S, atom!(order, concat!($ptx, " {}, [{}], {};"),
+                    out($register) old, in(reg64) at, in($register) value));
+                old
+            }
+            #[cfg(not(target_arch = "nvptx64"))]
+            // SAFETY: as the caller vouches.
+            unsafe {
+                core::sync::atomic::$atomic::from_ptr(at).$name(value, order)
+            }
+        }
+    };
+}
+
+/// An integer: PTX types of bits, of sums (which wrap, so that the sign does not matter) and of
+/// comparisons.
+macro_rules! integer {
+    ($type:ty, $register:ident, $atomic:ident, $bits:literal, $sum:literal, $compared:literal) => {
+        impl AtomicValue for $type {
+            bits!($bits, $register, $atomic, core::convert::identity, core::convert::identity);
+            integer_rmw!(fetch_add, concat!("add.", $sum), $register, $atomic);
+            integer_rmw!(fetch_and, concat!("and.", $bits), $register, $atomic);
+            integer_rmw!(fetch_or, concat!("or.", $bits), $register, $atomic);
+            integer_rmw!(fetch_xor, concat!("xor.", $bits), $register, $atomic);
+            integer_rmw!(fetch_min, concat!("min.", $compared), $register, $atomic);
+            integer_rmw!(fetch_max, concat!("max.", $compared), $register, $atomic);
+
+            #[inline(always)]
+            unsafe fn fetch_sub<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
+                // SAFETY: as the caller vouches.
+                unsafe { Self::fetch_add::<S>(at, value.wrapping_neg(), order) }
+            }
+        }
+    };
+}
+
+integer!(u32, reg32, AtomicU32, "b32", "u32", "u32");
+integer!(i32, reg32, AtomicI32, "b32", "u32", "s32");
+integer!(u64, reg64, AtomicU64, "b64", "u64", "u64");
+integer!(i64, reg64, AtomicI64, "b64", "u64", "s64");
+
+/// Replaces a float by a function of it, in a loop of compare-exchange.
+macro_rules! float_update {
+    ($name:ident, $combine:expr) => {
+        #[inline(always)]
+        unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
+            // SAFETY: as the caller vouches.
+            unsafe { update::<Self, S>(at, order, |old| $combine(old, value)) }
+        }
+    };
+}
+
+/// A bitwise operation on a float, made from that of the integer of its size.
+macro_rules! float_bits {
+    ($name:ident, $bits:ty) => {
+        #[inline(always)]
+        unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
+            // SAFETY: as the caller vouches; the integer has the float's size and alignment.
+            Self::from_bits(unsafe { <$bits>::$name::<S>(at.cast(), value.to_bits(), order) })
+        }
+    };
+}
+
+macro_rules! float {
+    ($type:ident, $bits:ident, $register:ident, $atomic:ident, $ptx_bits:literal, $ptx:literal) => {
+        impl AtomicValue for $type {
+            bits!($ptx_bits, $register, $atomic, $type::to_bits, $type::from_bits);
+            float_bits!(fetch_and, $bits);
+            float_bits!(fetch_or, $bits);
+            float_bits!(fetch_xor, $bits);
+            float_update!(fetch_min, $type::min);
+            float_update!(fetch_max, $type::max);
+
+            #[inline(always)]
+            unsafe fn fetch_add<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: as the caller vouches.
+                unsafe {
+                    let old: Self;
+                    in_scope!(S, atom!(order, concat!("add.", $ptx, " {}, [{}], {};"),
+                        out($register) old, in(reg64) at, in($register) value));
+                    old
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                // SAFETY: as the caller vouches.
+                unsafe {
+                    update::<Self, S>(at, order, |old| old + value)
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn fetch_sub<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
+                // SAFETY: as the caller vouches.
+                unsafe { Self::fetch_add::<S>(at, -value, order) }
+            }
+        }
+    };
+}
+
+float!(f32, u32, reg32, AtomicU32, "b32", "f32");
+float!(f64, u64, reg64, AtomicU64, "b64", "f64");
+
+/// Replaces `*at` by `next` of it and returns the previous value.
+///
+/// # Safety
+/// See [`AtomicValue`].
+#[inline(always)]
+unsafe fn update<T: AtomicValue, S: Scope>(
+    at: *mut T,
+    order: Ordering,
+    next: impl Fn(T) -> T,
+) -> T {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mut old = T::load::<S>(at, Ordering::Relaxed);
+        loop {
+            match T::compare_exchange::<S>(at, old, next(old), order, read_order(order)) {
+                Ok(old) => return old,
+                Err(now) => old = now,
+            }
+        }
+    }
+}

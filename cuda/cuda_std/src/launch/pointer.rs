@@ -1,0 +1,175 @@
+//! An address in a device's memory, as the host passes it to kernels that take raw pointers.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+
+use cust_core::DeviceCopy;
+
+/// The address of a `T` in a device's memory: of a CUDA device, or on the CPU of the host.
+///
+/// It owns nothing, and the host cannot follow one that belongs to a GPU. Names are rust-cuda's, whose
+/// `cust` has it as `cust::memory::DevicePointer`.
+#[repr(transparent)]
+pub struct DevicePointer<T> {
+    address: u64,
+    element: PhantomData<*mut T>,
+}
+
+// SAFETY: an address; whoever follows it vouches for it.
+unsafe impl<T> DeviceCopy for DevicePointer<T> {}
+// SAFETY: as above.
+unsafe impl<T> Send for DevicePointer<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for DevicePointer<T> {}
+
+impl<T> DevicePointer<T> {
+    /// The pointer with the address `address`.
+    #[must_use]
+    pub const fn from_raw(address: u64) -> Self {
+        Self { address, element: PhantomData }
+    }
+
+    /// The null pointer.
+    #[must_use]
+    pub const fn null() -> Self {
+        Self::from_raw(0)
+    }
+
+    /// Whether it is null.
+    #[must_use]
+    pub const fn is_null(self) -> bool {
+        self.address == 0
+    }
+
+    /// The address as a number.
+    #[must_use]
+    pub const fn as_raw(&self) -> u64 {
+        self.address
+    }
+
+    /// The address as a pointer, which only code on the device may follow.
+    #[must_use]
+    pub fn as_ptr(&self) -> *const T {
+        std::ptr::with_exposed_provenance(self.address as usize)
+    }
+
+    /// As [`as_ptr`](Self::as_ptr).
+    #[must_use]
+    pub fn as_mut_ptr(&self) -> *mut T {
+        std::ptr::with_exposed_provenance_mut(self.address as usize)
+    }
+
+    /// The same address, of another type.
+    #[must_use]
+    pub const fn cast<U>(self) -> DevicePointer<U> {
+        DevicePointer::from_raw(self.address)
+    }
+
+    /// The pointer `count` elements further.
+    ///
+    /// # Safety
+    /// Both pointers are within one allocation, or at its end.
+    #[must_use]
+    pub const unsafe fn offset(self, count: isize) -> Self {
+        self.wrapping_offset(count)
+    }
+
+    /// The pointer `count` elements further.
+    ///
+    /// # Safety
+    /// Both pointers are within one allocation, or at its end.
+    #[must_use]
+    pub const unsafe fn add(self, count: usize) -> Self {
+        self.wrapping_add(count)
+    }
+
+    /// The pointer `count` elements before.
+    ///
+    /// # Safety
+    /// Both pointers are within one allocation, or at its end.
+    #[must_use]
+    pub const unsafe fn sub(self, count: usize) -> Self {
+        self.wrapping_sub(count)
+    }
+
+    /// The pointer `count` elements further; wraps around at the end of the address space.
+    #[must_use]
+    pub const fn wrapping_offset(self, count: isize) -> Self {
+        let bytes = (count as i64).wrapping_mul(size_of::<T>() as i64);
+        Self::from_raw(self.address.wrapping_add_signed(bytes))
+    }
+
+    /// As [`wrapping_offset`](Self::wrapping_offset).
+    #[must_use]
+    pub const fn wrapping_add(self, count: usize) -> Self {
+        self.wrapping_offset(count as isize)
+    }
+
+    /// The pointer `count` elements before; wraps around at the start of the address space.
+    #[must_use]
+    pub const fn wrapping_sub(self, count: usize) -> Self {
+        self.wrapping_offset((count as isize).wrapping_neg())
+    }
+}
+
+impl<T> From<*const T> for DevicePointer<T> {
+    /// The pointer to host memory, or to a device's that a driver gave.
+    fn from(pointer: *const T) -> Self {
+        Self::from_raw(pointer.expose_provenance() as u64)
+    }
+}
+
+impl<T> From<*mut T> for DevicePointer<T> {
+    /// As for `*const T`.
+    fn from(pointer: *mut T) -> Self {
+        Self::from_raw(pointer.expose_provenance() as u64)
+    }
+}
+
+impl<T> Clone for DevicePointer<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for DevicePointer<T> {}
+
+impl<T> PartialEq for DevicePointer<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.address == other.address
+    }
+}
+
+impl<T> Eq for DevicePointer<T> {}
+
+impl<T> PartialOrd for DevicePointer<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for DevicePointer<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.address.cmp(&other.address)
+    }
+}
+
+impl<T> Hash for DevicePointer<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.address.hash(state);
+    }
+}
+
+impl<T> fmt::Debug for DevicePointer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(self, f)
+    }
+}
+
+impl<T> fmt::Pointer for DevicePointer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(&self.as_ptr(), f)
+    }
+}

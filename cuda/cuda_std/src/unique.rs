@@ -1,0 +1,194 @@
+//! Indices that no other thread of the launch has: with them a kernel writes without `unsafe`.
+//!
+//! A thread gets one from [`unique_1d`] or [`unique_2d`](crate::thread::unique_2d) and nowhere else, so
+//! elements that are accessed by it alone are accessed by one thread alone.
+//!
+//! [`unique_1d`]: crate::thread::unique_1d
+
+use core::marker::PhantomData;
+
+use crate::thread;
+
+/// An index along x that no other thread of the launch has.
+#[derive(Clone, Copy, Debug)]
+pub struct Unique1d {
+    index: u32,
+    owner: Owner,
+}
+
+/// A column and row that no other thread of the launch has.
+#[derive(Clone, Copy, Debug)]
+pub struct Unique2d {
+    x: u32,
+    y: u32,
+    owner: Owner,
+}
+
+/// The thread that an index belongs to. On the GPU the type system sees to it that no other has it; on
+/// the CPU there are statics and thread-locals to hand it on by, and that is a fault.
+#[derive(Clone, Copy, Debug)]
+struct Owner {
+    #[cfg(not(target_arch = "nvptx64"))]
+    launch: crate::stamp::Stamp,
+    #[cfg(not(target_arch = "nvptx64"))]
+    thread: ([u32; 3], u32),
+    /// Neither sent nor shared.
+    place: PhantomData<*mut ()>,
+}
+
+impl Owner {
+    #[inline(always)]
+    fn current() -> Self {
+        Self {
+            #[cfg(not(target_arch = "nvptx64"))]
+            launch: crate::stamp::Stamp::now(),
+            #[cfg(not(target_arch = "nvptx64"))]
+            thread: (cuda_cpu::block_idx(), cuda_cpu::thread_rank()),
+            place: PhantomData,
+        }
+    }
+
+    /// On the CPU, ends the launch unless the running thread is the owner.
+    #[inline(always)]
+    fn check(self) {
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            self.launch.check("unique index");
+            if self.thread != (cuda_cpu::block_idx(), cuda_cpu::thread_rank()) {
+                crate::stamp::stale("unique index");
+            }
+        }
+    }
+}
+
+impl Unique1d {
+    /// The running thread's.
+    #[inline(always)]
+    pub(crate) fn current() -> Self {
+        let one_axis = thread::grid_dim_y() == 1
+            && thread::grid_dim_z() == 1
+            && thread::block_dim_y() == 1
+            && thread::block_dim_z() == 1;
+        require(one_axis, "`unique_1d` in a launch that extends along y or z: declare `dims(1)`");
+        Self { index: thread::index_1d(), owner: Owner::current() }
+    }
+
+    /// The index.
+    #[inline(always)]
+    #[must_use]
+    pub fn index(self) -> u32 {
+        self.index
+    }
+
+    /// This index and every further one below `len` that the thread has if all threads together take
+    /// as many elements at a time as there are threads.
+    #[inline(always)]
+    pub fn grid_stride(self, len: u32) -> impl Iterator<Item = Self> {
+        let threads = thread::grid_dim_x() * thread::block_dim_x();
+        // Threads own the indices that leave the same remainder.
+        let further =
+            move |at: &Self| at.index.checked_add(threads).map(|index| Self { index, ..*at });
+        core::iter::successors(Some(self), further).take_while(move |at| at.index < len)
+    }
+
+    /// The index, for an access by the running thread.
+    #[inline(always)]
+    pub(crate) fn access(self) -> u32 {
+        self.owner.check();
+        self.index
+    }
+}
+
+impl Unique2d {
+    /// The running thread's.
+    #[inline(always)]
+    pub(crate) fn current() -> Self {
+        let two_axes = thread::grid_dim_z() == 1 && thread::block_dim_z() == 1;
+        require(two_axes, "`unique_2d` in a launch that extends along z: declare `dims(2)`");
+        let at = thread::index_2d();
+        Self { x: at.x, y: at.y, owner: Owner::current() }
+    }
+
+    /// The column.
+    #[inline(always)]
+    #[must_use]
+    pub fn x(self) -> u32 {
+        self.x
+    }
+
+    /// The row.
+    #[inline(always)]
+    #[must_use]
+    pub fn y(self) -> u32 {
+        self.y
+    }
+
+    /// Column and row, for an access by the running thread.
+    #[inline(always)]
+    pub(crate) fn access(self) -> (u32, u32) {
+        self.owner.check();
+        (self.x, self.y)
+    }
+}
+
+/// Ends the launch unless `holds`.
+#[inline(always)]
+fn require(holds: bool, message: &str) {
+    if !holds {
+        #[cfg(target_arch = "nvptx64")]
+        {
+            let _ = message;
+            crate::trap();
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        panic!("{message}");
+    }
+}
+
+/// Tells the compiler the axes that the launch does not extend along. `#[kernel]` calls it for a safe
+/// kernel, and the checks above go away.
+///
+/// # Safety
+/// The launch extends along the first `dims` axes alone.
+#[doc(hidden)]
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+pub unsafe fn assume_dims(dims: u32) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        if dims < 2 {
+            core::hint::assert_unchecked(thread::grid_dim_y() == 1);
+            core::hint::assert_unchecked(thread::block_dim_y() == 1);
+        }
+        if dims < 3 {
+            core::hint::assert_unchecked(thread::grid_dim_z() == 1);
+            core::hint::assert_unchecked(thread::block_dim_z() == 1);
+        }
+    }
+}
+
+/// An index of a [`Slice`](crate::Slice): a `u32`, or the thread's own.
+pub trait SliceIndex: sealed::Sealed {
+    /// The index as a number.
+    fn index(self) -> u32;
+}
+
+impl SliceIndex for u32 {
+    #[inline(always)]
+    fn index(self) -> u32 {
+        self
+    }
+}
+
+impl SliceIndex for Unique1d {
+    #[inline(always)]
+    fn index(self) -> u32 {
+        self.index
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for u32 {}
+    impl Sealed for super::Unique1d {}
+}

@@ -1,0 +1,47 @@
+//! Launches of the tests' own kernels on the CPU.
+
+use cuda_std::cpu::{self, ConstantBank, Fault, Launch};
+use cuda_std::launch::{Kernel, LaunchConfig, Place};
+use cuda_std::{DeviceSlice, DeviceSliceMut};
+
+/// A kernel that several OS threads run.
+struct Shared<K>(K);
+
+// SAFETY: threads only copy arguments out of the kernel.
+unsafe impl<K> Sync for Shared<K> {}
+
+impl<K: Kernel> Shared<K> {
+    unsafe fn thread(&self) {
+        // SAFETY: as the caller vouches.
+        unsafe { self.0.thread() }
+    }
+}
+
+/// Runs a kernel, watching for races. Each test passes host memory that fits its kernel.
+pub(crate) fn run<K: Kernel>(config: LaunchConfig, kernel: K) -> Result<(), Fault> {
+    config.check::<K>().expect("the shape is the kernel's");
+    let constants = ConstantBank::default();
+    let launch = Launch {
+        kernel: K::NAME,
+        grid: config.grid,
+        block: config.block,
+        dynamic_shared: config.dynamic_shared as usize,
+        constants: &constants,
+        check_races: true,
+    };
+    let kernel = Shared(kernel);
+    // SAFETY: the arguments are host memory that outlives the launch.
+    cpu::launch(&launch, &|| unsafe { kernel.thread() })
+}
+
+/// The handle for a kernel that reads `values`.
+pub(crate) fn slice<T>(values: &[T]) -> DeviceSlice<'_, T> {
+    // SAFETY: borrowed for as long as the handle lives.
+    unsafe { DeviceSlice::from_raw_parts(Place::Cpu, values.as_ptr(), values.len()) }
+}
+
+/// The handle for a kernel that writes `values`.
+pub(crate) fn slice_mut<T>(values: &mut [T]) -> DeviceSliceMut<'_, T> {
+    // SAFETY: borrowed for as long as the handle lives.
+    unsafe { DeviceSliceMut::from_raw_parts(Place::Cpu, values.as_mut_ptr(), values.len()) }
+}

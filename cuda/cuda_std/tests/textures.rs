@@ -1,0 +1,58 @@
+//! Textures on the CPU: a handle works in the launch that it is an argument of, and in no other.
+
+use std::ptr;
+use std::sync::Mutex;
+
+use cuda_std::DeviceTexture;
+use cuda_std::cpu::texture::{Address, Channel, Filter, Format, Texture};
+use cuda_std::cpu::{ConstantBank, Fault, FaultKind, Launch, launch};
+use cuda_std::launch::{Kernel, Place};
+use cuda_std::prelude::*;
+use glam::Vec4;
+
+static KEPT: Mutex<Option<Texture2d<Vec4>>> = Mutex::new(None);
+
+/// Keeps its texture, and reads it.
+#[kernel]
+pub fn keep(texture: Texture2d<Vec4>) {
+    *KEPT.lock().unwrap() = Some(texture);
+    assert_eq!(texture.read(0.5, 0.5).x, 7.0);
+}
+
+/// Reads the texture that an earlier kernel kept.
+#[kernel]
+pub fn read_kept() {
+    let texture = *KEPT.lock().unwrap();
+    assert_eq!(texture.unwrap().read(0.5, 0.5).x, 7.0);
+}
+
+fn run<K: Kernel + Sync>(kernel: &K) -> Result<(), Fault> {
+    let config = Launch {
+        kernel: K::NAME,
+        grid: [1; 3],
+        block: [1; 3],
+        dynamic_shared: 0,
+        constants: &ConstantBank::default(),
+        check_races: true,
+    };
+    // SAFETY: the kernel's memory is on the host and alive.
+    launch(&config, &|| unsafe { kernel.thread() })
+}
+
+#[test]
+fn a_texture_kept_from_an_earlier_launch_is_refused() {
+    let texel = Box::new(7.0_f32);
+    let format = Format { channel: Channel::F32, channels: 1 };
+    // SAFETY: one texel, which outlives the texture.
+    let texture = unsafe {
+        let texel = ptr::from_ref(&*texel).cast();
+        Texture::new(texel, [1, 1], 4, format, Filter::Point, Address::Clamp)
+    };
+    let handle = ptr::from_ref(&texture).expose_provenance() as u64;
+    // SAFETY: the texture lives and is read as floats.
+    run(&Keep { texture: unsafe { DeviceTexture::new(Place::Cpu, handle) } }).unwrap();
+    drop((texture, texel));
+    let fault = run(&ReadKept {}).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::StaleHandle { what: "Texture2d" });
+    assert!(fault.to_string().contains("kept from an earlier launch"), "{fault}");
+}

@@ -1,0 +1,84 @@
+//! `#[address_space(...)]`: statics of a block's shared memory, and of global and constant memory.
+//!
+//! A shared static becomes a value of no size, whose type says where its memory is: one `.shared`
+//! variable on the GPU, a region of the block's shared memory on the CPU. A global or constant one is a
+//! Rust static as it is.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Error, Ident, ItemStatic, StaticMutability, Type};
+
+use crate::shared_array::unique_name;
+
+pub(crate) fn expand(
+    space: &Ident,
+    item: &ItemStatic,
+    at: proc_macro::Span,
+) -> syn::Result<TokenStream> {
+    match space.to_string().as_str() {
+        "shared" => Ok(shared(item, at)),
+        // The compiler puts statics in global memory; those that are never written it reads through
+        // the read-only cache.
+        "global" | "constant" => Ok(quote!(#item)),
+        "local" => Err(Error::new(space.span(), "local memory belongs to one thread: use a `let`")),
+        _ => Err(Error::new(space.span(), "expected `shared`, `global` or `constant`")),
+    }
+}
+
+fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
+    let ItemStatic { attrs, vis, mutability, ident, ty, expr, .. } = item;
+    let mutable = matches!(mutability, StaticMutability::Mut(_)).then(|| quote!(mut));
+    let name = format!("{}_{ident}", unique_name(&at));
+    let asm = format!(
+        "// cuda_std.shared {name} align=16 bytes={{}}\n\tmov.u64 {{1}}, {name};\n\tcvta.shared.u64 {{1}}, {{1}};"
+    );
+    let view = view(ty).unwrap_or_else(|| quote!(::cuda_std::shared::Scalar<Self, #ty>));
+    quote! {
+        // With braces, so that the name is a type alone and the static has it among the values.
+        #[doc(hidden)]
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "named like the static")]
+        #vis struct #ident {}
+
+        // SAFETY: the variable that the marker declares has this size, and an alignment that is
+        // checked.
+        unsafe impl ::cuda_std::shared::SharedVariable for #ident {
+            type Value = #ty;
+            type View = #view;
+            const NAME: &'static str = #name;
+
+            #[cfg(target_arch = "nvptx64")]
+            #[inline(always)]
+            fn address() -> *mut #ty {
+                const { assert!(align_of::<#ty>() <= 16, "shared memory is aligned to 16 bytes") };
+                let address: u64;
+                // SAFETY: reads the address of the variable that the comment has `cuda_builder`
+                // declare.
+                unsafe {
+                    ::cuda_std::__private::asm!(#asm, const size_of::<#ty>(), out(reg64) address,
+                        options(pure, nomem, nostack, preserves_flags));
+                }
+                address as *mut #ty
+            }
+        }
+
+        // Shared memory begins with no value; this one only has to have the type.
+        const _: #ty = #expr;
+
+        #(#attrs)*
+        #vis static #mutable #ident: ::cuda_std::shared::SharedStatic<#ident> =
+            ::cuda_std::shared::SharedStatic::new();
+    }
+}
+
+/// How the static's value is seen: an array of arrays as rows of rows, since each access is to one
+/// element.
+fn view(ty: &Type) -> Option<TokenStream> {
+    let Type::Array(array) = ty else {
+        return None;
+    };
+    let (element, len) = (&array.elem, &array.len);
+    Some(match view(element) {
+        Some(row) => quote!(::cuda_std::shared::Rows<#row, { #len }>),
+        None => quote!(::cuda_std::shared::Row<Self, #element, { #len }>),
+    })
+}
