@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::Barrier;
 
-use cust::device::Device;
-use cust::sys::{self, CUresult};
+use cust_raw::driver_sys::{self as sys, CUresult};
 
 fn fake(folder: &Path) -> Option<PathBuf> {
     let library = folder.join("libfake_cuda.so");
@@ -77,13 +76,13 @@ fn alone_threads_meet_in_their_first_calls() {
 #[test]
 #[ignore = "run by arguments_and_results_are_unchanged, with the fake driver"]
 fn alone_an_old_driver_lacks_functions() {
-    let driver = cust::driver().expect("the fake is a driver");
+    let driver = cust_raw::driver().expect("the fake is a driver");
     assert_eq!(driver.cuda_version(), Some((12, 4)));
     assert!(driver.path().expect("a mapped file").ends_with("libfake_cuda.so"));
-    assert_eq!(cust::init(), Ok(()));
-    assert_eq!(Device::num_devices(), Ok(7));
+    assert_eq!(cust_raw::init(), Ok(()));
+    assert_eq!(common::device_count(), Ok(7));
 
-    let missing = cust::missing_symbols();
+    let missing = cust_raw::missing_symbols();
     assert!(missing.contains(&"cuMemAlloc_v2") && !missing.contains(&"cuInit"));
     assert_eq!(sys::FUNCTIONS.len() - missing.len(), 7);
     let mut pointer = 0;
@@ -123,7 +122,7 @@ fn a_shim_replaces_one_function() {
 #[test]
 #[ignore = "run by a_shim_replaces_one_function, with the shim"]
 fn alone_the_second_call_fails() {
-    assert_eq!(cust::init(), Ok(()));
+    assert_eq!(cust_raw::init(), Ok(()));
     assert_eq!(launch(), CUresult::CUDA_SUCCESS);
     let results = [(); 3].map(|()| context_synchronize());
     let failed = CUresult::CUDA_ERROR_LAUNCH_FAILED;

@@ -4,27 +4,26 @@ mod common;
 
 use std::path::Path;
 
-use cust::device::Device;
-use cust::error::DriverError;
-use cust::sys::{self, CUresult};
+use cust_raw::driver_sys::{self as sys, CUresult};
+use cust_raw::error::DriverError;
 
 /// The driver API as on a machine without a GPU.
 fn no_device() {
     for _ in 0..2 {
-        assert_eq!(cust::init(), Err(CUresult::CUDA_ERROR_NO_DEVICE));
+        assert_eq!(cust_raw::init(), Err(CUresult::CUDA_ERROR_NO_DEVICE));
     }
-    assert_eq!(Device::num_devices(), Err(CUresult::CUDA_ERROR_NO_DEVICE));
+    assert_eq!(common::device_count(), Err(CUresult::CUDA_ERROR_NO_DEVICE));
     let text = CUresult::CUDA_ERROR_NO_DEVICE.to_string();
     assert_eq!(text, "CUDA_ERROR_NO_DEVICE (100): no description");
-    assert_eq!(cust::missing_symbols(), sys::FUNCTIONS);
+    assert_eq!(cust_raw::missing_symbols(), sys::FUNCTIONS);
 }
 
 #[test]
 fn the_machine_as_it_is() {
-    match cust::driver() {
+    match cust_raw::driver() {
         Err(error @ DriverError::NotLoaded { .. }) => {
             let text = error.to_string();
-            assert!(text.contains(cust::DEFAULT_LIBRARY), "{text}");
+            assert!(text.contains(cust_raw::DEFAULT_LIBRARY), "{text}");
             assert!(text.contains("install NVIDIA's driver"), "{text}");
             no_device();
         }
@@ -46,7 +45,7 @@ fn a_library_that_is_not_there() {
 fn alone_nothing_to_load() {
     // A call before `driver()`, so that the call is what loads.
     no_device();
-    let error = cust::driver().expect_err("there is no such file");
+    let error = cust_raw::driver().expect_err("there is no such file");
     assert!(matches!(error, DriverError::OverrideNotLoaded { .. }), "{error:?}");
     assert!(error.to_string().contains("/nonexistent/libcuda.so.1"), "{error}");
 }
@@ -59,7 +58,7 @@ fn a_library_that_is_no_driver() {
 #[test]
 #[ignore = "run by a_library_that_is_no_driver"]
 fn alone_another_library() {
-    let error = cust::driver().expect_err("the C library has no cuInit");
+    let error = cust_raw::driver().expect_err("the C library has no cuInit");
     assert_eq!(error, DriverError::NotADriver { library: "libc.so.6".into() });
     no_device();
 }

@@ -4,14 +4,13 @@ use std::panic::Location;
 use std::ptr;
 use std::sync::OnceLock;
 
-use crate::context::Context;
-use crate::device::{Device as Gpu, DeviceAttribute as Attribute};
 use cuda_std::launch::{Kernel, LaunchConfig};
-use cust_raw::driver_sys as sys;
+use cust_raw::driver_sys::{self as sys, CUdevice_attribute as Attribute};
 
 use super::context::{self, Current};
 use super::counters::Token;
 use super::error::{Check, DeviceError, ErrorKind};
+use super::gpu::{Gpu, PrimaryContext};
 use super::module::{Module, Modules};
 use super::ptx::{Arch, KernelModule, PtxImage};
 
@@ -78,7 +77,7 @@ impl CudaInfo {
     #[track_caller]
     fn of(ordinal: u32, gpu: Gpu) -> Result<Self, DeviceError> {
         const OP: &str = "describing a CUDA device";
-        let attribute = |which| gpu.get_attribute(which).map(|value| value as u32).check(OP);
+        let attribute = |which| gpu.attribute(which).check(OP);
         Ok(Self {
             ordinal,
             name: gpu.name().check(OP)?,
@@ -86,7 +85,7 @@ impl CudaInfo {
                 major: attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
                 minor: attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
             },
-            memory: gpu.total_memory().check(OP)?,
+            memory: gpu.memory().check(OP)?,
             multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
             shared_per_block: attribute(
                 Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
@@ -103,7 +102,7 @@ pub(super) fn count() -> Result<u32, DeviceError> {
     const OP: &str = "initialising the CUDA driver";
     cust_raw::driver().map_err(|e| ErrorKind::NoDriver(e.to_string())).check(OP)?;
     cust_raw::init().check(OP)?;
-    Gpu::num_devices().check("counting CUDA devices")
+    Gpu::count().check("counting CUDA devices")
 }
 
 #[track_caller]
@@ -113,7 +112,7 @@ fn gpu(ordinal: u32) -> Result<Gpu, DeviceError> {
     if ordinal >= count {
         return Err(DeviceError::new(OP, ErrorKind::NoDevice { ordinal, count }));
     }
-    Gpu::get_device(ordinal).check(OP)
+    Gpu::get(ordinal).check(OP)
 }
 
 /// The image of `module` for a GPU.
@@ -129,7 +128,7 @@ fn image_for(module: &KernelModule, gpu: Arch) -> Result<PtxImage, DeviceError> 
 /// An open GPU. Fields drop in order: modules before their context.
 pub(crate) struct CudaDevice {
     modules: Modules,
-    context: Context,
+    context: PrimaryContext,
     info: CudaInfo,
 }
 
@@ -148,7 +147,7 @@ impl CudaDevice {
         let images =
             modules.iter().map(|module| Ok((module.package, image_for(module, info.arch)?)));
         let images = images.collect::<Result<Vec<_>, DeviceError>>()?;
-        let context = Context::new(gpu).check(OP)?;
+        let context = PrimaryContext::retain(gpu).check(OP)?;
         let device = Self { modules: Modules::default(), context, info };
         let _current = Current::enter(device.context.as_raw()).check(OP)?;
         for (package, image) in images {

@@ -16,6 +16,7 @@ mod counters;
 mod cuda;
 mod error;
 mod event;
+mod gpu;
 mod image;
 mod memory;
 mod module;

@@ -38,10 +38,24 @@ impl fmt::Display for Arch {
     }
 }
 
+impl PtxImage {
+    /// Whether it runs on `gpu`. PTX runs on every later architecture, but of a variant such as `sm_90a`
+    /// on that architecture alone, and of `sm_100f` on those of the same major version.
+    fn runs_on(&self, gpu: Arch) -> bool {
+        let target = self.text.lines().find_map(|line| line.strip_prefix(".target "));
+        let name = target.and_then(|words| words.split([',', ' ']).next()).unwrap_or_default();
+        match name.chars().last() {
+            Some('a') => self.arch == gpu,
+            Some('f') => self.arch.major == gpu.major && self.arch <= gpu,
+            _ => self.arch <= gpu,
+        }
+    }
+}
+
 impl KernelModule {
-    /// The newest image that runs on `gpu`: PTX is compatible with every later architecture.
+    /// The newest image that runs on `gpu`.
     pub(super) fn newest_for(&self, gpu: Arch) -> Option<PtxImage> {
-        self.images.iter().copied().filter(|i| i.arch <= gpu).max_by_key(|i| i.arch)
+        self.images.iter().copied().filter(|i| i.runs_on(gpu)).max_by_key(|i| i.arch)
     }
 }
 
@@ -49,13 +63,26 @@ impl KernelModule {
 #[linkme::distributed_slice]
 pub static REGISTERED: [KernelModule];
 
-/// Registers the compiled kernels of one kernel crate with every GPU that the program opens:
-/// `cust::kernels! { package: "my-kernels", images: IMAGES }`, once in the program, where `IMAGES` is a
-/// constant or static `&[PtxImage]`.
+/// Registers the compiled kernels of one kernel crate with every GPU that the program opens.
 ///
-/// `cuda_builder` writes a file that does this: `include!(concat!(env!("OUT_DIR"), "/kernels.rs"));`.
+/// `cuda_builder` writes a file that calls it: `include!(concat!(env!("OUT_DIR"), "/kernels.rs"));`, once
+/// in the program. By hand it is
+/// `cust::kernels! { package: "my-kernels", images: [(8, 7, include_str!("kernels.sm_87.ptx"))] }`, with the
+/// compute capability before each PTX, or with a constant or static `&[PtxImage]` as `images`.
 #[macro_export]
 macro_rules! kernels {
+    (
+        package: $package:expr,
+        images: [$(($major:literal, $minor:literal, $text:expr)),* $(,)?] $(,)?
+    ) => {
+        $crate::kernels! {
+            package: $package,
+            images: &[$($crate::typed::PtxImage {
+                arch: $crate::typed::Arch { major: $major, minor: $minor },
+                text: $text,
+            }),*],
+        }
+    };
     (package: $package:expr, images: $images:expr $(,)?) => {
         const _: () = {
             #[$crate::__private::linkme::distributed_slice($crate::typed::REGISTERED)]
@@ -64,4 +91,31 @@ macro_rules! kernels {
                 $crate::typed::KernelModule { package: $package, images: $images };
         };
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn arch(major: u32, minor: u32) -> Arch {
+        Arch { major, minor }
+    }
+
+    #[test]
+    fn the_newest_image_that_runs_is_chosen() {
+        const IMAGES: &[PtxImage] = &[
+            PtxImage { arch: arch(7, 5), text: ".version 6.3\n.target sm_75\n" },
+            PtxImage { arch: arch(8, 7), text: ".version 7.4\n.target sm_87, debug\n" },
+            PtxImage { arch: arch(9, 0), text: ".version 8.0\n.target sm_90a\n" },
+            PtxImage { arch: arch(10, 0), text: ".version 8.8\n.target sm_100f\n" },
+        ];
+        let module = KernelModule { package: "", images: IMAGES };
+        let newest = |gpu| module.newest_for(gpu).map(|image| image.arch);
+        assert_eq!(newest(arch(7, 0)), None);
+        assert_eq!(newest(arch(7, 5)), Some(arch(7, 5)));
+        assert_eq!(newest(arch(8, 9)), Some(arch(8, 7)));
+        assert_eq!(newest(arch(9, 0)), Some(arch(9, 0)));
+        assert_eq!(newest(arch(10, 3)), Some(arch(10, 0)));
+        assert_eq!(newest(arch(12, 0)), Some(arch(8, 7)));
+    }
 }

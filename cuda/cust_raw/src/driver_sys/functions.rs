@@ -20,10 +20,26 @@ functions! {
     fn cuDeviceGetName(name: *mut c_char, room: c_int, device: CUdevice);
     fn cuDeviceGetAttribute(value: *mut c_int, which: CUdevice_attribute, device: CUdevice);
     fn cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
+    fn cuDeviceGetUuid_v2(uuid: *mut CUuuid, device: CUdevice);
 
     // Contexts.
     fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
     fn cuDevicePrimaryCtxRelease_v2(device: CUdevice);
+    fn cuDevicePrimaryCtxSetFlags_v2(device: CUdevice, flags: c_uint);
+    fn cuDevicePrimaryCtxReset_v2(device: CUdevice);
+    fn cuCtxCreate_v2(context: *mut CUcontext, flags: c_uint, device: CUdevice);
+    fn cuCtxDestroy_v2(context: CUcontext);
+    fn cuCtxPushCurrent_v2(context: CUcontext);
+    fn cuCtxPopCurrent_v2(context: *mut CUcontext);
+    fn cuCtxGetApiVersion(context: CUcontext, version: *mut c_uint);
+    fn cuCtxGetDevice(device: *mut CUdevice);
+    fn cuCtxGetFlags(flags: *mut c_uint);
+    fn cuCtxGetLimit(value: *mut usize, limit: c_uint);
+    fn cuCtxSetLimit(limit: c_uint, value: usize);
+    fn cuCtxGetCacheConfig(config: *mut c_uint);
+    fn cuCtxSetCacheConfig(config: c_uint);
+    fn cuCtxGetSharedMemConfig(config: *mut c_uint);
+    fn cuCtxSetSharedMemConfig(config: c_uint);
     fn cuCtxGetCurrent(context: *mut CUcontext);
     fn cuCtxSetCurrent(context: CUcontext);
     fn cuCtxSynchronize();
@@ -37,6 +53,7 @@ functions! {
         names: *mut CUjit_option,
         values: *mut *mut c_void,
     );
+    fn cuModuleLoad(module: *mut CUmodule, file: *const c_char);
     fn cuModuleUnload(module: CUmodule);
     fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
     fn cuModuleGetGlobal_v2(
@@ -47,6 +64,28 @@ functions! {
     );
     fn cuFuncGetAttribute(value: *mut c_int, which: CUfunction_attribute, function: CUfunction);
     fn cuFuncSetAttribute(function: CUfunction, which: CUfunction_attribute, value: c_int);
+    fn cuFuncSetCacheConfig(function: CUfunction, config: c_uint);
+    fn cuFuncSetSharedMemConfig(function: CUfunction, config: c_uint);
+    fn cuOccupancyAvailableDynamicSMemPerBlock(
+        bytes: *mut usize,
+        function: CUfunction,
+        blocks: c_int,
+        block: c_int,
+    );
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks: *mut c_int,
+        function: CUfunction,
+        block: c_int,
+        dynamic_shared: usize,
+    );
+    fn cuOccupancyMaxPotentialBlockSize(
+        grid: *mut c_int,
+        block: *mut c_int,
+        function: CUfunction,
+        dynamic_shared_of: CUoccupancyB2DSize,
+        dynamic_shared: usize,
+        limit: c_int,
+    );
     fn cuLaunchKernel(
         function: CUfunction,
         grid_x: c_uint,
@@ -67,9 +106,37 @@ functions! {
         extra: *mut *mut c_void,
     );
 
+    // The linker.
+    fn cuLinkCreate_v2(
+        options: c_uint,
+        names: *mut CUjit_option,
+        values: *mut *mut c_void,
+        state: *mut CUlinkState,
+    );
+    fn cuLinkAddData_v2(
+        state: CUlinkState,
+        kind: CUjitInputType,
+        data: *mut c_void,
+        bytes: usize,
+        name: *const c_char,
+        options: c_uint,
+        names: *mut CUjit_option,
+        values: *mut *mut c_void,
+    );
+    fn cuLinkComplete(state: CUlinkState, cubin: *mut *mut c_void, bytes: *mut usize);
+    fn cuLinkDestroy(state: CUlinkState);
+
     // Streams and events.
     fn cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int);
     fn cuStreamDestroy_v2(stream: CUstream);
+    fn cuStreamGetFlags(stream: CUstream, flags: *mut c_uint);
+    fn cuStreamGetPriority(stream: CUstream, priority: *mut c_int);
+    fn cuStreamAddCallback(
+        stream: CUstream,
+        callback: CUstreamCallback,
+        data: *mut c_void,
+        flags: c_uint,
+    );
     fn cuStreamQuery(stream: CUstream);
     fn cuStreamSynchronize(stream: CUstream);
     fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
@@ -85,16 +152,53 @@ functions! {
     fn cuMemFree_v2(address: CUdeviceptr);
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     fn cuMemHostAlloc(data: *mut *mut c_void, bytes: usize, flags: c_uint);
+    fn cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: c_uint);
+    fn cuMemAllocPitch_v2(
+        address: *mut CUdeviceptr,
+        pitch: *mut usize,
+        row: usize,
+        rows: usize,
+        element: c_uint,
+    );
+    fn cuMemPrefetchAsync(address: CUdeviceptr, bytes: usize, to: CUdevice, stream: CUstream);
+    fn cuMemAdvise(address: CUdeviceptr, bytes: usize, advice: CUmem_advise, device: CUdevice);
     fn cuMemFreeHost(data: *mut c_void);
+    fn cuMemAllocAsync(address: *mut CUdeviceptr, bytes: usize, stream: CUstream);
+    fn cuMemFreeAsync(address: CUdeviceptr, stream: CUstream);
+    fn cuMemsetD8Async(address: CUdeviceptr, value: u8, bytes: usize, stream: CUstream);
+    fn cuMemsetD16_v2(address: CUdeviceptr, value: u16, count: usize);
+    fn cuMemsetD16Async(address: CUdeviceptr, value: u16, count: usize, stream: CUstream);
+    fn cuMemsetD32_v2(address: CUdeviceptr, value: u32, count: usize);
+    fn cuMemsetD32Async(address: CUdeviceptr, value: u32, count: usize, stream: CUstream);
+    fn cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize);
+    fn cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
+    fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
+    fn cuMemcpy2D_v2(copy: *const CUDA_MEMCPY2D);
     fn cuMemsetD8_v2(address: CUdeviceptr, value: u8, bytes: usize);
     fn cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize);
     fn cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream);
     fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
     fn cuMemcpy2DAsync_v2(copy: *const CUDA_MEMCPY2D, stream: CUstream);
 
+    // Memory of other APIs.
+    fn cuImportExternalMemory(
+        memory: *mut CUexternalMemory,
+        description: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
+    );
+    fn cuExternalMemoryGetMappedBuffer(
+        address: *mut CUdeviceptr,
+        memory: CUexternalMemory,
+        description: *const CUDA_EXTERNAL_MEMORY_BUFFER_DESC,
+    );
+    fn cuDestroyExternalMemory(memory: CUexternalMemory);
+
     // Arrays and textures.
     fn cuArrayCreate_v2(array: *mut CUarray, description: *const CUDA_ARRAY_DESCRIPTOR);
     fn cuArrayDestroy(array: CUarray);
+    fn cuMemcpyHtoA_v2(to: CUarray, offset: usize, from: *const c_void, bytes: usize);
+    fn cuMemcpyAtoH_v2(to: *mut c_void, from: CUarray, offset: usize, bytes: usize);
+    fn cuMemcpy3D_v2(copy: *const CUDA_MEMCPY3D);
+    fn cuArray3DCreate_v2(array: *mut CUarray, description: *const CUDA_ARRAY3D_DESCRIPTOR);
     fn cuTexObjectCreate(
         texture: *mut CUtexObject,
         resource: *const CUDA_RESOURCE_DESC,
@@ -102,4 +206,60 @@ functions! {
         view: *const CUDA_RESOURCE_VIEW_DESC,
     );
     fn cuTexObjectDestroy(texture: CUtexObject);
+    fn cuSurfObjectCreate(surface: *mut CUsurfObject, resource: *const CUDA_RESOURCE_DESC);
+    fn cuSurfObjectDestroy(surface: CUsurfObject);
+
+    // Graphs.
+    fn cuGraphCreate(graph: *mut CUgraph, flags: c_uint);
+    fn cuGraphDestroy(graph: CUgraph);
+    fn cuGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
+    fn cuGraphGetEdges(
+        graph: CUgraph,
+        from: *mut CUgraphNode,
+        to: *mut CUgraphNode,
+        count: *mut usize,
+    );
+    fn cuGraphNodeGetType(node: CUgraphNode, kind: *mut CUgraphNodeType);
+    fn cuGraphAddKernelNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        count: usize,
+        launch: *const CUDA_KERNEL_NODE_PARAMS,
+    );
+    fn cuGraphAddMemcpyNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        count: usize,
+        copy: *const CUDA_MEMCPY3D,
+        context: CUcontext,
+    );
+    fn cuGraphAddMemsetNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        count: usize,
+        fill: *const CUDA_MEMSET_NODE_PARAMS,
+        context: CUcontext,
+    );
+    fn cuGraphAddChildGraphNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        count: usize,
+        child: CUgraph,
+    );
+    fn cuGraphAddEmptyNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        count: usize,
+    );
+    fn cuGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint);
+    fn cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: u64);
+    fn cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
+    fn cuGraphExecDestroy(exec: CUgraphExec);
+    fn cuStreamBeginCapture_v2(stream: CUstream, mode: c_uint);
+    fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
 }

@@ -2,8 +2,10 @@
 //!
 //! The enums are only ever given to the driver, never read from it: it may know more values.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::marker::{PhantomData, PhantomPinned};
+
+use super::CUresult;
 
 /// What lies behind a handle; the driver's own.
 macro_rules! handles {
@@ -21,14 +23,34 @@ handles! {
     CUarray => CUarray_st,
     CUcontext => CUctx_st,
     CUevent => CUevent_st,
+    CUexternalMemory => CUextMemory_st,
     CUfunction => CUfunc_st,
+    CUgraph => CUgraph_st,
+    CUgraphExec => CUgraphExec_st,
+    CUgraphNode => CUgraphNode_st,
+    CUlinkState => CUlinkState_st,
     CUmodule => CUmod_st,
     CUstream => CUstream_st,
 }
 
 pub type CUdevice = i32;
 pub type CUdeviceptr = u64;
+pub type CUsurfObject = u64;
 pub type CUtexObject = u64;
+
+/// Sixteen bytes that tell one device from every other.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CUuuid {
+    pub bytes: [u8; 16],
+}
+
+/// Called by the driver once all work before it in the stream is done.
+pub type CUstreamCallback =
+    Option<unsafe extern "C" fn(stream: CUstream, status: CUresult, data: *mut c_void)>;
+
+/// Dynamic shared memory of a block by its threads.
+pub type CUoccupancyB2DSize = Option<unsafe extern "C" fn(block: c_int) -> usize>;
 
 /// Flags of `cuStreamCreateWithPriority`.
 pub const CU_STREAM_NON_BLOCKING: u32 = 1;
@@ -40,41 +62,96 @@ pub const CU_EVENT_DISABLE_TIMING: u32 = 2;
 /// Flag of `cuMemHostAlloc`.
 pub const CU_MEMHOSTALLOC_PORTABLE: u32 = 1;
 
-/// Flag of a texture.
-pub const CU_TRSF_READ_AS_INTEGER: u32 = 1;
+/// Flag of `cuMemAllocManaged`: every stream of every device may use the memory.
+pub const CU_MEM_ATTACH_GLOBAL: u32 = 1;
 
-#[repr(u32)]
+/// Stands for the host where a function takes a device.
+pub const CU_DEVICE_CPU: CUdevice = -1;
+
+/// Flags of a texture.
+pub const CU_TRSF_READ_AS_INTEGER: u32 = 1;
+pub const CU_TRSF_NORMALIZED_COORDINATES: u32 = 2;
+pub const CU_TRSF_SRGB: u32 = 0x10;
+pub const CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION: u32 = 0x20;
+
+/// Flags of `cuArray3DCreate`.
+pub const CUDA_ARRAY3D_LAYERED: u32 = 1;
+pub const CUDA_ARRAY3D_SURFACE_LDST: u32 = 2;
+pub const CUDA_ARRAY3D_CUBEMAP: u32 = 4;
+pub const CUDA_ARRAY3D_TEXTURE_GATHER: u32 = 8;
+
+/// A question about a device. A number, since newer drivers answer more.
+#[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CUdevice_attribute {
-    CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13,
-    CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT = 14,
-    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
-    CU_DEVICE_ATTRIBUTE_PCI_BUS_ID = 33,
-    CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID = 34,
-    CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36,
-    CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37,
-    CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50,
-    CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT = 51,
-    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
-    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
-    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+pub struct CUdevice_attribute(pub u32);
+
+impl CUdevice_attribute {
+    pub const CU_DEVICE_ATTRIBUTE_CLOCK_RATE: Self = Self(13);
+    pub const CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT: Self = Self(14);
+    pub const CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: Self = Self(16);
+    pub const CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: Self = Self(33);
+    pub const CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID: Self = Self(34);
+    pub const CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: Self = Self(36);
+    pub const CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: Self = Self(37);
+    pub const CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID: Self = Self(50);
+    pub const CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT: Self = Self(51);
+    pub const CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: Self = Self(75);
+    pub const CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: Self = Self(76);
+    pub const CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: Self = Self(97);
 }
 
-#[repr(u32)]
+/// A question about a kernel. A number, since newer drivers answer more.
+#[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CUfunction_attribute {
-    CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
-    CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
-    CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
-    CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
-    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+pub struct CUfunction_attribute(pub u32);
+
+impl CUfunction_attribute {
+    pub const CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: Self = Self(0);
+    pub const CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: Self = Self(1);
+    pub const CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: Self = Self(3);
+    pub const CU_FUNC_ATTRIBUTE_NUM_REGS: Self = Self(4);
+    pub const CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: Self = Self(8);
 }
 
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CUjit_option {
+    CU_JIT_MAX_REGISTERS = 0,
     CU_JIT_ERROR_LOG_BUFFER = 5,
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+    CU_JIT_OPTIMIZATION_LEVEL = 7,
+    CU_JIT_TARGET_FROM_CUCONTEXT = 8,
+    CU_JIT_TARGET = 9,
+    CU_JIT_FALLBACK_STRATEGY = 10,
+    CU_JIT_GENERATE_DEBUG_INFO = 11,
+    CU_JIT_GENERATE_LINE_INFO = 13,
+}
+
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CUjitInputType {
+    CU_JIT_INPUT_CUBIN = 0,
+    CU_JIT_INPUT_PTX = 1,
+    CU_JIT_INPUT_FATBINARY = 2,
+    CU_JIT_INPUT_OBJECT = 3,
+    CU_JIT_INPUT_LIBRARY = 4,
+}
+
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CUmem_advise {
+    CU_MEM_ADVISE_SET_READ_MOSTLY = 1,
+    CU_MEM_ADVISE_UNSET_READ_MOSTLY = 2,
+    CU_MEM_ADVISE_SET_PREFERRED_LOCATION = 3,
+    CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION = 4,
+    CU_MEM_ADVISE_SET_ACCESSED_BY = 5,
+    CU_MEM_ADVISE_UNSET_ACCESSED_BY = 6,
+}
+
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CUexternalMemoryHandleType {
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD = 1,
 }
 
 #[repr(u32)]
@@ -86,12 +163,20 @@ pub enum CUmemorytype {
     CU_MEMORYTYPE_ARRAY = 3,
 }
 
-#[repr(u32)]
+/// The type of a channel of an array. A number, since the driver gives it back and newer ones have more.
+#[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CUarray_format {
-    CU_AD_FORMAT_UNSIGNED_INT8 = 1,
-    CU_AD_FORMAT_UNSIGNED_INT16 = 2,
-    CU_AD_FORMAT_FLOAT = 0x20,
+pub struct CUarray_format(pub u32);
+
+impl CUarray_format {
+    pub const CU_AD_FORMAT_UNSIGNED_INT8: Self = Self(1);
+    pub const CU_AD_FORMAT_UNSIGNED_INT16: Self = Self(2);
+    pub const CU_AD_FORMAT_UNSIGNED_INT32: Self = Self(3);
+    pub const CU_AD_FORMAT_SIGNED_INT8: Self = Self(8);
+    pub const CU_AD_FORMAT_SIGNED_INT16: Self = Self(9);
+    pub const CU_AD_FORMAT_SIGNED_INT32: Self = Self(10);
+    pub const CU_AD_FORMAT_HALF: Self = Self(0x10);
+    pub const CU_AD_FORMAT_FLOAT: Self = Self(0x20);
 }
 
 #[repr(u32)]
@@ -100,6 +185,7 @@ pub enum CUaddress_mode {
     #[default]
     CU_TR_ADDRESS_MODE_WRAP = 0,
     CU_TR_ADDRESS_MODE_CLAMP = 1,
+    CU_TR_ADDRESS_MODE_MIRROR = 2,
     CU_TR_ADDRESS_MODE_BORDER = 3,
 }
 
@@ -138,6 +224,48 @@ pub struct CUDA_MEMCPY2D {
     pub dstPitch: usize,
     pub WidthInBytes: usize,
     pub Height: usize,
+}
+
+/// Slices of rows from one place to another; the default copies nothing, from null to null.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CUDA_MEMCPY3D {
+    pub srcXInBytes: usize,
+    pub srcY: usize,
+    pub srcZ: usize,
+    pub srcLOD: usize,
+    pub srcMemoryType: CUmemorytype,
+    pub srcHost: *const c_void,
+    pub srcDevice: CUdeviceptr,
+    pub srcArray: CUarray,
+    pub reserved0: *mut c_void,
+    pub srcPitch: usize,
+    pub srcHeight: usize,
+    pub dstXInBytes: usize,
+    pub dstY: usize,
+    pub dstZ: usize,
+    pub dstLOD: usize,
+    pub dstMemoryType: CUmemorytype,
+    pub dstHost: *mut c_void,
+    pub dstDevice: CUdeviceptr,
+    pub dstArray: CUarray,
+    pub reserved1: *mut c_void,
+    pub dstPitch: usize,
+    pub dstHeight: usize,
+    pub WidthInBytes: usize,
+    pub Height: usize,
+    pub Depth: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUDA_ARRAY3D_DESCRIPTOR {
+    pub Width: usize,
+    pub Height: usize,
+    pub Depth: usize,
+    pub Format: CUarray_format,
+    pub NumChannels: u32,
+    pub Flags: u32,
 }
 
 #[repr(C)]
@@ -220,11 +348,107 @@ pub struct CUDA_TEXTURE_DESC {
     pub reserved: [i32; 12],
 }
 
-/// How a texture looks at an array of another format: not used here, always null.
-pub type CUDA_RESOURCE_VIEW_DESC = c_void;
+/// The format in which a texture views an array. A number: the list is long.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CUresourceViewFormat(pub u32);
+
+/// A view of an array in another format, or of a part of it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUDA_RESOURCE_VIEW_DESC {
+    pub format: CUresourceViewFormat,
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+    pub firstMipmapLevel: u32,
+    pub lastMipmapLevel: u32,
+    pub firstLayer: u32,
+    pub lastLayer: u32,
+    pub reserved: [u32; 16],
+}
+
+/// The type of a graph's node. A number, since the driver gives it back and newer ones have more.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CUgraphNodeType(pub u32);
+
+/// Flag of `cuGraphDebugDotPrint`.
+pub const CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE: u32 = 1;
+
+/// A kernel's launch in a graph. `cuda.h` from CUDA 12 on calls this first version `_v1`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUDA_KERNEL_NODE_PARAMS {
+    pub func: CUfunction,
+    pub gridDimX: u32,
+    pub gridDimY: u32,
+    pub gridDimZ: u32,
+    pub blockDimX: u32,
+    pub blockDimY: u32,
+    pub blockDimZ: u32,
+    pub sharedMemBytes: u32,
+    pub kernelParams: *mut *mut c_void,
+    pub extra: *mut *mut c_void,
+}
+
+/// A fill in a graph. The width is in elements.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUDA_MEMSET_NODE_PARAMS {
+    pub dst: CUdeviceptr,
+    pub pitch: usize,
+    pub value: u32,
+    pub elementSize: u32,
+    pub width: usize,
+    pub height: usize,
+}
+
+/// Memory of another API, and how it is handed over.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
+    pub r#type: CUexternalMemoryHandleType,
+    pub handle: CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle,
+    pub size: u64,
+    pub flags: u32,
+    pub reserved: [u32; 16],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle {
+    pub fd: c_int,
+    pub win32: CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32,
+    pub nvSciBufObject: *const c_void,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32 {
+    pub handle: *mut c_void,
+    pub name: *const c_void,
+}
+
+/// A part of imported memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
+    pub offset: u64,
+    pub size: u64,
+    pub flags: u32,
+    pub reserved: [u32; 16],
+}
 
 const _: () = {
+    assert!(size_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC>() == 104);
+    assert!(size_of::<CUDA_EXTERNAL_MEMORY_BUFFER_DESC>() == 88);
+    assert!(size_of::<CUDA_KERNEL_NODE_PARAMS>() == 56);
+    assert!(size_of::<CUDA_MEMSET_NODE_PARAMS>() == 40);
     assert!(size_of::<CUDA_MEMCPY2D>() == 128);
+    assert!(size_of::<CUDA_MEMCPY3D>() == 200);
+    assert!(size_of::<CUDA_ARRAY3D_DESCRIPTOR>() == 40);
+    assert!(size_of::<CUDA_RESOURCE_VIEW_DESC>() == 112);
     assert!(size_of::<CUDA_ARRAY_DESCRIPTOR>() == 24);
     assert!(size_of::<CUDA_RESOURCE_DESC>() == 144);
     assert!(size_of::<CUDA_TEXTURE_DESC>() == 104);

@@ -9,6 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use cust_raw::driver_sys;
+
+/// The number of devices, as the driver reports it.
+pub(crate) fn device_count() -> Result<i32, driver_sys::CUresult> {
+    let mut count = 0;
+    // SAFETY: `count` outlives the call.
+    unsafe { driver_sys::cuDeviceGetCount(&raw mut count) }.to_result()?;
+    Ok(count)
+}
+
 /// The file `tests/c/NAME`.
 pub(crate) fn c_source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name)
@@ -42,7 +52,7 @@ pub(crate) fn shared_library(output: &Path, arguments: &[&str]) -> bool {
 pub(crate) fn run_alone(name: &str, library: &Path) {
     let output = Command::new(env::current_exe().expect("the test's own path"))
         .args(["--ignored", "--exact", "--nocapture", name])
-        .env(cust::LIBRARY_VARIABLE, library)
+        .env(cust_raw::LIBRARY_VARIABLE, library)
         .output()
         .expect("the test starts again");
     let text = String::from_utf8_lossy(&output.stdout);

@@ -1,0 +1,78 @@
+//! Arrays in host memory: rows without padding, one slice after the other.
+//!
+//! Every kind of array can be made and copied. Which of them a texture can read is up to `texture`.
+
+use cust_raw::driver_sys::{CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUarray_format as Format, CUresult};
+
+use super::memory::{allocate, code, free};
+
+/// An array.
+pub(super) struct Array {
+    pub(super) description: CUDA_ARRAY3D_DESCRIPTOR,
+    /// Bytes of a row.
+    pub(super) pitch: usize,
+    /// Rows of a slice, at least one.
+    pub(super) rows: usize,
+    /// Slices, at least one.
+    pub(super) slices: usize,
+    pub(super) data: *mut u8,
+}
+
+impl Array {
+    fn new(description: CUDA_ARRAY3D_DESCRIPTOR) -> Result<Self, CUresult> {
+        let channels = description.NumChannels as usize;
+        if description.Width == 0 || !matches!(channels, 1 | 2 | 4) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let texel = channel_bytes(description.Format)? * channels;
+        let (rows, slices) = (description.Height.max(1), description.Depth.max(1));
+        let pitch = description.Width.checked_mul(texel);
+        let bytes = pitch.and_then(|pitch| pitch.checked_mul(rows)?.checked_mul(slices));
+        let (Some(pitch), Some(bytes)) = (pitch, bytes) else {
+            return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        };
+        Ok(Self { description, pitch, rows, slices, data: allocate(bytes)? })
+    }
+}
+
+/// Bytes of one channel.
+fn channel_bytes(format: Format) -> Result<usize, CUresult> {
+    match format {
+        Format::CU_AD_FORMAT_UNSIGNED_INT8 | Format::CU_AD_FORMAT_SIGNED_INT8 => Ok(1),
+        Format::CU_AD_FORMAT_UNSIGNED_INT16
+        | Format::CU_AD_FORMAT_SIGNED_INT16
+        | Format::CU_AD_FORMAT_HALF => Ok(2),
+        Format::CU_AD_FORMAT_UNSIGNED_INT32
+        | Format::CU_AD_FORMAT_SIGNED_INT32
+        | Format::CU_AD_FORMAT_FLOAT => Ok(4),
+        _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+    }
+}
+
+/// The array of a handle.
+///
+/// # Safety
+/// The handle is null, or of an array that lives.
+pub(super) unsafe fn array<'a>(handle: CUarray) -> Result<&'a Array, CUresult> {
+    // SAFETY: as the caller vouches.
+    unsafe { handle.cast::<Array>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+}
+
+pub(crate) unsafe fn cuArray3DCreate_v2(
+    to: *mut CUarray,
+    description: *const CUDA_ARRAY3D_DESCRIPTOR,
+) -> CUresult {
+    // SAFETY: the caller gives a description that is complete, and a place for the result.
+    code(Array::new(unsafe { *description }).map(|array| unsafe {
+        *to = Box::into_raw(Box::new(array)).cast();
+    }))
+}
+
+pub(crate) unsafe fn cuArrayDestroy(handle: CUarray) -> CUresult {
+    if handle.is_null() {
+        return CUresult::CUDA_ERROR_INVALID_HANDLE;
+    }
+    // SAFETY: made by `cuArray3DCreate_v2`, and destroyed once, as the caller vouches.
+    let array = unsafe { Box::from_raw(handle.cast::<Array>()) };
+    code(free(array.data.addr()))
+}

@@ -1,0 +1,202 @@
+//! Contexts: which is current on a thread, and the settings that a program may read back.
+//!
+//! On the CPU a context holds nothing; it exists so that a program that forgot to make one is told.
+
+use std::cell::RefCell;
+use std::ffi::{c_int, c_uint};
+use std::ptr;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use cust_raw::driver_sys::{CUcontext, CUdevice, CUresult};
+
+thread_local! {
+    /// The contexts of this thread, the current one last.
+    static STACK: RefCell<Vec<CUcontext>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What the settings of contexts are, for all of them.
+struct Settings {
+    flags: c_uint,
+    cache: c_uint,
+    shared: c_uint,
+    limits: [usize; 6],
+}
+
+static SETTINGS: Mutex<Settings> = Mutex::new(Settings {
+    flags: 0,
+    cache: 0,
+    shared: 0,
+    // The stack of a thread, the buffers of `printf` and `malloc`, two of device-side launches, and the
+    // granularity of fetches into L2: an H100's at start, but for the stack.
+    limits: [256 << 10, 1 << 20, 8 << 20, 2, 2048, 64],
+});
+
+/// The handle of the context that everybody shares: an address that nobody else has.
+fn primary() -> CUcontext {
+    static PLACE: u8 = 0;
+    ptr::from_ref(&PLACE).cast_mut().cast()
+}
+
+/// Whether a context is current on this thread.
+pub(super) fn check() -> Result<(), CUresult> {
+    STACK.with_borrow(|stack| match stack.last() {
+        Some(context) if !context.is_null() => Ok(()),
+        _ => Err(CUresult::CUDA_ERROR_INVALID_CONTEXT),
+    })
+}
+
+/// Writes a result to where the caller wants it.
+///
+/// # Safety
+/// `to` is valid for a write.
+unsafe fn give<T>(to: *mut T, value: T) -> CUresult {
+    // SAFETY: as the caller vouches.
+    unsafe { to.write(value) };
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuDevicePrimaryCtxRetain(
+    context: *mut CUcontext,
+    _device: CUdevice,
+) -> CUresult {
+    // SAFETY: the caller gives a place for the result; so below.
+    unsafe { give(context, primary()) }
+}
+
+pub(crate) unsafe fn cuDevicePrimaryCtxRelease_v2(_device: CUdevice) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuDevicePrimaryCtxSetFlags_v2(_device: CUdevice, flags: c_uint) -> CUresult {
+    settings(|settings| settings.flags = flags);
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuDevicePrimaryCtxReset_v2(_device: CUdevice) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuCtxCreate_v2(
+    context: *mut CUcontext,
+    _flags: c_uint,
+    _device: CUdevice,
+) -> CUresult {
+    // Its own address, so that it is told from others.
+    let made: CUcontext = Box::into_raw(Box::new(0_u8)).cast();
+    STACK.with_borrow_mut(|stack| stack.push(made));
+    // SAFETY: as above.
+    unsafe { give(context, made) }
+}
+
+pub(crate) unsafe fn cuCtxDestroy_v2(context: CUcontext) -> CUresult {
+    if context.is_null() || context == primary() {
+        return CUresult::CUDA_ERROR_INVALID_CONTEXT;
+    }
+    STACK.with_borrow_mut(|stack| stack.retain(|other| *other != context));
+    // SAFETY: made by `cuCtxCreate_v2`, and destroyed once as the caller vouches.
+    drop(unsafe { Box::from_raw(context.cast::<u8>()) });
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuCtxPushCurrent_v2(context: CUcontext) -> CUresult {
+    STACK.with_borrow_mut(|stack| stack.push(context));
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuCtxPopCurrent_v2(context: *mut CUcontext) -> CUresult {
+    match STACK.with_borrow_mut(Vec::pop) {
+        // SAFETY: as above.
+        Some(popped) => unsafe { give(context, popped) },
+        None => CUresult::CUDA_ERROR_INVALID_CONTEXT,
+    }
+}
+
+pub(crate) unsafe fn cuCtxGetCurrent(context: *mut CUcontext) -> CUresult {
+    let current = STACK.with_borrow(|stack| stack.last().copied()).unwrap_or(ptr::null_mut());
+    // SAFETY: as above.
+    unsafe { give(context, current) }
+}
+
+pub(crate) unsafe fn cuCtxSetCurrent(context: CUcontext) -> CUresult {
+    STACK.with_borrow_mut(|stack| {
+        stack.pop();
+        stack.push(context);
+    });
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuCtxGetApiVersion(_context: CUcontext, version: *mut c_uint) -> CUresult {
+    // SAFETY: as above.
+    unsafe { give(version, 3020) }
+}
+
+pub(crate) unsafe fn cuCtxGetDevice(device: *mut CUdevice) -> CUresult {
+    match check() {
+        // SAFETY: as above.
+        Ok(()) => unsafe { give(device, 0) },
+        Err(error) => error,
+    }
+}
+
+pub(crate) unsafe fn cuCtxSynchronize() -> CUresult {
+    check().err().unwrap_or(CUresult::CUDA_SUCCESS)
+}
+
+pub(crate) unsafe fn cuCtxGetStreamPriorityRange(
+    least: *mut c_int,
+    greatest: *mut c_int,
+) -> CUresult {
+    // SAFETY: as above.
+    unsafe {
+        let _ = give(least, 0);
+        give(greatest, -5)
+    }
+}
+
+fn settings<R>(body: impl FnOnce(&mut Settings) -> R) -> R {
+    body(&mut SETTINGS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+pub(crate) unsafe fn cuCtxGetFlags(flags: *mut c_uint) -> CUresult {
+    // SAFETY: as above.
+    unsafe { give(flags, settings(|settings| settings.flags)) }
+}
+
+pub(crate) unsafe fn cuCtxGetLimit(value: *mut usize, limit: c_uint) -> CUresult {
+    match settings(|settings| settings.limits.get(limit as usize).copied()) {
+        // SAFETY: as above.
+        Some(found) => unsafe { give(value, found) },
+        None => CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT,
+    }
+}
+
+pub(crate) unsafe fn cuCtxSetLimit(limit: c_uint, value: usize) -> CUresult {
+    settings(|settings| match settings.limits.get_mut(limit as usize) {
+        Some(place) => {
+            *place = value;
+            CUresult::CUDA_SUCCESS
+        }
+        None => CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT,
+    })
+}
+
+pub(crate) unsafe fn cuCtxGetCacheConfig(config: *mut c_uint) -> CUresult {
+    // SAFETY: as above.
+    unsafe { give(config, settings(|settings| settings.cache)) }
+}
+
+pub(crate) unsafe fn cuCtxSetCacheConfig(config: c_uint) -> CUresult {
+    settings(|settings| settings.cache = config);
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuCtxGetSharedMemConfig(config: *mut c_uint) -> CUresult {
+    // SAFETY: as above.
+    unsafe { give(config, settings(|settings| settings.shared)) }
+}
+
+pub(crate) unsafe fn cuCtxSetSharedMemConfig(config: c_uint) -> CUresult {
+    settings(|settings| settings.shared = config);
+    CUresult::CUDA_SUCCESS
+}

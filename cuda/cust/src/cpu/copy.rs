@@ -1,0 +1,211 @@
+//! Copies of rows and slices between host memory, device memory and arrays. What lies on the device is
+//! checked against the allocations and the arrays.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use cust_raw::driver_sys::{
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUarray, CUdeviceptr, CUmemorytype, CUresult,
+};
+
+use super::array::array;
+use super::context;
+use super::memory::{code, device};
+
+/// One side of a copy, as its description names it.
+struct Side {
+    kind: CUmemorytype,
+    host: *mut u8,
+    address: CUdeviceptr,
+    array: CUarray,
+    /// Bytes, rows and slices before the first that is copied.
+    start: [usize; 3],
+    /// Bytes of a row; 0 if rows have no padding.
+    pitch: usize,
+    /// Rows of a slice; 0 if slices have no padding.
+    rows: usize,
+}
+
+/// Bytes of a row, rows of a slice, slices.
+type Extent = [usize; 3];
+
+/// Where the first byte of a side lies, and the bytes from row to row and from slice to slice.
+struct Place {
+    first: *mut u8,
+    pitch: usize,
+    slice: usize,
+}
+
+impl Side {
+    /// # Safety
+    /// The array, if it is one, lives.
+    unsafe fn place(&self, extent: Extent) -> Result<Place, CUresult> {
+        let [width, height, depth] = extent;
+        let end = |axis: usize| self.start[axis].checked_add(extent[axis]);
+        let ends = (end(0), end(1), end(2));
+        let (Some(end_x), Some(end_y), Some(end_z)) = ends else {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        };
+        let (data, pitch, rows) = match self.kind {
+            CUmemorytype::CU_MEMORYTYPE_ARRAY => {
+                // SAFETY: as the caller vouches.
+                let array = unsafe { array(self.array) }?;
+                if end_x > array.pitch || end_y > array.rows || end_z > array.slices {
+                    return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+                }
+                (array.data, array.pitch, array.rows)
+            }
+            _ => {
+                let pitch = if self.pitch == 0 { end_x } else { self.pitch };
+                let rows = if self.rows == 0 { end_y } else { self.rows };
+                // One row needs no pitch, and one slice no height.
+                let is_wrong = pitch < end_x && height > 1 || rows < end_y && depth > 1;
+                if is_wrong {
+                    return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+                }
+                (ptr::null_mut(), pitch, rows)
+            }
+        };
+        // The bytes before the first one and between it and the last.
+        let [x, y, z] = self.start;
+        let offset = |slice: usize, y: usize, z: usize| {
+            z.checked_mul(slice)?.checked_add(y.checked_mul(pitch)?)
+        };
+        let sizes = || {
+            let slice = pitch.checked_mul(rows)?;
+            let before = offset(slice, y, z)?.checked_add(x)?;
+            let bytes = offset(slice, height - 1, depth - 1)?.checked_add(width)?;
+            Some((slice, before, bytes))
+        };
+        let (slice, before, bytes) = sizes().ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let first = match self.kind {
+            CUmemorytype::CU_MEMORYTYPE_HOST => self.host.wrapping_add(before),
+            CUmemorytype::CU_MEMORYTYPE_DEVICE => {
+                let address = self.address.checked_add(before as u64);
+                device(address.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?, bytes)?
+            }
+            CUmemorytype::CU_MEMORYTYPE_ARRAY => data.wrapping_add(before),
+        };
+        Ok(Place { first, pitch, slice })
+    }
+}
+
+/// # Safety
+/// Host memory holds what is copied, and arrays live.
+unsafe fn copy(from: &Side, to: &Side, extent: Extent) -> Result<(), CUresult> {
+    context::check()?;
+    let [width, height, depth] = extent;
+    if extent.contains(&0) {
+        return Ok(());
+    }
+    // SAFETY: as the caller vouches.
+    let (from, to) = unsafe { (from.place(extent)?, to.place(extent)?) };
+    for z in 0..depth {
+        for y in 0..height {
+            let from = from.first.wrapping_add(z * from.slice + y * from.pitch);
+            let to = to.first.wrapping_add(z * to.slice + y * to.pitch);
+            // SAFETY: host memory is the caller's; the rest was checked. Both may overlap.
+            unsafe { ptr::copy(from, to, width) };
+        }
+    }
+    Ok(())
+}
+
+/// # Safety
+/// As for [`copy`].
+pub(super) unsafe fn slices(copied: &CUDA_MEMCPY3D) -> Result<(), CUresult> {
+    let from = Side {
+        kind: copied.srcMemoryType,
+        host: copied.srcHost.cast_mut().cast(),
+        address: copied.srcDevice,
+        array: copied.srcArray,
+        start: [copied.srcXInBytes, copied.srcY, copied.srcZ],
+        pitch: copied.srcPitch,
+        rows: copied.srcHeight,
+    };
+    let to = Side {
+        kind: copied.dstMemoryType,
+        host: copied.dstHost.cast(),
+        address: copied.dstDevice,
+        array: copied.dstArray,
+        start: [copied.dstXInBytes, copied.dstY, copied.dstZ],
+        pitch: copied.dstPitch,
+        rows: copied.dstHeight,
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { copy(&from, &to, [copied.WidthInBytes, copied.Height, copied.Depth]) }
+}
+
+pub(crate) unsafe fn cuMemcpy3D_v2(copied: *const CUDA_MEMCPY3D) -> CUresult {
+    // SAFETY: the caller gives a description that is complete and holds; so below.
+    code(unsafe { slices(&*copied) })
+}
+
+pub(crate) unsafe fn cuMemcpy2D_v2(copied: *const CUDA_MEMCPY2D) -> CUresult {
+    // SAFETY: as above.
+    let copied = unsafe { &*copied };
+    let copied = CUDA_MEMCPY3D {
+        srcXInBytes: copied.srcXInBytes,
+        srcY: copied.srcY,
+        srcMemoryType: copied.srcMemoryType,
+        srcHost: copied.srcHost,
+        srcDevice: copied.srcDevice,
+        srcArray: copied.srcArray,
+        srcPitch: copied.srcPitch,
+        dstXInBytes: copied.dstXInBytes,
+        dstY: copied.dstY,
+        dstMemoryType: copied.dstMemoryType,
+        dstHost: copied.dstHost,
+        dstDevice: copied.dstDevice,
+        dstArray: copied.dstArray,
+        dstPitch: copied.dstPitch,
+        WidthInBytes: copied.WidthInBytes,
+        Height: copied.Height,
+        Depth: 1,
+        ..Default::default()
+    };
+    // SAFETY: as above.
+    code(unsafe { slices(&copied) })
+}
+
+pub(crate) unsafe fn cuMemcpyHtoA_v2(
+    to: CUarray,
+    offset: usize,
+    from: *const c_void,
+    bytes: usize,
+) -> CUresult {
+    let copied = CUDA_MEMCPY3D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        srcHost: from,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
+        dstArray: to,
+        dstXInBytes: offset,
+        WidthInBytes: bytes,
+        Height: 1,
+        Depth: 1,
+        ..Default::default()
+    };
+    // SAFETY: as above.
+    code(unsafe { slices(&copied) })
+}
+
+pub(crate) unsafe fn cuMemcpyAtoH_v2(
+    to: *mut c_void,
+    from: CUarray,
+    offset: usize,
+    bytes: usize,
+) -> CUresult {
+    let copied = CUDA_MEMCPY3D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
+        srcArray: from,
+        srcXInBytes: offset,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        dstHost: to,
+        WidthInBytes: bytes,
+        Height: 1,
+        Depth: 1,
+        ..Default::default()
+    };
+    // SAFETY: as above.
+    code(unsafe { slices(&copied) })
+}

@@ -1,0 +1,122 @@
+//! The CPU as a device: its name, its numbers.
+
+use std::ffi::{c_char, c_int, c_uint};
+use std::fs;
+use std::ptr;
+use std::thread;
+
+use cust_raw::driver_sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
+
+/// The CUDA version whose driver is imitated.
+const VERSION: c_int = 12_080;
+
+pub(crate) unsafe fn cuInit(_flags: c_uint) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuDriverGetVersion(version: *mut c_int) -> CUresult {
+    // SAFETY: the caller gives a place for the result.
+    unsafe { *version = VERSION };
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuDeviceGetCount(count: *mut c_int) -> CUresult {
+    // SAFETY: as above.
+    unsafe { *count = 1 };
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int) -> CUresult {
+    if ordinal != 0 {
+        return CUresult::CUDA_ERROR_INVALID_DEVICE;
+    }
+    // SAFETY: as above.
+    unsafe { *device = 0 };
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuDeviceGetName(
+    name: *mut c_char,
+    room: c_int,
+    _device: CUdevice,
+) -> CUresult {
+    let text = c"CPU";
+    let bytes = text.to_bytes_with_nul();
+    if (room as usize) < bytes.len() {
+        return CUresult::CUDA_ERROR_INVALID_VALUE;
+    }
+    // SAFETY: the caller gives `room` bytes.
+    unsafe { ptr::copy_nonoverlapping(bytes.as_ptr().cast(), name, bytes.len()) };
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuDeviceGetUuid_v2(uuid: *mut CUuuid, _device: CUdevice) -> CUresult {
+    // SAFETY: the caller gives a place for the result.
+    unsafe { *uuid = CUuuid { bytes: *b"CPU of this host" } };
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuDeviceTotalMem_v2(bytes: *mut usize, _device: CUdevice) -> CUresult {
+    // SAFETY: as above.
+    unsafe { *bytes = memory("MemTotal:") };
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> CUresult {
+    // SAFETY: as above.
+    unsafe { (*free, *total) = (memory("MemAvailable:"), memory("MemTotal:")) };
+    CUresult::CUDA_SUCCESS
+}
+
+/// Host memory in bytes by its name in `/proc/meminfo`; 0 where there is no such file.
+fn memory(name: &str) -> usize {
+    let table = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = table.lines().find_map(|line| line.strip_prefix(name));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}
+
+/// The limits are those that `cuda_cpu` and the launch checks hold to, and of the GPUs that CUDA still
+/// supports; what has no meaning here is 0.
+pub(crate) unsafe fn cuDeviceGetAttribute(
+    value: *mut c_int,
+    which: CUdevice_attribute,
+    _device: CUdevice,
+) -> CUresult {
+    let answer = match which.0 {
+        // Threads of a block, and along its axes.
+        1..=3 => 1024,
+        4 => 64,
+        // Blocks of a grid along its axes.
+        5 => i32::MAX,
+        6 | 7 => 65_535,
+        // Shared memory of a block without and with asking, and constant memory.
+        8 => 48 << 10,
+        9 => 64 << 10,
+        81 | 97 => 227 << 10,
+        // The warp.
+        10 => 32,
+        // The largest pitch.
+        11 => i32::MAX,
+        // Registers of a block and of a multiprocessor.
+        12 | 82 => 65_536,
+        // Multiprocessors.
+        16 => thread::available_parallelism().map_or(1, |cores| cores.get() as c_int),
+        // Alignment of textures, and of their pitch.
+        14 => 256,
+        51 => 32,
+        // Threads of a multiprocessor.
+        39 => 2048,
+        // Integrated; maps host memory; addresses are the host's; managed memory; stream priorities.
+        18 | 19 | 41 | 78 | 83 | 88 | 89 | 91 => 1,
+        // Sides of textures and surfaces.
+        21..=26 | 52..=59 | 69..=74 => 65_536,
+        // Compute capability.
+        75 => 9,
+        76 => 0,
+        _ => 0,
+    };
+    // SAFETY: the caller gives a place for the result.
+    unsafe { *value = answer };
+    CUresult::CUDA_SUCCESS
+}

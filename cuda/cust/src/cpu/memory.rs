@@ -1,0 +1,282 @@
+//! Allocations, fills and copies in host memory, each checked against what is allocated.
+
+use std::alloc::{self, Layout};
+use std::collections::BTreeMap;
+use std::ffi::{c_uint, c_void};
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use cust_raw::driver_sys::{CUdevice, CUdeviceptr, CUmem_advise, CUresult, CUstream};
+
+use super::context;
+
+/// Alignment of every allocation, as of a GPU's.
+const ALIGN: usize = 256;
+
+/// What fresh memory is filled with, so that a value that is read before it was written stands out: a
+/// float is a NaN, an index is out of bounds.
+const POISON: u8 = 0xff;
+
+/// Sizes of the allocations by address.
+static ALLOCATED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+
+fn allocated<R>(body: impl FnOnce(&mut BTreeMap<usize, usize>) -> R) -> R {
+    body(&mut ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn layout(bytes: usize) -> Result<Layout, CUresult> {
+    match Layout::from_size_align(bytes, ALIGN) {
+        Ok(layout) if bytes > 0 => Ok(layout),
+        Ok(_) => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        Err(_) => Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+    }
+}
+
+/// Memory that is not initialised.
+pub(super) fn allocate(bytes: usize) -> Result<*mut u8, CUresult> {
+    context::check()?;
+    let layout = layout(bytes)?;
+    // SAFETY: the layout is not empty.
+    let data = unsafe { alloc::alloc(layout) };
+    if data.is_null() {
+        return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    // SAFETY: just allocated.
+    unsafe { ptr::write_bytes(data, POISON, bytes) };
+    allocated(|all| all.insert(data.expose_provenance(), bytes));
+    Ok(data)
+}
+
+/// Gives back what [`allocate`] gave.
+pub(super) fn free(address: usize) -> Result<(), CUresult> {
+    if address == 0 {
+        return Ok(());
+    }
+    let bytes = allocated(|all| all.remove(&address)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+    let layout = layout(bytes)?;
+    // SAFETY: it was in the list, so it was allocated with this layout and not freed yet.
+    unsafe { alloc::dealloc(ptr::with_exposed_provenance_mut(address), layout) };
+    Ok(())
+}
+
+/// The bytes at a device address, if all of them are allocated.
+pub(super) fn device(address: CUdeviceptr, bytes: usize) -> Result<*mut u8, CUresult> {
+    context::check()?;
+    let address = address as usize;
+    let holds = |(start, size): (&usize, &usize)| {
+        address.checked_add(bytes).is_some_and(|end| end <= start + size)
+    };
+    let inside = allocated(|all| all.range(..=address).next_back().is_some_and(holds));
+    match inside || bytes == 0 {
+        true => Ok(ptr::with_exposed_provenance_mut(address)),
+        false => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+    }
+}
+
+/// A result as the driver returns it.
+pub(super) fn code(result: Result<(), CUresult>) -> CUresult {
+    result.err().unwrap_or(CUresult::CUDA_SUCCESS)
+}
+
+pub(crate) unsafe fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize) -> CUresult {
+    code(allocate(bytes).map(|data| {
+        // SAFETY: the caller gives a place for the result.
+        unsafe { *address = data.expose_provenance() as CUdeviceptr };
+    }))
+}
+
+pub(crate) unsafe fn cuMemFree_v2(address: CUdeviceptr) -> CUresult {
+    code(free(address as usize))
+}
+
+pub(crate) unsafe fn cuMemAllocAsync(
+    address: *mut CUdeviceptr,
+    bytes: usize,
+    _stream: CUstream,
+) -> CUresult {
+    // SAFETY: as the caller vouches; so below.
+    unsafe { cuMemAlloc_v2(address, bytes) }
+}
+
+pub(crate) unsafe fn cuMemFreeAsync(address: CUdeviceptr, _stream: CUstream) -> CUresult {
+    // SAFETY: as above.
+    unsafe { cuMemFree_v2(address) }
+}
+
+/// Multiple that the pitch of an allocation is, as on current GPUs.
+const PITCH: usize = 512;
+
+pub(crate) unsafe fn cuMemAllocPitch_v2(
+    address: *mut CUdeviceptr,
+    pitch: *mut usize,
+    row: usize,
+    rows: usize,
+    element: c_uint,
+) -> CUresult {
+    if !matches!(element, 4 | 8 | 16) {
+        return CUresult::CUDA_ERROR_INVALID_VALUE;
+    }
+    let size = row.checked_next_multiple_of(PITCH).and_then(|p| Some((p, p.checked_mul(rows)?)));
+    let Some((found, bytes)) = size else {
+        return CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+    };
+    // SAFETY: the caller gives a place for both results.
+    unsafe {
+        *pitch = found;
+        cuMemAlloc_v2(address, bytes)
+    }
+}
+
+pub(crate) unsafe fn cuMemAllocManaged(
+    address: *mut CUdeviceptr,
+    bytes: usize,
+    _flags: c_uint,
+) -> CUresult {
+    // SAFETY: as the caller vouches.
+    unsafe { cuMemAlloc_v2(address, bytes) }
+}
+
+pub(crate) unsafe fn cuMemPrefetchAsync(
+    address: CUdeviceptr,
+    bytes: usize,
+    _to: CUdevice,
+    _stream: CUstream,
+) -> CUresult {
+    code(device(address, bytes).map(drop))
+}
+
+pub(crate) unsafe fn cuMemAdvise(
+    address: CUdeviceptr,
+    bytes: usize,
+    _advice: CUmem_advise,
+    _device: CUdevice,
+) -> CUresult {
+    code(device(address, bytes).map(drop))
+}
+
+pub(crate) unsafe fn cuMemHostAlloc(
+    data: *mut *mut c_void,
+    bytes: usize,
+    _flags: c_uint,
+) -> CUresult {
+    code(allocate(bytes).map(|found| {
+        // SAFETY: the caller gives a place for the result.
+        unsafe { *data = found.cast() };
+    }))
+}
+
+pub(crate) unsafe fn cuMemFreeHost(data: *mut c_void) -> CUresult {
+    code(free(data.addr()))
+}
+
+/// Fills `count` elements.
+pub(super) fn fill<T: Copy>(address: CUdeviceptr, value: T, count: usize) -> CUresult {
+    let bytes = count.saturating_mul(size_of::<T>());
+    code(device(address, bytes).and_then(|data| {
+        let data = data.cast::<T>();
+        if !data.is_aligned() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        for i in 0..count {
+            // SAFETY: allocated, as just checked, and aligned.
+            unsafe { data.add(i).write(value) };
+        }
+        Ok(())
+    }))
+}
+
+pub(crate) unsafe fn cuMemsetD8_v2(address: CUdeviceptr, value: u8, bytes: usize) -> CUresult {
+    fill(address, value, bytes)
+}
+
+pub(crate) unsafe fn cuMemsetD8Async(
+    address: CUdeviceptr,
+    value: u8,
+    bytes: usize,
+    _stream: CUstream,
+) -> CUresult {
+    fill(address, value, bytes)
+}
+
+pub(crate) unsafe fn cuMemsetD16_v2(address: CUdeviceptr, value: u16, count: usize) -> CUresult {
+    fill(address, value, count)
+}
+
+pub(crate) unsafe fn cuMemsetD16Async(
+    address: CUdeviceptr,
+    value: u16,
+    count: usize,
+    _stream: CUstream,
+) -> CUresult {
+    fill(address, value, count)
+}
+
+pub(crate) unsafe fn cuMemsetD32_v2(address: CUdeviceptr, value: u32, count: usize) -> CUresult {
+    fill(address, value, count)
+}
+
+pub(crate) unsafe fn cuMemsetD32Async(
+    address: CUdeviceptr,
+    value: u32,
+    count: usize,
+    _stream: CUstream,
+) -> CUresult {
+    fill(address, value, count)
+}
+
+pub(crate) unsafe fn cuMemcpyHtoD_v2(
+    to: CUdeviceptr,
+    from: *const c_void,
+    bytes: usize,
+) -> CUresult {
+    code(device(to, bytes).map(|to| {
+        // SAFETY: the source is the caller's, the target is allocated; they may overlap.
+        unsafe { ptr::copy(from.cast(), to, bytes) };
+    }))
+}
+
+pub(crate) unsafe fn cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize) -> CUresult {
+    code(device(from, bytes).map(|from| {
+        // SAFETY: the target is the caller's, the source is allocated; they may overlap.
+        unsafe { ptr::copy(from, to.cast(), bytes) };
+    }))
+}
+
+pub(crate) unsafe fn cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> CUresult {
+    code(device(from, bytes).and_then(|from| {
+        let to = device(to, bytes)?;
+        // SAFETY: both are allocated; they may overlap.
+        unsafe { ptr::copy(from, to, bytes) };
+        Ok(())
+    }))
+}
+
+pub(crate) unsafe fn cuMemcpyHtoDAsync_v2(
+    to: CUdeviceptr,
+    from: *const c_void,
+    bytes: usize,
+    _stream: CUstream,
+) -> CUresult {
+    // SAFETY: as the caller vouches; so below.
+    unsafe { cuMemcpyHtoD_v2(to, from, bytes) }
+}
+
+pub(crate) unsafe fn cuMemcpyDtoHAsync_v2(
+    to: *mut c_void,
+    from: CUdeviceptr,
+    bytes: usize,
+    _stream: CUstream,
+) -> CUresult {
+    // SAFETY: as above.
+    unsafe { cuMemcpyDtoH_v2(to, from, bytes) }
+}
+
+pub(crate) unsafe fn cuMemcpyDtoDAsync_v2(
+    to: CUdeviceptr,
+    from: CUdeviceptr,
+    bytes: usize,
+    _stream: CUstream,
+) -> CUresult {
+    // SAFETY: as above.
+    unsafe { cuMemcpyDtoD_v2(to, from, bytes) }
+}

@@ -1,0 +1,160 @@
+//! Streams and events of a device whose work is done when it is submitted.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use cust_raw::driver_sys::{
+    CU_EVENT_DISABLE_TIMING, CUevent, CUresult, CUstream, CUstreamCallback,
+};
+
+use super::context;
+use super::memory::code;
+
+/// A stream: only what it was made with.
+struct Stream {
+    flags: c_uint,
+    priority: c_int,
+}
+
+/// An event, and when it was recorded last.
+struct Event {
+    takes_time: bool,
+    recorded: Mutex<Option<Instant>>,
+}
+
+/// The stream of a handle; `None` of the default stream.
+///
+/// # Safety
+/// The handle is null, or of a stream that lives.
+unsafe fn stream<'a>(handle: CUstream) -> Option<&'a Stream> {
+    // SAFETY: as the caller vouches.
+    unsafe { handle.cast::<Stream>().as_ref() }
+}
+
+/// The event of a handle.
+///
+/// # Safety
+/// The handle is null, or of an event that lives.
+unsafe fn event<'a>(handle: CUevent) -> Result<&'a Event, CUresult> {
+    // SAFETY: as the caller vouches.
+    unsafe { handle.cast::<Event>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+}
+
+pub(crate) unsafe fn cuStreamCreateWithPriority(
+    to: *mut CUstream,
+    flags: c_uint,
+    priority: c_int,
+) -> CUresult {
+    code(context::check().map(|()| {
+        let made = Box::into_raw(Box::new(Stream { flags, priority }));
+        // SAFETY: the caller gives a place for the result.
+        unsafe { *to = made.cast() };
+    }))
+}
+
+pub(crate) unsafe fn cuStreamDestroy_v2(handle: CUstream) -> CUresult {
+    if handle.is_null() {
+        return CUresult::CUDA_ERROR_INVALID_HANDLE;
+    }
+    // SAFETY: made by `cuStreamCreateWithPriority`, and destroyed once, as the caller vouches.
+    drop(unsafe { Box::from_raw(handle.cast::<Stream>()) });
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuStreamGetFlags(handle: CUstream, flags: *mut c_uint) -> CUresult {
+    // SAFETY: the caller gives a stream that lives, and a place for the result; so below.
+    unsafe { *flags = stream(handle).map_or(0, |stream| stream.flags) };
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuStreamGetPriority(handle: CUstream, priority: *mut c_int) -> CUresult {
+    // SAFETY: as above.
+    unsafe { *priority = stream(handle).map_or(0, |stream| stream.priority) };
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuStreamAddCallback(
+    handle: CUstream,
+    callback: CUstreamCallback,
+    data: *mut c_void,
+    _flags: c_uint,
+) -> CUresult {
+    let Some(callback) = callback else {
+        return CUresult::CUDA_ERROR_INVALID_VALUE;
+    };
+    // SAFETY: the caller vouches for the callback and its data.
+    unsafe { callback(handle, CUresult::CUDA_SUCCESS, data) };
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuStreamSynchronize(_handle: CUstream) -> CUresult {
+    code(context::check())
+}
+
+pub(crate) unsafe fn cuStreamWaitEvent(
+    _handle: CUstream,
+    waited: CUevent,
+    _flags: c_uint,
+) -> CUresult {
+    // SAFETY: the caller gives an event that lives; so below.
+    code(unsafe { event(waited) }.map(drop))
+}
+
+pub(crate) unsafe fn cuEventCreate(to: *mut CUevent, flags: c_uint) -> CUresult {
+    code(context::check().map(|()| {
+        let takes_time = flags & CU_EVENT_DISABLE_TIMING == 0;
+        let made = Box::into_raw(Box::new(Event { takes_time, recorded: Mutex::default() }));
+        // SAFETY: the caller gives a place for the result.
+        unsafe { *to = made.cast() };
+    }))
+}
+
+pub(crate) unsafe fn cuEventDestroy_v2(handle: CUevent) -> CUresult {
+    if handle.is_null() {
+        return CUresult::CUDA_ERROR_INVALID_HANDLE;
+    }
+    // SAFETY: made by `cuEventCreate`, and destroyed once, as the caller vouches.
+    drop(unsafe { Box::from_raw(handle.cast::<Event>()) });
+    CUresult::CUDA_SUCCESS
+}
+
+pub(crate) unsafe fn cuEventRecord(handle: CUevent, _stream: CUstream) -> CUresult {
+    // SAFETY: as above.
+    code(unsafe { event(handle) }.map(|event| {
+        *event.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }))
+}
+
+pub(crate) unsafe fn cuEventQuery(handle: CUevent) -> CUresult {
+    // SAFETY: as above.
+    code(unsafe { event(handle) }.map(drop))
+}
+
+pub(crate) unsafe fn cuEventSynchronize(handle: CUevent) -> CUresult {
+    // SAFETY: as above.
+    code(unsafe { event(handle) }.map(drop))
+}
+
+pub(crate) unsafe fn cuEventElapsedTime(
+    milliseconds: *mut f32,
+    start: CUevent,
+    end: CUevent,
+) -> CUresult {
+    // SAFETY: as above.
+    let time = |handle| unsafe {
+        let event = event(handle)?;
+        let recorded = *event.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        recorded.filter(|_| event.takes_time).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    };
+    code(time(start).and_then(|start| {
+        let seconds = match time(end)?.checked_duration_since(start) {
+            Some(after) => after.as_secs_f32(),
+            None => -start.duration_since(time(end)?).as_secs_f32(),
+        };
+        // SAFETY: the caller gives a place for the result.
+        unsafe { ptr::write(milliseconds, seconds * 1e3) };
+        Ok(())
+    }))
+}

@@ -1,0 +1,146 @@
+//! The launch of a kernel as a value: shape and arguments, kept until a graph takes them.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use cust_raw::driver_sys as sys;
+
+use crate::function::{BlockSize, Function, GridSize};
+use crate::memory::DeviceCopy;
+
+/// Makes a [`KernelInvocation`] with the syntax of [`launch!`](crate::launch):
+/// `kernel_invocation!(kernel<<<grid, block, dynamic_shared, stream>>>(arguments…))`.
+///
+/// `kernel` is a [`Function`](crate::function::Function), or `module.kernel` for the module's function of
+/// that name. The stream has no meaning here: the graph's launch names one. Evaluates to a
+/// [`CudaResult`](crate::error::CudaResult).
+#[macro_export]
+macro_rules! kernel_invocation {
+    ($module:ident . $function:ident <<<$grid:expr, $block:expr, $shared:expr, $stream:ident>>>( $($arg:expr),* $(,)? )) => {
+        match $module.get_function(stringify!($function)) {
+            Ok(function) => {
+                $crate::kernel_invocation!(function<<<$grid, $block, $shared, $stream>>>( $($arg),* ))
+            }
+            Err(error) => Err(error),
+        }
+    };
+    ($function:ident <<<$grid:expr, $block:expr, $shared:expr, $stream:ident>>>( $($arg:expr),* $(,)? )) => {
+        $crate::error::CudaResult::Ok(
+            $crate::graph::KernelInvocation::new(&$function, $grid, $block, $shared)
+                $(.arg($arg))*
+        )
+    };
+}
+
+/// A kernel's launch that has not been submitted.
+#[derive(Clone)]
+pub struct KernelInvocation {
+    /// Threads of a block.
+    pub block_dim: BlockSize,
+    /// Blocks of the grid.
+    pub grid_dim: GridSize,
+    /// Bytes of dynamic shared memory.
+    pub shared_mem_bytes: u32,
+    function: sys::CUfunction,
+    params: Vec<Param>,
+}
+
+// SAFETY: the handle may be used from any thread; arguments are plain data.
+unsafe impl Send for KernelInvocation {}
+// SAFETY: as above.
+unsafe impl Sync for KernelInvocation {}
+
+impl KernelInvocation {
+    /// Describes a launch without arguments.
+    pub fn new(
+        function: &Function<'_>,
+        grid: impl Into<GridSize>,
+        block: impl Into<BlockSize>,
+        shared_mem_bytes: u32,
+    ) -> Self {
+        Self {
+            block_dim: block.into(),
+            grid_dim: grid.into(),
+            shared_mem_bytes,
+            function: function.to_raw(),
+            params: Vec::new(),
+        }
+    }
+
+    /// Appends an argument. A value of no size is not a parameter.
+    #[must_use]
+    pub fn arg<T: DeviceCopy>(mut self, value: T) -> Self {
+        const { assert!(align_of::<T>() <= align_of::<Chunk>(), "aligned to 64 bytes at most") };
+        if size_of::<T>() > 0 {
+            // SAFETY: the value's own bytes.
+            self.params.push(unsafe { Param::copy((&raw const value).cast(), size_of::<T>()) });
+        }
+        self
+    }
+
+    /// A pointer to each argument.
+    pub(super) fn pointers(&self) -> Vec<*mut c_void> {
+        self.params.iter().map(Param::pointer).collect()
+    }
+
+    /// The driver's description, which is right as long as the pointers and `self` live.
+    pub(super) fn raw(&self, pointers: &mut [*mut c_void]) -> sys::CUDA_KERNEL_NODE_PARAMS {
+        sys::CUDA_KERNEL_NODE_PARAMS {
+            func: self.function,
+            gridDimX: self.grid_dim.x,
+            gridDimY: self.grid_dim.y,
+            gridDimZ: self.grid_dim.z,
+            blockDimX: self.block_dim.x,
+            blockDimY: self.block_dim.y,
+            blockDimZ: self.block_dim.z,
+            sharedMemBytes: self.shared_mem_bytes,
+            kernelParams: pointers.as_mut_ptr(),
+            extra: ptr::null_mut(),
+        }
+    }
+}
+
+impl fmt::Debug for KernelInvocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KernelInvocation")
+            .field("function", &self.function)
+            .field("grid_dim", &self.grid_dim)
+            .field("block_dim", &self.block_dim)
+            .field("shared_mem_bytes", &self.shared_mem_bytes)
+            .field("arguments", &self.params.len())
+            .finish()
+    }
+}
+
+/// A copy of a kernel's parameter, whatever its type, aligned to 64 bytes.
+#[derive(Clone)]
+pub(crate) struct Param(Box<[Chunk]>);
+
+/// Bytes as they are, padding too.
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+pub(crate) struct Chunk(
+    #[expect(dead_code, reason = "read through pointers")] [MaybeUninit<u8>; 64],
+);
+
+impl Param {
+    /// Largest alignment of a parameter.
+    pub(crate) const ALIGN: usize = align_of::<Chunk>();
+
+    /// # Safety
+    /// `from` is valid for reads of `size` bytes.
+    pub(crate) unsafe fn copy(from: *const u8, size: usize) -> Self {
+        let chunk = Chunk([MaybeUninit::uninit(); 64]);
+        let mut chunks = vec![chunk; size.div_ceil(size_of::<Chunk>())].into_boxed_slice();
+        // SAFETY: the chunks hold at least `size` bytes; the source is the caller's.
+        unsafe { ptr::copy_nonoverlapping(from, chunks.as_mut_ptr().cast(), size) };
+        Self(chunks)
+    }
+
+    /// Its address, from which kernels only read.
+    pub(crate) fn pointer(&self) -> *mut c_void {
+        self.0.as_ptr().cast_mut().cast()
+    }
+}

@@ -1,0 +1,486 @@
+//! Elements on a device, borrowed.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{
+    Bound, Index, IndexMut, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo,
+    RangeToInclusive,
+};
+use std::ptr;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::{AsyncCopyDestination, CopyDestination, DeviceBuffer};
+use crate::driver;
+use crate::error::CudaResult;
+use crate::memory::{DeviceCopy, DeviceMemory, DevicePointer, copy_across, copy_in, copy_out};
+use crate::stream::Stream;
+
+/// Elements on a device, side by side. A reference to it is an address on the device and a length: the
+/// elements cannot be reached through it, so it holds units, which take no memory.
+#[repr(transparent)]
+pub struct DeviceSlice<T: DeviceCopy> {
+    element: PhantomData<T>,
+    slice: [()],
+}
+
+// SAFETY: an address and a length.
+unsafe impl<T: Send + DeviceCopy> Send for DeviceSlice<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync + DeviceCopy> Sync for DeviceSlice<T> {}
+
+impl<T: DeviceCopy> fmt::Debug for DeviceSlice<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceSlice")
+            .field("ptr", &self.as_device_ptr())
+            .field("len", &self.len())
+            .finish()
+    }
+}
+
+impl<T: DeviceCopy> DeviceSlice<T> {
+    /// Number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slice.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Address of the first element; null of a buffer without memory.
+    #[must_use]
+    pub fn as_device_ptr(&self) -> DevicePointer<T> {
+        // A reference is never null, so no memory is address 1.
+        let address = self.slice.as_ptr().addr() as u64;
+        DevicePointer::from_raw(if address == NO_MEMORY { 0 } else { address })
+    }
+
+    /// The elements, copied to the host.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn as_host_vec(&self) -> CudaResult<Vec<T>> {
+        let mut elements = Vec::with_capacity(self.len());
+        // SAFETY: there is room for all of them, and the copy writes them.
+        unsafe {
+            copy_out(elements.as_mut_ptr(), self.as_raw_ptr(), self.size_in_bytes())?;
+            elements.set_len(self.len());
+        }
+        Ok(elements)
+    }
+
+    /// `len` elements at an address.
+    ///
+    /// # Safety
+    /// They are there for as long as the result is used, and nobody writes them.
+    #[must_use]
+    pub unsafe fn from_raw_parts<'a>(pointer: DevicePointer<T>, len: usize) -> &'a Self {
+        let slice = ptr::slice_from_raw_parts(address(pointer), len);
+        // SAFETY: a slice of units is valid at any address but null, and has the layout of this type.
+        unsafe { &*(slice as *const Self) }
+    }
+
+    /// `len` elements at an address, to be written.
+    ///
+    /// # Safety
+    /// They are there for as long as the result is used, and nobody else touches them.
+    #[must_use]
+    pub unsafe fn from_raw_parts_mut<'a>(pointer: DevicePointer<T>, len: usize) -> &'a mut Self {
+        let slice = ptr::slice_from_raw_parts_mut(address(pointer), len);
+        // SAFETY: as above.
+        unsafe { &mut *(slice as *mut Self) }
+    }
+
+    /// The elements before `mid` and those from there on.
+    ///
+    /// # Panics
+    /// If `mid` is beyond the end.
+    #[must_use]
+    pub fn split_at(&self, mid: usize) -> (&Self, &Self) {
+        (&self[..mid], &self[mid..])
+    }
+
+    /// The elements before `mid` and those from there on, to be written.
+    ///
+    /// # Panics
+    /// If `mid` is beyond the end.
+    #[must_use]
+    pub fn split_at_mut(&mut self, mid: usize) -> (&mut Self, &mut Self) {
+        let (start, len) = (self.as_device_ptr(), self.len());
+        assert!(mid <= len, "split at {mid} of a device slice of {len} elements");
+        // SAFETY: two parts that do not overlap.
+        unsafe {
+            let second = start.wrapping_add(mid);
+            (Self::from_raw_parts_mut(start, mid), Self::from_raw_parts_mut(second, len - mid))
+        }
+    }
+
+    /// The elements of a range.
+    ///
+    /// # Safety
+    /// The range is within the slice.
+    unsafe fn part(&self, range: Range<usize>) -> &Self {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let first = self.as_device_ptr().wrapping_add(range.start);
+            Self::from_raw_parts(first, range.end - range.start)
+        }
+    }
+
+    /// The elements of a range, to be written.
+    ///
+    /// # Safety
+    /// The range is within the slice.
+    unsafe fn part_mut(&mut self, range: Range<usize>) -> &mut Self {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let first = self.as_device_ptr().wrapping_add(range.start);
+            Self::from_raw_parts_mut(first, range.end - range.start)
+        }
+    }
+
+    #[track_caller]
+    fn check_len(&self, len: usize) {
+        assert!(
+            self.len() == len,
+            "a device slice of {} elements is copied from or to {len} elements",
+            self.len()
+        );
+    }
+}
+
+/// The address of a slice without memory.
+const NO_MEMORY: u64 = 1;
+
+/// An address as a pointer that is not null.
+fn address<T: DeviceCopy>(pointer: DevicePointer<T>) -> *mut () {
+    ptr::without_provenance_mut(pointer.as_raw().max(NO_MEMORY) as usize)
+}
+
+/// Defines a fill and its counterpart that does not wait.
+macro_rules! fills {
+    ($($set:ident $set_async:ident $value:ty: $call:ident $call_async:ident;)+) => {$(
+        /// Sets every value of this width, and waits until that is done.
+        ///
+        /// # Errors
+        /// What the driver says.
+        ///
+        /// # Panics
+        /// If the slice is no whole number of such values, or not aligned to them.
+        #[track_caller]
+        pub fn $set(&mut self, value: $value) -> CudaResult<()> {
+            match self.count_of::<$value>() {
+                0 => Ok(()),
+                // SAFETY: the slice holds so many of them.
+                count => unsafe { driver::$call(self.as_raw_ptr(), value, count) },
+            }
+        }
+
+        /// Submits setting every value of this width, and does not wait.
+        ///
+        /// # Safety
+        /// Nobody touches the slice until the stream's work is done.
+        ///
+        /// # Errors
+        /// What the driver says.
+        ///
+        /// # Panics
+        /// If the slice is no whole number of such values, or not aligned to them.
+        #[track_caller]
+        pub unsafe fn $set_async(&mut self, value: $value, stream: &Stream) -> CudaResult<()> {
+            match self.count_of::<$value>() {
+                0 => Ok(()),
+                // SAFETY: the slice holds so many of them; the rest is the caller's.
+                count => unsafe {
+                    driver::$call_async(self.as_raw_ptr(), value, count, stream.as_inner())
+                },
+            }
+        }
+    )+};
+}
+
+impl<T: DeviceCopy + Pod> DeviceSlice<T> {
+    fills! {
+        set_8 set_8_async u8: cuMemsetD8_v2 cuMemsetD8Async;
+        set_16 set_16_async u16: cuMemsetD16_v2 cuMemsetD16Async;
+        set_32 set_32_async u32: cuMemsetD32_v2 cuMemsetD32Async;
+    }
+
+    /// How many values of another type the slice is.
+    #[track_caller]
+    fn count_of<V>(&self) -> usize {
+        let (bytes, size) = (self.size_in_bytes(), size_of::<V>());
+        assert!(bytes.is_multiple_of(size), "{bytes} bytes are no whole number of {size}");
+        let address = self.as_raw_ptr();
+        assert!(
+            address.is_multiple_of(size as u64),
+            "a device slice at {address:#x} is not aligned to {size} bytes"
+        );
+        bytes / size
+    }
+}
+
+impl<T: DeviceCopy + Zeroable> DeviceSlice<T> {
+    /// Sets every byte to zero, and waits until that is done.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn set_zero(&mut self) -> CudaResult<()> {
+        self.bytes_mut().set_8(0)
+    }
+
+    /// Submits setting every byte to zero, and does not wait.
+    ///
+    /// # Safety
+    /// Nobody touches the slice until the stream's work is done.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub unsafe fn set_zero_async(&mut self, stream: &Stream) -> CudaResult<()> {
+        // SAFETY: as the caller vouches.
+        unsafe { self.bytes_mut().set_8_async(0, stream) }
+    }
+
+    fn bytes_mut(&mut self) -> &mut DeviceSlice<u8> {
+        // SAFETY: the same memory; the borrow is exclusive.
+        unsafe {
+            DeviceSlice::from_raw_parts_mut(self.as_device_ptr().cast(), self.size_in_bytes())
+        }
+    }
+}
+
+/// What a device slice can be indexed with. An index is a slice of one element.
+pub trait DeviceSliceIndex<T: DeviceCopy> {
+    /// The elements, unchecked.
+    ///
+    /// # Safety
+    /// They are within the slice.
+    unsafe fn get_unchecked(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T>;
+
+    /// The elements.
+    ///
+    /// # Panics
+    /// If they are not within the slice.
+    fn index(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T>;
+
+    /// The elements to be written, unchecked.
+    ///
+    /// # Safety
+    /// They are within the slice.
+    unsafe fn get_unchecked_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T>;
+
+    /// The elements to be written.
+    ///
+    /// # Panics
+    /// If they are not within the slice.
+    fn index_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T>;
+}
+
+/// The elements that a range of indices names, of `len` that there are.
+#[track_caller]
+fn resolve(range: &impl RangeBounds<usize>, len: usize) -> Range<usize> {
+    let after = |end: usize| end.checked_add(1);
+    let start = match range.start_bound() {
+        Bound::Included(&start) => Some(start),
+        Bound::Excluded(&start) => after(start),
+        Bound::Unbounded => Some(0),
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&end) => after(end),
+        Bound::Excluded(&end) => Some(end),
+        Bound::Unbounded => Some(len),
+    };
+    match (start, end) {
+        (Some(start), Some(end)) if start <= end && end <= len => start..end,
+        _ => panic!(
+            "the range {:?} to {:?} is not within a device slice of {len} elements",
+            range.start_bound(),
+            range.end_bound()
+        ),
+    }
+}
+
+macro_rules! ranges {
+    ($($range:ty),+) => {$(
+        impl<T: DeviceCopy> DeviceSliceIndex<T> for $range {
+            unsafe fn get_unchecked(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
+                // A range that is resolved costs no more than one that is not: no memory is touched.
+                slice.index(self)
+            }
+
+            #[track_caller]
+            fn index(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
+                let range = resolve(&self, slice.len());
+                // SAFETY: within the slice.
+                unsafe { slice.part(range) }
+            }
+
+            unsafe fn get_unchecked_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T> {
+                slice.index_mut(self)
+            }
+
+            #[track_caller]
+            fn index_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T> {
+                let range = resolve(&self, slice.len());
+                // SAFETY: within the slice.
+                unsafe { slice.part_mut(range) }
+            }
+        }
+    )+};
+}
+
+ranges!(
+    Range<usize>,
+    RangeTo<usize>,
+    RangeFrom<usize>,
+    RangeFull,
+    RangeInclusive<usize>,
+    RangeToInclusive<usize>
+);
+
+impl<T: DeviceCopy> DeviceSliceIndex<T> for usize {
+    unsafe fn get_unchecked(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
+        slice.index(self..=self)
+    }
+
+    #[track_caller]
+    fn index(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
+        slice.index(self..=self)
+    }
+
+    unsafe fn get_unchecked_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T> {
+        slice.index_mut(self..=self)
+    }
+
+    #[track_caller]
+    fn index_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T> {
+        slice.index_mut(self..=self)
+    }
+}
+
+impl<T: DeviceCopy, I: DeviceSliceIndex<T>> Index<I> for DeviceSlice<T> {
+    type Output = Self;
+
+    #[track_caller]
+    fn index(&self, index: I) -> &Self {
+        index.index(self)
+    }
+}
+
+impl<T: DeviceCopy, I: DeviceSliceIndex<T>> IndexMut<I> for DeviceSlice<T> {
+    #[track_caller]
+    fn index_mut(&mut self, index: I) -> &mut Self {
+        index.index_mut(self)
+    }
+}
+
+impl<T: DeviceCopy> crate::private::Sealed for DeviceSlice<T> {}
+
+impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> CopyDestination<I> for DeviceSlice<T> {
+    #[track_caller]
+    fn copy_from(&mut self, source: &I) -> CudaResult<()> {
+        let source = source.as_ref();
+        self.check_len(source.len());
+        // SAFETY: both hold so many elements; so below.
+        unsafe { copy_in(self.as_raw_ptr(), source.as_ptr(), self.size_in_bytes()) }
+    }
+
+    #[track_caller]
+    fn copy_to(&self, dest: &mut I) -> CudaResult<()> {
+        let dest = dest.as_mut();
+        self.check_len(dest.len());
+        // SAFETY: as above.
+        unsafe { copy_out(dest.as_mut_ptr(), self.as_raw_ptr(), self.size_in_bytes()) }
+    }
+}
+
+impl<T: DeviceCopy> CopyDestination<Self> for DeviceSlice<T> {
+    #[track_caller]
+    fn copy_from(&mut self, source: &Self) -> CudaResult<()> {
+        self.check_len(source.len());
+        // SAFETY: as above.
+        unsafe { copy_across(self.as_raw_ptr(), source.as_raw_ptr(), self.size_in_bytes()) }
+    }
+
+    #[track_caller]
+    fn copy_to(&self, dest: &mut Self) -> CudaResult<()> {
+        self.check_len(dest.len());
+        // SAFETY: as above.
+        unsafe { copy_across(dest.as_raw_ptr(), self.as_raw_ptr(), self.size_in_bytes()) }
+    }
+}
+
+impl<T: DeviceCopy> CopyDestination<DeviceBuffer<T>> for DeviceSlice<T> {
+    #[track_caller]
+    fn copy_from(&mut self, source: &DeviceBuffer<T>) -> CudaResult<()> {
+        self.copy_from(source.as_slice())
+    }
+
+    #[track_caller]
+    fn copy_to(&self, dest: &mut DeviceBuffer<T>) -> CudaResult<()> {
+        self.copy_to(&mut **dest)
+    }
+}
+
+impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> AsyncCopyDestination<I>
+    for DeviceSlice<T>
+{
+    unsafe fn async_copy_from(&mut self, source: &I, stream: &Stream) -> CudaResult<()> {
+        let source = source.as_ref();
+        self.check_len(source.len());
+        let (to, from, stream) = (self.as_raw_ptr(), source.as_ptr().cast(), stream.as_inner());
+        match self.size_in_bytes() {
+            0 => Ok(()),
+            // SAFETY: both hold so many elements; the rest is the caller's. So below.
+            bytes => unsafe { driver::cuMemcpyHtoDAsync_v2(to, from, bytes, stream) },
+        }
+    }
+
+    unsafe fn async_copy_to(&self, dest: &mut I, stream: &Stream) -> CudaResult<()> {
+        let dest = dest.as_mut();
+        self.check_len(dest.len());
+        let (to, from, stream) = (dest.as_mut_ptr().cast(), self.as_raw_ptr(), stream.as_inner());
+        match self.size_in_bytes() {
+            0 => Ok(()),
+            // SAFETY: as above.
+            bytes => unsafe { driver::cuMemcpyDtoHAsync_v2(to, from, bytes, stream) },
+        }
+    }
+}
+
+impl<T: DeviceCopy> AsyncCopyDestination<Self> for DeviceSlice<T> {
+    unsafe fn async_copy_from(&mut self, source: &Self, stream: &Stream) -> CudaResult<()> {
+        self.check_len(source.len());
+        let (to, from, stream) = (self.as_raw_ptr(), source.as_raw_ptr(), stream.as_inner());
+        match self.size_in_bytes() {
+            0 => Ok(()),
+            // SAFETY: as above.
+            bytes => unsafe { driver::cuMemcpyDtoDAsync_v2(to, from, bytes, stream) },
+        }
+    }
+
+    unsafe fn async_copy_to(&self, dest: &mut Self, stream: &Stream) -> CudaResult<()> {
+        // SAFETY: as above.
+        unsafe { dest.async_copy_from(self, stream) }
+    }
+}
+
+impl<T: DeviceCopy> AsyncCopyDestination<DeviceBuffer<T>> for DeviceSlice<T> {
+    unsafe fn async_copy_from(
+        &mut self,
+        source: &DeviceBuffer<T>,
+        stream: &Stream,
+    ) -> CudaResult<()> {
+        // SAFETY: as above.
+        unsafe { self.async_copy_from(source.as_slice(), stream) }
+    }
+
+    unsafe fn async_copy_to(&self, dest: &mut DeviceBuffer<T>, stream: &Stream) -> CudaResult<()> {
+        // SAFETY: as above.
+        unsafe { self.async_copy_to(&mut **dest, stream) }
+    }
+}

@@ -1,0 +1,134 @@
+//! One value in page-locked memory.
+
+use std::mem::{self, ManuallyDrop};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use crate::error::{CudaResult, DropResult};
+use crate::memory::{DeviceCopy, cuda_free_locked, cuda_malloc_locked};
+
+/// One value in page-locked host memory. A type of no size takes no memory.
+#[derive(Debug)]
+pub struct LockedBox<T: DeviceCopy> {
+    pointer: *mut T,
+}
+
+// SAFETY: the box owns plain memory.
+unsafe impl<T: Send + DeviceCopy> Send for LockedBox<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync + DeviceCopy> Sync for LockedBox<T> {}
+
+impl<T: DeviceCopy> LockedBox<T> {
+    /// Allocates memory for one value and leaves its bytes undefined.
+    ///
+    /// # Safety
+    /// The caller writes the value before anything reads it.
+    ///
+    /// # Errors
+    /// Returns any error of the driver.
+    pub unsafe fn uninitialized() -> CudaResult<Self> {
+        let pointer = match size_of::<T>() {
+            0 => NonNull::dangling().as_ptr(),
+            // SAFETY: as the caller vouches; drop frees it.
+            _ => unsafe { cuda_malloc_locked(1) }?,
+        };
+        Ok(Self { pointer })
+    }
+
+    /// Copies `value` into page-locked memory.
+    ///
+    /// # Errors
+    /// Returns any error of the driver.
+    pub fn new(value: &T) -> CudaResult<Self> {
+        // SAFETY: the value is written before anything reads it, and the memory has room for it.
+        unsafe {
+            let made = Self::uninitialized()?;
+            made.pointer.write(*value);
+            Ok(made)
+        }
+    }
+
+    /// Gives up the allocation. The caller frees it, by [`from_raw`](Self::from_raw) or
+    /// [`cuda_free_locked`].
+    #[must_use]
+    pub fn into_raw(self) -> *mut T {
+        ManuallyDrop::new(self).pointer
+    }
+
+    /// Takes over an allocation.
+    ///
+    /// # Safety
+    /// The pointer comes from [`into_raw`](Self::into_raw) or [`cuda_malloc_locked`], holds a `T`, and
+    /// nothing else frees it.
+    #[must_use]
+    pub unsafe fn from_raw(pointer: *mut T) -> Self {
+        Self { pointer }
+    }
+
+    /// Returns the address of the value.
+    #[must_use]
+    pub fn as_raw(&self) -> *mut T {
+        self.pointer
+    }
+
+    /// Frees the memory and reports failure, which `Drop` cannot.
+    ///
+    /// # Errors
+    /// Returns any error of the driver, together with the box.
+    #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
+    pub fn drop(this: Self) -> DropResult<Self> {
+        // SAFETY: no copy borrows the box; it is forgotten if this succeeds.
+        match unsafe { this.free() } {
+            Ok(()) => {
+                mem::forget(this);
+                Ok(())
+            }
+            Err(error) => Err((error, this)),
+        }
+    }
+
+    /// # Safety
+    /// The memory is freed once.
+    unsafe fn free(&self) -> CudaResult<()> {
+        match size_of::<T>() {
+            0 => Ok(()),
+            // SAFETY: as the caller vouches.
+            _ => unsafe { cuda_free_locked(self.pointer) },
+        }
+    }
+}
+
+impl<T: DeviceCopy> Drop for LockedBox<T> {
+    fn drop(&mut self) {
+        // SAFETY: allocated once, freed once. A failure cannot be reported from here.
+        let _ = unsafe { self.free() };
+    }
+}
+
+impl<T: DeviceCopy> Deref for LockedBox<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the memory holds a value.
+        unsafe { &*self.pointer }
+    }
+}
+
+impl<T: DeviceCopy> DerefMut for LockedBox<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above, and the borrow is exclusive.
+        unsafe { &mut *self.pointer }
+    }
+}
+
+impl<T: DeviceCopy> AsRef<T> for LockedBox<T> {
+    fn as_ref(&self) -> &T {
+        self
+    }
+}
+
+impl<T: DeviceCopy> AsMut<T> for LockedBox<T> {
+    fn as_mut(&mut self) -> &mut T {
+        self
+    }
+}

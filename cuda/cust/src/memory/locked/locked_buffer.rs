@@ -1,0 +1,154 @@
+//! Elements in page-locked memory.
+
+use std::mem;
+use std::ops::{Deref, DerefMut};
+use std::ptr::{self, NonNull};
+use std::slice;
+
+use crate::error::{CudaResult, DropResult};
+use crate::memory::{DeviceCopy, cuda_free_locked, cuda_malloc_locked};
+
+/// A fixed number of elements in page-locked host memory; dereferences to a slice.
+///
+/// An empty buffer, and one of a type of no size, takes no memory.
+#[derive(Debug)]
+pub struct LockedBuffer<T: DeviceCopy> {
+    pointer: *mut T,
+    len: usize,
+}
+
+// SAFETY: the buffer owns plain memory.
+unsafe impl<T: Send + DeviceCopy> Send for LockedBuffer<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync + DeviceCopy> Sync for LockedBuffer<T> {}
+
+impl<T: DeviceCopy> LockedBuffer<T> {
+    /// Makes `size` copies of `value`.
+    ///
+    /// # Errors
+    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or any error of the
+    /// driver.
+    pub fn new(value: &T, size: usize) -> CudaResult<Self> {
+        // SAFETY: every element is written, within the allocation, before anything reads it.
+        unsafe {
+            let made = Self::uninitialized(size)?;
+            for at in 0..size {
+                made.pointer.add(at).write(*value);
+            }
+            Ok(made)
+        }
+    }
+
+    /// Copies `slice` into page-locked memory.
+    ///
+    /// # Errors
+    /// Returns any error of the driver.
+    pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
+        // SAFETY: every element is written before anything reads it; both hold `slice.len()`.
+        unsafe {
+            let made = Self::uninitialized(slice.len())?;
+            ptr::copy_nonoverlapping(slice.as_ptr(), made.pointer, slice.len());
+            Ok(made)
+        }
+    }
+
+    /// Allocates memory for `size` elements and leaves their bytes undefined.
+    ///
+    /// # Safety
+    /// The caller writes the elements before anything reads them.
+    ///
+    /// # Errors
+    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or any error of the
+    /// driver.
+    pub unsafe fn uninitialized(size: usize) -> CudaResult<Self> {
+        let pointer = match size > 0 && size_of::<T>() > 0 {
+            // SAFETY: as the caller vouches; drop frees it.
+            true => unsafe { cuda_malloc_locked(size) }?,
+            false => NonNull::dangling().as_ptr(),
+        };
+        Ok(Self { pointer, len: size })
+    }
+
+    /// Returns all elements.
+    #[must_use]
+    pub fn as_slice(&self) -> &[T] {
+        self
+    }
+
+    /// Returns all elements for writing.
+    #[must_use]
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        self
+    }
+
+    /// Takes over an allocation.
+    ///
+    /// # Safety
+    /// The pointer comes from [`cuda_malloc_locked`] or from a buffer that was forgotten, holds `size`
+    /// elements, and nothing else frees it.
+    #[must_use]
+    pub unsafe fn from_raw_parts(pointer: *mut T, size: usize) -> Self {
+        Self { pointer, len: size }
+    }
+
+    /// Frees the memory and reports failure, which `Drop` cannot.
+    ///
+    /// # Errors
+    /// Returns any error of the driver, together with the buffer.
+    #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
+    pub fn drop(this: Self) -> DropResult<Self> {
+        // SAFETY: the buffer is forgotten if this succeeds.
+        match unsafe { this.free() } {
+            Ok(()) => {
+                mem::forget(this);
+                Ok(())
+            }
+            Err(error) => Err((error, this)),
+        }
+    }
+
+    /// # Safety
+    /// The memory is freed once.
+    unsafe fn free(&self) -> CudaResult<()> {
+        match self.len > 0 && size_of::<T>() > 0 {
+            // SAFETY: as the caller vouches.
+            true => unsafe { cuda_free_locked(self.pointer) },
+            false => Ok(()),
+        }
+    }
+}
+
+impl<T: DeviceCopy> Drop for LockedBuffer<T> {
+    fn drop(&mut self) {
+        // SAFETY: allocated once, freed once. A failure cannot be reported from here.
+        let _ = unsafe { self.free() };
+    }
+}
+
+impl<T: DeviceCopy> Deref for LockedBuffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the memory holds `len` elements.
+        unsafe { slice::from_raw_parts(self.pointer, self.len) }
+    }
+}
+
+impl<T: DeviceCopy> DerefMut for LockedBuffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above, and the borrow is exclusive.
+        unsafe { slice::from_raw_parts_mut(self.pointer, self.len) }
+    }
+}
+
+impl<T: DeviceCopy> AsRef<[T]> for LockedBuffer<T> {
+    fn as_ref(&self) -> &[T] {
+        self
+    }
+}
+
+impl<T: DeviceCopy> AsMut<[T]> for LockedBuffer<T> {
+    fn as_mut(&mut self) -> &mut [T] {
+        self
+    }
+}

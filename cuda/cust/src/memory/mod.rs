@@ -1,0 +1,294 @@
+//! Memory of a device and of the host, and the copies between them.
+//!
+//! | type | where it lies | content |
+//! |---|---|---|
+//! | [`DeviceBuffer`], [`DeviceSlice`] | device | elements side by side |
+//! | [`DeviceBox`], [`DeviceVariable`] | device | one value |
+//! | [`LockedBuffer`], [`LockedBox`] | host, page-locked | for copies that do not wait |
+//! | [`UnifiedBuffer`], [`UnifiedBox`] | wherever it is used | elements, one value |
+//! | [`array`] | device | texels for textures and surfaces |
+
+pub mod array;
+mod device;
+mod locked;
+mod malloc;
+mod pointer;
+mod unified;
+
+use std::ffi::c_void;
+
+use cust_raw::driver_sys as sys;
+
+pub use cust_core::_hidden::DeviceCopy;
+pub use cust_derive::DeviceCopy;
+
+pub use bytemuck;
+pub use cuda_std::launch::DevicePointer;
+
+pub use device::*;
+pub use locked::*;
+pub use malloc::*;
+pub use pointer::UnifiedPointer;
+pub use unified::*;
+
+use crate::driver;
+use crate::error::{CudaError, CudaResult};
+
+/// Elements that a kernel can reach.
+#[expect(clippy::len_without_is_empty, reason = "as rust-cuda has it")]
+pub trait GpuBuffer<T: DeviceCopy>: private::Sealed {
+    /// Address of the first element.
+    fn as_device_ptr(&self) -> DevicePointer<T>;
+
+    /// Number of elements.
+    fn len(&self) -> usize;
+}
+
+impl<T: DeviceCopy> GpuBuffer<T> for DeviceBuffer<T> {
+    fn as_device_ptr(&self) -> DevicePointer<T> {
+        self.as_slice().as_device_ptr()
+    }
+
+    fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+}
+
+impl<T: DeviceCopy> GpuBuffer<T> for UnifiedBuffer<T> {
+    fn as_device_ptr(&self) -> DevicePointer<T> {
+        DevicePointer::from(self.as_ptr())
+    }
+
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+}
+
+/// A value that a kernel can reach.
+pub trait GpuBox<T: DeviceCopy>: private::Sealed {
+    /// Its address.
+    fn as_device_ptr(&self) -> DevicePointer<T>;
+}
+
+impl<T: DeviceCopy> GpuBox<T> for DeviceBox<T> {
+    fn as_device_ptr(&self) -> DevicePointer<T> {
+        DeviceBox::as_device_ptr(self)
+    }
+}
+
+impl<T: DeviceCopy> GpuBox<T> for UnifiedBox<T> {
+    fn as_device_ptr(&self) -> DevicePointer<T> {
+        DevicePointer::from(self.as_unified_ptr().as_raw())
+    }
+}
+
+/// Bytes on a device.
+pub trait DeviceMemory {
+    /// Address of the first byte.
+    fn as_raw_ptr(&self) -> sys::CUdeviceptr;
+
+    /// Number of bytes.
+    fn size_in_bytes(&self) -> usize;
+}
+
+impl<T: DeviceCopy> DeviceMemory for DeviceBox<T> {
+    fn as_raw_ptr(&self) -> sys::CUdeviceptr {
+        DeviceBox::as_device_ptr(self).as_raw()
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        size_of::<T>()
+    }
+}
+
+impl<T: DeviceCopy> DeviceMemory for DeviceVariable<T> {
+    fn as_raw_ptr(&self) -> sys::CUdeviceptr {
+        self.as_device_ptr().as_raw()
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        size_of::<T>()
+    }
+}
+
+impl<T: DeviceCopy> DeviceMemory for DeviceBuffer<T> {
+    fn as_raw_ptr(&self) -> sys::CUdeviceptr {
+        self.as_slice().as_raw_ptr()
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        self.as_slice().size_in_bytes()
+    }
+}
+
+impl<T: DeviceCopy> DeviceMemory for DeviceSlice<T> {
+    fn as_raw_ptr(&self) -> sys::CUdeviceptr {
+        self.as_device_ptr().as_raw()
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        size_of::<T>() * self.len()
+    }
+}
+
+mod private {
+    use super::{DeviceBox, DeviceBuffer, DeviceCopy, UnifiedBox, UnifiedBuffer};
+
+    pub trait Sealed {}
+    impl<T: DeviceCopy> Sealed for UnifiedBuffer<T> {}
+    impl<T: DeviceCopy> Sealed for DeviceBuffer<T> {}
+    impl<T: DeviceCopy> Sealed for UnifiedBox<T> {}
+    impl<T: DeviceCopy> Sealed for DeviceBox<T> {}
+}
+
+/// Copies bytes from host to device, and waits until that is done. No bytes are no call.
+///
+/// # Safety
+/// `from` holds so many bytes, and so does the memory at `to`.
+pub(crate) unsafe fn copy_in<T>(
+    to: sys::CUdeviceptr,
+    from: *const T,
+    bytes: usize,
+) -> CudaResult<()> {
+    match bytes {
+        0 => Ok(()),
+        // SAFETY: as the caller vouches.
+        _ => unsafe { driver::cuMemcpyHtoD_v2(to, from.cast(), bytes) },
+    }
+}
+
+/// As [`copy_in`], from device to host.
+///
+/// # Safety
+/// The memory at `from` holds so many bytes, and so does `to`.
+pub(crate) unsafe fn copy_out<T>(
+    to: *mut T,
+    from: sys::CUdeviceptr,
+    bytes: usize,
+) -> CudaResult<()> {
+    match bytes {
+        0 => Ok(()),
+        // SAFETY: as the caller vouches.
+        _ => unsafe { driver::cuMemcpyDtoH_v2(to.cast(), from, bytes) },
+    }
+}
+
+/// As [`copy_in`], from device to device.
+///
+/// # Safety
+/// Both hold so many bytes.
+pub(crate) unsafe fn copy_across(
+    to: sys::CUdeviceptr,
+    from: sys::CUdeviceptr,
+    bytes: usize,
+) -> CudaResult<()> {
+    match bytes {
+        0 => Ok(()),
+        // SAFETY: as the caller vouches.
+        _ => unsafe { driver::cuMemcpyDtoD_v2(to, from, bytes) },
+    }
+}
+
+/// Copies bytes from host to device, and waits until that is done.
+///
+/// # Safety
+/// `src` holds so many bytes, and so does the memory at `dst`.
+///
+/// # Errors
+/// What the driver says.
+pub unsafe fn memcpy_htod(
+    dst: sys::CUdeviceptr,
+    src: *const c_void,
+    size: usize,
+) -> CudaResult<()> {
+    // SAFETY: as the caller vouches.
+    unsafe { driver::cuMemcpyHtoD_v2(dst, src, size) }
+}
+
+/// Copies bytes from device to host, and waits until that is done.
+///
+/// # Safety
+/// The memory at `src` holds so many bytes, and so does `dst`.
+///
+/// # Errors
+/// What the driver says.
+pub unsafe fn memcpy_dtoh(dst: *mut c_void, src: sys::CUdeviceptr, size: usize) -> CudaResult<()> {
+    // SAFETY: as the caller vouches.
+    unsafe { driver::cuMemcpyDtoH_v2(dst, src, size) }
+}
+
+/// Bytes of a row of so many elements.
+fn row_bytes<T>(width: usize) -> CudaResult<usize> {
+    width.checked_mul(size_of::<T>()).ok_or(CudaError::InvalidMemoryAllocation)
+}
+
+/// Copies `height` rows of `width` elements from host to device. Pitches are bytes from row to row.
+///
+/// # Safety
+/// Both sides hold the rows, at their pitch.
+///
+/// # Errors
+/// A row larger than the address space, a pitch shorter than a row, or what the driver says.
+pub unsafe fn memcpy_2d_htod<T: DeviceCopy>(
+    dst: DevicePointer<T>,
+    dpitch: usize,
+    src: *const T,
+    spitch: usize,
+    width: usize,
+    height: usize,
+) -> CudaResult<()> {
+    let copy = sys::CUDA_MEMCPY2D {
+        srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_HOST,
+        srcHost: src.cast(),
+        srcPitch: spitch,
+        dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstDevice: dst.as_raw(),
+        dstPitch: dpitch,
+        WidthInBytes: row_bytes::<T>(width)?,
+        Height: height,
+        ..Default::default()
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { driver::cuMemcpy2D_v2(&raw const copy) }
+}
+
+/// Copies `height` rows of `width` elements from device to host. Pitches are bytes from row to row.
+///
+/// # Safety
+/// Both sides hold the rows, at their pitch.
+///
+/// # Errors
+/// As [`memcpy_2d_htod`].
+pub unsafe fn memcpy_2d_dtoh<T: DeviceCopy>(
+    dst: *mut T,
+    dpitch: usize,
+    src: DevicePointer<T>,
+    spitch: usize,
+    width: usize,
+    height: usize,
+) -> CudaResult<()> {
+    let copy = sys::CUDA_MEMCPY2D {
+        srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcDevice: src.as_raw(),
+        srcPitch: spitch,
+        dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_HOST,
+        dstHost: dst.cast(),
+        dstPitch: dpitch,
+        WidthInBytes: row_bytes::<T>(width)?,
+        Height: height,
+        ..Default::default()
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { driver::cuMemcpy2D_v2(&raw const copy) }
+}
+
+/// Bytes of device memory that are free, and all there are.
+///
+/// # Errors
+/// No current context, or what the driver says.
+pub fn mem_get_info() -> CudaResult<(usize, usize)> {
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: the results are written.
+    unsafe { driver::cuMemGetInfo_v2(&raw mut free, &raw mut total) }?;
+    Ok((free, total))
+}

@@ -1,0 +1,149 @@
+//! Pointers to unified memory. [`DevicePointer`](super::DevicePointer) is `cuda_std`'s.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ptr;
+
+use super::DeviceCopy;
+
+/// A pointer to unified memory: host and device both follow it.
+///
+/// It owns nothing. Following it on the host while a kernel writes is a data race; wait for the
+/// kernel first.
+#[repr(transparent)]
+pub struct UnifiedPointer<T: DeviceCopy>(*mut T);
+
+// SAFETY: an address that is valid on host and device alike.
+unsafe impl<T: DeviceCopy> DeviceCopy for UnifiedPointer<T> {}
+
+impl<T: DeviceCopy> UnifiedPointer<T> {
+    /// Wraps a pointer to unified memory.
+    ///
+    /// # Safety
+    /// The pointer is null, or it points into an allocation of
+    /// [`cuda_malloc_unified`](super::cuda_malloc_unified).
+    #[must_use]
+    pub const unsafe fn wrap(pointer: *mut T) -> Self {
+        Self(pointer)
+    }
+
+    /// Returns the pointer for reads.
+    #[must_use]
+    pub const fn as_raw(self) -> *const T {
+        self.0
+    }
+
+    /// Returns the pointer for writes.
+    #[must_use]
+    pub const fn as_raw_mut(&mut self) -> *mut T {
+        self.0
+    }
+
+    /// Returns whether the pointer is null.
+    #[must_use]
+    pub const fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Returns the null pointer.
+    #[must_use]
+    pub const fn null() -> Self {
+        Self(ptr::null_mut())
+    }
+
+    /// Moves the pointer by `count` elements.
+    ///
+    /// # Safety
+    /// Both pointers lie within one allocation, or at its end.
+    #[must_use]
+    pub const unsafe fn offset(self, count: isize) -> Self {
+        // SAFETY: as the caller vouches.
+        Self(unsafe { self.0.offset(count) })
+    }
+
+    /// Moves the pointer forward by `count` elements.
+    ///
+    /// # Safety
+    /// Both pointers lie within one allocation, or at its end.
+    #[must_use]
+    pub const unsafe fn add(self, count: usize) -> Self {
+        // SAFETY: as the caller vouches.
+        Self(unsafe { self.0.add(count) })
+    }
+
+    /// Moves the pointer back by `count` elements.
+    ///
+    /// # Safety
+    /// Both pointers lie within one allocation, or at its end.
+    #[must_use]
+    pub const unsafe fn sub(self, count: usize) -> Self {
+        // SAFETY: as the caller vouches.
+        Self(unsafe { self.0.sub(count) })
+    }
+
+    /// Moves the pointer by `count` elements. The result may lie outside the allocation.
+    #[must_use]
+    pub const fn wrapping_offset(self, count: isize) -> Self {
+        Self(self.0.wrapping_offset(count))
+    }
+
+    /// Moves the pointer forward by `count` elements. The result may lie outside the allocation.
+    #[must_use]
+    pub const fn wrapping_add(self, count: usize) -> Self {
+        Self(self.0.wrapping_add(count))
+    }
+
+    /// Moves the pointer back by `count` elements. The result may lie outside the allocation.
+    #[must_use]
+    pub const fn wrapping_sub(self, count: usize) -> Self {
+        Self(self.0.wrapping_sub(count))
+    }
+}
+
+// Not derived: a pointer is `Copy`, and equal to another, whatever it points to.
+impl<T: DeviceCopy> Clone for UnifiedPointer<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: DeviceCopy> Copy for UnifiedPointer<T> {}
+
+impl<T: DeviceCopy> PartialEq for UnifiedPointer<T> {
+    fn eq(&self, other: &Self) -> bool {
+        ptr::eq(self.0, other.0)
+    }
+}
+
+impl<T: DeviceCopy> Eq for UnifiedPointer<T> {}
+
+impl<T: DeviceCopy> PartialOrd for UnifiedPointer<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T: DeviceCopy> Ord for UnifiedPointer<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+impl<T: DeviceCopy> Hash for UnifiedPointer<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl<T: DeviceCopy> fmt::Debug for UnifiedPointer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(self, f)
+    }
+}
+
+impl<T: DeviceCopy> fmt::Pointer for UnifiedPointer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(&self.0, f)
+    }
+}

@@ -1,0 +1,211 @@
+//! One value in unified memory.
+
+use std::borrow::{Borrow, BorrowMut};
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::mem::{self, ManuallyDrop};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use crate::error::{CudaResult, DropResult};
+use crate::memory::{DeviceCopy, UnifiedPointer, cuda_free_unified, cuda_malloc_unified};
+
+/// One value that host and device both reach. A type of no size takes no memory.
+#[derive(Debug)]
+pub struct UnifiedBox<T: DeviceCopy> {
+    pointer: UnifiedPointer<T>,
+}
+
+// SAFETY: the box owns plain memory.
+unsafe impl<T: Send + DeviceCopy> Send for UnifiedBox<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync + DeviceCopy> Sync for UnifiedBox<T> {}
+
+impl<T: DeviceCopy> UnifiedBox<T> {
+    /// Moves `value` into unified memory.
+    ///
+    /// # Errors
+    /// Returns any error of the driver.
+    pub fn new(value: T) -> CudaResult<Self> {
+        // SAFETY: the value is written before anything reads it, and the memory has room for it.
+        unsafe {
+            let mut made = Self::uninitialized()?;
+            made.pointer.as_raw_mut().write(value);
+            Ok(made)
+        }
+    }
+
+    /// Allocates memory for one value and leaves its bytes undefined; on the CPU each is `0xff`.
+    ///
+    /// # Safety
+    /// The caller writes the value before anything reads it.
+    ///
+    /// # Errors
+    /// Returns any error of the driver.
+    pub unsafe fn uninitialized() -> CudaResult<Self> {
+        let pointer = match size_of::<T>() {
+            // SAFETY: a type of no size is at any aligned address.
+            0 => unsafe { UnifiedPointer::wrap(NonNull::dangling().as_ptr()) },
+            // SAFETY: as the caller vouches; drop frees it.
+            _ => unsafe { cuda_malloc_unified(1) }?,
+        };
+        Ok(Self { pointer })
+    }
+
+    /// Takes over an allocation.
+    ///
+    /// # Safety
+    /// The pointer comes from [`cuda_malloc_unified`] or [`into_unified`](Self::into_unified), holds a
+    /// `T`, and nothing else frees it.
+    #[must_use]
+    pub unsafe fn from_raw(pointer: *mut T) -> Self {
+        // SAFETY: as the caller vouches.
+        Self { pointer: unsafe { UnifiedPointer::wrap(pointer) } }
+    }
+
+    /// Takes over an allocation.
+    ///
+    /// # Safety
+    /// As [`from_raw`](Self::from_raw).
+    #[must_use]
+    pub unsafe fn from_unified(pointer: UnifiedPointer<T>) -> Self {
+        Self { pointer }
+    }
+
+    /// Gives up the allocation. The caller frees it, by [`from_unified`](Self::from_unified) or
+    /// [`cuda_free_unified`].
+    #[must_use]
+    #[allow(clippy::wrong_self_convention, reason = "rust-cuda's name")]
+    pub fn into_unified(this: Self) -> UnifiedPointer<T> {
+        ManuallyDrop::new(this).pointer
+    }
+
+    /// Returns the address of the value.
+    #[must_use]
+    pub fn as_unified_ptr(&self) -> UnifiedPointer<T> {
+        self.pointer
+    }
+
+    /// Turns the box into a reference that is never freed.
+    #[must_use]
+    pub fn leak<'a>(this: Self) -> &'a mut T
+    where
+        T: 'a,
+    {
+        // SAFETY: the memory holds a value, and nothing frees it or refers to it.
+        unsafe { &mut *Self::into_unified(this).as_raw_mut() }
+    }
+
+    /// Frees the memory and reports failure, which `Drop` cannot.
+    ///
+    /// # Errors
+    /// Returns any error of the driver, together with the box.
+    #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
+    pub fn drop(this: Self) -> DropResult<Self> {
+        // SAFETY: the box is forgotten if this succeeds.
+        match unsafe { this.free() } {
+            Ok(()) => {
+                mem::forget(this);
+                Ok(())
+            }
+            Err(error) => Err((error, this)),
+        }
+    }
+
+    /// # Safety
+    /// The memory is freed once.
+    unsafe fn free(&self) -> CudaResult<()> {
+        match size_of::<T>() {
+            0 => Ok(()),
+            // SAFETY: as the caller vouches.
+            _ => unsafe { cuda_free_unified(self.pointer) },
+        }
+    }
+}
+
+impl<T: DeviceCopy> Drop for UnifiedBox<T> {
+    fn drop(&mut self) {
+        // SAFETY: allocated once, freed once. A failure cannot be reported from here.
+        let _ = unsafe { self.free() };
+    }
+}
+
+impl<T: DeviceCopy> Deref for UnifiedBox<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the memory holds a value.
+        unsafe { &*self.pointer.as_raw() }
+    }
+}
+
+impl<T: DeviceCopy> DerefMut for UnifiedBox<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above, and the borrow is exclusive.
+        unsafe { &mut *self.pointer.as_raw_mut() }
+    }
+}
+
+impl<T: DeviceCopy> Borrow<T> for UnifiedBox<T> {
+    fn borrow(&self) -> &T {
+        self
+    }
+}
+
+impl<T: DeviceCopy> BorrowMut<T> for UnifiedBox<T> {
+    fn borrow_mut(&mut self) -> &mut T {
+        self
+    }
+}
+
+impl<T: DeviceCopy> AsRef<T> for UnifiedBox<T> {
+    fn as_ref(&self) -> &T {
+        self
+    }
+}
+
+impl<T: DeviceCopy> AsMut<T> for UnifiedBox<T> {
+    fn as_mut(&mut self) -> &mut T {
+        self
+    }
+}
+
+impl<T: DeviceCopy + fmt::Display> fmt::Display for UnifiedBox<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&**self, f)
+    }
+}
+
+impl<T: DeviceCopy> fmt::Pointer for UnifiedBox<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(&self.pointer, f)
+    }
+}
+
+// Comparisons and hashes are those of the value, as for `std::boxed::Box`.
+impl<T: DeviceCopy + PartialEq> PartialEq for UnifiedBox<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: DeviceCopy + Eq> Eq for UnifiedBox<T> {}
+
+impl<T: DeviceCopy + PartialOrd> PartialOrd for UnifiedBox<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        (**self).partial_cmp(&**other)
+    }
+}
+
+impl<T: DeviceCopy + Ord> Ord for UnifiedBox<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+impl<T: DeviceCopy + Hash> Hash for UnifiedBox<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}

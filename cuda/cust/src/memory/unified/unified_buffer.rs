@@ -1,0 +1,163 @@
+//! Elements in unified memory.
+
+use std::mem;
+use std::ops::{Deref, DerefMut};
+use std::ptr::{self, NonNull};
+use std::slice;
+
+use crate::error::{CudaResult, DropResult};
+use crate::memory::{DeviceCopy, UnifiedPointer, cuda_free_unified, cuda_malloc_unified};
+
+/// A fixed number of elements that host and device both reach; dereferences to a slice.
+///
+/// An empty buffer, and one of a type of no size, takes no memory.
+#[derive(Debug)]
+#[repr(C)]
+pub struct UnifiedBuffer<T: DeviceCopy> {
+    pointer: UnifiedPointer<T>,
+    len: usize,
+}
+
+// SAFETY: the buffer owns plain memory.
+unsafe impl<T: Send + DeviceCopy> Send for UnifiedBuffer<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync + DeviceCopy> Sync for UnifiedBuffer<T> {}
+
+impl<T: DeviceCopy> UnifiedBuffer<T> {
+    /// Makes `size` copies of `value`.
+    ///
+    /// # Errors
+    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or any error of the
+    /// driver.
+    pub fn new(value: &T, size: usize) -> CudaResult<Self> {
+        // SAFETY: every element is written, within the allocation, before anything reads it.
+        unsafe {
+            let mut made = Self::uninitialized(size)?;
+            for at in 0..size {
+                made.pointer.as_raw_mut().add(at).write(*value);
+            }
+            Ok(made)
+        }
+    }
+
+    /// Copies `slice` into unified memory.
+    ///
+    /// # Errors
+    /// Returns any error of the driver.
+    pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
+        // SAFETY: every element is written before anything reads it; both hold `slice.len()`.
+        unsafe {
+            let mut made = Self::uninitialized(slice.len())?;
+            ptr::copy_nonoverlapping(slice.as_ptr(), made.pointer.as_raw_mut(), slice.len());
+            Ok(made)
+        }
+    }
+
+    /// Allocates memory for `size` elements and leaves their bytes undefined; on the CPU each byte is
+    /// `0xff`.
+    ///
+    /// # Safety
+    /// The caller writes the elements before anything reads them.
+    ///
+    /// # Errors
+    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or any error of the
+    /// driver.
+    pub unsafe fn uninitialized(size: usize) -> CudaResult<Self> {
+        let pointer = match size > 0 && size_of::<T>() > 0 {
+            // SAFETY: as the caller vouches; drop frees it.
+            true => unsafe { cuda_malloc_unified(size) }?,
+            // SAFETY: no element is there to be reached.
+            false => unsafe { UnifiedPointer::wrap(NonNull::dangling().as_ptr()) },
+        };
+        Ok(Self { pointer, len: size })
+    }
+
+    /// Returns all elements.
+    #[must_use]
+    pub fn as_slice(&self) -> &[T] {
+        self
+    }
+
+    /// Returns all elements for writing.
+    #[must_use]
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        self
+    }
+
+    /// Returns the address of the first element.
+    #[must_use]
+    pub fn as_unified_ptr(&mut self) -> UnifiedPointer<T> {
+        self.pointer
+    }
+
+    /// Takes over an allocation.
+    ///
+    /// # Safety
+    /// The pointer comes from [`cuda_malloc_unified`] or from a buffer that was forgotten, holds
+    /// `capacity` elements, and nothing else frees it.
+    #[must_use]
+    pub unsafe fn from_raw_parts(pointer: UnifiedPointer<T>, capacity: usize) -> Self {
+        Self { pointer, len: capacity }
+    }
+
+    /// Frees the memory and reports failure, which `Drop` cannot.
+    ///
+    /// # Errors
+    /// Returns any error of the driver, together with the buffer.
+    #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
+    pub fn drop(this: Self) -> DropResult<Self> {
+        // SAFETY: the buffer is forgotten if this succeeds.
+        match unsafe { this.free() } {
+            Ok(()) => {
+                mem::forget(this);
+                Ok(())
+            }
+            Err(error) => Err((error, this)),
+        }
+    }
+
+    /// # Safety
+    /// The memory is freed once.
+    unsafe fn free(&self) -> CudaResult<()> {
+        match self.len > 0 && size_of::<T>() > 0 {
+            // SAFETY: as the caller vouches.
+            true => unsafe { cuda_free_unified(self.pointer) },
+            false => Ok(()),
+        }
+    }
+}
+
+impl<T: DeviceCopy> Drop for UnifiedBuffer<T> {
+    fn drop(&mut self) {
+        // SAFETY: allocated once, freed once. A failure cannot be reported from here.
+        let _ = unsafe { self.free() };
+    }
+}
+
+impl<T: DeviceCopy> Deref for UnifiedBuffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the memory holds `len` elements.
+        unsafe { slice::from_raw_parts(self.pointer.as_raw(), self.len) }
+    }
+}
+
+impl<T: DeviceCopy> DerefMut for UnifiedBuffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above, and the borrow is exclusive.
+        unsafe { slice::from_raw_parts_mut(self.pointer.as_raw_mut(), self.len) }
+    }
+}
+
+impl<T: DeviceCopy> AsRef<[T]> for UnifiedBuffer<T> {
+    fn as_ref(&self) -> &[T] {
+        self
+    }
+}
+
+impl<T: DeviceCopy> AsMut<[T]> for UnifiedBuffer<T> {
+    fn as_mut(&mut self) -> &mut [T] {
+        self
+    }
+}

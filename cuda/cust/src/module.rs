@@ -1,0 +1,291 @@
+//! Modules: compiled kernels and globals, loaded into the current context.
+//!
+//! On the CPU a module's kernels are the functions that the program links: the PTX says which ones.
+
+use std::ffi::{CStr, CString, c_void};
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr;
+
+use cust_raw::driver_sys as sys;
+
+use crate::driver;
+use crate::error::{CudaError, CudaResult, DropResult};
+use crate::function::Function;
+use crate::memory::{CopyDestination, DeviceCopy, DevicePointer};
+
+/// How hard the driver optimises PTX.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "levels")]
+pub enum OptLevel {
+    O0 = 0,
+    O1 = 1,
+    O2 = 2,
+    O3 = 3,
+    O4 = 4,
+}
+
+/// The architecture that the driver compiles PTX for.
+#[repr(u32)]
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "compute capabilities")]
+pub enum JitTarget {
+    Compute20 = 20,
+    Compute21 = 21,
+    Compute30 = 30,
+    Compute32 = 32,
+    Compute35 = 35,
+    Compute37 = 37,
+    Compute50 = 50,
+    Compute52 = 52,
+    Compute53 = 53,
+    Compute60 = 60,
+    Compute61 = 61,
+    Compute62 = 62,
+    Compute70 = 70,
+    Compute72 = 72,
+    Compute75 = 75,
+    Compute80 = 80,
+    Compute86 = 86,
+    Compute87 = 87,
+    Compute89 = 89,
+    Compute90 = 90,
+    Compute100 = 100,
+    Compute101 = 101,
+    Compute103 = 103,
+    Compute110 = 110,
+    Compute120 = 120,
+    Compute121 = 121,
+}
+
+/// What the driver takes of a fatbin that has no binary for the device.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JitFallback {
+    /// PTX, to be compiled.
+    PreferPtx = 0,
+    /// A binary of an older architecture that runs too.
+    PreferCompatibleBinary = 1,
+}
+
+/// What is asked of the driver's compiler.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModuleJitOption {
+    /// Most registers of a thread.
+    MaxRegisters(u32),
+    /// How hard to optimise.
+    OptLevel(OptLevel),
+    /// Compile for the current context's device, which is the default.
+    DetermineTargetFromContext,
+    /// Compile for this architecture.
+    Target(JitTarget),
+    /// What to do without a binary for the device.
+    Fallback(JitFallback),
+    /// Whether to make debug information.
+    GenenerateDebugInfo(bool),
+    /// Whether to keep line numbers.
+    GenerateLineInfo(bool),
+}
+
+impl ModuleJitOption {
+    /// The options as the driver takes them: names, and as many values.
+    #[must_use]
+    pub fn into_raw(options: &[Self]) -> (Vec<sys::CUjit_option>, Vec<*mut c_void>) {
+        use sys::CUjit_option as Raw;
+        let raw = options.iter().map(|option| {
+            let (name, value) = match *option {
+                Self::MaxRegisters(registers) => (Raw::CU_JIT_MAX_REGISTERS, registers),
+                Self::OptLevel(level) => (Raw::CU_JIT_OPTIMIZATION_LEVEL, level as u32),
+                Self::DetermineTargetFromContext => (Raw::CU_JIT_TARGET_FROM_CUCONTEXT, 0),
+                Self::Target(target) => (Raw::CU_JIT_TARGET, target as u32),
+                Self::Fallback(fallback) => (Raw::CU_JIT_FALLBACK_STRATEGY, fallback as u32),
+                Self::GenenerateDebugInfo(on) => (Raw::CU_JIT_GENERATE_DEBUG_INFO, on.into()),
+                Self::GenerateLineInfo(on) => (Raw::CU_JIT_GENERATE_LINE_INFO, on.into()),
+            };
+            (name, ptr::without_provenance_mut(value as usize))
+        });
+        raw.unzip()
+    }
+}
+
+/// Loaded kernels and globals.
+#[derive(Debug)]
+pub struct Module {
+    inner: sys::CUmodule,
+}
+
+// SAFETY: the handle of a module may be used from any thread; the driver locks.
+unsafe impl Send for Module {}
+// SAFETY: as above.
+unsafe impl Sync for Module {}
+
+impl Module {
+    /// The PTX, cubin or fatbin in a file.
+    ///
+    /// # Errors
+    /// No such file, or what the driver says.
+    pub fn from_file<P: AsRef<Path>>(path: P) -> CudaResult<Self> {
+        let path = c_string(path.as_ref().as_os_str().as_bytes())?;
+        let mut inner = ptr::null_mut();
+        // SAFETY: the handle is written, the path ends with a zero.
+        unsafe { driver::cuModuleLoad(&raw mut inner, path.as_ptr()) }?;
+        Ok(Self { inner })
+    }
+
+    /// A fatbin.
+    ///
+    /// # Errors
+    /// What the driver says. On the CPU `NoBinaryForGpu`: machine code does not say which kernels it has.
+    pub fn from_fatbin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
+        Self::from_cubin(bytes, options)
+    }
+
+    /// A cubin.
+    ///
+    /// # Errors
+    /// As [`from_fatbin`](Self::from_fatbin).
+    pub fn from_cubin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
+        let mut bytes = bytes.as_ref().to_vec();
+        // If it is text after all.
+        bytes.push(0);
+        // SAFETY: the image ends with a zero; a binary says its own length.
+        unsafe { Self::load(bytes.as_ptr().cast(), options) }
+    }
+
+    /// PTX that ends with a zero.
+    ///
+    /// # Errors
+    /// PTX that the driver refuses, or what else it says.
+    pub fn from_ptx_cstr(ptx: &CStr, options: &[ModuleJitOption]) -> CudaResult<Self> {
+        // SAFETY: the text ends with a zero.
+        unsafe { Self::load(ptx.as_ptr().cast(), options) }
+    }
+
+    /// PTX.
+    ///
+    /// # Errors
+    /// PTX with a zero in it or that the driver refuses, or what else it says.
+    pub fn from_ptx<T: AsRef<str>>(ptx: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
+        Self::from_ptx_cstr(&c_string(ptx.as_ref())?, options)
+    }
+
+    /// PTX.
+    ///
+    /// # Errors
+    /// As [`from_ptx`](Self::from_ptx).
+    #[deprecated(note = "use `from_ptx`")]
+    #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
+    pub fn from_str<T: AsRef<str>>(ptx: T) -> CudaResult<Self> {
+        Self::from_ptx(ptx, &[])
+    }
+
+    /// PTX that ends with a zero.
+    ///
+    /// # Errors
+    /// As [`from_ptx`](Self::from_ptx).
+    #[deprecated(note = "use `from_ptx_cstr`")]
+    pub fn load_from_string(ptx: &CStr) -> CudaResult<Self> {
+        Self::from_ptx_cstr(ptx, &[])
+    }
+
+    /// # Safety
+    /// The image is a text that ends with a zero, or a binary that says its own length.
+    unsafe fn load(image: *const c_void, options: &[ModuleJitOption]) -> CudaResult<Self> {
+        let mut inner = ptr::null_mut();
+        let (mut names, mut values) = ModuleJitOption::into_raw(options);
+        let (names, values, count) = (names.as_mut_ptr(), values.as_mut_ptr(), names.len() as u32);
+        // SAFETY: the handle is written; names and values are `count` each; the image is the caller's.
+        unsafe { driver::cuModuleLoadDataEx(&raw mut inner, image, count, names, values) }?;
+        Ok(Self { inner })
+    }
+
+    /// A global variable or constant.
+    ///
+    /// # Errors
+    /// No such global, one of another size than `T`, or what the driver says.
+    pub fn get_global<'a, T: DeviceCopy>(&'a self, name: &CStr) -> CudaResult<Symbol<'a, T>> {
+        let (mut address, mut size) = (0, 0);
+        // SAFETY: the module is alive, the results are written, the name ends with a zero.
+        unsafe {
+            driver::cuModuleGetGlobal_v2(&raw mut address, &raw mut size, self.inner, name.as_ptr())
+        }?;
+        if size != size_of::<T>() {
+            return Err(CudaError::InvalidValue);
+        }
+        Ok(Symbol { pointer: DevicePointer::from_raw(address), module: PhantomData })
+    }
+
+    /// A kernel.
+    ///
+    /// # Errors
+    /// No such kernel, or what the driver says. On the CPU `NotFound` too if the program does not link the
+    /// crate that the PTX was compiled from: `use my_kernels as _;` links it.
+    pub fn get_function<T: AsRef<str>>(&self, name: T) -> CudaResult<Function<'_>> {
+        let name = c_string(name.as_ref())?;
+        let mut function = ptr::null_mut();
+        // SAFETY: the module is alive, the result is written, the name ends with a zero.
+        unsafe { driver::cuModuleGetFunction(&raw mut function, self.inner, name.as_ptr()) }?;
+        Ok(Function::new(function, self))
+    }
+
+    /// Unloads the module; what drop does without telling.
+    ///
+    /// # Errors
+    /// What the driver says, and the module.
+    #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
+    pub fn drop(module: Self) -> DropResult<Self> {
+        // SAFETY: loaded here and unloaded once; functions and symbols borrow it.
+        match unsafe { driver::cuModuleUnload(module.inner) } {
+            Ok(()) => {
+                mem::forget(module);
+                Ok(())
+            }
+            Err(error) => Err((error, module)),
+        }
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        // SAFETY: as above. Nobody is there to tell of a failure.
+        let _ = unsafe { driver::cuModuleUnload(self.inner) };
+    }
+}
+
+/// The text with a zero behind it.
+fn c_string(text: impl Into<Vec<u8>>) -> CudaResult<CString> {
+    CString::new(text).map_err(|_| CudaError::InvalidValue)
+}
+
+/// A global variable or constant of a module.
+#[derive(Debug)]
+pub struct Symbol<'a, T: DeviceCopy> {
+    pointer: DevicePointer<T>,
+    module: PhantomData<&'a Module>,
+}
+
+impl<T: DeviceCopy> crate::private::Sealed for Symbol<'_, T> {}
+
+impl<T: DeviceCopy> fmt::Pointer for Symbol<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(&self.pointer, f)
+    }
+}
+
+impl<T: DeviceCopy> CopyDestination<T> for Symbol<'_, T> {
+    fn copy_from(&mut self, value: &T) -> CudaResult<()> {
+        // SAFETY: the global is of this size.
+        unsafe { crate::memory::copy_in(self.pointer.as_raw(), value, size_of::<T>()) }
+    }
+
+    fn copy_to(&self, value: &mut T) -> CudaResult<()> {
+        // SAFETY: the global is of this size.
+        unsafe { crate::memory::copy_out(value, self.pointer.as_raw(), size_of::<T>()) }
+    }
+}

@@ -1,0 +1,380 @@
+//! Texture objects: reads of an array through the texture unit.
+//!
+//! A kernel takes [`Texture::handle`] as its argument, a `Texture2d` of `cuda_std`. On the CPU textures
+//! have two dimensions, coordinates in texels, clamped or zero outside, and channels of `u8`, `u16`,
+//! `f32` or 32-bit integers; others return `NotSupported`.
+
+use std::ffi::{c_float, c_uint, c_ulonglong};
+use std::mem::ManuallyDrop;
+use std::ptr;
+
+use cust_raw::driver_sys as sys;
+
+use crate::driver;
+use crate::error::CudaResult;
+use crate::memory::array::{ArrayDescriptor, ArrayFormat, ArrayObject};
+
+/// The handle of a texture, as kernels take it.
+pub type TextureHandle = c_ulonglong;
+
+/// What a read outside the array returns.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TextureAdressingMode {
+    /// The array repeats. Only for normalised coordinates.
+    Wrap = 0,
+    /// The texel at the edge.
+    Clamp = 1,
+    /// The array repeats in mirror image. Only for normalised coordinates.
+    Mirror = 2,
+    /// The border colour.
+    Border = 3,
+}
+
+impl TextureAdressingMode {
+    fn to_raw(self) -> sys::CUaddress_mode {
+        match self {
+            Self::Wrap => sys::CUaddress_mode::CU_TR_ADDRESS_MODE_WRAP,
+            Self::Clamp => sys::CUaddress_mode::CU_TR_ADDRESS_MODE_CLAMP,
+            Self::Mirror => sys::CUaddress_mode::CU_TR_ADDRESS_MODE_MIRROR,
+            Self::Border => sys::CUaddress_mode::CU_TR_ADDRESS_MODE_BORDER,
+        }
+    }
+}
+
+/// What a read between texel centres returns.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TextureFilterMode {
+    /// The texel that holds the coordinate.
+    Point = 0,
+    /// The weighted mean of the texels around it.
+    Linear = 1,
+}
+
+impl TextureFilterMode {
+    fn to_raw(self) -> sys::CUfilter_mode {
+        match self {
+            Self::Point => sys::CUfilter_mode::CU_TR_FILTER_MODE_POINT,
+            Self::Linear => sys::CUfilter_mode::CU_TR_FILTER_MODE_LINEAR,
+        }
+    }
+}
+
+bitflags::bitflags! {
+    /// How a texture reads.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct TextureDescriptorFlags: c_uint {
+        /// Integers are read as they are, not as fractions of their range.
+        const READ_AS_INTEGER = sys::CU_TRSF_READ_AS_INTEGER;
+        /// Coordinates run from 0 to 1, not in texels.
+        const NORMALIZED_COORDINATES = sys::CU_TRSF_NORMALIZED_COORDINATES;
+        /// Filtering between mipmap levels is exact.
+        const DISABLE_TRILINEAR_OPTIMIZATION = sys::CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
+    }
+}
+
+/// How a texture answers. The default reads points, clamped, in texels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TextureDescriptor {
+    /// Reads outside, for each dimension.
+    pub adress_modes: [TextureAdressingMode; 3],
+    /// Reads between texels.
+    pub filter_mode: TextureFilterMode,
+    /// Coordinates and integers.
+    pub flags: TextureDescriptorFlags,
+    /// Anisotropic filtering, from 1 to 16.
+    pub max_anisotropy: c_uint,
+    /// Reads between mipmap levels.
+    pub mipmap_filter_mode: TextureFilterMode,
+    /// Added to the mipmap level that is asked for.
+    pub mipmap_level_bias: c_float,
+    /// Lowest mipmap level.
+    pub min_mipmap_level_clamp: c_float,
+    /// Highest mipmap level.
+    pub max_mipmap_level_clamp: c_float,
+    /// Colour outside, for [`TextureAdressingMode::Border`]. On the CPU it must be zero then.
+    pub border_color: [c_float; 4],
+}
+
+impl Default for TextureDescriptor {
+    fn default() -> Self {
+        Self {
+            adress_modes: [TextureAdressingMode::Clamp; 3],
+            filter_mode: TextureFilterMode::Point,
+            flags: TextureDescriptorFlags::empty(),
+            max_anisotropy: 1,
+            mipmap_filter_mode: TextureFilterMode::Point,
+            mipmap_level_bias: 0.0,
+            min_mipmap_level_clamp: 0.0,
+            max_mipmap_level_clamp: 0.0,
+            border_color: [0.0, 0.0, 0.0, 1.0],
+        }
+    }
+}
+
+impl TextureDescriptor {
+    /// Converts to the driver's description.
+    #[must_use]
+    pub fn to_raw(self) -> sys::CUDA_TEXTURE_DESC {
+        sys::CUDA_TEXTURE_DESC {
+            addressMode: self.adress_modes.map(TextureAdressingMode::to_raw),
+            filterMode: self.filter_mode.to_raw(),
+            flags: self.flags.bits(),
+            maxAnisotropy: self.max_anisotropy,
+            mipmapFilterMode: self.mipmap_filter_mode.to_raw(),
+            mipmapLevelBias: self.mipmap_level_bias,
+            minMipmapLevelClamp: self.min_mipmap_level_clamp,
+            maxMipmapLevelClamp: self.max_mipmap_level_clamp,
+            borderColor: self.border_color,
+            reserved: [0; 12],
+        }
+    }
+}
+
+/// The format in which a view reads an array.
+#[repr(u32)]
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "type of a channel and number of channels, or a block compression")]
+pub enum ResourceViewFormat {
+    None = 0,
+    U8x1 = 1,
+    U8x2 = 2,
+    U8x4 = 3,
+    I8x1 = 4,
+    I8x2 = 5,
+    I8x4 = 6,
+    U16x1 = 7,
+    U16x2 = 8,
+    U16x4 = 9,
+    I16x1 = 10,
+    I16x2 = 11,
+    I16x4 = 12,
+    U32x1 = 13,
+    U32x2 = 14,
+    U32x4 = 15,
+    I32x1 = 16,
+    I32x2 = 17,
+    I32x4 = 18,
+    F16x1 = 19,
+    F16x2 = 20,
+    F16x4 = 21,
+    F32x1 = 22,
+    F32x2 = 23,
+    F32x4 = 24,
+    BC1 = 25,
+    BC2 = 26,
+    BC3 = 27,
+    BC4U = 28,
+    BC4S = 29,
+    BC5U = 30,
+    BC5S = 31,
+    BC6HU = 32,
+    BC6HS = 33,
+    BC7 = 34,
+}
+
+impl ResourceViewFormat {
+    /// Returns the format of an array's own texels.
+    ///
+    /// # Panics
+    /// Panics for a number of channels other than 1, 2 or 4, and for [`ArrayFormat::F64`], which no
+    /// texture has.
+    #[must_use]
+    pub fn from_array_format(format: ArrayFormat, num_channels: c_uint) -> Self {
+        let formats = match format {
+            ArrayFormat::U8 => [Self::U8x1, Self::U8x2, Self::U8x4],
+            ArrayFormat::U16 => [Self::U16x1, Self::U16x2, Self::U16x4],
+            ArrayFormat::U32 => [Self::U32x1, Self::U32x2, Self::U32x4],
+            ArrayFormat::I8 => [Self::I8x1, Self::I8x2, Self::I8x4],
+            ArrayFormat::I16 => [Self::I16x1, Self::I16x2, Self::I16x4],
+            ArrayFormat::I32 => [Self::I32x1, Self::I32x2, Self::I32x4],
+            ArrayFormat::F16 => [Self::F16x1, Self::F16x2, Self::F16x4],
+            ArrayFormat::F32 => [Self::F32x1, Self::F32x2, Self::F32x4],
+            ArrayFormat::F64 => panic!("no texture reads f64; use U32 with two channels"),
+        };
+        match num_channels {
+            1 => formats[0],
+            2 => formats[1],
+            4 => formats[2],
+            other => panic!("a texel has 1, 2 or 4 channels, not {other}"),
+        }
+    }
+}
+
+/// A view of an array: another format of the same size, or a part of its levels and layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they are the driver's")]
+pub struct ResourceViewDescriptor {
+    pub format: ResourceViewFormat,
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+    pub first_mipmap_level: c_uint,
+    pub last_mipmap_level: c_uint,
+    pub first_layer: c_uint,
+    pub last_layer: c_uint,
+}
+
+impl ResourceViewDescriptor {
+    /// Describes the view of the whole array in its own format.
+    ///
+    /// # Panics
+    /// As [`ResourceViewFormat::from_array_format`].
+    #[must_use]
+    pub fn from_array_desc(desc: &ArrayDescriptor) -> Self {
+        Self {
+            format: ResourceViewFormat::from_array_format(desc.format(), desc.num_channels()),
+            width: desc.width(),
+            height: desc.height(),
+            depth: desc.depth(),
+            first_mipmap_level: 0,
+            last_mipmap_level: 0,
+            first_layer: 0,
+            last_layer: 0,
+        }
+    }
+
+    /// Converts to the driver's description.
+    #[must_use]
+    pub fn to_raw(self) -> sys::CUDA_RESOURCE_VIEW_DESC {
+        sys::CUDA_RESOURCE_VIEW_DESC {
+            format: sys::CUresourceViewFormat(self.format as u32),
+            width: self.width,
+            height: self.height,
+            depth: self.depth,
+            firstMipmapLevel: self.first_mipmap_level,
+            lastMipmapLevel: self.last_mipmap_level,
+            firstLayer: self.first_layer,
+            lastLayer: self.last_layer,
+            reserved: [0; 16],
+        }
+    }
+}
+
+bitflags::bitflags! {
+    /// Reserved by the driver.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct ResourceDescriptorFlags: c_uint {
+        #[doc(hidden)]
+        const _ZERO = 0;
+    }
+}
+
+/// The memory that a texture or a surface is bound to, and owns.
+#[non_exhaustive]
+#[derive(Debug)]
+pub enum ResourceType {
+    /// An array.
+    Array {
+        /// The array.
+        array: ArrayObject,
+    },
+}
+
+/// The memory that a texture or a surface is bound to.
+#[derive(Debug)]
+pub struct ResourceDescriptor {
+    /// Reserved.
+    pub flags: ResourceDescriptorFlags,
+    /// The memory.
+    pub ty: ResourceType,
+}
+
+impl ResourceDescriptor {
+    /// Converts to the driver's description and gives up the memory, which the caller destroys.
+    #[must_use]
+    pub fn into_raw(self) -> sys::CUDA_RESOURCE_DESC {
+        let raw = self.as_raw();
+        let ResourceType::Array { array } = self.ty;
+        // The handle is in `raw`.
+        let _ = array.into_raw();
+        raw
+    }
+
+    /// Converts to the driver's description, which is right as long as the memory lives.
+    pub(crate) fn as_raw(&self) -> sys::CUDA_RESOURCE_DESC {
+        let ResourceType::Array { array } = &self.ty;
+        sys::CUDA_RESOURCE_DESC {
+            flags: self.flags.bits(),
+            ..sys::CUDA_RESOURCE_DESC::array(array.as_raw())
+        }
+    }
+}
+
+/// A texture object, together with its array.
+#[derive(Debug)]
+pub struct Texture {
+    handle: sys::CUtexObject,
+    resource: ManuallyDrop<ResourceDescriptor>,
+}
+
+impl Texture {
+    /// Returns the handle, as kernels take it. It is valid as long as the texture lives.
+    #[must_use]
+    pub fn handle(&self) -> TextureHandle {
+        self.handle
+    }
+
+    /// Makes a texture over the resource.
+    ///
+    /// # Errors
+    /// Returns `NotSupported` on the CPU for a texture that it does not have, or any error of the driver.
+    /// The resource is destroyed then.
+    pub fn new(
+        resource_desc: ResourceDescriptor,
+        texture_desc: TextureDescriptor,
+        resource_view_desc: Option<ResourceViewDescriptor>,
+    ) -> CudaResult<Self> {
+        let (resource, texture) = (resource_desc.as_raw(), texture_desc.to_raw());
+        let view = resource_view_desc.map(ResourceViewDescriptor::to_raw);
+        let mut handle = 0;
+        // SAFETY: the handle is written, the descriptions are complete, and the array lives on in
+        // `resource_desc`, longer than the texture.
+        unsafe {
+            driver::cuTexObjectCreate(
+                &raw mut handle,
+                &raw const resource,
+                &raw const texture,
+                view.as_ref().map_or(ptr::null(), ptr::from_ref),
+            )
+        }?;
+        Ok(Self { handle, resource: ManuallyDrop::new(resource_desc) })
+    }
+
+    /// Makes a texture over an array that reads points, clamped, in texels.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn from_array(array: ArrayObject) -> CudaResult<Self> {
+        let flags = ResourceDescriptorFlags::empty();
+        let resource = ResourceDescriptor { flags, ty: ResourceType::Array { array } };
+        Self::new(resource, TextureDescriptor::default(), None)
+    }
+
+    /// Destroys the texture and returns its array.
+    ///
+    /// # Errors
+    /// Returns any error of the driver; the array is not destroyed then.
+    pub fn into_array(self) -> CudaResult<Option<ArrayObject>> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: made once, destroyed once; nothing drops the resource again.
+        unsafe {
+            driver::cuTexObjectDestroy(this.handle)?;
+            let ResourceType::Array { array } = ManuallyDrop::take(&mut this.resource).ty;
+            Ok(Some(array))
+        }
+    }
+}
+
+impl Drop for Texture {
+    fn drop(&mut self) {
+        // SAFETY: made once, destroyed once. An array that a texture still reads stays.
+        unsafe {
+            if driver::cuTexObjectDestroy(self.handle).is_ok() {
+                ManuallyDrop::drop(&mut self.resource);
+            }
+        }
+    }
+}
