@@ -181,7 +181,10 @@ pub fn reference(name: &str) -> Option<Device> {
         }
     };
     let images = vec![PtxImage { arch: Arch { major: 8, minor: 0 }, text }].leak();
-    Some(Device::cuda_with(0, &[KernelModule { package: "reference", images }]).expect("the reference's kernels"))
+    Some(
+        Device::cuda_with(0, &[KernelModule { package: "reference", images }])
+            .expect("the reference's kernels"),
+    )
 }
 
 /// Bytes of a tight frame of noise on a gradient: neither constant, which caches, nor white, which no lens makes.

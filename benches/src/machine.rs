@@ -22,12 +22,8 @@ pub(crate) fn gpu(gpu: &CudaInfo) -> Run {
     };
     // In kHz; of memory on the same chip some drivers say 0.
     let mhz = |which| attribute(which).map(|khz| khz / 1000).filter(|mhz| *mhz > 0);
-    let place = [
-        Attribute::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID,
-        Attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
-        Attribute::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID,
-    ]
-    .map(attribute);
+    let place =
+        [Attribute::PciDomainId, Attribute::PciBusId, Attribute::PciDeviceId].map(attribute);
     let smi = Smi::ask(place);
     let system = Path::new("/");
     let found = Clocks {
@@ -42,11 +38,10 @@ pub(crate) fn gpu(gpu: &CudaInfo) -> Run {
         cuda: cuda.map(|(major, minor)| format!("{major}.{minor}")),
         driver: smi.driver.or_else(|| driver(system)),
         peak: Clocks {
-            sm_mhz: mhz(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
-            memory_mhz: mhz(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
+            sm_mhz: mhz(Attribute::ClockRate),
+            memory_mhz: mhz(Attribute::MemoryClockRate),
         },
-        bus_bits: attribute(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)
-            .filter(|bits| *bits > 0),
+        bus_bits: attribute(Attribute::GlobalMemoryBusWidth).filter(|bits| *bits > 0),
         found,
         ..on(gpu.name.clone())
     }

@@ -43,7 +43,7 @@ pub(crate) enum SoakError {
     #[error("memory cannot be measured: {0}")]
     Sample(#[from] std::io::Error),
     #[error("the GPU's memory cannot be measured: {0}")]
-    Driver(#[from] cust::sys::CUresult),
+    Driver(#[from] cust::error::CudaError),
 }
 
 /// What the main thread tells the cameras and the reader, and they it.

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 
 use cust::context::Context;
+use cust::error::CudaResult;
 use cust::sys;
 use panoweave::device::{Counters, Device};
 use serde::Serialize;
@@ -37,14 +38,9 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    pub(crate) fn new(device: &Device) -> Result<Self, sys::CUresult> {
+    pub(crate) fn new(device: &Device) -> CudaResult<Self> {
         let context = match device.cuda_info() {
-            Some(info) => {
-                let context = Context::new(cust::device::Device::get_device(info.ordinal)?)?;
-                // SAFETY: the context lives as long as this.
-                unsafe { sys::cuCtxSetCurrent(context.as_raw()) }.to_result()?;
-                Some(context)
-            }
+            Some(info) => Some(Context::new(cust::device::Device::get_device(info.ordinal)?)?),
             None => None,
         };
         Ok(Self { context, text: String::with_capacity(1 << 14) })

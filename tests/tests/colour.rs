@@ -3,7 +3,7 @@
 
 use cuda_std::arg::HostArg;
 use cuda_std::launch::Params;
-use cuda_std::{DeviceSlice, DeviceSliceMut};
+use cuda_std::{DeviceSlice, DeviceSliceMut, Slice};
 use glam::{UVec2, Vec3, uvec2};
 use kernels_gpu::colour::{
     ColourSumsNv12, ColourSumsRgba8, FindOverlap, GammaTable as BuildTable, MapOverlap,
@@ -529,7 +529,7 @@ fn behind_the_back(
     device: &Device,
 ) -> DeviceSliceMut<'static, TableEntry> {
     let mut params = Params::default();
-    table.push(&mut params);
+    HostArg::<Slice<TableEntry>>::push(table, &mut params);
     // SAFETY: the first parameter of a slice is its address, 8 bytes. The memory outlives the test's
     // launches, which one stream keeps in order.
     unsafe {

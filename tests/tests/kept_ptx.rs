@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cuda_builder::{Build, CudaBuilder};
+use cuda_builder::{Arch, Build, CudaBuilder, Spills};
 
 const HOW: &str = "run `cargo xtask kernels` and commit `host/ptx/`";
 
@@ -24,7 +24,14 @@ fn shared_work() -> PathBuf {
 
 /// Builds the kernels and holds the outcome against what is kept.
 fn compare(builder: CudaBuilder, out: &Path) {
-    let build = builder.copy_to(out.join("kernels.ptx")).build().unwrap_or_else(|e| panic!("{e}"));
+    // As `cargo xtask kernels` builds them.
+    let builder = builder
+        .arch(Arch::Sm87)
+        .arch(Arch::Sm90)
+        .fma_contraction(false)
+        .spills(Spills::Deny)
+        .copy_to(out.join("kernels.ptx"));
+    let build = builder.build().unwrap_or_else(|e| panic!("{e}"));
     let fresh_report = build.write_json().expect("the report is written");
     let kept = root().join("host/ptx");
     for arch in &build.archs {

@@ -3,15 +3,15 @@
 //! It is kept in the repository so that `panoweave` builds as any other crate, without `core`'s source
 //! or an unstable compiler. `tests/tests/kept_ptx.rs` fails where it is not what the kernels give.
 
-use cuda_builder::CudaBuilder;
+use cuda_builder::{Arch, CudaBuilder, Spills};
 
 use crate::Result;
 use crate::cargo::root;
 use crate::ptxas;
 
 pub(crate) fn run() -> Result {
-    let mut builder =
-        CudaBuilder::new(root().join("kernels-gpu")).copy_to(root().join("host/ptx/kernels.ptx"));
+    let mut builder = settings(CudaBuilder::new(root().join("kernels-gpu")))
+        .copy_to(root().join("host/ptx/kernels.ptx"));
     if let Some(ptxas) = ptxas::provide() {
         builder = builder.ptxas(ptxas);
     }
@@ -22,4 +22,9 @@ pub(crate) fn run() -> Result {
         println!("{}: {} kernels, {by}", arch.ptx.display(), arch.kernels.len());
     }
     Ok(())
+}
+
+/// The CPU's results are compared bit by bit, so nothing is fused; spilled registers are an error.
+fn settings(builder: CudaBuilder) -> CudaBuilder {
+    builder.arch(Arch::Sm87).arch(Arch::Sm90).fma_contraction(false).spills(Spills::Deny)
 }

@@ -9,7 +9,8 @@ use crate::{download, line, zeros};
 
 macro_rules! check {
     ($kernel:ident, $max_threads:literal, $min_blocks:literal) => {{
-        let expected = LaunchBounds { max_threads: $max_threads, min_blocks: $min_blocks };
+        let expected =
+            LaunchBounds { max_threads: $max_threads, min_blocks: $min_blocks, block_multiple: 1 };
         assert_eq!($kernel::BOUNDS, expected, "{}", $kernel::NAME);
         let run = |block: u32| {
             move |stream: &Stream| {

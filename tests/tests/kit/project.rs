@@ -1,0 +1,98 @@
+//! Copies of other people's packages, in a workspace of their own that depends on the kit.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The repository.
+pub(crate) fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// The folder for workspaces of copied packages; kept between runs, so that only what changed is built.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kit");
+    target.join(name)
+}
+
+/// A dependency on a crate of the kit, as a line of `Cargo.toml`.
+pub(crate) fn kit(library: &str) -> String {
+    let package = library.replace('_', "-");
+    let path = root().join("cuda").join(library).canonicalize().expect("the kit's crate");
+    format!("{library} = {{ package = \"stable-{package}\", path = \"{}\" }}", path.display())
+}
+
+/// A manifest whose dependencies on the kit's packages name their folders, beside their versions.
+pub(crate) fn with_kit_paths(manifest: &str) -> String {
+    let line = |line: &str| match line.split_once(" = { package = \"stable-") {
+        Some((library, _)) => kit(library),
+        None => line.to_owned(),
+    };
+    let lines: Vec<String> = manifest.lines().map(line).collect();
+    lines.join("\n") + "\n"
+}
+
+/// Copies a folder with everything in it; a file that is the same already stays as it is.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap_or_else(|e| panic!("{}: {e}", to.display()));
+    for entry in fs::read_dir(from).unwrap_or_else(|e| panic!("{}: {e}", from.display())) {
+        let entry = entry.expect("a folder's entry");
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            write(&to, &fs::read(entry.path()).expect("a file"));
+        }
+    }
+}
+
+/// Writes a file unless it has this content: cargo goes by time stamps.
+pub(crate) fn write(path: &Path, content: &[u8]) {
+    if fs::read(path).is_ok_and(|old| old == content) {
+        return;
+    }
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).unwrap_or_else(|e| panic!("{}: {e}", parent.display()));
+    }
+    fs::write(path, content).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+}
+
+/// Changes a text file by `change`; the number of lines that differ afterwards.
+pub(crate) fn edit(path: &Path, change: impl FnOnce(String) -> String) -> usize {
+    let old = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let new = change(old.clone());
+    write(path, new.as_bytes());
+    let kept: Vec<&str> = old.lines().collect();
+    new.lines().filter(|line| !kept.contains(line)).count()
+}
+
+/// `cargo` in `folder`, with a target folder beside it, out of reach of the outer cargo's settings.
+pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(folder).args(arguments);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let is_cargos = text.starts_with("CARGO_PKG") || text.starts_with("CARGO_MANIFEST");
+        if is_cargos || text == "CARGO_TARGET_DIR" || text == "RUSTC_WRAPPER" {
+            command.env_remove(&name);
+        }
+    }
+    command.env("CARGO_TERM_COLOR", "never");
+    command
+}
+
+/// Runs a command and gives its output.
+///
+/// # Panics
+/// With everything that it said, if it fails.
+pub(crate) fn run(mut command: Command) -> Output {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
