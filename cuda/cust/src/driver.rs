@@ -50,6 +50,19 @@ fn has_gpu() -> bool {
         && count > 0
 }
 
+/// Fails if a kernel on the CPU is given another number of arguments than it has parameters. On a GPU the
+/// caller alone knows.
+///
+/// # Safety
+/// The function is of a module that is loaded.
+pub(crate) unsafe fn check_arguments(function: CUfunction, count: usize) -> CudaResult<()> {
+    match backend() {
+        Backend::Gpu => Ok(()),
+        // SAFETY: as the caller vouches.
+        Backend::Cpu => Ok(unsafe { cpu::check_arguments(function, count) }?),
+    }
+}
+
 /// Makes a function of each signature that calls one of two of the same name.
 macro_rules! calls {
     ($cpu:ident: $(fn $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {$(

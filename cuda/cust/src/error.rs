@@ -190,3 +190,9 @@ pub(crate) fn report(fault: Fault) -> CUresult {
     LAST_FAULT.set(Some(fault));
     code
 }
+
+/// Writes a hint to standard error that a code alone cannot give, and gives the code.
+pub(crate) fn explain(code: CUresult, text: &str) -> CUresult {
+    eprintln!("cust: {text}");
+    code
+}

@@ -324,6 +324,8 @@ impl Graph {
         let node = self.add(dependencies.as_ref(), |node, graph, nodes, count| {
             let mut pointers = invocation.pointers();
             let raw = invocation.raw(&mut pointers);
+            // SAFETY: the kernel's module is loaded, by the caller.
+            unsafe { driver::check_arguments(raw.func, pointers.len()) }?;
             // SAFETY: the driver copies the parameters, which are the kernel's by the caller.
             unsafe { driver::cuGraphAddKernelNode(node, graph, nodes, count, &raw const raw) }
         })?;

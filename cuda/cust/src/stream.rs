@@ -155,6 +155,8 @@ impl Stream {
         B: Into<BlockSize>,
     {
         let (grid, block): (GridSize, BlockSize) = (grid.into(), block.into());
+        // SAFETY: the function borrows its module.
+        unsafe { driver::check_arguments(function.to_raw(), args.len()) }?;
         // SAFETY: the handles are alive; the rest is the caller's.
         unsafe {
             driver::cuLaunchKernel(

@@ -10,6 +10,8 @@ use std::sync::PoisonError;
 
 use cust_raw::driver_sys::{CUcontext, CUdevice, CUresult};
 
+use super::memory::code;
+
 thread_local! {
     /// The contexts of this thread, the current one last.
     static STACK: RefCell<Vec<CUcontext>> = const { RefCell::new(Vec::new()) };
@@ -132,15 +134,12 @@ pub(crate) unsafe fn cuCtxGetApiVersion(_context: CUcontext, version: *mut c_uin
 }
 
 pub(crate) unsafe fn cuCtxGetDevice(device: *mut CUdevice) -> CUresult {
-    match check() {
-        // SAFETY: as above.
-        Ok(()) => unsafe { give(device, 0) },
-        Err(error) => error,
-    }
+    // SAFETY: as above.
+    unsafe { get(device, |_| Ok(0)) }
 }
 
 pub(crate) unsafe fn cuCtxSynchronize() -> CUresult {
-    check().err().unwrap_or(CUresult::CUDA_SUCCESS)
+    code(check())
 }
 
 pub(crate) unsafe fn cuCtxGetStreamPriorityRange(
@@ -149,8 +148,10 @@ pub(crate) unsafe fn cuCtxGetStreamPriorityRange(
 ) -> CUresult {
     // SAFETY: as above.
     unsafe {
-        let _ = give(least, 0);
-        give(greatest, -5)
+        match get(least, |_| Ok(0)) {
+            CUresult::CUDA_SUCCESS => give(greatest, -5),
+            error => error,
+        }
     }
 }
 
@@ -158,45 +159,65 @@ fn settings<R>(body: impl FnOnce(&mut Settings) -> R) -> R {
     body(&mut SETTINGS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-pub(crate) unsafe fn cuCtxGetFlags(flags: *mut c_uint) -> CUresult {
-    // SAFETY: as above.
-    unsafe { give(flags, settings(|settings| settings.flags)) }
+/// Reads or writes the settings, if a context is current.
+fn current<R>(body: impl FnOnce(&mut Settings) -> Result<R, CUresult>) -> Result<R, CUresult> {
+    check()?;
+    settings(body)
 }
 
-pub(crate) unsafe fn cuCtxGetLimit(value: *mut usize, limit: c_uint) -> CUresult {
-    match settings(|settings| settings.limits.get(limit as usize).copied()) {
-        // SAFETY: as above.
-        Some(found) => unsafe { give(value, found) },
-        None => CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT,
+/// Reads a setting.
+///
+/// # Safety
+/// `to` is valid for a write.
+unsafe fn get<T>(to: *mut T, body: impl FnOnce(&mut Settings) -> Result<T, CUresult>) -> CUresult {
+    match current(body) {
+        // SAFETY: as the caller vouches.
+        Ok(value) => unsafe { give(to, value) },
+        Err(error) => error,
     }
 }
 
-pub(crate) unsafe fn cuCtxSetLimit(limit: c_uint, value: usize) -> CUresult {
-    settings(|settings| match settings.limits.get_mut(limit as usize) {
-        Some(place) => {
-            *place = value;
-            CUresult::CUDA_SUCCESS
-        }
-        None => CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT,
-    })
+/// Writes a setting.
+fn set(body: impl FnOnce(&mut Settings)) -> CUresult {
+    code(current(|settings| {
+        body(settings);
+        Ok(())
+    }))
+}
+
+/// The place of a limit.
+fn limit(settings: &mut Settings, limit: c_uint) -> Result<&mut usize, CUresult> {
+    settings.limits.get_mut(limit as usize).ok_or(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT)
+}
+
+pub(crate) unsafe fn cuCtxGetFlags(flags: *mut c_uint) -> CUresult {
+    // SAFETY: as above; so below.
+    unsafe { get(flags, |settings| Ok(settings.flags)) }
+}
+
+pub(crate) unsafe fn cuCtxGetLimit(value: *mut usize, which: c_uint) -> CUresult {
+    // SAFETY: as above.
+    unsafe { get(value, |settings| limit(settings, which).copied()) }
+}
+
+pub(crate) unsafe fn cuCtxSetLimit(which: c_uint, value: usize) -> CUresult {
+    code(current(|settings| limit(settings, which).map(|place| *place = value)))
 }
 
 pub(crate) unsafe fn cuCtxGetCacheConfig(config: *mut c_uint) -> CUresult {
     // SAFETY: as above.
-    unsafe { give(config, settings(|settings| settings.cache)) }
+    unsafe { get(config, |settings| Ok(settings.cache)) }
 }
 
 pub(crate) unsafe fn cuCtxSetCacheConfig(config: c_uint) -> CUresult {
-    settings(|settings| settings.cache = config);
-    CUresult::CUDA_SUCCESS
+    set(|settings| settings.cache = config)
 }
 
 pub(crate) unsafe fn cuCtxGetSharedMemConfig(config: *mut c_uint) -> CUresult {
     // SAFETY: as above.
-    unsafe { give(config, settings(|settings| settings.shared)) }
+    unsafe { get(config, |settings| Ok(settings.shared)) }
 }
 
 pub(crate) unsafe fn cuCtxSetSharedMemConfig(config: c_uint) -> CUresult {
-    settings(|settings| settings.shared = config);
-    CUresult::CUDA_SUCCESS
+    set(|settings| settings.shared = config)
 }

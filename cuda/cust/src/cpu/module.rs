@@ -1,11 +1,16 @@
 //! Modules whose kernels are functions of this program, and their launches.
 //!
-//! PTX is not run here. A module is the list of its kernels' names; each is looked for among the kernels
-//! that the program links, those of the package that the PTX was compiled from first.
+//! The PTX is not run. A module lists the names of its kernels; each is looked up among the kernels that
+//! the program links, those of the package that the PTX was compiled from first. The arrays that
+//! `cuda_std::constant!` declares are memory of the module, which a launch copies for its threads. Other
+//! globals have no name in a host program and are not found.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fs;
 use std::ptr;
+use std::slice;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use cuda_std::cpu::{self, ConstantBank};
@@ -16,7 +21,7 @@ use cust_raw::driver_sys::{
 };
 
 use super::context;
-use super::memory::code;
+use super::memory::{allocate, code, free};
 use crate::error;
 
 /// How the PTX names the package that it was compiled from.
@@ -25,14 +30,23 @@ const PACKAGE: &str = "// cuda_builder.package ";
 /// Shared memory that a block can have.
 const SHARED: u32 = 227 << 10;
 
-/// A module: where its kernels are looked for, and their names.
+/// A module: the package of its kernels, their names, and its constants.
 struct Module {
     package: Option<String>,
     names: Vec<String>,
+    constants: Arc<Constants>,
+    /// The kernels that were looked up. Each keeps its address, which is its handle.
+    functions: Mutex<BTreeMap<&'static str, Box<Function>>>,
+}
+
+/// A kernel of a module.
+pub(super) struct Function {
+    pub(super) kernel: &'static KernelEntry,
+    constants: Arc<Constants>,
 }
 
 impl Module {
-    /// The module of a PTX text.
+    /// Reads the module that a PTX text describes.
     fn of(ptx: &str) -> Result<Self, CUresult> {
         if !ptx.contains(".version") {
             // A cubin or a fatbin has no names that could be read.
@@ -40,26 +54,104 @@ impl Module {
         }
         let package = ptx.lines().find_map(|line| line.strip_prefix(PACKAGE));
         let package = package.and_then(|words| words.split_whitespace().next());
-        let names = ptx.split(".entry ").skip(1).filter_map(|rest| {
-            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "_$%".contains(c)))?;
-            Some(rest[..end].to_owned())
-        });
-        Ok(Self { package: package.map(str::to_owned), names: names.collect() })
+        let names = ptx.split(".entry ").skip(1).filter_map(identifier);
+        Ok(Self {
+            package: package.map(str::to_owned),
+            names: names.map(str::to_owned).collect(),
+            constants: Arc::new(Constants::of(ptx)?),
+            functions: Mutex::default(),
+        })
     }
 
-    /// The linked kernel of this name. Two of one name are told apart by the package alone.
+    /// Finds the linked kernel of this name. The package tells two of one name apart.
     fn kernel(&self, name: &str) -> Result<&'static KernelEntry, CUresult> {
         if !self.names.iter().any(|known| known == name) {
             return Err(CUresult::CUDA_ERROR_NOT_FOUND);
         }
         let mut named = KERNELS.iter().filter(|kernel| kernel.name == name);
         let own = named.clone().find(|kernel| self.package.as_deref() == Some(kernel.package));
-        match (own, named.next(), named.next()) {
-            (Some(kernel), ..) | (None, Some(kernel), None) => Ok(kernel),
-            // None is linked, or several are and none is the package's.
-            _ => Err(CUresult::CUDA_ERROR_NOT_FOUND),
+        let why = match (own, named.next(), named.next()) {
+            (Some(kernel), ..) | (None, Some(kernel), None) => return Ok(kernel),
+            (None, None, _) => "the program does not link its crate; add `use my_kernels as _;`",
+            (None, Some(_), Some(_)) => {
+                "several crates of the program have one; rename all but one"
+            }
+        };
+        let text = format!("the PTX has a kernel `{name}`, but {why}");
+        Err(error::explain(CUresult::CUDA_ERROR_NOT_FOUND, &text))
+    }
+
+    fn function(&self, name: &str) -> Result<CUfunction, CUresult> {
+        let kernel = self.kernel(name)?;
+        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        let function = functions.entry(kernel.name).or_insert_with(|| {
+            Box::new(Function { kernel, constants: Arc::clone(&self.constants) })
+        });
+        Ok(ptr::from_ref(&**function).cast_mut().cast())
+    }
+}
+
+/// The identifier that a text begins with.
+fn identifier(text: &str) -> Option<&str> {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_$%".contains(c)))?;
+    Some(&text[..end])
+}
+
+/// The constants of a module, each in an allocation of its own: name, address and bytes.
+struct Constants(Vec<(&'static str, usize, usize)>);
+
+impl Constants {
+    /// Allocates the constants that a PTX text declares, zero at first, such as
+    /// `.visible .const .align 16 .b8 TAPS[256];`.
+    fn of(ptx: &str) -> Result<Self, CUresult> {
+        let mut constants = Self(Vec::new());
+        for (_, declared) in ptx.lines().filter_map(|line| line.split_once(".const ")) {
+            let array = declared.split_once(".b8 ").and_then(|(_, rest)| {
+                let name = identifier(rest)?;
+                let bytes = rest[name.len()..].strip_prefix('[')?.split_once(']')?.0;
+                Some((interned(name), bytes.parse::<usize>().ok()?))
+            });
+            let Some((name, bytes)) = array.filter(|&(_, bytes)| bytes > 0) else { continue };
+            let data = allocate(bytes)?;
+            constants.0.push((name, data.expose_provenance(), bytes));
+            // SAFETY: just allocated.
+            unsafe { ptr::write_bytes(data, 0, bytes) };
+        }
+        Ok(constants)
+    }
+
+    /// Copies the present values.
+    fn bank(&self) -> ConstantBank {
+        let mut bank = ConstantBank::default();
+        for &(name, address, bytes) in &self.0 {
+            let data = ptr::with_exposed_provenance(address);
+            // SAFETY: the memory lives as long as `self`, and whoever launches a kernel writes none of its
+            // constants meanwhile.
+            bank.set(name, unsafe { slice::from_raw_parts(data, bytes) });
+        }
+        bank
+    }
+}
+
+impl Drop for Constants {
+    fn drop(&mut self) {
+        for &(_, address, _) in &self.0 {
+            // Allocated above and freed once, so it cannot fail.
+            let _ = free(address);
         }
     }
+}
+
+/// The name for the life of the process; each name is kept once.
+fn interned(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(&kept) = names.get(name) {
+        return kept;
+    }
+    let kept: &'static str = String::leak(name.to_owned());
+    names.insert(kept);
+    kept
 }
 
 /// The module of a handle.
@@ -71,13 +163,41 @@ unsafe fn module<'a>(handle: CUmodule) -> Result<&'a Module, CUresult> {
     unsafe { handle.cast::<Module>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
-/// The kernel of a handle, which is its address.
+/// The function of a handle, which is its address.
 ///
 /// # Safety
-/// The handle is null, or of a function of a module.
-pub(super) unsafe fn kernel<'a>(handle: CUfunction) -> Result<&'a KernelEntry, CUresult> {
+/// The handle is null, or of a function whose module is loaded.
+unsafe fn function<'a>(handle: CUfunction) -> Result<&'a Function, CUresult> {
     // SAFETY: as the caller vouches.
-    unsafe { handle.cast::<KernelEntry>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    unsafe { handle.cast::<Function>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+}
+
+/// The kernel of a handle.
+///
+/// # Safety
+/// As [`function`].
+pub(super) unsafe fn kernel(handle: CUfunction) -> Result<&'static KernelEntry, CUresult> {
+    // SAFETY: as the caller vouches.
+    Ok(unsafe { function(handle) }?.kernel)
+}
+
+/// Fails if a launch passes another number of arguments than the kernel has parameters. The driver's own
+/// interface does not tell the number.
+///
+/// # Safety
+/// As [`function`].
+pub(crate) unsafe fn check_arguments(handle: CUfunction, count: usize) -> Result<(), CUresult> {
+    // SAFETY: as the caller vouches.
+    let KernelEntry { name, params, .. } = unsafe { kernel(handle) }?;
+    if params.len() == count {
+        return Ok(());
+    }
+    let text = format!(
+        "kernel `{name}` has {} parameters and was given {count} arguments; a slice is two, its pointer and \
+         its length",
+        params.len()
+    );
+    Err(error::explain(CUresult::CUDA_ERROR_INVALID_VALUE, &text))
 }
 
 fn load(to: *mut CUmodule, ptx: &str) -> CUresult {
@@ -126,19 +246,28 @@ pub(crate) unsafe fn cuModuleGetFunction(
 ) -> CUresult {
     // SAFETY: the caller gives a module that lives and a text that ends with a zero.
     let (module, name) = unsafe { (module(handle), CStr::from_ptr(name)) };
-    code(module.and_then(|module| module.kernel(&name.to_string_lossy())).map(|kernel| {
+    code(module.and_then(|module| module.function(&name.to_string_lossy())).map(|found| {
         // SAFETY: the caller gives a place for the result.
-        unsafe { *function = ptr::from_ref(kernel).cast_mut().cast() };
+        unsafe { *function = found };
     }))
 }
 
 pub(crate) unsafe fn cuModuleGetGlobal_v2(
-    _address: *mut CUdeviceptr,
-    _bytes: *mut usize,
-    _handle: CUmodule,
-    _name: *const c_char,
+    address: *mut CUdeviceptr,
+    bytes: *mut usize,
+    handle: CUmodule,
+    name: *const c_char,
 ) -> CUresult {
-    CUresult::CUDA_ERROR_NOT_FOUND
+    // SAFETY: the caller gives a module that lives and a text that ends with a zero.
+    let (module, name) = unsafe { (module(handle), CStr::from_ptr(name)) };
+    code(module.and_then(|module| {
+        let mut named =
+            module.constants.0.iter().filter(|(known, ..)| known.as_bytes() == name.to_bytes());
+        let &(_, found, size) = named.next().ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
+        // SAFETY: the caller gives a place for each result.
+        unsafe { (*address, *bytes) = (found as CUdeviceptr, size) };
+        Ok(())
+    }))
 }
 
 pub(crate) unsafe fn cuFuncGetAttribute(
@@ -255,7 +384,7 @@ pub(super) unsafe fn launch(
 ) -> Result<(), CUresult> {
     context::check()?;
     // SAFETY: as the caller vouches.
-    let kernel = unsafe { kernel(function) }?;
+    let Function { kernel, constants } = unsafe { self::function(function) }?;
     let threads = block.into_iter().fold(1, u32::saturating_mul);
     let too_large = grid[0] > i32::MAX as u32 || grid[1] > 65_535 || grid[2] > 65_535;
     if grid.contains(&0) || block.contains(&0) || too_large || block[2] > 64 || !extra.is_null() {
@@ -267,7 +396,7 @@ pub(super) unsafe fn launch(
     if threads > kernel.bounds.max_threads {
         return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     }
-    let constants = ConstantBank::default();
+    let constants = constants.bank();
     let launch = cpu::Launch {
         kernel: kernel.name,
         grid,
