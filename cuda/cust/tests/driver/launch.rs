@@ -1,0 +1,159 @@
+//! Launches by name, and what refuses them.
+
+use cuda_std::cpu::FaultKind;
+use cust::error::{CudaError, last_fault};
+use cust::launch;
+use cust::memory::{DeviceBox, DeviceBuffer, GpuBuffer};
+use cust::stream::{Stream, StreamFlags};
+use cust::util::SliceExt;
+use glam::{UVec2, UVec3};
+
+use crate::{cpu, module};
+
+fn stream() -> Stream {
+    Stream::new(StreamFlags::NON_BLOCKING, None).expect("a stream")
+}
+
+#[test]
+fn a_launch_passes_slices_pointers_and_values() {
+    let _context = cpu();
+    let (module, stream) = (module(), stream());
+    let (a, b) = ([1.0_f32, 2.0, 3.0].as_dbuf(), [10.0_f32, 20.0, 30.0].as_dbuf());
+    let (a, b) = (a.expect("memory"), b.expect("memory"));
+    let sum = DeviceBuffer::<f32>::zeroed(3).expect("memory");
+    let add = module.get_function("add").expect("a kernel");
+    // SAFETY: the kernel stays within the slices, which are of one length.
+    unsafe {
+        launch!(add<<<2, 2, 0, stream>>>(
+            a.as_device_ptr(),
+            a.len(),
+            b.as_device_ptr(),
+            b.len(),
+            sum.as_device_ptr(),
+        ))
+    }
+    .expect("the kernel runs");
+    assert_eq!(sum.as_host_vec().expect("copied"), [11.0, 22.0, 33.0]);
+
+    let plus = DeviceBox::new(&0.5_f32).expect("memory");
+    // SAFETY: as above.
+    unsafe {
+        launch!(module.scale<<<1, 3, 0, stream>>>(
+            2.0_f32,
+            plus.as_device_ptr(),
+            sum.as_device_ptr(),
+            sum.len()
+        ))
+    }
+    .expect("the kernel runs");
+    assert_eq!(sum.as_host_vec().expect("copied"), [22.5, 44.5, 66.5]);
+}
+
+#[test]
+fn grids_and_blocks_have_three_dimensions() {
+    let _context = cpu();
+    let (module, stream) = (module(), stream());
+    let place = module.get_function("place").expect("a kernel");
+    let places = |size: [u32; 3]| {
+        let [x, y, z] = size;
+        let all =
+            (0..z).flat_map(move |z| (0..y).flat_map(move |y| (0..x).map(move |x| [x, y, z])));
+        all.collect::<Vec<_>>()
+    };
+    let out = DeviceBuffer::<[u32; 3]>::zeroed(4 * 6 * 8).expect("memory");
+    let at = out.as_device_ptr();
+    let check = |size: [u32; 3]| {
+        let all = out.as_host_vec().expect("copied");
+        assert_eq!(all[..places(size).len()], places(size)[..]);
+    };
+    // SAFETY: no shape has more threads than the buffer has elements; so below.
+    unsafe { launch!(place<<<(2, 3, 4), (2, 2, 2), 0, stream>>>(at)) }.expect("tuples");
+    check([4, 6, 8]);
+    let (grid, block) = (UVec3::new(1, 2, 3), UVec3::new(2, 1, 1));
+    // SAFETY: as above.
+    unsafe { launch!(place<<<grid, block, 0, stream>>>(at)) }.expect("vectors of three");
+    check([2, 2, 3]);
+    let (grid, block) = (UVec2::new(3, 2), UVec2::new(1, 2));
+    // SAFETY: as above.
+    unsafe { launch!(place<<<grid, block, 0, stream>>>(at)) }.expect("vectors of two");
+    check([3, 4, 1]);
+}
+
+#[test]
+fn dynamic_shared_memory_is_as_large_as_asked() {
+    let _context = cpu();
+    let (module, stream) = (module(), stream());
+    let data = [0_u32, 1, 2, 3, 4, 5, 6, 7].as_dbuf().expect("memory");
+    // SAFETY: eight threads for eight elements.
+    unsafe { launch!(module.reverse<<<2, 4, 16, stream>>>(data.as_device_ptr())) }
+        .expect("the kernel runs");
+    assert_eq!(data.as_host_vec().expect("copied"), [3, 2, 1, 0, 7, 6, 5, 4]);
+    // SAFETY: as above; the CPU checks accesses to shared memory.
+    let small = unsafe { launch!(module.reverse<<<2, 4, 12, stream>>>(data.as_device_ptr())) };
+    assert_eq!(small, Err(CudaError::IllegalAddress));
+}
+
+#[test]
+fn impossible_shapes_are_refused() {
+    let _context = cpu();
+    let (module, stream) = (module(), stream());
+    let narrow = module.get_function("narrow").expect("a kernel");
+    let launch = |grid: (u32, u32, u32), block: (u32, u32, u32), shared: u32| {
+        // SAFETY: the kernel does nothing.
+        unsafe { launch!(narrow<<<grid, block, shared, stream>>>()) }
+    };
+    assert_eq!(launch((1, 1, 1), (64, 1, 1), 0), Ok(()));
+    assert_eq!(launch((1, 1, 1), (65, 1, 1), 0), Err(CudaError::LaunchOutOfResources));
+    for (grid, block, shared) in [
+        ((0, 1, 1), (1, 1, 1), 0),
+        ((1, 1, 1), (1, 0, 1), 0),
+        ((1, 1, 1), (1025, 1, 1), 0),
+        ((1, 1, 1), (1, 1, 65), 0),
+        ((1, 65_536, 1), (1, 1, 1), 0),
+        ((1, 1, 1), (1, 1, 1), 256 << 10),
+    ] {
+        let result = launch(grid, block, shared);
+        assert_eq!(result, Err(CudaError::InvalidValue), "{grid:?} {block:?} {shared}");
+    }
+}
+
+#[test]
+fn a_wrong_number_of_arguments_is_refused() {
+    let _context = cpu();
+    let (module, stream) = (module(), stream());
+    let data = DeviceBuffer::<u32>::zeroed(4).expect("memory");
+    // SAFETY: the launch fails before a parameter is read.
+    let few = unsafe { launch!(module.sum<<<1, 4, 0, stream>>>(data.as_device_ptr(), data.len())) };
+    assert_eq!(few, Err(CudaError::InvalidValue));
+    // SAFETY: as above.
+    let none = unsafe { launch!(module.nothing<<<1, 1, 0, stream>>>()) };
+    assert_eq!(none, Err(CudaError::NotFound));
+}
+
+#[test]
+fn a_fault_says_what_the_kernel_did() {
+    let _context = cpu();
+    let (module, stream) = (module(), stream());
+    let data = [1_u32; 4].as_dbuf().expect("memory");
+    let out = DeviceBuffer::<u32>::zeroed(8).expect("memory");
+    assert_eq!(last_fault(), None);
+    let run = |threads: u32| {
+        // SAFETY: the CPU checks the slice; `out` has an element for each thread.
+        unsafe {
+            launch!(module.beyond<<<1, threads, 0, stream>>>(
+                data.as_device_ptr(),
+                data.len() as u32,
+                out.as_device_ptr()
+            ))
+        }
+    };
+    assert_eq!(run(4), Err(CudaError::IllegalAddress));
+    let fault = last_fault().expect("a fault");
+    assert_eq!(fault.kernel, "beyond");
+    assert_eq!(fault.at.thread, [3, 0, 0]);
+    assert!(matches!(fault.kind, FaultKind::OutOfBounds { .. }), "{fault}");
+    assert!(fault.to_string().contains("at 4 outside of 4"), "{fault}");
+    // The device lives on.
+    assert_eq!(run(3), Ok(()));
+    assert_eq!(GpuBuffer::len(&out), 8);
+}
