@@ -107,7 +107,8 @@ impl Event {
     }
 
     /// The driver's handle.
-    pub(crate) fn as_inner(&self) -> sys::CUevent {
+    #[must_use]
+    pub fn as_inner(&self) -> sys::CUevent {
         self.0
     }
 

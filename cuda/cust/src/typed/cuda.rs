@@ -10,7 +10,7 @@ use cust_raw::driver_sys::{self as sys, CUdevice_attribute as Attribute};
 use super::context::{self, Current};
 use super::counters::Token;
 use super::error::{Check, DeviceError, ErrorKind};
-use super::gpu::{Gpu, PrimaryContext};
+use super::gpu::{Context, Gpu};
 use super::module::{Module, Modules};
 use super::ptx::{Arch, KernelModule, PtxImage};
 
@@ -128,7 +128,7 @@ fn image_for(module: &KernelModule, gpu: Arch) -> Result<PtxImage, DeviceError> 
 /// An open GPU. Fields drop in order: modules before their context.
 pub(crate) struct CudaDevice {
     modules: Modules,
-    context: PrimaryContext,
+    context: Context,
     info: CudaInfo,
 }
 
@@ -139,17 +139,48 @@ impl CudaDevice {
         Self::open_or_fail(ordinal, modules).inspect_err(|error| note(ordinal, error))
     }
 
+    /// Uses a context that somebody else keeps alive.
+    ///
+    /// # Safety
+    /// The context lives as long as the result.
+    #[track_caller]
+    pub(super) unsafe fn from_context(
+        context: sys::CUcontext,
+        modules: &[KernelModule],
+    ) -> Result<Self, DeviceError> {
+        const OP: &str = "using a CUDA context";
+        count()?;
+        let (ordinal, gpu) = {
+            let _current = Current::enter(context).check(OP)?;
+            Gpu::current().check(OP)?
+        };
+        check_alive(ordinal, OP)?;
+        // SAFETY: as the caller vouches.
+        let context = unsafe { Context::from_raw(context) };
+        Self::with_context(ordinal, gpu, context, modules).inspect_err(|error| note(ordinal, error))
+    }
+
     #[track_caller]
     fn open_or_fail(ordinal: u32, modules: &[KernelModule]) -> Result<Self, DeviceError> {
-        const OP: &str = "opening a CUDA context";
         let gpu = gpu(ordinal)?;
+        let context = Context::retain(gpu).check("opening a CUDA context")?;
+        Self::with_context(ordinal, gpu, context, modules)
+    }
+
+    /// Loads the kernels into a context of the GPU.
+    #[track_caller]
+    fn with_context(
+        ordinal: u32,
+        gpu: Gpu,
+        context: Context,
+        modules: &[KernelModule],
+    ) -> Result<Self, DeviceError> {
         let info = CudaInfo::of(ordinal, gpu)?;
         let images =
             modules.iter().map(|module| Ok((module.package, image_for(module, info.arch)?)));
         let images = images.collect::<Result<Vec<_>, DeviceError>>()?;
-        let context = PrimaryContext::retain(gpu).check(OP)?;
         let device = Self { modules: Modules::default(), context, info };
-        let _current = Current::enter(device.context.as_raw()).check(OP)?;
+        let _current = Current::enter(device.context.as_raw()).check("opening a CUDA context")?;
         for (package, image) in images {
             device.modules.add(Module::load(&device.context, package, image.text)?);
         }
@@ -164,6 +195,10 @@ impl CudaDevice {
             self.modules.add(Module::load(&self.context, module.package, image.text)?);
             Ok(())
         })
+    }
+
+    pub(super) fn context(&self) -> sys::CUcontext {
+        self.context.as_raw()
     }
 
     pub(super) fn info(&self) -> &CudaInfo {

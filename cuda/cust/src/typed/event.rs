@@ -110,7 +110,7 @@ impl Event {
             }
             Point::Cuda(event, passed) => self.enter(OP, || {
                 // SAFETY: both handles are alive.
-                unsafe { sys::cuEventRecord(*event, stream.handle()) }.check(OP)?;
+                unsafe { sys::cuEventRecord(*event, stream.as_raw()) }.check(OP)?;
                 passed.reset();
                 Ok(())
             }),
@@ -177,6 +177,15 @@ impl Event {
         }
     }
 
+    /// The driver's handle, for other libraries; null on the CPU.
+    #[must_use]
+    pub fn as_raw(&self) -> sys::CUevent {
+        match self.point {
+            Point::Cpu(_) => ptr::null_mut(),
+            Point::Cuda(event, _) => event,
+        }
+    }
+
     /// The device that it belongs to.
     #[must_use]
     pub fn place(&self) -> Place {
@@ -199,7 +208,7 @@ impl Event {
                         return Ok(());
                     }
                     // SAFETY: both handles are alive; the driver keeps what it needs of the event.
-                    unsafe { sys::cuStreamWaitEvent(stream.handle(), *event, 0) }.check(OP)
+                    unsafe { sys::cuStreamWaitEvent(stream.as_raw(), *event, 0) }.check(OP)
                 }),
             },
         }

@@ -26,6 +26,19 @@ impl Gpu {
         Ok(Self(device))
     }
 
+    /// The GPU of the context that is current on this thread, and its ordinal.
+    pub(super) fn current() -> DriverResult<(u32, Self)> {
+        let mut device = 0;
+        // SAFETY: the result is written.
+        unsafe { sys::cuCtxGetDevice(&raw mut device) }.to_result()?;
+        for ordinal in 0..Self::count()? {
+            if Self::get(ordinal)?.0 == device {
+                return Ok((ordinal, Self(device)));
+            }
+        }
+        Err(sys::CUresult::CUDA_ERROR_INVALID_DEVICE)
+    }
+
     pub(super) fn name(self) -> DriverResult<String> {
         let mut name = [0_u8; 256];
         let room = name.len() as i32;
@@ -50,24 +63,34 @@ impl Gpu {
     }
 }
 
-/// Keeps the primary context of a GPU alive. Makes it current on no thread.
-pub(super) struct PrimaryContext {
+/// A context of a GPU: the primary one, kept alive, or one that somebody else keeps alive. Makes it
+/// current on no thread.
+pub(super) struct Context {
     raw: sys::CUcontext,
-    gpu: Gpu,
+    /// The GPU whose primary context is released by drop.
+    retained: Option<Gpu>,
 }
 
 // SAFETY: a context handle may be used from any thread; the driver locks.
-unsafe impl Send for PrimaryContext {}
+unsafe impl Send for Context {}
 // SAFETY: as above.
-unsafe impl Sync for PrimaryContext {}
+unsafe impl Sync for Context {}
 
-impl PrimaryContext {
-    /// Retains the context; the first to do so in the process makes it.
+impl Context {
+    /// Retains the primary context; the first to do so in the process makes it.
     pub(super) fn retain(gpu: Gpu) -> DriverResult<Self> {
         let mut raw = ptr::null_mut();
         // SAFETY: the result is written.
         unsafe { sys::cuDevicePrimaryCtxRetain(&raw mut raw, gpu.0) }.to_result()?;
-        Ok(Self { raw, gpu })
+        Ok(Self { raw, retained: Some(gpu) })
+    }
+
+    /// Wraps a context that somebody else keeps alive.
+    ///
+    /// # Safety
+    /// The context lives as long as the result.
+    pub(super) unsafe fn from_raw(raw: sys::CUcontext) -> Self {
+        Self { raw, retained: None }
     }
 
     pub(super) fn as_raw(&self) -> sys::CUcontext {
@@ -75,10 +98,11 @@ impl PrimaryContext {
     }
 }
 
-impl Drop for PrimaryContext {
+impl Drop for Context {
     fn drop(&mut self) {
+        let Some(gpu) = self.retained else { return };
         // SAFETY: retained once, so released once.
-        let release = || unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.gpu.0) }.to_result();
+        let release = || unsafe { sys::cuDevicePrimaryCtxRelease_v2(gpu.0) }.to_result();
         // What fails may pass; there is nobody to tell of a failure that stays.
         let _ = release().or_else(|_| release());
     }

@@ -7,7 +7,7 @@ use cuda_std::{DeviceView, DeviceViewMut};
 
 use super::memory::{ALIGN, Memory};
 use super::stream::{Rows, RowsMut};
-use super::{Device, DeviceError, ErrorKind, Stream};
+use super::{Device, DeviceError, ErrorKind, Pinned, PinnedCopy, Stream};
 
 /// `height` rows of `width` elements on a device, zero at first.
 ///
@@ -185,6 +185,44 @@ impl<T: Pod> Image<T> {
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice_mut(elements));
         // SAFETY: both hold `rows` rows of `tight` bytes; the rest is the caller's.
         unsafe { stream.copy_rows(self.rows(), RowsMut::Host { bytes, pitch: tight }, tight, rows) }
+    }
+
+    /// Submits the copy of `elements` into the image, row after row without padding, and does not wait. The
+    /// copy owns the elements until it is done.
+    ///
+    /// # Errors
+    /// As [`upload`](Self::upload). The elements are freed then.
+    #[track_caller]
+    pub fn upload_async(
+        &mut self,
+        stream: &Stream,
+        elements: Pinned<T>,
+    ) -> Result<PinnedCopy<T>, DeviceError> {
+        self.check_len("uploading an image", elements.len())?;
+        let tight = self.width as usize * size_of::<T>();
+        let (rows, bytes) = (self.height as usize, bytemuck::cast_slice(&elements));
+        let from = Rows::Host { bytes, pitch: tight };
+        // SAFETY: both hold `rows` rows of `tight` bytes. The host memory lives until the stream has been
+        // waited for: `PinnedCopy` keeps it, and freeing it waits for the device.
+        unsafe { stream.copy_rows(from, self.rows_mut(), tight, rows) }?;
+        PinnedCopy::submitted(stream, elements)
+    }
+
+    /// Submits the copy of the image to `elements`, row after row without padding, and does not wait. The
+    /// copy owns the elements until it is done.
+    ///
+    /// # Errors
+    /// As [`download_to`](Self::download_to). The elements are freed then.
+    #[track_caller]
+    pub fn download_async(
+        &self,
+        stream: &Stream,
+        mut elements: Pinned<T>,
+    ) -> Result<PinnedCopy<T>, DeviceError> {
+        // SAFETY: the host memory lives, and nothing else touches it, until the copy is done: `PinnedCopy`
+        // keeps it, and freeing it waits for the device.
+        unsafe { self.submit_download(stream, &mut elements) }?;
+        PinnedCopy::submitted(stream, elements)
     }
 
     /// Submits the copy of another image of the same size and does not wait.

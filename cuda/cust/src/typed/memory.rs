@@ -1,6 +1,7 @@
 //! Untyped memory of a device: one allocation and its release.
 
 use std::alloc::{self, Layout};
+use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
 use cuda_std::launch::Place;
@@ -13,6 +14,14 @@ use super::{Device, Kind};
 /// Alignment of every allocation, and of every row of an image: what textures ask for, and a whole
 /// number of 128-byte lines.
 pub(super) const ALIGN: usize = 256;
+
+/// The layout of `bytes`, rounded up to [`ALIGN`].
+fn layout(bytes: usize) -> Result<Layout, ErrorKind> {
+    let rounded = bytes.checked_next_multiple_of(ALIGN).filter(|&bytes| bytes > 0);
+    rounded
+        .and_then(|rounded| Layout::from_size_align(rounded, ALIGN).ok())
+        .ok_or_else(|| ErrorKind::ImpossibleSize(format!("{bytes} bytes")))
+}
 
 /// Zeroed bytes on a device.
 pub struct Memory {
@@ -33,13 +42,7 @@ impl Memory {
     #[track_caller]
     pub(super) fn zeroed(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
         const OP: &str = "allocating device memory";
-        let impossible = || ErrorKind::ImpossibleSize(format!("{bytes} bytes"));
-        let rounded = bytes
-            .checked_next_multiple_of(ALIGN)
-            .filter(|&b| b > 0)
-            .ok_or_else(impossible)
-            .check(OP)?;
-        let layout = Layout::from_size_align(rounded, ALIGN).map_err(|_| impossible()).check(OP)?;
+        let layout = layout(bytes).check(OP)?;
         match device.kind() {
             Kind::Cpu { .. } => {
                 // SAFETY: the layout is not empty.
@@ -65,6 +68,34 @@ impl Memory {
                 Ok(memory)
             }),
         }
+    }
+
+    /// Takes over an allocation of `bytes`.
+    ///
+    /// # Safety
+    /// The allocation comes from [`into_raw`](Self::into_raw) of memory of this device with as many bytes,
+    /// or on a GPU from `cuMemAlloc` in the device's context; nothing else frees it.
+    #[track_caller]
+    pub(super) unsafe fn from_raw(
+        device: &Device,
+        address: u64,
+        bytes: usize,
+    ) -> Result<Self, DeviceError> {
+        let layout = layout(bytes).check("taking over device memory")?;
+        let counted = match device.kind() {
+            Kind::Cpu { .. } => None,
+            Kind::Cuda(_) => Some(Token::new(counters::Kind::DeviceBytes, layout.size())),
+        };
+        Ok(Self { address, layout, device: device.clone(), counted })
+    }
+
+    /// Gives up the allocation, which the caller frees.
+    pub(super) fn into_raw(self) -> u64 {
+        let mut memory = ManuallyDrop::new(self);
+        drop(memory.counted.take());
+        // SAFETY: read once; nothing drops the field again.
+        drop(unsafe { ptr::read(&raw const memory.device) });
+        memory.address
     }
 
     pub(super) fn device(&self) -> &Device {

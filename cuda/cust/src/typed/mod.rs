@@ -21,17 +21,20 @@ mod image;
 mod memory;
 mod module;
 mod pinned;
+mod pinned_copy;
 mod ptx;
 mod stream;
 mod texture;
 mod textures;
 
 use std::fmt;
+use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
 use cuda_std::ConstantArray;
 use cuda_std::cpu::ConstantBank;
+use cust_raw::driver_sys as sys;
 
 use cuda::CudaDevice;
 
@@ -44,6 +47,7 @@ pub use event::Event;
 pub use image::Image;
 pub use memory::Memory;
 pub use pinned::Pinned;
+pub use pinned_copy::PinnedCopy;
 pub use ptx::{Arch, KernelModule, PtxImage, REGISTERED};
 pub use stream::{Priority, Rows, RowsMut, Stream};
 pub use texture::{Array, ReadMode, Texture, TextureMode};
@@ -108,6 +112,35 @@ impl Device {
     #[track_caller]
     pub fn cuda_with(ordinal: u32, modules: &[KernelModule]) -> Result<Self, DeviceError> {
         Ok(Self(Arc::new(Kind::Cuda(CudaDevice::open(ordinal, modules)?))))
+    }
+
+    /// Uses a CUDA context that another library made, such as a C library or `cudarc`, with the kernels
+    /// loaded that the program [registered](crate::kernels). The context stays the library's: dropping the
+    /// device unloads the kernels and does not destroy it.
+    ///
+    /// A library that uses the primary context, as the runtime API and `cudarc` do, shares it with
+    /// [`cuda`](Self::cuda) already.
+    ///
+    /// # Safety
+    /// - The context lives as long as the device, its clones, and all memory, streams and events of it.
+    /// - Nothing of another context of the same GPU is used together with them.
+    ///
+    /// # Errors
+    /// As [`cuda`](Self::cuda), and a context that is not alive.
+    #[track_caller]
+    pub unsafe fn from_context(context: sys::CUcontext) -> Result<Self, DeviceError> {
+        // SAFETY: as the caller vouches.
+        let device = unsafe { CudaDevice::from_context(context, &REGISTERED) }?;
+        Ok(Self(Arc::new(Kind::Cuda(device))))
+    }
+
+    /// The driver's handle of the context, for other libraries; null on the CPU.
+    #[must_use]
+    pub fn as_context(&self) -> sys::CUcontext {
+        match self.kind() {
+            Kind::Cpu { .. } => ptr::null_mut(),
+            Kind::Cuda(device) => device.context(),
+        }
     }
 
     /// Loads further kernels, which launches find from then on. The CPU needs no loading: every kernel

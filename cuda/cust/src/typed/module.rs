@@ -10,7 +10,7 @@ use cust_raw::driver_sys as sys;
 use super::context::insist_in;
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
-use super::gpu::PrimaryContext;
+use super::gpu::Context;
 
 /// Room for the PTX compiler's complaints.
 const LOG_BYTES: usize = 8 << 10;
@@ -35,7 +35,7 @@ impl Module {
     /// Compiles and loads PTX text. The context is current.
     #[track_caller]
     pub(super) fn load(
-        context: &PrimaryContext,
+        context: &Context,
         package: &'static str,
         ptx: &str,
     ) -> Result<Self, DeviceError> {

@@ -29,6 +29,7 @@ pub struct Stream {
     /// The driver's handle; null on the CPU.
     raw: sys::CUstream,
     device: Device,
+    /// `None` on the CPU, and for a stream that another library destroys.
     counted: Option<Token>,
 }
 
@@ -125,6 +126,20 @@ impl Stream {
             })?,
         };
         Ok(Self { raw, device: device.clone(), counted })
+    }
+
+    /// Uses a stream that another library made and destroys. On the CPU, where streams hold nothing, the
+    /// handle has no meaning.
+    ///
+    /// # Safety
+    /// The stream belongs to the device's context and outlives the result.
+    #[must_use]
+    pub unsafe fn from_raw(device: &Device, raw: sys::CUstream) -> Self {
+        let raw = match device.kind() {
+            Kind::Cpu { .. } => ptr::null_mut(),
+            Kind::Cuda(_) => raw,
+        };
+        Self { raw, device: device.clone(), counted: None }
     }
 
     /// The device that it belongs to.
@@ -231,8 +246,9 @@ impl Stream {
         event.make_wait(self)
     }
 
-    /// The driver's handle; null on the CPU.
-    pub(super) fn handle(&self) -> sys::CUstream {
+    /// The driver's handle, for other libraries; null on the CPU.
+    #[must_use]
+    pub fn as_raw(&self) -> sys::CUstream {
         self.raw
     }
 
@@ -345,19 +361,42 @@ impl Stream {
                     }
                 }
                 // SAFETY: both sides hold the rows, by the caller.
-                cuda.enter(OP, || unsafe {
-                    sys::cuMemcpy2DAsync_v2(&raw const copy, self.raw).check(OP)
-                })
+                cuda.enter(OP, || unsafe { submit(&copy, self.raw) }.check(OP))
             }
+        }
+    }
+}
+
+/// Submits a copy to the driver. One row between linear memory has no pitch, so the driver's limit on
+/// pitches (2 GiB) does not apply to it.
+///
+/// # Safety
+/// As for [`Stream::copy_rows`], and the context is current.
+unsafe fn submit(copy: &sys::CUDA_MEMCPY2D, stream: sys::CUstream) -> sys::CUresult {
+    use sys::CUmemorytype::{CU_MEMORYTYPE_DEVICE as DEVICE, CU_MEMORYTYPE_HOST as HOST};
+    let (bytes, one_row) = (copy.WidthInBytes, copy.Height == 1);
+    // SAFETY: as the caller vouches.
+    unsafe {
+        match (copy.srcMemoryType, copy.dstMemoryType) {
+            (HOST, DEVICE) if one_row => {
+                sys::cuMemcpyHtoDAsync_v2(copy.dstDevice, copy.srcHost, bytes, stream)
+            }
+            (DEVICE, HOST) if one_row => {
+                sys::cuMemcpyDtoHAsync_v2(copy.dstHost, copy.srcDevice, bytes, stream)
+            }
+            (DEVICE, DEVICE) if one_row => {
+                sys::cuMemcpyDtoDAsync_v2(copy.dstDevice, copy.srcDevice, bytes, stream)
+            }
+            _ => sys::cuMemcpy2DAsync_v2(ptr::from_ref(copy), stream),
         }
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if let Kind::Cuda(cuda) = self.device.kind() {
+        if let (Kind::Cuda(cuda), Some(counted)) = (self.device.kind(), &mut self.counted) {
             // SAFETY: created here and destroyed once; the driver lets its work finish.
-            cuda.release(self.counted.as_mut(), || unsafe { sys::cuStreamDestroy_v2(self.raw) });
+            cuda.release(Some(counted), || unsafe { sys::cuStreamDestroy_v2(self.raw) });
         }
     }
 }
