@@ -5,5 +5,6 @@
 
 mod compile;
 mod examples;
+mod package;
 mod page;
 mod project;

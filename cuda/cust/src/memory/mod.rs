@@ -6,7 +6,7 @@
 //! | [`DeviceBox`], [`DeviceVariable`] | device | one value |
 //! | [`LockedBuffer`], [`LockedBox`] | host, page-locked | for copies that do not wait |
 //! | [`UnifiedBuffer`], [`UnifiedBox`] | wherever it is used | elements, one value |
-//! | [`array`] | device | texels for textures and surfaces |
+//! | [`mod@array`] | device | texels for textures and surfaces |
 
 pub mod array;
 mod device;
