@@ -17,7 +17,10 @@ const BLOCKS: [u32; 2] = [256, 1024];
 const TIMES: u32 = 50;
 
 fn main() {
-    rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("the first use of rayon");
+    rayon_core::ThreadPoolBuilder::new()
+        .num_threads(1)
+        .build_global()
+        .expect("the first use of rayon");
     println!("{:>32} {:>10} {:>10}", "ns per thread, block of", BLOCKS[0], BLOCKS[1]);
     if std::env::args().nth(1).is_some() {
         row("barrier", false, 500, |n| (0..n).for_each(|_| sync_threads()));

@@ -31,9 +31,8 @@ pub mod texture;
 mod warp;
 
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 pub use block::{
     block_dim, block_idx, fail, grid_dim, launch_id, shared_access, shared_dynamic, shared_static,
@@ -111,7 +110,28 @@ pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fa
         1 => run(0),
         // A core that waits for others may begin another block of the outer launch.
         blocks if block::is_running() => (0..blocks).try_for_each(run),
-        blocks => (0..blocks).into_par_iter().try_for_each(run),
+        blocks => share_out(0..blocks, &run, &AtomicBool::new(false)),
+    }
+}
+
+/// Runs each of these blocks on some thread of the pool that the program shares with rayon. After a fault no
+/// further block begins.
+fn share_out(
+    blocks: Range<u64>,
+    run: &(impl Fn(u64) -> Result<(), Fault> + Sync),
+    failed: &AtomicBool,
+) -> Result<(), Fault> {
+    match blocks.end - blocks.start {
+        _ if failed.load(Relaxed) => Ok(()),
+        1 => run(blocks.start).inspect_err(|_| failed.store(true, Relaxed)),
+        count => {
+            let middle = blocks.start + count / 2;
+            let (first, second) = rayon_core::join(
+                || share_out(blocks.start..middle, run, failed),
+                || share_out(middle..blocks.end, run, failed),
+            );
+            first.and(second)
+        }
     }
 }
 

@@ -119,7 +119,7 @@ fn a_thousand_threads_pass_a_hundred_barriers() {
 /// More fibers at once than a process may map stacks for, if each had its own for good.
 #[test]
 fn many_cores_and_large_blocks_fit_into_the_address_space() {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(48).build().unwrap();
+    let pool = rayon_core::ThreadPoolBuilder::new().num_threads(48).build().unwrap();
     let passed = AtomicU32::new(0);
     pool.install(|| {
         run([192, 1, 1], [1024, 1, 1], || {
