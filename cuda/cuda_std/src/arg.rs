@@ -5,7 +5,7 @@
 //! list of plain parameters, at most [`SLOTS`], and put together again in the kernel. A value is one
 //! parameter, a [`Slice`](crate::Slice) two, a [`View`](crate::View) four.
 //!
-//! Values are the types that are [`DeviceCopy`]. References and raw pointers are in [`pointer`].
+//! Values are the types that are [`DeviceCopy`]. References and raw pointers are in [`mod@pointer`].
 //! `#[derive(KernelArg)]` makes one argument of several.
 
 pub mod pointer;

@@ -1,22 +1,87 @@
 //! GPU or CPU: memory, streams and kernel launches from Rust.
 //!
-//! Two interfaces lie side by side here:
+//! The crate has two interfaces:
 //!
 //! - [`typed`] is this project's own. A [`typed::Device`] is a GPU or the CPU, chosen when the program
-//!   runs; a launch takes a kernel's arguments by name and type and is safe if the kernel is; an error
-//!   says which operation failed where.
+//!   runs. A launch takes a kernel's arguments by name and type, and it is safe if the kernel is. An error
+//!   says which operation failed, and where.
 //! - The other modules are rust-cuda's `cust`, with its names and signatures: [`quick_init`],
 //!   [`module::Module`], [`launch!`], [`memory::DeviceBuffer`] and so on, over the current context of a
 //!   thread. A program that was written for rust-cuda builds unchanged.
 //!
-//! Neither needs CUDA to build. NVIDIA's driver is loaded at run time; without a GPU kernels run on the
-//! CPU, with the GPU's meaning: the same kernel functions, and what a GPU leaves undefined is a reported
-//! fault. Kernels that are launched by name run there too if the program links their crate, for which
-//! one line is enough: `use my_kernels as _;`. [`backend`] says which of the two a process uses.
+//! Neither needs CUDA to build. The crate loads NVIDIA's driver at run time. Without a GPU, kernels run on
+//! the CPU: the same functions with the same results, and a reported fault where a GPU leaves the behaviour
+//! undefined. A kernel that is launched by name runs there if the program links its crate; one line is
+//! enough: `use my_kernels as _;`. [`backend`] returns which of the two a process uses.
+//!
+//! # Examples
+//! A typed launch:
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//! use cust::typed::{Buffer, Device, DeviceError, LaunchConfig};
+//!
+//! /// Doubles every element. In a real program, kernels are a crate of their own.
+//! #[kernel(dims(1))]
+//! pub fn double(input: Slice<f32>, out: SliceMut<f32>) {
+//!     let i = thread::unique_1d();
+//!     if let Some(value) = input.get(i) {
+//!         out.set(i, 2.0 * value);
+//!     }
+//! }
+//!
+//! fn main() -> Result<(), DeviceError> {
+//!     // `Device::auto()` prefers a GPU, for which `cuda_builder` compiles the kernels.
+//!     let device = Device::cpu();
+//!     let stream = device.stream()?;
+//!     let input = Buffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0])?;
+//!     let mut out = Buffer::<f32>::new(&device, input.len())?;
+//!
+//!     let double = Double { input: input.view(), out: out.view_mut() };
+//!     stream.launch(&LaunchConfig::for_1d(input.len(), 256), &double)?;
+//!     assert_eq!(out.download(&stream)?, [2.0, 4.0, 6.0]);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! A launch by name, as in rust-cuda:
+//!
+//! ```
+//! use cust::error::CudaResult;
+//! use cust::prelude::*;
+//! # use cuda_std::{kernel, thread};
+//! # #[kernel]
+//! # pub unsafe fn halve(data: &mut [f32]) {
+//! #     if let Some(value) = data.get_mut(thread::index_1d() as usize) {
+//! #         *value /= 2.0;
+//! #     }
+//! # }
+//! # // The PTX has a name and no code.
+//! # const PTX: &str = ".version 7.0\n.target sm_75\n.visible .entry halve() { ret; }";
+//!
+//! // `static PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));`
+//!
+//! fn main() -> CudaResult<()> {
+//! #   // SAFETY: nothing else runs yet.
+//! #   unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//!     let _context = cust::quick_init()?;
+//!     let module = Module::from_ptx(PTX, &[])?;
+//!     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
+//!     let data = [1.0_f32, 2.0, 3.0].as_dbuf()?;
+//!
+//!     // SAFETY: the kernel takes one slice, and stays within it.
+//!     unsafe { launch!(module.halve<<<1, 256, 0, stream>>>(data.as_device_ptr(), data.len())) }?;
+//!     stream.synchronize()?;
+//!     assert_eq!(data.as_host_vec()?, [0.5, 1.0, 1.5]);
+//!     Ok(())
+//! }
+//! ```
 //!
 //! # Limits
 //! - The runtime API (`cuda*`), NVTX and the OptiX parts of rust-cuda are not here.
-//! - On the CPU a process has one device, and no linker.
+//! - On the CPU a process has one device and no linker, and of a module's globals only the arrays that
+//!   `cuda_std::constant!` declares.
+//! - A [`typed::Buffer`] holds fewer than 2³² elements. [`memory::DeviceBuffer`] has no such limit.
 
 pub mod context;
 mod cpu;
