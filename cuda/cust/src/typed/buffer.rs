@@ -201,13 +201,13 @@ impl<T: Pod> Buffer<T> {
         self.len as usize * size_of::<T>()
     }
 
-    /// The elements as one row, which needs no pitch.
+    /// The elements as one row.
     fn rows(&self) -> Rows<'_> {
-        Rows::Device { memory: &self.memory, pitch: 0 }
+        Rows::Device { memory: &self.memory, pitch: self.bytes() }
     }
 
     fn rows_mut(&mut self) -> RowsMut<'_> {
-        RowsMut::Device { memory: &self.memory, pitch: 0 }
+        RowsMut::Device { memory: &self.memory, pitch: self.bytes() }
     }
 
     #[track_caller]
@@ -223,11 +223,12 @@ impl<T: Pod> Buffer<T> {
 
 /// Host memory as one row.
 fn host<T: Pod>(elements: &[T]) -> Rows<'_> {
-    Rows::Host { bytes: bytemuck::cast_slice(elements), pitch: 0 }
+    Rows::Host { bytes: bytemuck::cast_slice(elements), pitch: size_of_val(elements) }
 }
 
 fn host_mut<T: Pod>(elements: &mut [T]) -> RowsMut<'_> {
-    RowsMut::Host { bytes: bytemuck::cast_slice_mut(elements), pitch: 0 }
+    let pitch = size_of_val(elements);
+    RowsMut::Host { bytes: bytemuck::cast_slice_mut(elements), pitch }
 }
 
 /// Bytes of `len` elements.

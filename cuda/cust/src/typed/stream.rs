@@ -367,24 +367,28 @@ impl Stream {
     }
 }
 
-/// Submits a copy to the driver. One row between linear memory has no pitch, so the driver's limit on
-/// pitches (2 GiB) does not apply to it.
+/// The largest pitch of a copy in bytes, on every GPU.
+const MOST_PITCH: usize = i32::MAX as usize;
+
+/// Submits a copy to the driver. A single row that is longer than the largest pitch, such as a large buffer,
+/// goes by the calls that know no pitch.
 ///
 /// # Safety
 /// As for [`Stream::copy_rows`], and the context is current.
 unsafe fn submit(copy: &sys::CUDA_MEMCPY2D, stream: sys::CUstream) -> sys::CUresult {
     use sys::CUmemorytype::{CU_MEMORYTYPE_DEVICE as DEVICE, CU_MEMORYTYPE_HOST as HOST};
-    let (bytes, one_row) = (copy.WidthInBytes, copy.Height == 1);
+    let bytes = copy.WidthInBytes;
+    let is_long = copy.Height == 1 && bytes > MOST_PITCH;
     // SAFETY: as the caller vouches.
     unsafe {
         match (copy.srcMemoryType, copy.dstMemoryType) {
-            (HOST, DEVICE) if one_row => {
+            (HOST, DEVICE) if is_long => {
                 sys::cuMemcpyHtoDAsync_v2(copy.dstDevice, copy.srcHost, bytes, stream)
             }
-            (DEVICE, HOST) if one_row => {
+            (DEVICE, HOST) if is_long => {
                 sys::cuMemcpyDtoHAsync_v2(copy.dstHost, copy.srcDevice, bytes, stream)
             }
-            (DEVICE, DEVICE) if one_row => {
+            (DEVICE, DEVICE) if is_long => {
                 sys::cuMemcpyDtoDAsync_v2(copy.dstDevice, copy.srcDevice, bytes, stream)
             }
             _ => sys::cuMemcpy2DAsync_v2(ptr::from_ref(copy), stream),
