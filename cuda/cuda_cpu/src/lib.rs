@@ -47,13 +47,16 @@ pub use warp::WarpOp;
 /// Lanes of a warp.
 pub const WARP_SIZE: u32 = 32;
 
-/// The byte that uninitialised memory is filled with: a float of it is a NaN, an unsigned integer is
-/// the largest, a signed one is -1.
+/// The byte that uninitialised memory is filled with. A float of it is huge (`f16` 61,280, `f32` 1.3e36,
+/// `f64` 6.5e286), an integer is a large positive number, so an index lies out of bounds.
+///
+/// Floats are finite on purpose: BLAS-like programs scale an uninitialised result by 0, which a NaN would
+/// turn into a failure that no GPU shows.
 ///
 /// Shared memory starts with it. An allocator of device memory on the CPU fills every allocation that a
 /// GPU leaves undefined, see [`poison`], so that a kernel that reads before it writes gives a wrong
 /// result here too.
-pub const POISON: u8 = 0xff;
+pub const POISON: u8 = 0x7b;
 
 /// Fills memory that the program has not initialised with [`POISON`], and returns it as bytes.
 pub fn poison(memory: &mut [MaybeUninit<u8>]) -> &mut [u8] {

@@ -136,10 +136,8 @@ unsafe impl<P: Copy, L: ParamList> ParamList for (P, L) {
 /// The kernel entry's side of a list: as many types as [`SLOTS`], the ABI skips those of no size.
 #[doc(hidden)]
 pub mod list {
-    use super::SLOTS;
-
     #[cfg(not(target_arch = "nvptx64"))]
-    use super::ParamLayout;
+    use super::{ParamLayout, SLOTS};
 
     /// A value of a type of no size.
     ///

@@ -69,6 +69,7 @@ pub use arg::KernelArg;
 pub use constant::ConstantArray;
 pub use dot::dp4a;
 pub use float::{GpuFloat, GpuPower};
+pub use glam;
 pub use half::GpuHalf;
 pub use image::{ColumnView, View, ViewMut};
 pub use memory::LINE_BYTES;

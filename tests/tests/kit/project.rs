@@ -66,17 +66,23 @@ pub(crate) fn edit(path: &Path, change: impl FnOnce(String) -> String) -> usize 
     new.lines().filter(|line| !kept.contains(line)).count()
 }
 
-/// `cargo` in `folder`, with a target folder beside it, out of reach of the outer cargo's settings.
+/// `cargo` in `folder`, out of reach of the outer cargo's settings. All workspaces share a target folder, so
+/// that each dependency is compiled once. A workspace starts from the repository's `Cargo.lock`, and so with
+/// the versions that the rest of the tests use.
 pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
+    if !folder.join("Cargo.lock").exists() {
+        fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("the versions");
+    }
     let mut command = Command::new(env!("CARGO"));
     command.current_dir(folder).args(arguments);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         let is_cargos = text.starts_with("CARGO_PKG") || text.starts_with("CARGO_MANIFEST");
-        if is_cargos || text == "CARGO_TARGET_DIR" || text == "RUSTC_WRAPPER" {
+        if is_cargos || text == "RUSTC_WRAPPER" {
             command.env_remove(&name);
         }
     }
+    command.env("CARGO_TARGET_DIR", self::folder("target"));
     command.env("CARGO_TERM_COLOR", "never");
     command
 }

@@ -6,16 +6,13 @@ use std::ffi::{c_uint, c_void};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
+use cuda_std::cpu::POISON;
 use cust_raw::driver_sys::{CUdevice, CUdeviceptr, CUmem_advise, CUresult, CUstream};
 
 use super::context;
 
 /// Alignment of every allocation, as of a GPU's.
 const ALIGN: usize = 256;
-
-/// What fresh memory is filled with, so that a value that is read before it was written stands out: a
-/// float is a NaN, an index is out of bounds.
-const POISON: u8 = 0xff;
 
 /// Sizes of the allocations by address.
 static ALLOCATED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());

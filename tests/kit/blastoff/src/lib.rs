@@ -68,7 +68,7 @@ impl CublasContext {
         }
         // SAFETY: NVIDIA's library, made to be loaded; the functions have these types.
         unsafe {
-            let mut found = NAMES.iter().filter_map(|name| Library::new(name).ok());
+            let mut found = NAMES.iter().filter_map(|name| Library::new(*name).ok());
             let library = found.next().ok_or("libcublas.so cannot be loaded")?;
             check("cublasCreate", library.get::<Create>("cublasCreate_v2")?(&raw mut handle))?;
             let mode = library.get::<SetPointerMode>("cublasSetPointerMode_v2")?;
@@ -159,8 +159,10 @@ fn on_cpu(
     for column in 0..n {
         for row in 0..m {
             let products = (0..k).map(|i| at(&a, lda, op_a, row, i) * at(&b, ldb, op_b, i, column));
-            let old = &mut sums[column * ldc + row];
-            *old = alpha * products.sum::<f32>() + beta * *old;
+            let sum = &mut sums[column * ldc + row];
+            // As in cuBLAS, `c` need not be initialised if `beta` is 0.
+            let old = if beta == 0.0 { 0.0 } else { beta * *sum };
+            *sum = alpha * products.sum::<f32>() + old;
         }
     }
     Ok(c.copy_from(&mut sums[..])?)
