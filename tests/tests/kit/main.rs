@@ -4,6 +4,7 @@
 //! dependency lines of their `Cargo.toml` and nothing else, and build them there.
 
 mod compile;
+mod crates;
 mod examples;
 mod package;
 mod page;

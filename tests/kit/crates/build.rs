@@ -1,0 +1,5 @@
+//! Compiles the kernels without fused multiply-adds, so that their floats equal the host's to the bit.
+
+fn main() -> std::process::ExitCode {
+    cuda_builder::CudaBuilder::new("kernels").fma_contraction(false).build_script()
+}

@@ -1,0 +1,138 @@
+//! Published crates in kernels: each kernel applies one function of one crate to 64 bytes a thread.
+//!
+//! The functions are ordinary Rust. The host calls them too and compares.
+
+use cuda_std::prelude::*;
+
+/// Input of one thread.
+pub type Input = [u8; 64];
+/// Output of one thread.
+pub type Output = [u8; 32];
+
+/// Defines a kernel for each function.
+macro_rules! kernels {
+    ($($name:ident)+) => {
+        /// One kernel for each function of the same name.
+        pub mod kernels {
+            use super::*;
+            $(
+                #[doc = concat!("Applies [`", stringify!($name), "`](super::", stringify!($name), ") to each input.")]
+                #[kernel(dims(1))]
+                pub fn $name(input: Slice<Input>, output: SliceMut<Output>) {
+                    let i = thread::unique_1d();
+                    if let Some(input) = input.get(i) {
+                        output.set(i, super::$name(&input));
+                    }
+                }
+            )+
+        }
+    };
+}
+kernels!(sha256 blake3_hash aes128 secp256k1 small_rng eigenvalues sorted rotated);
+
+/// SHA-256 by crate `sha2`.
+pub fn sha256(input: &Input) -> Output {
+    use sha2::Digest as _;
+    sha2::Sha256::digest(input).into()
+}
+
+/// BLAKE3.
+pub fn blake3_hash(input: &Input) -> Output {
+    *blake3::hash(input).as_bytes()
+}
+
+/// Two blocks of AES-128 by crate `aes`; the key is the third.
+pub fn aes128(input: &Input) -> Output {
+    use aes::cipher::{BlockCipherEncrypt as _, KeyInit as _};
+    let (key, text) = (&input[..16], &input[16..48]);
+    let cipher = aes::Aes128::new_from_slice(key).expect("16 bytes");
+    let mut output = [0; 32];
+    output.copy_from_slice(text);
+    for block in output.as_chunks_mut::<16>().0 {
+        cipher.encrypt_block(block.into());
+    }
+    output
+}
+
+/// The x coordinate of a multiple of the generator of secp256k1, by crate `k256`.
+pub fn secp256k1(input: &Input) -> Output {
+    use k256::elliptic_curve::ops::Reduce as _;
+    use k256::elliptic_curve::point::AffineCoordinates as _;
+    let scalar: [u8; 32] = core::array::from_fn(|i| input[i]);
+    let scalar = k256::Scalar::reduce(&k256::FieldBytes::from(scalar));
+    (k256::ProjectivePoint::GENERATOR * scalar).to_affine().x().into()
+}
+
+/// Numbers, a range and a shuffle by crate `rand`.
+pub fn small_rng(input: &Input) -> Output {
+    use rand::seq::SliceRandom as _;
+    use rand::{Rng as _, RngExt as _, SeedableRng as _};
+    let mut random = rand::rngs::SmallRng::seed_from_u64(u64::from(input[0]) << 8 | u64::from(input[1]));
+    let mut output = [0; 32];
+    random.fill_bytes(&mut output[..16]);
+    for byte in &mut output[16..24] {
+        *byte = random.random_range(b'a'..=b'z');
+    }
+    output.shuffle(&mut random);
+    output
+}
+
+/// The eigenvalues of a symmetric matrix and the diagonal of its inverse, by crate `nalgebra`.
+pub fn eigenvalues(input: &Input) -> Output {
+    let matrix = nalgebra::Matrix3::from_fn(|row, column| {
+        let (low, high) = (row.min(column), row.max(column));
+        f32::from(input[3 * low + high]) / 64.0 + if row == column { 4.0 } else { 0.0 }
+    });
+    let values = matrix.symmetric_eigenvalues();
+    let inverse = matrix.try_inverse().unwrap_or_default();
+    let numbers = [
+        values[0],
+        values[1],
+        values[2],
+        inverse[(0, 0)],
+        inverse[(1, 1)],
+        inverse[(2, 2)],
+        matrix.determinant(),
+        matrix.norm(),
+    ];
+    bytes(numbers)
+}
+
+/// The bytes through a vector, a heap and a map of crate `heapless`.
+pub fn sorted(input: &Input) -> Output {
+    let mut heap = heapless::BinaryHeap::<u8, heapless::binary_heap::Min, 64>::new();
+    let mut counts = heapless::index_map::FnvIndexMap::<u8, u8, 64>::new();
+    for &byte in input {
+        let _ = heap.push(byte);
+        let count = counts.get(&(byte % 32)).copied().unwrap_or(0);
+        let _ = counts.insert(byte % 32, count + 1);
+    }
+    let mut lowest = heapless::Vec::<u8, 64>::new();
+    while let Some(byte) = heap.pop() {
+        let _ = lowest.push(byte);
+    }
+    core::array::from_fn(|i| {
+        let count = counts.get(&(i as u8)).copied().unwrap_or(0);
+        lowest[i].wrapping_add(count)
+    })
+}
+
+/// A vector after a rotation and a point after a shear, by crate `glam`.
+pub fn rotated(input: &Input) -> Output {
+    use glam::{Mat4, Quat, Vec3};
+    let number = |i: usize| f32::from(input[i]) / 37.0 - 3.0;
+    let axis = Vec3::new(number(0), number(1), number(2)).normalize_or(Vec3::X);
+    let turn = Quat::from_axis_angle(axis, number(3));
+    let shear = Mat4::from_scale(Vec3::new(1.5, 1.0, number(6))) + Mat4::from_translation(axis);
+    let matrix = shear * Mat4::from_quat(turn);
+    let (turned, moved) = (turn * Vec3::Y, matrix.transform_point3(Vec3::new(number(4), number(5), 2.0)));
+    bytes([turned.x, turned.y, turned.z, moved.x, moved.y, moved.z, turn.w, matrix.determinant()])
+}
+
+fn bytes(numbers: [f32; 8]) -> Output {
+    let mut output = [0; 32];
+    for (to, number) in output.as_chunks_mut::<4>().0.iter_mut().zip(numbers) {
+        *to = number.to_ne_bytes();
+    }
+    output
+}
