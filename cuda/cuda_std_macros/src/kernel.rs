@@ -8,6 +8,8 @@ use syn::{
     Safety, Token, Type, Visibility, parenthesized, parse_quote,
 };
 
+use crate::instances::{self, Instance};
+
 /// What stands in the attribute's parentheses: constant expressions.
 pub(crate) struct Options {
     max_threads: Expr,
@@ -16,6 +18,8 @@ pub(crate) struct Options {
     barriers: Option<Expr>,
     dims: Option<Expr>,
     block_multiple: Expr,
+    /// Kernels to make of a generic function.
+    instances: Vec<Instance>,
 }
 
 impl Parse for Options {
@@ -27,11 +31,18 @@ impl Parse for Options {
             barriers: None,
             dims: None,
             block_multiple: parse_quote!(1),
+            instances: Vec::new(),
         };
         while !input.is_empty() {
             let key: Ident = input.parse()?;
             let content;
             parenthesized!(content in input);
+            if key == "instances" {
+                let instances = content.parse_terminated(Instance::parse, Token![,])?;
+                options.instances = instances.into_iter().collect();
+                parse_comma(input)?;
+                continue;
+            }
             let values = content.parse_terminated(Expr::parse, Token![,])?;
             let mut values = values.into_iter();
             match (key.to_string().as_str(), values.next(), values.next(), values.next()) {
@@ -43,16 +54,22 @@ impl Parse for Options {
                 ("dims", Some(dims), None, None) => options.dims = Some(dims),
                 ("block_multiple", Some(threads), None, None) => options.block_multiple = threads,
                 _ => {
-                    let message = "expected `launch_bounds(THREADS)`, `launch_bounds(THREADS, BLOCKS)`, `barriers(N)`, `dims(N)` or `block_multiple(N)`";
+                    let message = "expected `launch_bounds(THREADS)`, `launch_bounds(THREADS, BLOCKS)`, `barriers(N)`, `dims(N)`, `block_multiple(N)` or `instances(NAME = FUNCTION::<…>)`";
                     return Err(Error::new(key.span(), message));
                 }
             }
-            if !input.is_empty() {
-                input.parse::<Token![,]>()?;
-            }
+            parse_comma(input)?;
         }
         Ok(options)
     }
+}
+
+/// Parses the comma before another option.
+fn parse_comma(input: ParseStream) -> syn::Result<()> {
+    if !input.is_empty() {
+        input.parse::<Token![,]>()?;
+    }
+    Ok(())
 }
 
 /// One kernel argument.
@@ -67,19 +84,10 @@ struct Argument {
 
 impl Argument {
     fn new(at: usize, argument: &FnArg) -> syn::Result<Self> {
-        let FnArg::Typed(typed) = argument else {
-            return Err(Error::new_spanned(argument, "a kernel is a free function"));
-        };
-        let name = match &*typed.pat {
-            Pat::Ident(pattern) => pattern.ident.clone(),
-            Pat::Wild(_) => format_ident!("_{at}"),
-            pattern => {
-                return Err(Error::new_spanned(pattern, "a kernel's argument needs a plain name"));
-            }
-        };
-        let (ty, get) = match pointer_argument(&typed.ty) {
+        let (name, written) = named(at, argument)?;
+        let (ty, get) = match pointer_argument(written) {
             Some(ty) => (ty, true),
-            None => (typed.ty.to_token_stream(), false),
+            None => (written.to_token_stream(), false),
         };
         Ok(Self { name, ty, get })
     }
@@ -88,6 +96,21 @@ impl Argument {
     fn given(&self, value: TokenStream) -> TokenStream {
         if self.get { quote!(#value.get()) } else { value }
     }
+}
+
+/// Name and type of argument number `at`.
+pub(crate) fn named(at: usize, argument: &FnArg) -> syn::Result<(Ident, &Type)> {
+    let FnArg::Typed(typed) = argument else {
+        return Err(Error::new_spanned(argument, "a kernel is a free function"));
+    };
+    let name = match &*typed.pat {
+        Pat::Ident(pattern) => pattern.ident.clone(),
+        Pat::Wild(_) => format_ident!("_{at}"),
+        pattern => {
+            return Err(Error::new_spanned(pattern, "a kernel's argument needs a plain name"));
+        }
+    };
+    Ok((name, &typed.ty))
 }
 
 /// The `KernelArg` for a reference or a raw pointer.
@@ -147,10 +170,18 @@ fn check_reference(ty: &Type) -> syn::Result<()> {
 }
 
 pub(crate) fn expand(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
+    match &*options.instances {
+        [] => one(options, function),
+        instances => instances::expand(options, instances, function),
+    }
+}
+
+/// The kernel that a function without generic parameters is.
+pub(crate) fn one(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
     let signature = &function.sig;
     let is_lifetime = |parameter: &GenericParam| matches!(parameter, GenericParam::Lifetime(_));
     if !signature.generics.params.iter().all(is_lifetime) {
-        let message = "a kernel cannot be generic: it is one entry in the PTX; call a generic function from it";
+        let message = "a kernel is one entry in the PTX and so not generic: name its instances, `#[kernel(instances(sum_f32 = sum::<f32>))]`";
         return Err(Error::new_spanned(&signature.generics, message));
     }
     if !matches!(signature.output, ReturnType::Default) {

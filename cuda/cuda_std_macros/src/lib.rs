@@ -1,6 +1,7 @@
 //! The macros of `cuda_std`, which re-exports them: use them from there.
 
 mod address_space;
+mod instances;
 mod kernel;
 mod kernel_arg;
 mod shared_array;
@@ -22,6 +23,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// - `dims`: axes that a launch may extend along, 2 if not given for a safe function and 3 for an
 ///   `unsafe fn`. A launch along others is an error: threads that differ only in an index that the
 ///   kernel does not read would do the same work.
+/// - `instances`: a kernel for each named instance of a generic function, as
+///   `instances(sum_f32 = sum::<f32>, sum_u32 = sum::<u32>)`. The function itself is no kernel then.
 ///
 /// `fn blur(input: View<f32>, out: ViewMut<f32>)` stays a function, becomes the PTX entry `blur`,
 /// and on the host gains `struct Blur<'a>` with a field for each argument, which implements
