@@ -76,10 +76,8 @@ pub enum FaultKind {
         /// What there is, in elements.
         extent: Index,
     },
-    /// A handle was used outside the launch that it was an argument of.
-    #[error(
-        "stale handle: this {what} was kept from an earlier launch; pass it as an argument of this one"
-    )]
+    /// A thread used a handle of another launch or of another thread.
+    #[error("stale handle: this {what} belongs to another launch or thread; take it from this one")]
     StaleHandle {
         /// The kind of handle.
         what: &'static str,

@@ -217,7 +217,10 @@ fn shared_memory_is_each_blocks_own_and_poisoned_at_first() {
         // SAFETY: four words for four threads; a barrier lies between writing and reading.
         unsafe {
             let words = region.base.cast::<u32>();
-            assert_eq!(*words.add(thread_rank() as usize), u32::MAX);
+            assert_eq!(
+                *words.add(thread_rank() as usize),
+                u32::from_ne_bytes([cuda_cpu::POISON; 4])
+            );
             sync_threads();
             *words.add(thread_rank() as usize) = block_idx()[0];
             sync_threads();

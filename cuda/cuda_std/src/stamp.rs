@@ -17,7 +17,7 @@ impl Stamp {
     pub(crate) fn now() -> Self {
         Self {
             #[cfg(not(target_arch = "nvptx64"))]
-            launch: launch_id(),
+            launch: cuda_cpu::launch_id(),
         }
     }
 
@@ -25,7 +25,7 @@ impl Stamp {
     #[inline(always)]
     pub(crate) fn check(self, what: &'static str) {
         #[cfg(not(target_arch = "nvptx64"))]
-        if self.launch != launch_id() {
+        if self.launch != cuda_cpu::launch_id() {
             stale(what);
         }
         #[cfg(target_arch = "nvptx64")]
@@ -37,12 +37,5 @@ impl Stamp {
 #[cfg(not(target_arch = "nvptx64"))]
 #[cold]
 pub(crate) fn stale(what: &'static str) -> ! {
-    let _ = what;
-    cuda_cpu::fail(cuda_cpu::FaultKind::Trap)
-}
-
-// Until `cuda_cpu` has `launch_id` and `FaultKind::StaleHandle`.
-#[cfg(not(target_arch = "nvptx64"))]
-fn launch_id() -> u64 {
-    0
+    cuda_cpu::fail(cuda_cpu::FaultKind::StaleHandle { what })
 }

@@ -54,5 +54,5 @@ fn a_texture_kept_from_an_earlier_launch_is_refused() {
     drop((texture, texel));
     let fault = run(&ReadKept {}).unwrap_err();
     assert_eq!(fault.kind, FaultKind::StaleHandle { what: "Texture2d" });
-    assert!(fault.to_string().contains("kept from an earlier launch"), "{fault}");
+    assert!(fault.to_string().contains("belongs to another launch"), "{fault}");
 }
