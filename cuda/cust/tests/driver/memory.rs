@@ -1,5 +1,6 @@
 //! Memory of every kind, and the copies between them.
 
+use cuda_std::cpu::POISON;
 use cust::error::CudaError;
 use cust::memory::{
     AsyncCopyDestination, CopyDestination, DeviceBox, DeviceBuffer, DeviceMemory, DevicePointer,
@@ -21,13 +22,13 @@ fn fresh_memory_is_poisoned_or_zero() {
     let _context = cpu();
     // SAFETY: every pattern of bits is a `u32`.
     let poisoned = unsafe { DeviceBuffer::<u32>::uninitialized(3) }.expect("memory");
-    assert_eq!(poisoned.as_host_vec().expect("copied"), [u32::MAX; 3]);
+    assert_eq!(poisoned.as_host_vec().expect("copied"), [u32::from_ne_bytes([POISON; 4]); 3]);
     let zeros = DeviceBuffer::<u32>::zeroed(3).expect("memory");
     assert_eq!(zeros.as_host_vec().expect("copied"), [0; 3]);
     assert_eq!(DeviceBox::<u64>::zeroed().expect("memory").as_host_value(), Ok(0));
     // SAFETY: as above.
     let poisoned = unsafe { UnifiedBox::<u8>::uninitialized() }.expect("memory");
-    assert_eq!(*poisoned, u8::MAX);
+    assert_eq!(*poisoned, POISON);
 }
 
 #[test]
