@@ -36,7 +36,7 @@ impl Grade for Linear {
 impl Grade for Exact {
     #[inline(always)]
     fn apply(&self, levels: Vec3) -> Vec3 {
-        let [r, g, b] = gained(&self.0, levels).to_array().map(|c| c.powf(self.0.gamma));
+        let [r, g, b] = gained(&self.0, levels).to_array().map(|c| c.positive_powf(self.0.gamma));
         vec3(r, g, b)
     }
 }
@@ -105,7 +105,7 @@ pub(crate) fn graded(colour: &Colour, channel: u32, level: u32) -> f32 {
         1 => colour.gain.y,
         _ => colour.gain.z,
     };
-    (gain * (1.0 / 255.0) * level as f32).clamp(0.0, 1.0).powf(colour.gamma)
+    (gain * (1.0 / 255.0) * level as f32).clamp(0.0, 1.0).positive_powf(colour.gamma)
 }
 
 /// The block's copy of the table, from camera's first element on.

@@ -22,7 +22,7 @@ pub(crate) trait Real:
     + GpuFloat
 {
     /// The angle of `(x, self)` from the x axis.
-    fn atan2(self, x: Self) -> Self;
+    fn angle_from(self, x: Self) -> Self;
 
     /// 1 / `self`; of f32 within 1 ULP.
     fn reciprocal(self) -> Self;
@@ -33,7 +33,7 @@ pub(crate) trait Real:
 
 impl Real for f32 {
     #[inline(always)]
-    fn atan2(self, x: Self) -> Self {
+    fn angle_from(self, x: Self) -> Self {
         angle(x, self)
     }
 
@@ -50,7 +50,7 @@ impl Real for f32 {
 
 impl Real for f64 {
     #[inline(always)]
-    fn atan2(self, x: Self) -> Self {
+    fn angle_from(self, x: Self) -> Self {
         libm::atan2(self, x)
     }
 
@@ -102,7 +102,7 @@ fn fisheye<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     let r2 = x * x + y * y;
     // On the axis the direction is undefined and the offset is nothing.
     let per_r = if r2 > zero { r2.reciprocal_root() } else { zero };
-    let theta = (r2 * per_r).atan2(z);
+    let theta = (r2 * per_r).angle_from(z);
     if theta > limit {
         return None;
     }

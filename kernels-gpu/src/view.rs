@@ -407,9 +407,9 @@ impl Map for Spread<'_> {
         let canvas = self.0;
         let [x, y, z] = ray(&canvas.rays, at);
         let p = match canvas.projection {
-            Projection::CYLINDRICAL => vec2(Real::atan2(x, z), y / x.mul_add(x, z * z).sqrt()),
+            Projection::CYLINDRICAL => vec2(Real::angle_from(x, z), y / x.mul_add(x, z * z).sqrt()),
             Projection::EQUIRECTANGULAR => {
-                vec2(Real::atan2(x, z), Real::atan2(y, x.mul_add(x, z * z).sqrt()))
+                vec2(Real::angle_from(x, z), Real::angle_from(y, x.mul_add(x, z * z).sqrt()))
             }
             _ if z > 0.0 => vec2(x / z, y / z),
             _ => return None,

@@ -16,6 +16,7 @@ pub mod bounds;
 pub mod faults;
 pub mod float;
 pub mod indices;
+pub mod maths;
 pub mod memory;
 pub mod order;
 pub mod reduce;

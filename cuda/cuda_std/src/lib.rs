@@ -20,8 +20,8 @@
 //! }
 //! ```
 //!
-//! Not here: launching (the host crate does that with what [`launch`] describes), allocation, libm
-//! beyond [`GpuFloat`] and [`GpuPower`], and cluster, tensor-core or asynchronous-copy instructions.
+//! Not here: launching (the host crate does that with what [`launch`] describes), allocation,
+//! and cluster, tensor-core or asynchronous-copy instructions.
 #![cfg_attr(
     target_arch = "nvptx64",
     no_std,
@@ -47,7 +47,8 @@ pub mod arg;
 pub mod atomic;
 mod constant;
 mod dot;
-mod float;
+pub mod float;
+mod float_ext;
 mod half;
 mod image;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -70,6 +71,7 @@ pub use constant::ConstantArray;
 pub use dot::dp4a;
 pub use float::{GpuFloat, GpuPower};
 pub use glam;
+pub use float_ext::FloatExt;
 pub use half::GpuHalf;
 pub use image::{ColumnView, View, ViewMut};
 pub use memory::LINE_BYTES;
@@ -90,9 +92,9 @@ pub use {
 /// What a kernel file imports.
 pub mod prelude {
     pub use crate::{
-        ConstantArray, GpuFloat, GpuPower, KernelArg, Shared, Slice, SliceMut, Texture2d, View,
-        ViewMut, address_space, atomic, constant, dp4a, kernel, shared, shared_array, thread, trap,
-        warp,
+        ConstantArray, FloatExt, GpuFloat, GpuPower, KernelArg, Shared, Slice, SliceMut, Texture2d,
+        View, ViewMut, address_space, atomic, constant, dp4a, kernel, shared, shared_array, thread,
+        trap, warp,
     };
 }
 

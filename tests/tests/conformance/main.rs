@@ -9,6 +9,7 @@ mod barrier;
 mod bounds;
 mod float;
 mod indices;
+mod maths;
 mod memory;
 mod order;
 mod reduce;

@@ -1,0 +1,111 @@
+//! Every mathematical function of `GpuFloat` and `FloatExt`, chosen by its number.
+
+use cuda_std::prelude::*;
+
+use crate::global_rank;
+
+/// Defines a list of functions of two arguments, and a kernel for each type that applies the one with
+/// the number `function` to each pair.
+macro_rules! functions {
+    ($names:ident, $kernel32:ident, $kernel64:ident, |$x:ident, $y:ident| $($result:expr;)+) => {
+        /// The functions as they stand in the kernel; the place is the number.
+        pub const $names: &[&str] = &[$(stringify!($result)),+];
+        functions!(@kernel $kernel32, f32, |$x, $y| $($result;)+);
+        functions!(@kernel $kernel64, f64, |$x, $y| $($result;)+);
+    };
+    (@kernel $kernel:ident, $float:ty, |$x:ident, $y:ident| $($result:expr;)+) => {
+        /// Applies one function to each pair.
+        #[kernel(launch_bounds(128))]
+        pub fn $kernel(x: Slice<$float>, y: Slice<$float>, out: SliceMut<$float>, function: u32) {
+            let at = global_rank();
+            if at < x.len().min(y.len()).min(out.len()) {
+                // SAFETY: inside.
+                let ($x, $y) = unsafe { (x.load(at), y.load(at)) };
+                let mut number = 0..;
+                let mut result = <$float>::NAN;
+                $(
+                    if number.next() == Some(function) {
+                        result = $result;
+                    }
+                )+
+                // SAFETY: inside, and each thread has an element of its own.
+                unsafe { out.store(at, result) };
+            }
+        }
+    };
+}
+
+functions! {
+    FLOAT, maths_f32, maths_f64, |x, y|
+    x.floor();
+    x.ceil();
+    x.round();
+    x.round_ties_even();
+    x.trunc();
+    x.fract();
+    x.abs();
+    x.signum();
+    x.copysign(y);
+    x.mul_add(y, x);
+    x.div_euclid(y);
+    x.rem_euclid(y);
+    x.powi(7);
+    x.powi(-3);
+    x.powf(y);
+    x.sqrt();
+    x.exp();
+    x.exp2();
+    x.ln();
+    x.log(y);
+    x.log2();
+    x.log10();
+    x.cbrt();
+    x.hypot(y);
+    x.sin();
+    x.cos();
+    x.tan();
+    x.asin();
+    x.acos();
+    x.atan();
+    x.atan2(y);
+    x.sin_cos().0;
+    x.sin_cos().1;
+    x.exp_m1();
+    x.ln_1p();
+    x.sinh();
+    x.cosh();
+    x.tanh();
+    x.asinh();
+    x.acosh();
+    x.atanh();
+}
+
+functions! {
+    SPECIAL, special_f32, special_f64, |x, y|
+    FloatExt::cospi(x);
+    FloatExt::error_function(x);
+    FloatExt::complementary_error_function(x);
+    FloatExt::inv_complementary_error_function(x);
+    FloatExt::scaled_complementary_error_function(x);
+    FloatExt::frexp(x).0;
+    FloatExt::frexp(x).1 as _;
+    FloatExt::unbiased_exp(x) as _;
+    FloatExt::j0(x);
+    FloatExt::j1(x);
+    FloatExt::jn(x, 3);
+    FloatExt::ldexp(x, 5);
+    FloatExt::log_gamma(x);
+    FloatExt::log1p(x);
+    FloatExt::norm_cdf(x);
+    FloatExt::inv_norm_cdf(x);
+    FloatExt::rcbrt(x);
+    FloatExt::saturate(x);
+    FloatExt::scale_by_n(x, -5);
+    FloatExt::sincospi(x).0;
+    FloatExt::sincospi(y).1;
+    FloatExt::sinpi(x);
+    FloatExt::gamma(x);
+    FloatExt::y0(x);
+    FloatExt::y1(x);
+    FloatExt::yn(x, 3);
+}
