@@ -174,7 +174,7 @@ impl Totals {
         unsafe {
             [
                 // SSIM may be negative: a sum in two's complement.
-                warp::warp_reduce(self.ssim as u64, u64::wrapping_add),
+                warp::warp_reduce_by(self.ssim as u64, u64::wrapping_add),
                 warp::warp_reduce_add(self.squares),
                 warp::warp_reduce_add(self.colour_squares),
             ]

@@ -1,8 +1,8 @@
-//! The functions of `GpuFloat`, `GpuPower` and `GpuHalf`.
+//! The functions of `GpuFloat`, `GpuPower`, `GpuHalf` and `HalfArithmetic`.
 
 use bytemuck::{Pod, Zeroable};
-use cuda_std::GpuHalf;
 use cuda_std::prelude::*;
+use cuda_std::{GpuHalf, HalfArithmetic};
 use half::{bf16, f16};
 
 use crate::global_rank;
@@ -63,8 +63,8 @@ pub fn float_unary(x: Slice<f32>, out: SliceMut<Unary>) {
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Binary {
-    /// `x.powf(y)`.
-    pub powf: f32,
+    /// `x.powf(y)`, and `x.positive_powf(y)`.
+    pub powf: [f32; 2],
     /// `x.fast_powf(y)`.
     pub fast_powf: f32,
     /// `x.mul_add(y, z)`.
@@ -79,9 +79,60 @@ pub fn float_binary(x: Slice<f32>, y: Slice<f32>, z: Slice<f32>, out: SliceMut<B
         // SAFETY: inside, and each thread has an element of its own.
         unsafe {
             let (x, y, z) = (x.load(at), y.load(at), z.load(at));
-            let binary =
-                Binary { powf: x.powf(y), fast_powf: x.fast_powf(y), mul_add: x.mul_add(y, z) };
+            let binary = Binary {
+                powf: [x.powf(y), x.positive_powf(y)],
+                fast_powf: x.fast_powf(y),
+                mul_add: x.mul_add(y, z),
+            };
             out.store(at, binary);
         }
     }
 }
+
+/// Sum, difference, product and `mul_add` of numbers of 16 bits, and the same of pairs of each and
+/// its negative; all as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Halves {
+    /// `add`, `sub`, `mul`, `mul_add`.
+    pub one: [u16; 4],
+    /// The same of pairs.
+    pub pair: [[u16; 2]; 4],
+}
+
+/// Defines a kernel that does the arithmetic of one type.
+macro_rules! half_arithmetic {
+    ($name:ident, $half:ident) => {
+        #[doc = concat!("Arithmetic on `", stringify!($half), "`.")]
+        #[kernel]
+        pub fn $name(input: Slice<[u16; 3]>, out: SliceMut<Halves>) {
+            let at = global_rank();
+            if at < input.len() && at < out.len() {
+                // SAFETY: inside.
+                let [a, b, c] = unsafe { input.load(at) }.map($half::from_bits);
+                let [pa, pb, pc] = [[a, -a], [b, b], [c, -c]];
+                let one = [
+                    HalfArithmetic::add(a, b),
+                    HalfArithmetic::sub(a, b),
+                    HalfArithmetic::mul(a, b),
+                    a.mul_add(b, c),
+                ];
+                let pair = [
+                    HalfArithmetic::add(pa, pb),
+                    HalfArithmetic::sub(pa, pb),
+                    HalfArithmetic::mul(pa, pb),
+                    pa.mul_add(pb, pc),
+                ];
+                let halves = Halves {
+                    one: one.map($half::to_bits),
+                    pair: pair.map(|pair| pair.map($half::to_bits)),
+                };
+                // SAFETY: inside, and each thread has an element of its own.
+                unsafe { out.store(at, halves) };
+            }
+        }
+    };
+}
+
+half_arithmetic!(arithmetic_f16, f16);
+half_arithmetic!(arithmetic_bf16, bf16);

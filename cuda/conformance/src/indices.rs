@@ -21,6 +21,12 @@ pub struct ThreadPlace {
     pub index_1d: u32,
     /// `index_2d`.
     pub index_2d: [u32; 2],
+    /// `index_3d`.
+    pub index_3d: [u32; 3],
+    /// `index`.
+    pub index: u32,
+    /// `first`.
+    pub first: u32,
     /// `rank`.
     pub rank: u32,
     /// `lane_id`.
@@ -39,6 +45,9 @@ pub fn indices(out: SliceMut<ThreadPlace>) {
             grid_dim: thread::grid_dim().to_array(),
             index_1d: thread::index_1d(),
             index_2d: thread::index_2d().to_array(),
+            index_3d: thread::index_3d().to_array(),
+            index: thread::index(),
+            first: thread::first().into(),
             rank: thread::rank(),
             lane: warp::lane_id(),
         };

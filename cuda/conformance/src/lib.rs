@@ -23,6 +23,7 @@ pub mod reduce;
 pub mod shuffle;
 pub mod texture;
 pub mod vote;
+pub mod warps;
 
 use bytemuck::Pod;
 use cuda_std::{Slice, thread};

@@ -15,7 +15,7 @@ macro_rules! functions {
     };
     (@kernel $kernel:ident, $float:ty, |$x:ident, $y:ident| $($result:expr;)+) => {
         /// Applies one function to each pair.
-        #[kernel(launch_bounds(128))]
+        #[kernel]
         pub fn $kernel(x: Slice<$float>, y: Slice<$float>, out: SliceMut<$float>, function: u32) {
             let at = global_rank();
             if at < x.len().min(y.len()).min(out.len()) {

@@ -208,6 +208,10 @@ pub(crate) struct Block<'a> {
     panic: Cell<Option<(u32, [String; 2])>>,
     /// Barriers passed.
     block_epoch: Cell<u32>,
+    /// Threads that came to the next barrier with a predicate.
+    votes: Cell<u32>,
+    /// Threads that came to the last one with a predicate.
+    counted: Cell<u32>,
     /// Masks of the `sync_warp`s passed since the last barrier, by warp.
     warp_syncs: RefCell<Vec<Vec<u32>>>,
     shared: RefCell<SharedMemory>,
@@ -299,6 +303,8 @@ impl<'a> Block<'a> {
             caught: Cell::new(0),
             panic: Cell::default(),
             block_epoch: Cell::new(0),
+            votes: Cell::new(0),
+            counted: Cell::new(0),
             warp_syncs: RefCell::default(),
             shared: RefCell::default(),
             stacks: RefCell::new(Stacks::new(threads)),
@@ -410,6 +416,7 @@ impl<'a> Block<'a> {
                 self.block_epoch.set(self.block_epoch.get() + 1);
                 self.warp_syncs.borrow_mut().clear();
                 (waiting.barrier, waiting.at_barrier) = (None, 0);
+                self.counted.set(self.votes.take());
                 for thread in 0..self.threads {
                     self.go_on(thread, &mut waiting);
                 }
@@ -742,6 +749,19 @@ pub fn grid_dim() -> [u32; 3] {
 pub fn sync_threads() {
     let (place, reason) = (Location::caller(), Reason::Barrier);
     current().wait(Wait { place, reason, mask: 0 });
+}
+
+/// [`sync_threads`]; returns the number of threads that come with a `predicate`.
+///
+/// In a destructor that runs while the thread unwinds it returns at once, with the last barrier's number.
+#[inline]
+#[track_caller]
+#[must_use]
+pub fn sync_threads_count(predicate: bool) -> u32 {
+    let block = current();
+    block.votes.set(block.votes.get() + u32::from(predicate));
+    sync_threads();
+    block.counted.get()
 }
 
 /// Meets the lanes of `mask` in `op` at `place`; returns what each lane of the warp offered. Lanes

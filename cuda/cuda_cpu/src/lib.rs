@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 pub use block::{
     block_dim, block_idx, fail, grid_dim, launch_id, shared_access, shared_dynamic, shared_static,
-    sync_threads, thread_idx, thread_rank, warp_exchange, with_constant,
+    sync_threads, sync_threads_count, thread_idx, thread_rank, warp_exchange, with_constant,
 };
 pub use constant::ConstantBank;
 pub use fault::{AccessKind, Elsewhere, Fault, FaultKind, Index, ThreadId};

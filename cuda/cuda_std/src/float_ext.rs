@@ -54,7 +54,7 @@ float_ext! {
     /// [`complementary_error_function`](Self::complementary_error_function) times e^(`self`²).
     scaled_complementary_error_function() -> Self: |x| erfcx(f64::from(x)) as f32, erfcx;
     /// Fraction in ±[0.5, 1) and exponent: the number is `fraction * 2^exponent`.
-    frexp() -> (Self, i32): libm::frexpf, libm::frexp;
+    frexp() -> (Self, i32): frexp_f32, frexp_f64;
     /// Exponent of the number in base 2.
     unbiased_exp() -> i32: libm::ilogbf, libm::ilogb;
     /// Bessel function of the first kind, order 0.
@@ -120,6 +120,29 @@ fn saturate_f64(x: f64) -> f64 {
 fn narrow_both((a, b): (f64, f64)) -> (f32, f32) {
     (a as f32, b as f32)
 }
+
+/// Defines `frexp` of one type, of which libm's is recursive: `$mantissa` bits follow the exponent.
+macro_rules! frexp {
+    ($name:ident, $float:ty, $mantissa:literal) => {
+        fn $name(x: $float) -> ($float, i32) {
+            if x == 0.0 || !x.is_finite() {
+                return (x, 0);
+            }
+            // A subnormal has its exponent once it is scaled up.
+            let tiny = x.abs() < <$float>::MIN_POSITIVE;
+            let scale = if tiny { 1.0 / <$float>::EPSILON } else { 1.0 };
+            let bits = (x * scale).to_bits();
+            let half = (0.5 as $float).to_bits();
+            let exponents = <$float>::INFINITY.to_bits();
+            let exponent = ((bits & exponents) >> $mantissa) as i32 - (half >> $mantissa) as i32;
+            let fraction = bits & !exponents | half;
+            let scaled_by = if tiny { $mantissa } else { 0 };
+            (<$float>::from_bits(fraction), exponent - scaled_by)
+        }
+    };
+}
+frexp!(frexp_f32, f32, 23);
+frexp!(frexp_f64, f64, 52);
 
 /// Sine and cosine of π·x. The quadrant is exact, whatever the size of `x`.
 fn sincospi(x: f64) -> (f64, f64) {
@@ -325,6 +348,10 @@ mod tests {
     fn the_rest_has_known_values() {
         is_near(FloatExt::gamma(5.0_f64), 24.0, 1e-15);
         assert_eq!(FloatExt::frexp(12.0_f32), (0.75, 4));
+        assert_eq!(FloatExt::frexp(-1.0_f64), (-0.5, 1));
+        assert_eq!(FloatExt::frexp(3.0 * f32::from_bits(1)), (0.75, -147));
+        assert_eq!(FloatExt::frexp(f64::from_bits(1)), (0.5, -1073));
+        assert_eq!(FloatExt::frexp(f64::NEG_INFINITY), (f64::NEG_INFINITY, 0));
         assert_eq!(FloatExt::ldexp(0.75_f32, 4), 12.0);
         assert_eq!(0.75_f64.scale_by_n(4), 12.0);
         assert_eq!(12.0_f64.unbiased_exp(), 3);

@@ -1,61 +1,365 @@
-//! Numbers of 16 bits: to single precision and back, as the GPU does it.
+//! Numbers of 16 bits: conversions and arithmetic by the GPU's instructions.
+//!
+//! The types are crate `half`'s, whose own operators are many instructions on a GPU: each widens both
+//! numbers bit by bit, and rounds the result. Here an operation is one instruction, and the CPU gives
+//! the same bits. Before `sm_80` a GPU has no arithmetic on [`bf16`] and converts one number at a
+//! time; the functions work there too, in more instructions.
 
 use half::{bf16, f16};
 
 /// Conversions of a number of 16 bits.
 pub trait GpuHalf: Copy {
-    /// Exactly.
+    /// The same number as an `f32`.
     #[must_use]
     fn widen(self) -> f32;
 
-    /// Two at once, each to the nearest, ties to even. What is no number becomes `0x7fff`.
+    /// Converts two numbers at once, each to the nearest, ties to even. A NaN becomes `0x7fff`.
     #[must_use]
     fn narrow_pair(low: f32, high: f32) -> [Self; 2];
 }
 
-macro_rules! gpu_half {
-    ($half:ident, $ptx:literal, |$bits:ident| $widen:expr) => {
-        impl GpuHalf for $half {
+/// Arithmetic on numbers of 16 bits, or on a pair of them, by one instruction on the GPU.
+///
+/// Every operation rounds once, to the nearest, ties to even; subnormals count. A NaN is `0x7fff`.
+pub trait HalfArithmetic: Copy {
+    /// `self + other`.
+    #[must_use]
+    fn add(self, other: Self) -> Self;
+
+    /// `self - other`.
+    #[must_use]
+    fn sub(self, other: Self) -> Self;
+
+    /// `self * other`.
+    #[must_use]
+    fn mul(self, other: Self) -> Self;
+
+    /// `self * a + b`.
+    #[must_use]
+    fn mul_add(self, a: Self, b: Self) -> Self;
+}
+
+/// One instruction on registers: its text, the kind of register, and the operands.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! instruction {
+    ($ptx:expr, $register:ident -> $type:ty, $($operand:expr),+) => {{
+        let result: $type;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            core::arch::asm!(concat!($ptx, instruction!(@operands $($operand),+)),
+                out($register) result, $(in($register) $operand),+,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+        result
+    }};
+    (@operands $a:expr, $b:expr) => { " {}, {}, {};" };
+    (@operands $a:expr, $b:expr, $c:expr) => { " {}, {}, {}, {};" };
+}
+
+impl GpuHalf for bf16 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        #[cfg(target_arch = "nvptx64")]
+        return f32::from_bits(u32::from(self.to_bits()) << 16);
+        #[cfg(not(target_arch = "nvptx64"))]
+        self.to_f32()
+    }
+
+    #[inline(always)]
+    fn narrow_pair(low: f32, high: f32) -> [Self; 2] {
+        #[cfg(target_feature = "compute_80")]
+        return unpacked(narrow_both!("bf16x2", low, high)).map(Self::from_bits);
+        #[cfg(not(target_feature = "compute_80"))]
+        [low, high].map(narrow_bf16)
+    }
+}
+
+impl GpuHalf for f16 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        #[cfg(target_arch = "nvptx64")]
+        {
+            let wide: f32;
+            // SAFETY: arithmetic on registers.
+            unsafe {
+                core::arch::asm!("cvt.f32.f16 {}, {};", out(reg32) wide, in(reg16) self.to_bits(),
+                    options(pure, nomem, nostack, preserves_flags));
+            }
+            wide
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        self.to_f32()
+    }
+
+    #[inline(always)]
+    fn narrow_pair(low: f32, high: f32) -> [Self; 2] {
+        #[cfg(target_feature = "compute_80")]
+        return unpacked(narrow_both!("f16x2", low, high)).map(Self::from_bits);
+        #[cfg(not(target_feature = "compute_80"))]
+        [low, high].map(narrow_f16)
+    }
+}
+
+/// Converts two numbers by one instruction.
+#[cfg(target_feature = "compute_80")]
+macro_rules! narrow_both {
+    ($type:literal, $low:expr, $high:expr) => {{
+        let pair: u32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            core::arch::asm!(concat!("cvt.rn.", $type, ".f32 {}, {}, {};"),
+                out(reg32) pair, in(reg32) $high, in(reg32) $low,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+        pair
+    }};
+}
+#[cfg(target_feature = "compute_80")]
+use narrow_both;
+
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+fn unpacked(pair: u32) -> [u16; 2] {
+    [pair as u16, (pair >> 16) as u16]
+}
+
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+fn packed([low, high]: [u16; 2]) -> u32 {
+    u32::from(low) | u32::from(high) << 16
+}
+
+#[cfg(not(target_feature = "compute_80"))]
+#[inline]
+fn narrow_bf16(value: f32) -> bf16 {
+    if value.is_nan() { bf16::from_bits(0x7fff) } else { bf16::from_f32(value) }
+}
+
+#[cfg(not(target_feature = "compute_80"))]
+#[inline(always)]
+fn narrow_f16(value: f32) -> f16 {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let narrow: u16;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            core::arch::asm!("cvt.rn.f16.f32 {}, {};", out(reg16) narrow, in(reg32) value,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+        f16::from_bits(narrow)
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    if value.is_nan() { f16::from_bits(0x7fff) } else { f16::from_f32(value) }
+}
+
+/// Arithmetic of one type and of its pairs from one operation, `a * b + c`.
+///
+/// `a * 1 + b` is `a + b` and `a * b - 0` is `a * b`, to the sign of zero; [`bf16`] has no other
+/// instruction before `sm_90`.
+macro_rules! arithmetic {
+    ($half:ident, $one:literal, |$a:ident, $b:ident, $c:ident| $mul_add:expr, $mul_add_pair:expr) => {
+        impl HalfArithmetic for $half {
             #[inline(always)]
-            fn widen(self) -> f32 {
-                #[cfg(target_arch = "nvptx64")]
-                {
-                    let $bits = self.to_bits();
-                    $widen
-                }
-                #[cfg(not(target_arch = "nvptx64"))]
-                self.to_f32()
+            fn add(self, other: Self) -> Self {
+                self.mul_add(Self::from_bits($one), other)
             }
 
             #[inline(always)]
-            fn narrow_pair(low: f32, high: f32) -> [Self; 2] {
-                #[cfg(target_arch = "nvptx64")]
-                {
-                    let pair: u32;
-                    // SAFETY: arithmetic on registers.
-                    unsafe {
-                        core::arch::asm!(concat!("cvt.rn.", $ptx, ".f32 {}, {}, {};"),
-                            out(reg32) pair, in(reg32) high, in(reg32) low,
-                            options(pure, nomem, nostack, preserves_flags));
-                    }
-                    [Self::from_bits(pair as u16), Self::from_bits((pair >> 16) as u16)]
-                }
-                #[cfg(not(target_arch = "nvptx64"))]
-                [low, high].map(|value| match value.is_nan() {
-                    true => Self::from_bits(0x7fff),
-                    false => Self::from_f32(value),
-                })
+            fn sub(self, other: Self) -> Self {
+                other.mul_add(Self::from_bits($one | 0x8000), self)
+            }
+
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                self.mul_add(other, Self::from_bits(0x8000))
+            }
+
+            #[inline(always)]
+            fn mul_add(self, a: Self, b: Self) -> Self {
+                let ($a, $b, $c) = (self, a, b);
+                $mul_add
+            }
+        }
+
+        impl HalfArithmetic for [$half; 2] {
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                self.mul_add([$half::from_bits($one); 2], other)
+            }
+
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self {
+                other.mul_add([$half::from_bits($one | 0x8000); 2], self)
+            }
+
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                self.mul_add(other, [$half::from_bits(0x8000); 2])
+            }
+
+            #[inline(always)]
+            fn mul_add(self, a: Self, b: Self) -> Self {
+                let ($a, $b, $c) = (self, a, b);
+                $mul_add_pair
             }
         }
     };
 }
-gpu_half!(bf16, "bf16x2", |bits| f32::from_bits(u32::from(bits) << 16));
-gpu_half!(f16, "f16x2", |bits| {
-    let wide: f32;
-    // SAFETY: arithmetic on registers.
-    unsafe {
-        core::arch::asm!("cvt.f32.f16 {}, {};", out(reg32) wide, in(reg16) bits,
-            options(pure, nomem, nostack, preserves_flags));
+
+#[cfg(target_arch = "nvptx64")]
+arithmetic!(
+    f16,
+    0x3c00,
+    |a, b, c| Self::from_bits(
+        instruction!("fma.rn.f16", reg16 -> u16, a.to_bits(), b.to_bits(), c.to_bits())
+    ),
+    {
+        let [a, b, c] = [a, b, c].map(|pair| packed(pair.map(f16::to_bits)));
+        unpacked(instruction!("fma.rn.f16x2", reg32 -> u32, a, b, c)).map(f16::from_bits)
     }
-    wide
-});
+);
+#[cfg(target_feature = "compute_80")]
+arithmetic!(
+    bf16,
+    0x3f80,
+    |a, b, c| Self::from_bits(
+        instruction!("fma.rn.bf16", reg16 -> u16, a.to_bits(), b.to_bits(), c.to_bits())
+    ),
+    {
+        let [a, b, c] = [a, b, c].map(|pair| packed(pair.map(bf16::to_bits)));
+        unpacked(instruction!("fma.rn.bf16x2", reg32 -> u32, a, b, c)).map(bf16::from_bits)
+    }
+);
+#[cfg(not(target_arch = "nvptx64"))]
+arithmetic!(
+    f16,
+    0x3c00,
+    |a, b, c| narrow_f16(mul_add_to_odd(a.to_f64(), b.to_f64(), c.to_f64())),
+    [a[0].mul_add(b[0], c[0]), a[1].mul_add(b[1], c[1])]
+);
+#[cfg(not(target_feature = "compute_80"))]
+arithmetic!(
+    bf16,
+    0x3f80,
+    |a, b, c| narrow_bf16(mul_add_to_odd(a.to_f64(), b.to_f64(), c.to_f64())),
+    [a[0].mul_add(b[0], c[0]), a[1].mul_add(b[1], c[1])]
+);
+
+/// `a * b + c` of numbers with at most 11 bits, rounded to odd: towards zero, and then the last bit is
+/// set if anything was lost.
+///
+/// Such a number rounds to 16 bits as the exact one does, because its last bit is never a tie.
+#[cfg(not(target_feature = "compute_80"))]
+fn mul_add_to_odd(a: f64, b: f64, c: f64) -> f32 {
+    // At most 22 bits: exact.
+    let product = a * b;
+    let sum = product + c;
+    if !sum.is_finite() {
+        return sum as f32;
+    }
+    // Two-sum: what the sum lost.
+    let rest = sum - product;
+    let lost = (product - (sum - rest)) + (c - rest);
+    let mut bits = sum.to_bits();
+    if lost != 0.0 && bits & 1 == 0 {
+        bits = if (lost > 0.0) == (sum > 0.0) { bits + 1 } else { bits - 1 };
+    }
+    let sum = f64::from_bits(bits);
+    let near = sum as f32;
+    let toward_zero = near.to_bits() - u32::from(f64::from(near).abs() > sum.abs());
+    f32::from_bits(toward_zero | u32::from(f64::from(near) != sum))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers without pattern, and the special ones.
+    fn samples() -> Vec<u16> {
+        let mut state = 1_u32;
+        let noise = std::iter::repeat_with(move || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) as u16
+        });
+        let special = [0, 1, 2, 0x3ff, 0x400, 0x3c00, 0x3c01, 0x7bff, 0x7c00, 0x7f80, 0x7fff];
+        special.into_iter().flat_map(|bits| [bits, bits | 0x8000]).chain(noise.take(160)).collect()
+    }
+
+    /// The integer `n / 2^48`, rounded to `digits` bits or to multiples of `2^-least`, whichever is coarser.
+    fn rounded(n: i128, digits: u32, least: u32) -> f64 {
+        let size = n.unsigned_abs();
+        let quantum = (128 - size.leading_zeros()).saturating_sub(digits).max(48 - least);
+        let (whole, part) = (size >> quantum, size & ((1 << quantum) - 1));
+        let half = 1_u128 << quantum >> 1;
+        let up = part > half || part == half && part != 0 && whole & 1 == 1;
+        let result = (whole + u128::from(up)) as f64 * 2.0_f64.powi(quantum as i32 - 48);
+        if n < 0 { -result } else { result }
+    }
+
+    #[test]
+    fn f16_is_rounded_once() {
+        let samples = samples();
+        let fixed = |x: f16| (x.to_f64() * 16_777_216.0) as i128;
+        let overflowed = |x: f64| if x.abs() > 65_504.0 { x.signum() * f64::INFINITY } else { x };
+        let finite = |x: &f16| x.is_finite();
+        for a in samples.iter().map(|&bits| f16::from_bits(bits)).filter(finite) {
+            for b in samples.iter().map(|&bits| f16::from_bits(bits)).filter(finite) {
+                let sum = overflowed(rounded((fixed(a) + fixed(b)) << 24, 11, 24));
+                assert_eq!(HalfArithmetic::add(a, b).to_f64(), sum, "{a} + {b}");
+                let difference = overflowed(rounded((fixed(a) - fixed(b)) << 24, 11, 24));
+                assert_eq!(HalfArithmetic::sub(a, b).to_f64(), difference, "{a} - {b}");
+                let product = overflowed(rounded(fixed(a) * fixed(b), 11, 24));
+                assert_eq!(HalfArithmetic::mul(a, b).to_f64(), product, "{a} * {b}");
+                for c in samples.iter().map(|&bits| f16::from_bits(bits)).filter(finite) {
+                    let exact = fixed(a) * fixed(b) + (fixed(c) << 24);
+                    let exact = overflowed(rounded(exact, 11, 24));
+                    assert_eq!(a.mul_add(b, c).to_f64(), exact, "{a} * {b} + {c}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bf16_is_rounded_once() {
+        // Between 2⁻¹⁶ and 2²⁴ everything is an integer of 128 bits.
+        let of_medium_size =
+            |x: &bf16| x.to_f64() == 0.0 || x.to_f64().abs() > 1.6e-5 && x.to_f64().abs() < 1.6e7;
+        let numbers: Vec<bf16> = samples()
+            .into_iter()
+            .flat_map(|bits| [bits, bits & 0x8fff | 0x3800])
+            .map(bf16::from_bits)
+            .filter(of_medium_size)
+            .collect();
+        let fixed = |x: bf16| (x.to_f64() * 16_777_216.0) as i128;
+        for &a in &numbers {
+            for &b in &numbers {
+                let sum = rounded((fixed(a) + fixed(b)) << 24, 8, 48);
+                assert_eq!(HalfArithmetic::add(a, b).to_f64(), sum, "{a} + {b}");
+                for &c in &numbers {
+                    let exact = rounded(fixed(a) * fixed(b) + (fixed(c) << 24), 8, 48);
+                    assert_eq!(a.mul_add(b, c).to_f64(), exact, "{a} * {b} + {c}");
+                }
+            }
+        }
+        // A product below the normal numbers.
+        let tiny = bf16::from_bits(0x0083);
+        assert_eq!(HalfArithmetic::mul(tiny, bf16::from_f32(0.5)).to_bits(), 0x0042);
+        assert_eq!(HalfArithmetic::mul(tiny, bf16::from_f32(0.75)).to_bits(), 0x0062);
+    }
+
+    #[test]
+    fn specials_follow_ieee() {
+        let [zero, one, infinity] = [0.0, 1.0, f32::INFINITY].map(f16::from_f32);
+        assert_eq!(HalfArithmetic::sub(infinity, infinity).to_bits(), 0x7fff);
+        assert_eq!(HalfArithmetic::mul(zero, infinity).to_bits(), 0x7fff);
+        assert_eq!(HalfArithmetic::add(infinity, one), infinity);
+        assert_eq!(HalfArithmetic::mul(-zero, one).to_bits(), 0x8000);
+        assert_eq!(HalfArithmetic::mul(zero, one).to_bits(), 0);
+        assert_eq!(HalfArithmetic::add(-zero, -zero).to_bits(), 0x8000);
+        assert_eq!(HalfArithmetic::sub(zero, zero).to_bits(), 0);
+        let pair = [one, infinity].mul_add([one, -one], [one, zero]);
+        assert_eq!(pair, [f16::from_f32(2.0), -infinity]);
+        let huge = bf16::from_f32(3e38);
+        assert_eq!(HalfArithmetic::add(huge, huge).to_bits(), 0x7f80);
+    }
+}

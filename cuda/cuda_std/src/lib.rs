@@ -72,7 +72,7 @@ pub use dot::dp4a;
 pub use float::{GpuFloat, GpuPower};
 pub use glam;
 pub use float_ext::FloatExt;
-pub use half::GpuHalf;
+pub use half::{GpuHalf, HalfArithmetic};
 pub use image::{ColumnView, View, ViewMut};
 pub use memory::LINE_BYTES;
 pub use shared::Shared;

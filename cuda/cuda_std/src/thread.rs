@@ -1,4 +1,4 @@
-//! Where a thread is, and the barrier of its block.
+//! Where a thread is, the barriers of its block, and fences.
 
 use glam::{UVec2, UVec3};
 
@@ -64,6 +64,36 @@ pub fn index_2d() -> UVec2 {
     UVec2::new(index_1d(), block_idx_y() * block_dim_y() + thread_idx_y())
 }
 
+/// Place of the thread in a three-dimensional grid.
+#[inline(always)]
+#[must_use]
+pub fn index_3d() -> UVec3 {
+    index_2d().extend(block_idx_z() * block_dim_z() + thread_idx_z())
+}
+
+/// Linear index of the thread in its grid: blocks x fastest, in each of them threads by [`rank`].
+#[inline(always)]
+#[must_use]
+pub fn index() -> u32 {
+    let (block, grid, dim) = (block_idx(), grid_dim(), block_dim());
+    let block = (block.z * grid.y + block.y) * grid.x + block.x;
+    block * (dim.x * dim.y * dim.z) + rank()
+}
+
+/// Whether this is the first thread of the first block.
+#[inline(always)]
+#[must_use]
+pub fn first() -> bool {
+    block_idx() == UVec3::ZERO && thread_idx() == UVec3::ZERO
+}
+
+/// Threads of a warp.
+#[inline(always)]
+#[must_use]
+pub fn warp_size() -> u32 {
+    crate::warp::WARP_SIZE
+}
+
 /// An index along x that no other thread of the launch has.
 ///
 /// A launch that extends along another axis stops with a fault here; `#[kernel(dims(1))]` rules that
@@ -106,6 +136,52 @@ pub fn sync_threads() {
     cuda_cpu::sync_threads();
 }
 
+#[cfg(target_arch = "nvptx64")]
+unsafe extern "unadjusted" {
+    #[link_name = "llvm.nvvm.barrier.cta.red.popc.aligned.all"]
+    fn barrier_popc(barrier: u32, predicate: bool) -> u32;
+    #[link_name = "llvm.nvvm.barrier.cta.red.and.aligned.all"]
+    fn barrier_and(barrier: u32, predicate: bool) -> bool;
+    #[link_name = "llvm.nvvm.barrier.cta.red.or.aligned.all"]
+    fn barrier_or(barrier: u32, predicate: bool) -> bool;
+}
+
+/// [`sync_threads`], and the number of threads whose `predicate` is not 0.
+#[inline(always)]
+#[track_caller]
+#[must_use]
+pub fn sync_threads_count(predicate: u32) -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: convergence, as for `sync_threads`.
+    return unsafe { barrier_popc(0, predicate != 0) };
+    #[cfg(not(target_arch = "nvptx64"))]
+    cuda_cpu::sync_threads_count(predicate != 0)
+}
+
+/// [`sync_threads`], and 1 if the `predicate` of every thread is not 0, else 0.
+#[inline(always)]
+#[track_caller]
+#[must_use]
+pub fn sync_threads_and(predicate: u32) -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: convergence, as for `sync_threads`.
+    return unsafe { barrier_and(0, predicate != 0) }.into();
+    #[cfg(not(target_arch = "nvptx64"))]
+    (cuda_cpu::sync_threads_count(predicate == 0) == 0).into()
+}
+
+/// [`sync_threads`], and 1 if the `predicate` of any thread is not 0, else 0.
+#[inline(always)]
+#[track_caller]
+#[must_use]
+pub fn sync_threads_or(predicate: u32) -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: convergence, as for `sync_threads`.
+    return unsafe { barrier_or(0, predicate != 0) }.into();
+    #[cfg(not(target_arch = "nvptx64"))]
+    (cuda_cpu::sync_threads_count(predicate != 0) != 0).into()
+}
+
 /// Waits until the kernel before this one in its stream has ended, and all that it wrote is seen.
 ///
 /// A kernel begins with that, unless it calls this: then it may begin, on a GPU from Hopper on, while the one before
@@ -122,16 +198,59 @@ pub fn wait_for_kernel_before() {
     }
 }
 
-/// Orders the thread's memory accesses before the fence with those after it, as other threads of the
-/// device see them. With an atomic access behind it, what was written before is there for whoever
-/// read the atomic and fenced too.
+/// Defines a fence of one scope.
+macro_rules! fence {
+    ($(#[$doc:meta])+ $name:ident, $ptx:literal) => {
+        $(#[$doc])+
+        #[inline(always)]
+        pub fn $name() {
+            #[cfg(target_arch = "nvptx64")]
+            // SAFETY: orders memory, nothing else; without `nomem` or `readonly` the compiler moves no access across.
+            unsafe {
+                core::arch::asm!($ptx, options(nostack));
+            }
+            #[cfg(not(target_arch = "nvptx64"))]
+            std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+        }
+    };
+}
+
+fence! {
+    /// Orders the thread's memory accesses before the fence with those after it, as other threads of
+    /// the block see them.
+    block_fence, "fence.acq_rel.cta;"
+}
+fence! {
+    /// Orders the thread's memory accesses before the fence with those after it, as other threads of the
+    /// device see them. With an atomic access behind it, what was written before is there for whoever
+    /// read the atomic and fenced too.
+    device_fence, "fence.acq_rel.gpu;"
+}
+fence! {
+    /// Orders the thread's memory accesses before the fence with those after it, as the host and
+    /// other devices see them.
+    system_fence, "fence.acq_rel.sys;"
+}
+
+/// [`device_fence`]: orders memory accesses as other threads of the grid see them.
 #[inline(always)]
-pub fn device_fence() {
+pub fn grid_fence() {
+    device_fence();
+}
+
+/// Suspends the thread for a time between 0 and twice `nanos`, at most a millisecond.
+///
+/// The CPU gives way to other threads of the system and returns.
+#[inline(always)]
+pub fn nanosleep(nanos: u32) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: orders memory, nothing else; without `nomem` or `readonly` the compiler moves no access across.
+    // SAFETY: waits, nothing else.
     unsafe {
-        core::arch::asm!("fence.acq_rel.gpu;", options(nostack));
+        core::arch::asm!("nanosleep.u32 {};", in(reg32) nanos, options(nostack));
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    {
+        let _ = nanos;
+        std::thread::yield_now();
+    }
 }

@@ -5,11 +5,25 @@
 //! them are one rendezvous, and lanes that fail to come are a
 //! [`WarpDivergence`](cuda_cpu::FaultKind::WarpDivergence) fault.
 //!
+//! Names and signatures are rust-cuda's, with two additions: the `warp_reduce_` functions of a whole
+//! warp, and shuffles of any value that is words.
+//!
 //! The obligation shared by all of them, called *convergence* below: the calling lane is in `mask`,
 //! and every lane in `mask` makes the same call with the same `mask`.
 
+mod matching;
+mod reduce;
+
+use half::{bf16, f16};
+
 #[cfg(not(target_arch = "nvptx64"))]
 use {core::panic::Location, cuda_cpu::WarpOp};
+
+pub use matching::{WarpMatchValue, warp_match_all, warp_match_any};
+pub use reduce::{
+    WarpReduceValue, WarpReductionOp, warp_reduce, warp_reduce_add, warp_reduce_add_u32,
+    warp_reduce_by, warp_reduce_max, warp_reduce_min,
+};
 
 /// Lanes of a warp.
 pub const WARP_SIZE: u32 = 32;
@@ -35,8 +49,12 @@ unsafe extern "unadjusted" {
     fn vote_any(mask: u32, predicate: bool) -> bool;
     #[link_name = "llvm.nvvm.vote.ballot.sync"]
     fn vote_ballot(mask: u32, predicate: bool) -> u32;
-    #[link_name = "llvm.nvvm.redux.sync.add"]
-    fn redux_add(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.activemask"]
+    fn active_mask() -> u32;
+    #[link_name = "llvm.nvvm.match.any.sync.i32"]
+    fn match_any_32(mask: u32, value: u32) -> u32;
+    #[link_name = "llvm.nvvm.match.any.sync.i64"]
+    fn match_any_64(mask: u32, value: u64) -> u32;
 }
 
 /// Lane of the thread in its warp.
@@ -59,6 +77,24 @@ pub fn lane_id() -> u32 {
     }
 }
 
+/// The lanes that are at this instruction together with the calling one, as far as the machine tells.
+///
+/// A GPU promises no more than the calling lane, and the CPU never tells more: whoever needs certain
+/// lanes names them and calls [`sync_warp`].
+#[inline(always)]
+#[must_use]
+pub fn activemask() -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: reads the state of the warp.
+    unsafe {
+        active_mask()
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        1 << lane_id()
+    }
+}
+
 /// Waits for the lanes of `mask` and orders their memory accesses.
 ///
 /// # Safety
@@ -75,38 +111,45 @@ pub unsafe fn sync_warp(mask: u32) {
     cuda_cpu::warp_exchange(WarpOp::Sync, mask, 0, Location::caller());
 }
 
-/// A value that fits a register or two.
+/// A value that shuffles move in words of 32 bits.
 pub trait WarpShuffleValue: Copy {
-    /// Calls `word` for each 32-bit half.
+    /// Calls `word` for each 32-bit part; a smaller value is one part.
     #[doc(hidden)]
     fn shuffle_words(self, word: impl FnMut(u32) -> u32) -> Self;
 }
 
+/// Values that are no wider than a word, by way of an unsigned integer of the same size.
 macro_rules! shuffle_word {
-    ($($type:ty),+) => {$(
+    ($($type:ty as $bits:ty),+) => {$(
         impl WarpShuffleValue for $type {
             #[inline(always)]
             fn shuffle_words(self, mut word: impl FnMut(u32) -> u32) -> Self {
-                Self::from_ne_bytes(word(u32::from_ne_bytes(self.to_ne_bytes())).to_ne_bytes())
+                let bits = <$bits>::from_ne_bytes(self.to_ne_bytes());
+                Self::from_ne_bytes((word(bits.into()) as $bits).to_ne_bytes())
             }
         }
     )+};
 }
-shuffle_word!(u32, i32, f32);
+shuffle_word!(u8 as u8, i8 as u8, u16 as u16, i16 as u16, f16 as u16, bf16 as u16);
+shuffle_word!(u32 as u32, i32 as u32, f32 as u32);
 
-macro_rules! shuffle_two_words {
-    ($($type:ty),+) => {$(
+/// Values of two words or four, by way of an unsigned integer of the same size.
+macro_rules! shuffle_words {
+    ($($type:ty as $bits:ty, $half:ty),+) => {$(
         impl WarpShuffleValue for $type {
             #[inline(always)]
             fn shuffle_words(self, mut word: impl FnMut(u32) -> u32) -> Self {
-                let bits = u64::from_ne_bytes(self.to_ne_bytes());
-                let (low, high) = (word(bits as u32), word((bits >> 32) as u32));
-                Self::from_ne_bytes((u64::from(high) << 32 | u64::from(low)).to_ne_bytes())
+                let bits = <$bits>::from_ne_bytes(self.to_ne_bytes());
+                let low = (bits as $half).shuffle_words(&mut word);
+                let high = ((bits >> <$half>::BITS) as $half).shuffle_words(word);
+                let bits = <$bits>::from(high) << <$half>::BITS | <$bits>::from(low);
+                Self::from_ne_bytes(bits.to_ne_bytes())
             }
         }
     )+};
 }
-shuffle_two_words!(u64, i64, f64);
+shuffle_words!(u64 as u64, u32, i64 as u64, u32, f64 as u64, u32);
+shuffle_words!(u128 as u128, u64, i128 as u128, u64);
 
 /// The first and last lane of the segment that holds `lane`.
 ///
@@ -252,77 +295,4 @@ fn ballot_on_cpu(mask: u32, predicate: bool) -> u32 {
     let place = Location::caller();
     let lanes = cuda_cpu::warp_exchange(WarpOp::Exchange, mask, predicate.into(), place);
     (0..WARP_SIZE).fold(0, |ballot, lane| ballot | lanes[lane as usize] << lane) & mask
-}
-
-/// Combines the values of all 32 lanes; every lane gets the result.
-///
-/// A butterfly of five shuffles, so the order of combination is fixed: the same bits every time.
-///
-/// # Safety
-/// All lanes of the warp make the same call.
-#[inline(always)]
-#[track_caller]
-pub unsafe fn warp_reduce<T: WarpShuffleValue>(value: T, combine: impl Fn(T, T) -> T) -> T {
-    let mut value = value;
-    let mut lane_mask = WARP_SIZE / 2;
-    while lane_mask > 0 {
-        // SAFETY: all lanes take part, as the caller vouches.
-        let (other, _) = unsafe { warp_shuffle_xor(FULL_MASK, value, lane_mask, WARP_SIZE) };
-        value = combine(value, other);
-        lane_mask /= 2;
-    }
-    value
-}
-
-/// Sum over all 32 lanes.
-///
-/// # Safety
-/// All lanes of the warp make the same call.
-#[inline(always)]
-#[track_caller]
-pub unsafe fn warp_reduce_add<T: WarpShuffleValue + core::ops::Add<Output = T>>(value: T) -> T {
-    // SAFETY: as the caller vouches.
-    unsafe { warp_reduce(value, |a, b| a + b) }
-}
-
-/// Sum over all 32 lanes modulo 2³², in one instruction; every lane gets it.
-///
-/// # Safety
-/// All lanes of the warp make the same call.
-#[inline(always)]
-#[track_caller]
-pub unsafe fn warp_reduce_add_u32(value: u32) -> u32 {
-    #[cfg(target_arch = "nvptx64")]
-    // SAFETY: as the caller vouches.
-    unsafe {
-        redux_add(value, FULL_MASK)
-    }
-    #[cfg(not(target_arch = "nvptx64"))]
-    {
-        let place = Location::caller();
-        let lanes = cuda_cpu::warp_exchange(WarpOp::Exchange, FULL_MASK, value, place);
-        lanes.iter().fold(0, |sum, lane| sum.wrapping_add(*lane))
-    }
-}
-
-/// Minimum over all 32 lanes.
-///
-/// # Safety
-/// All lanes of the warp make the same call.
-#[inline(always)]
-#[track_caller]
-pub unsafe fn warp_reduce_min<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
-    // SAFETY: as the caller vouches.
-    unsafe { warp_reduce(value, |a, b| if b < a { b } else { a }) }
-}
-
-/// Maximum over all 32 lanes.
-///
-/// # Safety
-/// All lanes of the warp make the same call.
-#[inline(always)]
-#[track_caller]
-pub unsafe fn warp_reduce_max<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
-    // SAFETY: as the caller vouches.
-    unsafe { warp_reduce(value, |a, b| if b > a { b } else { a }) }
 }

@@ -1,8 +1,11 @@
 //! The functions of `GpuFloat` and `GpuPower` against f64.
 
-use conformance::float::{Binary, FloatBinary, FloatUnary, Unary};
+use conformance::float::{
+    ArithmeticBf16, ArithmeticF16, Binary, FloatBinary, FloatUnary, Halves, Unary,
+};
+use cuda_std::HalfArithmetic;
 use half::{bf16, f16};
-use panoweave_tests::conformance::on_each_device;
+use panoweave_tests::conformance::{all_give, on_each_device};
 
 use crate::{download, launch, line, noise, upload, zeros};
 
@@ -169,9 +172,11 @@ fn functions_of_two_arguments() {
         for ((&x, &y), found) in x.iter().zip(&y).zip(&found) {
             let Binary { powf, fast_powf, .. } = *found;
             let exact = f64::from(x).powf(f64::from(y));
-            let error = ulps(powf, exact);
-            worst = worst.max(error);
-            assert!(error <= 2.0, "{x}^{y} on {device}: {powf} is {error} ULP from {exact}");
+            for powf in powf {
+                let error = ulps(powf, exact);
+                worst = worst.max(error);
+                assert!(error <= 2.0, "{x}^{y} on {device}: {powf} is {error} ULP from {exact}");
+            }
             let is_promised = (0.0..=1.0).contains(&x) && (0.25..=4.0).contains(&y);
             if is_promised && exact > 1.0 / 255.0 {
                 let error = (f64::from(fast_powf) / exact - 1.0).abs();
@@ -212,3 +217,55 @@ fn mul_add_rounds_once() {
         assert_eq!(found, expected, "on {}", stream.device());
     });
 }
+
+/// Defines a test of the arithmetic of one type of 16 bits. An f32 holds sums and products of two
+/// such numbers to enough bits that rounding them again is rounding once; the unit tests of
+/// `HalfArithmetic` hold `mul_add` against integers.
+macro_rules! half_arithmetic {
+    ($test:ident, $kernel:ident, $half:ident) => {
+        #[test]
+        fn $test() {
+            let numbers: Vec<[u16; 3]> = noise(6000)
+                .windows(2)
+                .map(|n| [n[0] as u16, (n[0] >> 16) as u16, n[1] as u16])
+                .filter(|bits| bits.iter().all(|&bits| $half::from_bits(bits).is_finite()))
+                .collect();
+            let bits = |x: $half| if x.is_nan() { 0x7fff } else { x.to_bits() };
+            let expected: Vec<Halves> = numbers
+                .iter()
+                .map(|number| {
+                    let [a, b, c] = number.map($half::from_bits);
+                    // A product of bf16 may be below the subnormals of an f32.
+                    let wide = |x: f64| bits($half::from_f32(x as f32));
+                    let four = |a: $half, c: $half| {
+                        let (x, y) = (a.to_f64(), b.to_f64());
+                        let product = bits(HalfArithmetic::mul(a, b));
+                        if (x * y).abs() >= f64::from(f32::MIN_POSITIVE) {
+                            assert_eq!(product, wide(x * y), "{a} * {b}");
+                        }
+                        [wide(x + y), wide(x - y), product, bits(a.mul_add(b, c))]
+                    };
+                    let (one, negative) = (four(a, c), four(-a, -c));
+                    let mut pair = [[0; 2]; 4];
+                    for (pair, (one, negative)) in
+                        pair.iter_mut().zip(one.into_iter().zip(negative))
+                    {
+                        *pair = [one, negative];
+                    }
+                    Halves { one, pair }
+                })
+                .collect();
+            assert!(expected.len() > 4000);
+            all_give(&expected, |stream| {
+                let input = upload(stream, &numbers);
+                let mut out = zeros(stream, input.len());
+                let kernel = $kernel { input: input.view(), out: out.view_mut() };
+                launch(stream, line(input.len().div_ceil(128), 128), &kernel);
+                download(stream, &out)
+            });
+        }
+    };
+}
+
+half_arithmetic!(arithmetic_of_f16, ArithmeticF16, f16);
+half_arithmetic!(arithmetic_of_bf16, ArithmeticBf16, bf16);

@@ -20,6 +20,9 @@ fn expected([gx, gy, gz]: [u32; 3], [bx, by, bz]: [u32; 3]) -> Vec<ThreadPlace> 
                 grid_dim: [gx, gy, gz],
                 index_1d: b[0] * bx + t[0],
                 index_2d: [b[0] * bx + t[0], b[1] * by + t[1]],
+                index_3d: [b[0] * bx + t[0], b[1] * by + t[1], b[2] * bz + t[2]],
+                index: places.len() as u32,
+                first: places.is_empty().into(),
                 rank,
                 lane: rank % 32,
             });

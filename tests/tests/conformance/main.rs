@@ -16,6 +16,7 @@ mod reduce;
 mod shuffle;
 mod texture;
 mod vote;
+mod warps;
 
 use bytemuck::Pod;
 use cuda_std::launch::SafeKernel;

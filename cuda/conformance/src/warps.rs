@@ -1,0 +1,123 @@
+//! Reductions and matches among some lanes, shuffles of every width, and barriers that count.
+
+use cuda_std::prelude::*;
+use cuda_std::warp::WarpReductionOp::{Add, And, Max, Min, Or, Xor};
+use half::{bf16, f16};
+
+use crate::{global_rank, load_or_zero, whole_warps};
+
+/// Defines a kernel that writes all six reductions among the lanes of `mask`; others write nothing.
+macro_rules! reduce_lanes {
+    ($name:ident, $type:ty) => {
+        #[doc = concat!("All reductions of `", stringify!($type), "` among some lanes.")]
+        #[kernel]
+        pub fn $name(input: Slice<$type>, out: SliceMut<[$type; 6]>, mask: u32) {
+            let at = global_rank();
+            if !whole_warps() || !input.len().is_multiple_of(warp::WARP_SIZE) {
+                return;
+            }
+            if mask & 1 << warp::lane_id() != 0 && at < input.len() && at < out.len() {
+                // SAFETY: inside; exactly the lanes of the mask are here, as far as whole warps of
+                // input reach, and each thread has an element of its own.
+                unsafe {
+                    let value = input.load(at);
+                    let reduce = |op| warp::warp_reduce(mask, value, op);
+                    let reduced = [
+                        reduce(Add),
+                        reduce(Min),
+                        reduce(Max),
+                        reduce(And),
+                        reduce(Or),
+                        reduce(Xor),
+                    ];
+                    out.store(at, reduced);
+                }
+            }
+        }
+    };
+}
+
+reduce_lanes!(reduce_lanes_i8, i8);
+reduce_lanes!(reduce_lanes_u8, u8);
+reduce_lanes!(reduce_lanes_i16, i16);
+reduce_lanes!(reduce_lanes_u16, u16);
+reduce_lanes!(reduce_lanes_i32, i32);
+reduce_lanes!(reduce_lanes_u32, u32);
+reduce_lanes!(reduce_lanes_i64, i64);
+reduce_lanes!(reduce_lanes_u64, u64);
+
+/// The lanes of each warp that have the same value, all and any, in 32 bits and in 64.
+#[kernel]
+pub fn match_lanes(input: Slice<u32>, out: SliceMut<[u32; 4]>) {
+    let at = global_rank();
+    if !whole_warps() {
+        return;
+    }
+    let value = load_or_zero(input, at);
+    // The high word decides as the low one does.
+    let wide = u64::from(value) << 32 | 7;
+    // SAFETY: warps are whole and take the same way to here.
+    let matches = unsafe {
+        [
+            warp::warp_match_any(warp::FULL_MASK, value),
+            warp::warp_match_all(warp::FULL_MASK, value).unwrap_or(0),
+            warp::warp_match_any(warp::FULL_MASK, wide),
+            warp::warp_match_all(warp::FULL_MASK, wide).unwrap_or(0),
+        ]
+    };
+    if at < out.len() {
+        // SAFETY: inside, and each thread has an element of its own.
+        unsafe { out.store(at, matches) };
+    }
+}
+
+/// Each lane passes values of every width, made from its own, to the lane whose index differs in
+/// `lane_mask`, which widens them again.
+#[kernel]
+pub fn shuffle_widths(input: Slice<u64>, out: SliceMut<[u64; 8]>, lane_mask: u32) {
+    let at = global_rank();
+    if !whole_warps() || lane_mask >= warp::WARP_SIZE {
+        return;
+    }
+    let v = load_or_zero(input, at);
+    // SAFETY: warps are whole and take the same way to here.
+    unsafe {
+        macro_rules! swap {
+            ($value:expr) => {
+                warp::warp_shuffle_xor(warp::FULL_MASK, $value, lane_mask, warp::WARP_SIZE).0
+            };
+        }
+        let wide = swap!(u128::from(v) << 40 | u128::from(v));
+        let signed = swap!(-i128::from(v));
+        let swapped = [
+            swap!(v as u8).into(),
+            swap!(v as i8) as u64,
+            swap!(v as u16).into(),
+            swap!(v as i16) as u64,
+            swap!(f16::from_bits(v as u16)).to_bits().into(),
+            swap!(bf16::from_bits(v as u16)).to_bits().into(),
+            (wide ^ wide >> 64) as u64,
+            (signed ^ signed >> 64) as u64,
+        ];
+        if at < out.len() {
+            out.store(at, swapped);
+        }
+    }
+}
+
+/// Each block counts its values over `limit` at a barrier, and asks whether all and any are.
+#[kernel(barriers(3))]
+pub fn count_at_barrier(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
+    let at = global_rank();
+    // Any number but 0 counts.
+    let over = load_or_zero(input, at).saturating_sub(limit);
+    let counts = [
+        thread::sync_threads_count(over),
+        thread::sync_threads_and(over),
+        thread::sync_threads_or(over),
+    ];
+    if at < out.len() {
+        // SAFETY: inside, and each thread has an element of its own.
+        unsafe { out.store(at, counts) };
+    }
+}

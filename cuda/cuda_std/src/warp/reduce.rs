@@ -1,0 +1,215 @@
+//! Reductions: one value from those of several lanes.
+//!
+//! [`warp_reduce`] is rust-cuda's: integers, any lanes, an operation by name. 32-bit integers are one
+//! instruction from `sm_80` on. The others are ours: whole warps, and floats too.
+
+use super::{FULL_MASK, WARP_SIZE, WarpShuffleValue, warp_shuffle_idx, warp_shuffle_xor};
+
+/// The operation of a [`warp_reduce`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum WarpReductionOp {
+    /// Sum, modulo 2 to the number of bits.
+    Add,
+    /// Minimum.
+    Min,
+    /// Maximum.
+    Max,
+    /// Bits that all have.
+    And,
+    /// Bits that any has.
+    Or,
+    /// Bits that an odd number has.
+    Xor,
+}
+
+/// An integer that [`warp_reduce`] takes.
+pub trait WarpReduceValue: WarpShuffleValue {
+    /// Combines the values of the lanes of `mask`; all of them get the result.
+    ///
+    /// # Safety
+    /// As for [`warp_reduce`].
+    #[doc(hidden)]
+    unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self;
+}
+
+/// The meaning of an operation for one type.
+macro_rules! combine {
+    ($type:ty, $op:expr) => {
+        |a: $type, b: $type| match $op {
+            WarpReductionOp::Add => a.wrapping_add(b),
+            WarpReductionOp::Min => a.min(b),
+            WarpReductionOp::Max => a.max(b),
+            WarpReductionOp::And => a & b,
+            WarpReductionOp::Or => a | b,
+            WarpReductionOp::Xor => a ^ b,
+        }
+    };
+}
+
+/// Integers that lanes exchange.
+macro_rules! reduce_by_shuffles {
+    ($($type:ty),+) => {$(
+        impl WarpReduceValue for $type {
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
+                // SAFETY: as the caller vouches.
+                unsafe { reduce_lanes(mask, value, combine!($type, op)) }
+            }
+        }
+    )+};
+}
+reduce_by_shuffles!(i8, u8, i16, u16, i64, u64, i128, u128);
+
+/// Integers that one instruction reduces.
+macro_rules! reduce_by_instruction {
+    ($($type:ty, $min:ident, $max:ident);+) => {$(
+        impl WarpReduceValue for $type {
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
+                #[cfg(target_feature = "compute_80")]
+                // SAFETY: as the caller vouches.
+                unsafe {
+                    let value = value as u32;
+                    let reduced = match op {
+                        WarpReductionOp::Add => redux::add(value, mask),
+                        WarpReductionOp::Min => redux::$min(value, mask),
+                        WarpReductionOp::Max => redux::$max(value, mask),
+                        WarpReductionOp::And => redux::and(value, mask),
+                        WarpReductionOp::Or => redux::or(value, mask),
+                        WarpReductionOp::Xor => redux::xor(value, mask),
+                    };
+                    reduced as $type
+                }
+                #[cfg(not(target_feature = "compute_80"))]
+                // SAFETY: as the caller vouches.
+                unsafe {
+                    reduce_lanes(mask, value, combine!($type, op))
+                }
+            }
+        }
+    )+};
+}
+reduce_by_instruction!(i32, min, max; u32, umin, umax);
+
+#[cfg(target_feature = "compute_80")]
+mod redux {
+    unsafe extern "unadjusted" {
+        #[link_name = "llvm.nvvm.redux.sync.add"]
+        pub(super) fn add(value: u32, mask: u32) -> u32;
+        #[link_name = "llvm.nvvm.redux.sync.min"]
+        pub(super) fn min(value: u32, mask: u32) -> u32;
+        #[link_name = "llvm.nvvm.redux.sync.max"]
+        pub(super) fn max(value: u32, mask: u32) -> u32;
+        #[link_name = "llvm.nvvm.redux.sync.umin"]
+        pub(super) fn umin(value: u32, mask: u32) -> u32;
+        #[link_name = "llvm.nvvm.redux.sync.umax"]
+        pub(super) fn umax(value: u32, mask: u32) -> u32;
+        #[link_name = "llvm.nvvm.redux.sync.and"]
+        pub(super) fn and(value: u32, mask: u32) -> u32;
+        #[link_name = "llvm.nvvm.redux.sync.or"]
+        pub(super) fn or(value: u32, mask: u32) -> u32;
+        #[link_name = "llvm.nvvm.redux.sync.xor"]
+        pub(super) fn xor(value: u32, mask: u32) -> u32;
+    }
+}
+
+/// Combines the values of the lanes of `mask`, from the lowest lane up or, in a whole warp, in pairs.
+///
+/// # Safety
+/// Convergence.
+#[inline(always)]
+#[track_caller]
+unsafe fn reduce_lanes<T: WarpShuffleValue>(mask: u32, value: T, combine: impl Fn(T, T) -> T) -> T {
+    if mask == FULL_MASK {
+        // SAFETY: all lanes take part, as the caller vouches.
+        return unsafe { warp_reduce_by(value, combine) };
+    }
+    let mut others = mask;
+    let mut sum = None;
+    while others != 0 {
+        let lane = others.trailing_zeros();
+        others &= others - 1;
+        // SAFETY: the lanes of the mask take part, as the caller vouches, and `lane` is one.
+        let (next, _) = unsafe { warp_shuffle_idx(mask, value, lane, WARP_SIZE) };
+        sum = Some(sum.map_or(next, |sum| combine(sum, next)));
+    }
+    sum.unwrap_or(value)
+}
+
+/// Combines the values of the lanes of `mask`; all of them get the result.
+///
+/// # Safety
+/// Convergence.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn warp_reduce<T: WarpReduceValue>(mask: u32, value: T, op: WarpReductionOp) -> T {
+    // SAFETY: as the caller vouches.
+    unsafe { T::reduce(mask, value, op) }
+}
+
+/// Combines the values of all 32 lanes by any function; every lane gets the result.
+///
+/// A butterfly of five shuffles, so the order of combination is fixed: the same bits every time.
+///
+/// # Safety
+/// All lanes of the warp make the same call.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn warp_reduce_by<T: WarpShuffleValue>(value: T, combine: impl Fn(T, T) -> T) -> T {
+    let mut value = value;
+    let mut lane_mask = WARP_SIZE / 2;
+    while lane_mask > 0 {
+        // SAFETY: all lanes take part, as the caller vouches.
+        let (other, _) = unsafe { warp_shuffle_xor(FULL_MASK, value, lane_mask, WARP_SIZE) };
+        value = combine(value, other);
+        lane_mask /= 2;
+    }
+    value
+}
+
+/// Sum over all 32 lanes.
+///
+/// # Safety
+/// All lanes of the warp make the same call.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn warp_reduce_add<T: WarpShuffleValue + core::ops::Add<Output = T>>(value: T) -> T {
+    // SAFETY: as the caller vouches.
+    unsafe { warp_reduce_by(value, |a, b| a + b) }
+}
+
+/// Sum over all 32 lanes modulo 2³²; every lane gets it.
+///
+/// # Safety
+/// All lanes of the warp make the same call.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn warp_reduce_add_u32(value: u32) -> u32 {
+    // SAFETY: as the caller vouches.
+    unsafe { warp_reduce(FULL_MASK, value, WarpReductionOp::Add) }
+}
+
+/// Minimum over all 32 lanes.
+///
+/// # Safety
+/// All lanes of the warp make the same call.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn warp_reduce_min<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
+    // SAFETY: as the caller vouches.
+    unsafe { warp_reduce_by(value, |a, b| if b < a { b } else { a }) }
+}
+
+/// Maximum over all 32 lanes.
+///
+/// # Safety
+/// All lanes of the warp make the same call.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn warp_reduce_max<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
+    // SAFETY: as the caller vouches.
+    unsafe { warp_reduce_by(value, |a, b| if b > a { b } else { a }) }
+}
