@@ -13,6 +13,7 @@ pub mod arguments;
 pub mod atomics;
 pub mod barrier;
 pub mod bounds;
+pub mod bytes;
 pub mod faults;
 pub mod float;
 pub mod indices;

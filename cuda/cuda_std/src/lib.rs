@@ -32,6 +32,7 @@
         const_type_name,
         core_float_math,
         core_intrinsics,
+        linkage,
         link_llvm_intrinsics,
         stdarch_nvptx
     ),
@@ -45,6 +46,8 @@ extern crate self as cuda_std;
 
 pub mod arg;
 pub mod atomic;
+#[cfg(target_arch = "nvptx64")]
+mod bytes;
 mod constant;
 mod dot;
 pub mod float;
@@ -126,6 +129,7 @@ pub mod __private {
     pub use linkme;
     #[cfg(target_arch = "nvptx64")]
     pub use {
+        crate::bytes::COMPARISONS,
         crate::unique::assume_dims,
         core::arch::{asm, global_asm},
     };

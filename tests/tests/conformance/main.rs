@@ -7,6 +7,7 @@ mod arguments;
 mod atomics;
 mod barrier;
 mod bounds;
+mod bytes;
 mod float;
 mod indices;
 mod maths;

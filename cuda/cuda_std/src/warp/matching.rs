@@ -1,6 +1,6 @@
 //! Lanes that hold the same value.
 
-use super::{WARP_SIZE, WarpShuffleValue};
+use super::WarpShuffleValue;
 
 /// A value of 32 or 64 bits. Equal means equal bits: two NaNs may match, 0.0 and -0.0 do not.
 pub trait WarpMatchValue: WarpShuffleValue {
@@ -38,7 +38,7 @@ fn match_on_cpu<T: WarpShuffleValue>(mask: u32, value: T) -> u32 {
     let mut equal = mask;
     value.shuffle_words(|word| {
         let lanes = cuda_cpu::warp_exchange(cuda_cpu::WarpOp::Exchange, mask, word, place);
-        for lane in (0..WARP_SIZE).filter(|&lane| lanes[lane as usize] != word) {
+        for lane in (0..super::WARP_SIZE).filter(|&lane| lanes[lane as usize] != word) {
             equal &= !(1 << lane);
         }
         word
