@@ -812,6 +812,20 @@ pub fn shared_dynamic() -> SharedRegion {
     block.shared.borrow_mut().region(DYNAMIC, block.launch.dynamic_shared, block.serial)
 }
 
+/// Bytes of the block's shared memory: dynamic, and the static arrays that a thread has reached so far.
+#[must_use]
+pub fn shared_bytes() -> usize {
+    // Dynamic memory is a region from its first use on.
+    shared_dynamic();
+    current().shared.borrow().bytes()
+}
+
+/// Whether an address is in the block's shared memory.
+#[must_use]
+pub fn is_shared(address: usize) -> bool {
+    current().shared.borrow().contains(address)
+}
+
 /// Checks an access to `size` bytes of `region` at `offset`, which lie inside: the region must be this
 /// block's, and the access must not race.
 #[inline]

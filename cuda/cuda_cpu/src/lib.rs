@@ -35,8 +35,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 pub use block::{
-    block_dim, block_idx, fail, grid_dim, launch_id, shared_access, shared_dynamic, shared_static,
-    sync_threads, sync_threads_count, thread_idx, thread_rank, warp_exchange, with_constant,
+    block_dim, block_idx, fail, grid_dim, is_shared, launch_id, shared_access, shared_bytes,
+    shared_dynamic, shared_static, sync_threads, sync_threads_count, thread_idx, thread_rank,
+    warp_exchange, with_constant,
 };
 pub use constant::ConstantBank;
 pub use fault::{AccessKind, Elsewhere, Fault, FaultKind, Index, ThreadId};

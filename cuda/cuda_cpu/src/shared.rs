@@ -207,6 +207,19 @@ impl SharedMemory {
         SharedRegion { base: region.words.as_mut_ptr().cast(), bytes: region.bytes, id, block }
     }
 
+    /// Bytes of all regions so far.
+    pub(crate) fn bytes(&self) -> usize {
+        self.regions.iter().map(|region| region.bytes).sum()
+    }
+
+    /// Whether an address is in one of the regions.
+    pub(crate) fn contains(&self, address: usize) -> bool {
+        self.regions.iter().any(|region| {
+            let first = region.words.as_ptr().addr();
+            (first..first + region.bytes).contains(&address)
+        })
+    }
+
     /// Notes an access to `size` bytes at `offset`; returns the race it makes.
     pub(crate) fn note(
         &mut self,

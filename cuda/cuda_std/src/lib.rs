@@ -20,8 +20,10 @@
 //! }
 //! ```
 //!
-//! Not here: launching (the host crate does that with what [`launch`] describes), allocation,
-//! and cluster, tensor-core or asynchronous-copy instructions.
+//! The feature `alloc` gives kernels `Vec`, `Box` and `String`; see [`mem`].
+//!
+//! Not here: launching (the host crate does that with what [`launch`] describes), and cluster,
+//! tensor-core or asynchronous-copy instructions.
 #![cfg_attr(
     target_arch = "nvptx64",
     no_std,
@@ -44,19 +46,27 @@
 
 extern crate self as cuda_std;
 
+#[cfg(feature = "alloc")]
+extern crate alloc;
+
 pub mod arg;
 pub mod atomic;
 #[cfg(target_arch = "nvptx64")]
 mod bytes;
+pub mod cfg;
 mod constant;
 mod dot;
 pub mod float;
 mod float_ext;
-mod half;
+mod half_float;
 mod image;
+pub mod io;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
+pub mod mem;
 mod memory;
+pub mod misc;
+pub mod ptr;
 pub mod shared;
 mod slice;
 mod stamp;
@@ -67,6 +77,10 @@ pub mod thread;
 mod unique;
 pub mod warp;
 
+pub use core::{assert_eq, assert_ne};
+pub use half::{bf16, f16};
+pub use {glam, half};
+
 pub use cuda_std_macros::{KernelArg, address_space, kernel, shared_array};
 
 pub use arg::KernelArg;
@@ -75,7 +89,7 @@ pub use dot::dp4a;
 pub use float::{GpuFloat, GpuPower};
 pub use glam;
 pub use float_ext::FloatExt;
-pub use half::{GpuHalf, HalfArithmetic};
+pub use half_float::{GpuHalf, HalfArithmetic};
 pub use image::{ColumnView, View, ViewMut};
 pub use memory::LINE_BYTES;
 pub use shared::Shared;
@@ -96,8 +110,19 @@ pub use {
 pub mod prelude {
     pub use crate::{
         ConstantArray, FloatExt, GpuFloat, GpuPower, KernelArg, Shared, Slice, SliceMut, Texture2d,
-        View, ViewMut, address_space, atomic, constant, dp4a, kernel, shared, shared_array, thread,
-        trap, warp,
+        View, ViewMut, address_space, atomic, constant, dp4a, f16, kernel, print, println, shared,
+        shared_array, thread, trap, warp,
+    };
+
+    #[cfg(feature = "alloc")]
+    pub use alloc::{
+        borrow::ToOwned,
+        boxed::Box,
+        format,
+        rc::Rc,
+        string::{String, ToString},
+        vec,
+        vec::Vec,
     };
 }
 
@@ -114,10 +139,14 @@ pub fn trap() -> ! {
     cuda_cpu::fail(cuda_cpu::FaultKind::Trap)
 }
 
-/// For every kernel crate: there is nobody on a GPU to tell what the panic was.
+/// For every kernel crate. Where the builder does not keep messages, a panic is a trap before it comes
+/// here.
 #[cfg(target_arch = "nvptx64")]
 #[panic_handler]
-fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    if cfg!(debug_assertions) {
+        io::fail(info);
+    }
     trap()
 }
 
