@@ -9,6 +9,8 @@
 #[cfg(not(target_arch = "nvptx64"))]
 extern crate std;
 
+extern crate alloc;
+
 pub mod arguments;
 pub mod atomics;
 pub mod barrier;
@@ -16,7 +18,9 @@ pub mod bounds;
 pub mod bytes;
 pub mod faults;
 pub mod float;
+pub mod heap;
 pub mod indices;
+pub mod machine;
 pub mod maths;
 pub mod memory;
 pub mod order;

@@ -3,16 +3,20 @@
 //! The text is formatted on the GPU, into a buffer of the thread, and goes to the driver's `vprintf`
 //! in one piece, so that threads do not mix their lines. The driver keeps a buffer of one megabyte,
 //! of which new text overwrites the oldest, and prints it when the host waits for the stream or the
-//! device, or unloads the module. On the CPU the text goes to stdout at once.
+//! device, or unloads the module. On the CPU the macros are the standard library's.
 //!
 //! A text of more than [`PIECE`] bytes goes in several pieces, and other threads may print between
 //! them.
 
-use core::fmt;
 #[cfg(target_arch = "nvptx64")]
-use core::{ffi::c_void, fmt::Write, panic::PanicInfo};
+use core::{
+    ffi::c_void,
+    fmt::{self, Write},
+    panic::PanicInfo,
+};
 
 /// Bytes that are printed in one piece.
+#[cfg(target_arch = "nvptx64")]
 pub const PIECE: usize = 511;
 
 #[cfg(target_arch = "nvptx64")]
@@ -87,7 +91,8 @@ impl Write for Text {
     }
 }
 
-/// Prints from a kernel, with the syntax of the standard library's macro.
+/// Prints from a kernel, with the syntax of the standard library's macro; on the CPU it is that macro.
+#[cfg(target_arch = "nvptx64")]
 #[macro_export]
 macro_rules! print {
     ($($text:tt)*) => {
@@ -95,7 +100,9 @@ macro_rules! print {
     };
 }
 
-/// Prints a line from a kernel, with the syntax of the standard library's macro.
+/// Prints a line from a kernel, with the syntax of the standard library's macro; on the CPU it is that
+/// macro.
+#[cfg(target_arch = "nvptx64")]
 #[macro_export]
 macro_rules! println {
     () => {
@@ -120,16 +127,12 @@ pub(crate) fn fail(info: &PanicInfo<'_>) {
 }
 
 /// Prints a text; `print!` expands to it.
+#[cfg(target_arch = "nvptx64")]
 #[doc(hidden)]
 #[inline(never)]
 pub fn print(text: fmt::Arguments<'_>) {
-    #[cfg(target_arch = "nvptx64")]
-    {
-        let mut buffer = Text::new(true);
-        // A `Display` that fails prints what it wrote before.
-        let _ = buffer.write_fmt(text);
-        buffer.flush();
-    }
-    #[cfg(not(target_arch = "nvptx64"))]
-    std::print!("{text}");
+    let mut buffer = Text::new(true);
+    // A `Display` that fails prints what it wrote before.
+    let _ = buffer.write_fmt(text);
+    buffer.flush();
 }

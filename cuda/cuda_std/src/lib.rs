@@ -102,6 +102,7 @@ pub use {
     cuda_cpu as cpu,
     image::{DeviceView, DeviceViewMut},
     slice::{DeviceSlice, DeviceSliceMut},
+    std::{print, println},
     texel::Texel,
     texture::DeviceTexture,
 };

@@ -137,11 +137,12 @@ macro_rules! compare {
             let results = on_each_device(|stream| {
                 let (x, y) = (upload(stream, &x), upload(stream, &y));
                 let mut out = zeros(stream, x.len());
+                let config = line(x.len().div_ceil(128), 128);
                 let results: Vec<Vec<$float>> = (0..$names.len() as u32)
                     .map(|function| {
                         let (x, y) = (x.view(), y.view());
                         let kernel = $kernel { x, y, out: out.view_mut(), function };
-                        launch(stream, line(x.len().div_ceil(128), 128), &kernel);
+                        launch(stream, config, &kernel);
                         download(stream, &out)
                     })
                     .collect();

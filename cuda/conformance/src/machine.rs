@@ -1,0 +1,54 @@
+//! What a kernel can ask about its machine, and fences and waits, which change nothing.
+
+use cuda_std::ptr::{
+    AddressSpace, convert_generic_to_specific_address_space,
+    convert_specific_address_space_to_generic, is_in_address_space,
+};
+use cuda_std::{cfg::ComputeCapability, mem, misc, prelude::*};
+
+use crate::global_rank;
+
+/// The first thread writes the bytes of dynamic shared memory, whether the total has those and the
+/// static 256, whether an array is in shared memory and in global, the same of `out`, whether a pointer
+/// survives conversion, whether the clock runs, and whether the architecture has warps that diverge.
+#[kernel]
+pub fn machine(out: SliceMut<u32>) {
+    let tile = shared_array![u32; 64];
+    if global_rank() != 0 || out.len() < 9 {
+        return;
+    }
+    // SAFETY: inside, by one thread; the pointers are valid for the elements.
+    unsafe {
+        tile.store(0, 7);
+        let start = misc::clock();
+        thread::block_fence();
+        thread::grid_fence();
+        thread::device_fence();
+        thread::system_fence();
+        thread::nanosleep(1000);
+        misc::profiler_counter(0);
+        let (shared, global) = (tile.as_mut_ptr().cast_const(), out.atomic(0).cast_const());
+        let address = convert_generic_to_specific_address_space(shared, AddressSpace::Shared);
+        let back = convert_specific_address_space_to_generic(address, AddressSpace::Shared);
+        let facts = [
+            mem::dynamic_smem_size(),
+            (mem::total_smem_size() >= mem::dynamic_smem_size() + 256).into(),
+            is_in_address_space(shared, AddressSpace::Shared).into(),
+            is_in_address_space(shared, AddressSpace::Global).into(),
+            is_in_address_space(global, AddressSpace::Shared).into(),
+            is_in_address_space(global, AddressSpace::Global).into(),
+            (back == shared).into(),
+            (misc::clock() > start).into(),
+            (ComputeCapability::from_cuda_arch_env() >= ComputeCapability::Compute70).into(),
+        ];
+        for (i, fact) in (0..).zip(facts) {
+            out.store(i, fact);
+        }
+    }
+}
+
+/// Each thread prints a line.
+#[kernel]
+pub fn speak(to: u32) {
+    println!("thread {} says hello to {to}", global_rank());
+}

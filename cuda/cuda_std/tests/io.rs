@@ -1,0 +1,40 @@
+//! What kernels print is what the standard library prints, and nothing else.
+
+mod common;
+
+use std::process::Command;
+
+use common::{run, slice, slice_mut};
+use cuda_std::launch::LaunchConfig;
+use cuda_std::prelude::*;
+
+#[kernel(dims(1))]
+fn speak(names: Slice<u32>, spoken: SliceMut<u32>) {
+    let at = thread::unique_1d();
+    let name = names.get(at).unwrap_or(0);
+    println!("thread {name} of {}: {:?}", names.len(), [0.5, -1.0]);
+    print!("{name:03}");
+    println!();
+    spoken.set(at, 1);
+}
+
+/// The kernel's launch; the other test runs it in a process of its own.
+#[test]
+#[ignore = "prints"]
+fn child() {
+    let mut spoken = [0; 2];
+    let config = LaunchConfig { grid: [1, 1, 1], block: [2, 1, 1], dynamic_shared: 0 };
+    run(config, Speak { names: slice(&[5, 6]), spoken: slice_mut(&mut spoken) }).unwrap();
+    assert_eq!(spoken, [1, 1]);
+}
+
+#[test]
+fn text_goes_to_stdout() {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--ignored", "--nocapture", "--test-threads=1"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let expected = "thread 5 of 2: [0.5, -1.0]\n005\nthread 6 of 2: [0.5, -1.0]\n006\n";
+    assert!(output.status.success() && text.contains(expected), "{text}");
+}
