@@ -87,7 +87,6 @@ pub use arg::KernelArg;
 pub use constant::ConstantArray;
 pub use dot::dp4a;
 pub use float::{GpuFloat, GpuPower};
-pub use glam;
 pub use float_ext::FloatExt;
 pub use half_float::{GpuHalf, HalfArithmetic};
 pub use image::{ColumnView, View, ViewMut};
