@@ -1,4 +1,4 @@
-//! What a kernel can ask about its machine, and fences and waits, which change nothing.
+//! Facts that a kernel asks of its machine; fences and waits, which change nothing; and printing.
 
 use cuda_std::ptr::{
     AddressSpace, convert_generic_to_specific_address_space,

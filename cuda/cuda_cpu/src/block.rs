@@ -820,7 +820,7 @@ pub fn shared_bytes() -> usize {
     current().shared.borrow().bytes()
 }
 
-/// Whether an address is in the block's shared memory.
+/// Returns whether an address is in the block's shared memory.
 #[must_use]
 pub fn is_shared(address: usize) -> bool {
     current().shared.borrow().contains(address)

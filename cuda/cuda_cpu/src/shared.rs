@@ -212,7 +212,7 @@ impl SharedMemory {
         self.regions.iter().map(|region| region.bytes).sum()
     }
 
-    /// Whether an address is in one of the regions.
+    /// Returns whether an address is in one of the regions.
     pub(crate) fn contains(&self, address: usize) -> bool {
         self.regions.iter().any(|region| {
             let first = region.words.as_ptr().addr();

@@ -31,7 +31,7 @@ unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, n: usize) -> c_int {
     0
 }
 
-/// Whether `n` bytes differ: 0 if not.
+/// Compares `n` bytes: 0 if they are equal.
 ///
 /// # Safety
 /// Both pointers are readable for `n` bytes.

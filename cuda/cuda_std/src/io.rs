@@ -16,7 +16,6 @@ use core::{
 };
 
 /// Bytes that are printed in one piece.
-#[cfg(target_arch = "nvptx64")]
 pub const PIECE: usize = 511;
 
 #[cfg(target_arch = "nvptx64")]

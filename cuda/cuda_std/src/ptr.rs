@@ -17,7 +17,7 @@ pub enum AddressSpace {
     Local,
 }
 
-/// Whether a pointer leads to a kind of memory.
+/// Returns whether a pointer leads to a kind of memory.
 ///
 /// # Safety
 /// `ptr` is valid for a `T`.

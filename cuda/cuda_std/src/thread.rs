@@ -80,7 +80,7 @@ pub fn index() -> u32 {
     block * (dim.x * dim.y * dim.z) + rank()
 }
 
-/// Whether this is the first thread of the first block.
+/// Returns true in the first thread of the first block.
 #[inline(always)]
 #[must_use]
 pub fn first() -> bool {

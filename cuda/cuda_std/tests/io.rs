@@ -1,4 +1,4 @@
-//! What kernels print is what the standard library prints, and nothing else.
+//! Kernels on the CPU print the text and nothing else.
 
 mod common;
 

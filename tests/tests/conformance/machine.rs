@@ -1,4 +1,4 @@
-//! What a kernel can ask about its machine.
+//! Facts that a kernel asks of its machine, and printing.
 
 use conformance::machine::{Machine, Speak};
 use panoweave::device::LaunchConfig;
