@@ -10,11 +10,11 @@ use crate::global_rank;
 
 /// The first thread writes the bytes of dynamic shared memory, whether the total has those and the
 /// static 256, whether an array is in shared memory and in global, the same of `out`, whether a pointer
-/// survives conversion, whether the clock runs, and whether the architecture has warps that diverge.
+/// survives conversion, whether the clock runs, whether the thread's lane is active, and whether the architecture has warps that diverge.
 #[kernel]
 pub fn machine(out: SliceMut<u32>) {
     let tile = shared_array![u32; 64];
-    if global_rank() != 0 || out.len() < 9 {
+    if global_rank() != 0 || out.len() < 10 {
         return;
     }
     // SAFETY: inside, by one thread; the pointers are valid for the elements.
@@ -39,6 +39,7 @@ pub fn machine(out: SliceMut<u32>) {
             is_in_address_space(global, AddressSpace::Global).into(),
             (back == shared).into(),
             (misc::clock() > start).into(),
+            warp::activemask() >> warp::lane_id() & 1,
             (ComputeCapability::from_cuda_arch_env() >= ComputeCapability::Compute70).into(),
         ];
         for (i, fact) in (0..).zip(facts) {

@@ -9,9 +9,9 @@ use crate::{download, launch, line, zeros};
 #[test]
 fn facts_of_the_machine() {
     for dynamic_shared in [0, 48, 1024] {
-        let expected = vec![dynamic_shared, 1, 1, 0, 0, 1, 1, 1, 1];
+        let expected = vec![dynamic_shared, 1, 1, 0, 0, 1, 1, 1, 1, 1];
         all_give(&expected, |stream| {
-            let mut out = zeros(stream, 9);
+            let mut out = zeros(stream, 10);
             let config = LaunchConfig { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared };
             launch(stream, config, &Machine { out: out.view_mut() });
             download(stream, &out)
