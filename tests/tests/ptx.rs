@@ -59,7 +59,9 @@ const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("bounds_1024_1", 1024, Some(1), 0),
     ("bounds_128_8", 128, Some(8), 0),
     ("bounds_96", 96, None, 0),
+    ("collections", 128, None, 0),
     ("copy_fours", 256, None, 0),
+    ("count_at_barrier", 1024, None, 3),
     ("exchange_in_warp", 256, None, 0),
     ("histogram", 256, None, 2),
     ("pixels", 256, None, 0),
@@ -86,11 +88,14 @@ const PLAIN: &[&str] = &[
     "accumulate_i32",
     "accumulate_u32",
     "accumulate_u64",
+    "arithmetic_bf16",
+    "arithmetic_f16",
     "bounds_empty",
     "bounds_none",
     "by_value",
     "by_value_aligned",
     "column_load",
+    "compare_bytes",
     "constant_load",
     "copy_columns",
     "count_threads",
@@ -104,10 +109,23 @@ const PLAIN: &[&str] = &[
     "lane_missing",
     "lane_missing_in_shuffle",
     "lane_outside_mask",
+    "machine",
+    "match_lanes",
+    "maths_f32",
+    "maths_f64",
+    "move_bytes",
     "nothing",
     "panic_at",
     "panic_with_message",
     "quads",
+    "reduce_lanes_i16",
+    "reduce_lanes_i32",
+    "reduce_lanes_i64",
+    "reduce_lanes_i8",
+    "reduce_lanes_u16",
+    "reduce_lanes_u32",
+    "reduce_lanes_u64",
+    "reduce_lanes_u8",
     "reduce_warp_f32",
     "reduce_warp_f64",
     "reduce_warp_i32",
@@ -129,12 +147,16 @@ const PLAIN: &[&str] = &[
     "shuffle_up_i64",
     "shuffle_up_u32",
     "shuffle_up_u64",
+    "shuffle_widths",
     "shuffle_xor_f32",
     "shuffle_xor_u32",
     "shuffle_xor_u64",
     "slice_atomic",
     "slice_load",
     "slice_store",
+    "speak",
+    "special_f32",
+    "special_f64",
     "sync_outside_mask",
     "taps",
     "tickets",
@@ -182,7 +204,7 @@ fn found(image: &PtxImage) -> BTreeSet<Bounds> {
         let threads = entry.directive(".maxntid").expect("every kernel is bounded");
         let threads = threads.strip_suffix(", 1, 1").expect("a bound along x");
         let blocks = entry.directive(".minnctapersm");
-        let barriers = entry.count("bar.sync") + entry.count("barrier");
+        let barriers = entry.count("bar.sync") + entry.count("bar.red") + entry.count("barrier");
         (
             name.to_owned(),
             threads.parse().unwrap(),
@@ -218,12 +240,18 @@ fn every_stitching_kernel_has_its_bounds_and_no_barrier() {
     }
 }
 
+/// Kernels of the conformance crate that call `libm`, the heap or `vprintf`.
+const CALLS: &[&str] =
+    &["collections", "maths_f32", "maths_f64", "speak", "special_f32", "special_f64"];
+
 #[test]
-fn nothing_calls_a_function() {
+fn nothing_else_calls_a_function() {
     for image in CONFORMANCE.iter().chain(panoweave::kernels::IMAGES) {
         for (name, entry) in entries(image.text) {
-            assert_eq!(entry.count("call"), 0, "{name}");
+            assert_eq!(entry.count("call") > 0, CALLS.contains(&name), "{name}");
         }
+    }
+    for image in panoweave::kernels::IMAGES {
         assert!(!image.text.contains(".func"), "{}", image.arch);
     }
     // A panic is one instruction instead.

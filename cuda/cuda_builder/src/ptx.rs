@@ -18,6 +18,7 @@
 mod atomics;
 mod ftz;
 mod library;
+mod local;
 mod marker;
 mod paths;
 mod scan;
@@ -26,6 +27,7 @@ mod shared;
 use crate::{Arch, PtxError};
 pub(crate) use atomics::{has_unordered_atomics, order_atomics};
 pub(crate) use ftz::flush_denormals;
+pub(crate) use local::lower_local_swaps;
 use marker::Marker;
 pub(crate) use scan::is_barrier;
 use scan::{Function, Module};

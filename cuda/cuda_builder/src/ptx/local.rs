@@ -1,0 +1,62 @@
+//! Makes compare-and-swap on local memory a load, a comparison and a store.
+//!
+//! Only one thread sees local memory, so nothing else is needed, and `atom` does not exist there. LLVM lowers
+//! the other atomic operations on it by itself and leaves this one, which `ptxas` rejects.
+
+use std::fmt::Write as _;
+
+/// The text without `atom.….local.cas`.
+pub(crate) fn lower_local_swaps(ptx: &str) -> String {
+    let mut text = String::with_capacity(ptx.len());
+    for line in ptx.split_inclusive('\n') {
+        match Swap::read(line) {
+            Some(swap) => swap.write(&mut text),
+            None => text.push_str(line),
+        }
+    }
+    text
+}
+
+/// `atom.….local.cas.TYPE old, [place], expected, new;`
+struct Swap<'a> {
+    ty: &'a str,
+    old: &'a str,
+    place: &'a str,
+    expected: &'a str,
+    new: &'a str,
+}
+
+impl<'a> Swap<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let (name, operands) = line.trim().strip_suffix(';')?.split_once(char::is_whitespace)?;
+        let (_, ty) = name.strip_prefix("atom.")?.split_once("local.cas.")?;
+        let mut operands = operands.split(',').map(str::trim);
+        let mut next = || operands.next();
+        Some(Self { ty, old: next()?, place: next()?, expected: next()?, new: next()? })
+    }
+
+    fn write(&self, text: &mut String) {
+        let Self { ty, old, place, expected, new } = self;
+        let _ = write!(
+            text,
+            "\t{{\n\t.reg .pred \t%same;\n\tld.local.{ty} \t{old}, {place};\n\
+             \tsetp.eq.{ty} \t%same, {old}, {expected};\n\t@%same st.local.{ty} \t{place}, {new};\n\t}}\n"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_local_swaps_change() {
+        let other =
+            "\tatom.relaxed.sys.global.cas.b64 \t%rd4, [x], 0, 1;\n\tst.local.b64 \t[%rd1], 0;\n";
+        assert_eq!(lower_local_swaps(other), other);
+        let local = "\tatom.relaxed.sys.local.cas.b64 \t%rd2, [%rd1+8], %rd5, 1;\n";
+        let expected = "\t{\n\t.reg .pred \t%same;\n\tld.local.b64 \t%rd2, [%rd1+8];\n\
+            \tsetp.eq.b64 \t%same, %rd2, %rd5;\n\t@%same st.local.b64 \t[%rd1+8], 1;\n\t}\n";
+        assert_eq!(lower_local_swaps(local), expected);
+    }
+}
