@@ -38,6 +38,7 @@ const TESTS: &[&str] = &[
     "stitch",
     "teardown",
     "trajectory",
+    "typed",
     "view",
     "view_memory",
     "warp",
@@ -118,7 +119,8 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
         fs::remove_dir_all(&folder)?;
     }
     let mut found = Vec::new();
-    for (name, file) in build(&["test", "--no-run", "--package", "panoweave-tests"])? {
+    let tests = ["test", "--no-run", "--package", "panoweave-tests", "--package", "stable-cust"];
+    for (name, file) in build(&tests)? {
         if TESTS.contains(&name.as_str()) {
             put(&file, &folder.join("tests").join(&name))?;
             found.push(name);
