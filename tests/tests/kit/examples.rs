@@ -125,9 +125,27 @@ fn dependencies(manifest: String) -> String {
 }
 
 #[test]
-fn upstreams_examples_build_and_run_on_the_cpu() {
+fn upstreams_examples_build_and_run() {
     let Some(data) = data("rust-cuda") else { return };
-    let folder = workspace(&data, "examples-cpu");
+    // One after the other: their programs have the same names in one target folder.
+    with_other_dependency_lines_alone(&data);
+    on_the_cpu(&data);
+}
+
+fn with_other_dependency_lines_alone(data: &Path) {
+    let folder = workspace(data, "examples");
+    project::run(project::cargo(&folder, &["build", "--workspace", "--bins"]));
+    if panoweave_tests::gpu().is_none() {
+        return;
+    }
+    for example in &EXAMPLES {
+        let command = project::cargo(&folder, &["run", "--quiet", "--bin", example.name()]);
+        example.check(&project::run(command).stdout);
+    }
+}
+
+fn on_the_cpu(data: &Path) {
+    let folder = workspace(data, "examples-cpu");
     for example in &EXAMPLES {
         let (name, kernels) = (example.name(), example.kernels);
         let package = fs::read_to_string(folder.join(name).join("kernels/Cargo.toml"))
@@ -155,20 +173,6 @@ fn upstreams_examples_build_and_run_on_the_cpu() {
     for example in &EXAMPLES {
         let mut command = project::cargo(&folder, &["run", "--quiet", "--bin", example.name()]);
         command.env("CUST_DEVICE", "cpu");
-        example.check(&project::run(command).stdout);
-    }
-}
-
-#[test]
-fn upstreams_examples_build_with_other_dependency_lines_alone() {
-    let Some(data) = data("rust-cuda") else { return };
-    let folder = workspace(&data, "examples");
-    project::run(project::cargo(&folder, &["build", "--workspace", "--bins"]));
-    if panoweave_tests::gpu().is_none() {
-        return;
-    }
-    for example in &EXAMPLES {
-        let command = project::cargo(&folder, &["run", "--quiet", "--bin", example.name()]);
         example.check(&project::run(command).stdout);
     }
 }
