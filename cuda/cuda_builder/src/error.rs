@@ -4,11 +4,14 @@
 //! it as the last lines of a failed build script.
 
 use crate::Arch;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Why [`CudaBuilder::build`](crate::CudaBuilder::build) gave no PTX.
-#[derive(Debug, thiserror::Error)]
+///
+/// `Debug` prints the message too, because many build scripts end in `.unwrap()`.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
     /// A file or folder could not be read, written or locked.
@@ -65,7 +68,10 @@ pub enum BuildError {
         tried: String,
     },
     /// The kernel crate does not compile.
-    #[error("cannot compile `{kernel_crate}` for {arch}; the compiler said:\n{stderr}")]
+    #[error(
+        "cannot compile `{kernel_crate}` for {arch}; the compiler said:\n{stderr}{}",
+        remedies(stderr)
+    )]
     Compile {
         /// Name of the kernel crate.
         kernel_crate: String,
@@ -143,6 +149,33 @@ impl BuildError {
     ) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| Self::Io { operation, path: path.to_owned(), source }
     }
+}
+
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// Errors of the compiler that programs for rust-cuda meet, with the remedy.
+const REMEDIES: [(&str, &str); 3] = [
+    (
+        "can't find crate for `alloc`",
+        "enable the feature `alloc` of `cuda_std` in the kernel crate's Cargo.toml, or delete \
+         `extern crate alloc` if nothing allocates",
+    ),
+    (
+        "find attribute `register_attr`",
+        "delete `feature(register_attr)` and `register_attr(nvvm_internal)`: rustc 1.65 removed \
+         them, and `#[kernel]` does not need them",
+    ),
+    ("find `vek` in `cuda_std`", "enable the feature `vek` of `cuda_std`"),
+];
+
+/// The remedies for what the compiler said, a line each.
+fn remedies(stderr: &str) -> String {
+    let known = REMEDIES.iter().filter(|(error, _)| stderr.contains(error));
+    known.map(|(_, remedy)| format!("\nhelp: {remedy}")).collect()
 }
 
 /// A rule that the text of the PTX breaks.

@@ -177,6 +177,15 @@ fn a_crate_that_does_not_compile_shows_the_compilers_words() {
 }
 
 #[test]
+fn an_error_of_a_rust_cuda_program_comes_with_its_remedy() {
+    let fixture = Fixture::new("remedy", &[("let inside = i < n;", "extern crate alloc;")]);
+    let error = fixture.build_one().expect_err("there is no `alloc`");
+    let message = format!("{error:?}");
+    assert!(message.contains("help: enable the feature `alloc`"), "{message}");
+    assert!(!message.contains("register_attr"), "{message}");
+}
+
+#[test]
 fn a_folder_without_a_crate_is_an_error() {
     let error = CudaBuilder::new(scratch().join("nothing")).build();
     assert!(matches!(error, Err(BuildError::KernelCrate { .. })));
