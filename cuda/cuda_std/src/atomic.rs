@@ -6,11 +6,13 @@
 //! - [`AtomicAdd`], [`AtomicMinMax`], [`AtomicBits`] and [`AtomicExchange`] are the short form for
 //!   pointers to global memory: device scope and relaxed. No value is torn, and nothing else is
 //!   ordered.
+//! - [`mid`] has rust-cuda's functions, `atomic_fetch_add_u32_device` and its kin.
 //!
 //! Use these instead of `core::sync::atomic` on the GPU: there, LLVM 22 drops the ordering of
 //! `fetch_add` and most other read-modify-writes.
 
 mod cell;
+pub mod mid;
 mod scoped;
 
 pub use cell::{

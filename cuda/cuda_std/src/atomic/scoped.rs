@@ -174,7 +174,7 @@ pub fn fence<S: Scope>(order: Ordering) {
 
 /// The ordering of a failed compare-exchange, or of the first read in a loop of them.
 #[inline(always)]
-fn read_order(order: Ordering) -> Ordering {
+pub(super) fn read_order(order: Ordering) -> Ordering {
     match order {
         Ordering::Release => Ordering::Relaxed,
         Ordering::AcqRel => Ordering::Acquire,

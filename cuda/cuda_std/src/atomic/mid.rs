@@ -1,0 +1,199 @@
+//! rust-cuda's atomic functions, with the type and the scope in the name: [`AtomicValue`] and [`fence`] in
+//! other words. They also work on the CPU.
+//!
+//! Its `intrinsics`, one instruction each, are not here.
+
+use core::sync::atomic::Ordering;
+
+use super::scoped::read_order;
+use super::{AtomicValue, Block, Device, Scope, System, fence};
+
+/// A fence that does nothing if `ordering` is `Relaxed`.
+#[inline(always)]
+fn thread_fence<S: Scope>(ordering: Ordering) {
+    if ordering != Ordering::Relaxed {
+        fence::<S>(ordering);
+    }
+}
+
+/// Orders the thread's memory accesses for the threads of one block.
+#[inline(always)]
+pub fn block_thread_fence(ordering: Ordering) {
+    thread_fence::<Block>(ordering);
+}
+
+/// Orders the thread's memory accesses for the threads of one GPU.
+#[inline(always)]
+pub fn device_thread_fence(ordering: Ordering) {
+    thread_fence::<Device>(ordering);
+}
+
+/// Orders the thread's memory accesses for the threads of all GPUs and of the host.
+#[inline(always)]
+pub fn system_thread_fence(ordering: Ordering) {
+    thread_fence::<System>(ordering);
+}
+
+/// Calls a macro for the method of each type in each scope; a row has a type and its three names.
+macro_rules! scopes {
+    ($function:ident!($method:ident) $($type:ident $block:ident $device:ident $system:ident;)+) => {$(
+        $function!($method $type $block Block);
+        $function!($method $type $device Device);
+        $function!($method $type $system System);
+    )+};
+}
+
+macro_rules! load {
+    ($method:ident $type:ident $name:ident $scope:ident) => {
+        #[doc = concat!("[`AtomicValue::", stringify!($method), "`] of [`", stringify!($scope), "`] scope.")]
+        ///
+        /// # Safety
+        /// See [`AtomicValue`].
+        #[inline(always)]
+        pub unsafe fn $name(ptr: *mut $type, ordering: Ordering) -> $type {
+            // SAFETY: as the caller vouches.
+            unsafe { <$type>::$method::<$scope>(ptr, ordering) }
+        }
+    };
+}
+
+macro_rules! store {
+    ($method:ident $type:ident $name:ident $scope:ident) => {
+        #[doc = concat!("[`AtomicValue::", stringify!($method), "`] of [`", stringify!($scope), "`] scope.")]
+        ///
+        /// # Safety
+        /// See [`AtomicValue`].
+        #[inline(always)]
+        pub unsafe fn $name(ptr: *mut $type, ordering: Ordering, val: $type) {
+            // SAFETY: as the caller vouches.
+            unsafe { <$type>::$method::<$scope>(ptr, val, ordering) }
+        }
+    };
+}
+
+macro_rules! fetch {
+    ($method:ident $type:ident $name:ident $scope:ident) => {
+        #[doc = concat!("[`AtomicValue::", stringify!($method), "`] of [`", stringify!($scope), "`] scope.")]
+        ///
+        /// # Safety
+        /// See [`AtomicValue`].
+        #[inline(always)]
+        pub unsafe fn $name(ptr: *mut $type, ordering: Ordering, val: $type) -> $type {
+            // SAFETY: as the caller vouches.
+            unsafe { <$type>::$method::<$scope>(ptr, val, ordering) }
+        }
+    };
+}
+
+macro_rules! compare_and_swap {
+    ($method:ident $type:ident $name:ident $scope:ident) => {
+        #[doc = concat!("[`AtomicValue::", stringify!($method), "`] of [`", stringify!($scope), "`] scope;")]
+        /// returns the previous value.
+        ///
+        /// # Safety
+        /// See [`AtomicValue`].
+        #[inline(always)]
+        pub unsafe fn $name(
+            ptr: *mut $type,
+            current: $type,
+            new: $type,
+            ordering: Ordering,
+        ) -> $type {
+            let failure = read_order(ordering);
+            // SAFETY: as the caller vouches.
+            let old = unsafe {
+                <$type>::$method::<$scope>(ptr, current, new, ordering, failure)
+            };
+            match old {
+                Ok(old) | Err(old) => old,
+            }
+        }
+    };
+}
+
+scopes! { load!(load)
+    u32 atomic_load_32_block atomic_load_32_device atomic_load_32_system;
+    u64 atomic_load_64_block atomic_load_64_device atomic_load_64_system;
+}
+
+scopes! { store!(store)
+    u32 atomic_store_32_block atomic_store_32_device atomic_store_32_system;
+    u64 atomic_store_64_block atomic_store_64_device atomic_store_64_system;
+}
+
+scopes! { fetch!(fetch_and)
+    u32 atomic_fetch_and_u32_block atomic_fetch_and_u32_device atomic_fetch_and_u32_system;
+    u64 atomic_fetch_and_u64_block atomic_fetch_and_u64_device atomic_fetch_and_u64_system;
+    i32 atomic_fetch_and_i32_block atomic_fetch_and_i32_device atomic_fetch_and_i32_system;
+    i64 atomic_fetch_and_i64_block atomic_fetch_and_i64_device atomic_fetch_and_i64_system;
+    f32 atomic_fetch_and_f32_block atomic_fetch_and_f32_device atomic_fetch_and_f32_system;
+    f64 atomic_fetch_and_f64_block atomic_fetch_and_f64_device atomic_fetch_and_f64_system;
+}
+
+scopes! { fetch!(fetch_or)
+    u32 atomic_fetch_or_u32_block atomic_fetch_or_u32_device atomic_fetch_or_u32_system;
+    u64 atomic_fetch_or_u64_block atomic_fetch_or_u64_device atomic_fetch_or_u64_system;
+    i32 atomic_fetch_or_i32_block atomic_fetch_or_i32_device atomic_fetch_or_i32_system;
+    i64 atomic_fetch_or_i64_block atomic_fetch_or_i64_device atomic_fetch_or_i64_system;
+    f32 atomic_fetch_or_f32_block atomic_fetch_or_f32_device atomic_fetch_or_f32_system;
+    f64 atomic_fetch_or_f64_block atomic_fetch_or_f64_device atomic_fetch_or_f64_system;
+}
+
+scopes! { fetch!(fetch_xor)
+    u32 atomic_fetch_xor_u32_block atomic_fetch_xor_u32_device atomic_fetch_xor_u32_system;
+    u64 atomic_fetch_xor_u64_block atomic_fetch_xor_u64_device atomic_fetch_xor_u64_system;
+    i32 atomic_fetch_xor_i32_block atomic_fetch_xor_i32_device atomic_fetch_xor_i32_system;
+    i64 atomic_fetch_xor_i64_block atomic_fetch_xor_i64_device atomic_fetch_xor_i64_system;
+    f32 atomic_fetch_xor_f32_block atomic_fetch_xor_f32_device atomic_fetch_xor_f32_system;
+    f64 atomic_fetch_xor_f64_block atomic_fetch_xor_f64_device atomic_fetch_xor_f64_system;
+}
+
+scopes! { fetch!(fetch_add)
+    u32 atomic_fetch_add_u32_block atomic_fetch_add_u32_device atomic_fetch_add_u32_system;
+    u64 atomic_fetch_add_u64_block atomic_fetch_add_u64_device atomic_fetch_add_u64_system;
+    i32 atomic_fetch_add_i32_block atomic_fetch_add_i32_device atomic_fetch_add_i32_system;
+    i64 atomic_fetch_add_i64_block atomic_fetch_add_i64_device atomic_fetch_add_i64_system;
+    f32 atomic_fetch_add_f32_block atomic_fetch_add_f32_device atomic_fetch_add_f32_system;
+    f64 atomic_fetch_add_f64_block atomic_fetch_add_f64_device atomic_fetch_add_f64_system;
+}
+
+scopes! { fetch!(fetch_sub)
+    u32 atomic_fetch_sub_u32_block atomic_fetch_sub_u32_device atomic_fetch_sub_u32_system;
+    u64 atomic_fetch_sub_u64_block atomic_fetch_sub_u64_device atomic_fetch_sub_u64_system;
+    i32 atomic_fetch_sub_i32_block atomic_fetch_sub_i32_device atomic_fetch_sub_i32_system;
+    i64 atomic_fetch_sub_i64_block atomic_fetch_sub_i64_device atomic_fetch_sub_i64_system;
+    f32 atomic_fetch_sub_f32_block atomic_fetch_sub_f32_device atomic_fetch_sub_f32_system;
+    f64 atomic_fetch_sub_f64_block atomic_fetch_sub_f64_device atomic_fetch_sub_f64_system;
+}
+
+scopes! { fetch!(fetch_min)
+    u32 atomic_fetch_min_u32_block atomic_fetch_min_u32_device atomic_fetch_min_u32_system;
+    u64 atomic_fetch_min_u64_block atomic_fetch_min_u64_device atomic_fetch_min_u64_system;
+    i32 atomic_fetch_min_i32_block atomic_fetch_min_i32_device atomic_fetch_min_i32_system;
+    i64 atomic_fetch_min_i64_block atomic_fetch_min_i64_device atomic_fetch_min_i64_system;
+}
+
+scopes! { fetch!(fetch_max)
+    u32 atomic_fetch_max_u32_block atomic_fetch_max_u32_device atomic_fetch_max_u32_system;
+    u64 atomic_fetch_max_u64_block atomic_fetch_max_u64_device atomic_fetch_max_u64_system;
+    i32 atomic_fetch_max_i32_block atomic_fetch_max_i32_device atomic_fetch_max_i32_system;
+    i64 atomic_fetch_max_i64_block atomic_fetch_max_i64_device atomic_fetch_max_i64_system;
+}
+
+scopes! { fetch!(exchange)
+    u32 atomic_fetch_exch_u32_block atomic_fetch_exch_u32_device atomic_fetch_exch_u32_system;
+    u64 atomic_fetch_exch_u64_block atomic_fetch_exch_u64_device atomic_fetch_exch_u64_system;
+    i32 atomic_fetch_exch_i32_block atomic_fetch_exch_i32_device atomic_fetch_exch_i32_system;
+    i64 atomic_fetch_exch_i64_block atomic_fetch_exch_i64_device atomic_fetch_exch_i64_system;
+    f32 atomic_fetch_exch_f32_block atomic_fetch_exch_f32_device atomic_fetch_exch_f32_system;
+    f64 atomic_fetch_exch_f64_block atomic_fetch_exch_f64_device atomic_fetch_exch_f64_system;
+}
+
+scopes! { compare_and_swap!(compare_exchange)
+    u32 atomic_compare_and_swap_u32_block atomic_compare_and_swap_u32_device atomic_compare_and_swap_u32_system;
+    u64 atomic_compare_and_swap_u64_block atomic_compare_and_swap_u64_device atomic_compare_and_swap_u64_system;
+    i32 atomic_compare_and_swap_i32_block atomic_compare_and_swap_i32_device atomic_compare_and_swap_i32_system;
+    i64 atomic_compare_and_swap_i64_block atomic_compare_and_swap_i64_device atomic_compare_and_swap_i64_system;
+    f32 atomic_compare_and_swap_f32_block atomic_compare_and_swap_f32_device atomic_compare_and_swap_f32_system;
+    f64 atomic_compare_and_swap_f64_block atomic_compare_and_swap_f64_device atomic_compare_and_swap_f64_system;
+}
