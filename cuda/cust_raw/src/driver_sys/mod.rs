@@ -16,4 +16,6 @@ mod types;
 
 pub use functions::*;
 pub use result::CUresult;
+/// The name of the enum behind the `typedef`, which rust-cuda's bindings have too.
+pub use result::CUresult as cudaError_enum;
 pub use types::*;
