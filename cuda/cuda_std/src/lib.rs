@@ -20,7 +20,8 @@
 //! }
 //! ```
 //!
-//! The feature `alloc` gives kernels `Vec`, `Box` and `String`; see [`mem`].
+//! The feature `alloc` gives kernels `Vec`, `Box` and `String`; see [`mem`]. The feature `vek` exports the
+//! crate of that name.
 //!
 //! Not here: launching (the host crate does that with what [`launch`] describes), and cluster,
 //! tensor-core or asynchronous-copy instructions.
@@ -79,6 +80,8 @@ pub mod warp;
 
 pub use core::{assert_eq, assert_ne};
 pub use half::{bf16, f16};
+#[cfg(feature = "vek")]
+pub use vek;
 pub use {glam, half};
 
 pub use cuda_std_macros::{KernelArg, address_space, kernel, shared_array};

@@ -32,6 +32,6 @@
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be copied to a device as it is",
     label = "not `DeviceCopy`",
-    note = "derive `DeviceCopy` for a type that holds no references to host memory"
+    note = "derive `cust_core::DeviceCopy`, for host and kernels alike, if the type holds no references to host memory"
 )]
 pub unsafe trait DeviceCopy: Copy {}

@@ -38,10 +38,16 @@ unsafe impl<T> DeviceCopy for *const T {}
 unsafe impl<T> DeviceCopy for *mut T {}
 // SAFETY: no data at all.
 unsafe impl<T> DeviceCopy for PhantomData<T> {}
-// SAFETY: the same bytes as `T`.
-unsafe impl<T: DeviceCopy> DeviceCopy for MaybeUninit<T> {}
-// SAFETY: as above.
-unsafe impl<T: DeviceCopy> DeviceCopy for Wrapping<T> {}
+
+macro_rules! generic {
+    ($($type:ty),+ $(,)?) => {$(
+        // SAFETY: nothing but values of `T`.
+        unsafe impl<T: DeviceCopy> DeviceCopy for $type {}
+    )+};
+}
+
+generic!(MaybeUninit<T>, Wrapping<T>);
+
 // SAFETY: elements side by side.
 unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for [T; N] {}
 // SAFETY: both parts are plain data; one compiler lays them out for host and device.
@@ -71,8 +77,37 @@ tuples!(
 plain!(half::f16, half::bf16);
 
 #[cfg(feature = "num-complex")]
-// SAFETY: two numbers side by side.
-unsafe impl<T: DeviceCopy> DeviceCopy for num_complex::Complex<T> {}
+generic!(num_complex::Complex<T>);
+
+#[cfg(feature = "mint")]
+generic!(
+    mint::Vector2<T>,
+    mint::Vector3<T>,
+    mint::Vector4<T>,
+    mint::ColumnMatrix2<T>,
+    mint::ColumnMatrix3<T>,
+    mint::ColumnMatrix4<T>,
+    mint::ColumnMatrix3x4<T>,
+    mint::RowMatrix2<T>,
+    mint::RowMatrix3<T>,
+    mint::RowMatrix4<T>,
+    mint::RowMatrix3x4<T>,
+);
+
+#[cfg(feature = "vek")]
+generic!(
+    vek::Vec2<T>,
+    vek::Vec3<T>,
+    vek::Vec4<T>,
+    vek::Extent2<T>,
+    vek::Extent3<T>,
+    vek::Mat2<T>,
+    vek::Mat3<T>,
+    vek::Mat4<T>,
+    vek::CubicBezier2<T>,
+    vek::CubicBezier3<T>,
+    vek::Quaternion<T>,
+);
 
 #[cfg(feature = "glam")]
 plain!(
