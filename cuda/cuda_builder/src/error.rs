@@ -158,7 +158,7 @@ impl fmt::Debug for BuildError {
 }
 
 /// Errors of the compiler that programs for rust-cuda meet, with the remedy.
-const REMEDIES: [(&str, &str); 3] = [
+const REMEDIES: [(&str, &str); 4] = [
     (
         "can't find crate for `alloc`",
         "enable the feature `alloc` of `cuda_std` in the kernel crate's Cargo.toml, or delete \
@@ -170,6 +170,10 @@ const REMEDIES: [(&str, &str); 3] = [
          them, and `#[kernel]` does not need them",
     ),
     ("find `vek` in `cuda_std`", "enable the feature `vek` of `cuda_std`"),
+    (
+        "because --locked was passed",
+        "the dependencies changed: run `cargo update --workspace` in the folder of that lock file",
+    ),
 ];
 
 /// The remedies for what the compiler said, a line each.
