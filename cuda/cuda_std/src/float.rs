@@ -9,6 +9,9 @@
 //! - the rest is crate `libm`, within 1 to 2 ULP. Its `f32` functions compute in `f64` here and
 //!   there, so they take several times the instructions of NVIDIA's libdevice.
 //!
+//! The operator `%` on floats is LLVM's on the GPU, a division and a product. It loses the digits of a large
+//! quotient; [`GpuFloat::rem_euclid`] does not.
+//!
 //! [`GpuPower`] has what the special function unit does in a few instructions.
 
 #[cfg(any(target_arch = "nvptx64", test))]
@@ -84,9 +87,9 @@ gpu_float! {
     /// `self * a + b`, rounded once.
     mul_add(a: Self, b: Self) -> Self: math32::mul_add, math64::mul_add;
     /// The integer `n` for which `self - n * rhs` is [`rem_euclid`](Self::rem_euclid).
-    div_euclid(rhs: Self) -> Self: math32::div_euclid, math64::div_euclid;
+    div_euclid(rhs: Self) -> Self: euclid32::div, euclid64::div;
     /// The least non-negative remainder of a division by `rhs`.
-    rem_euclid(rhs: Self) -> Self: math32::rem_euclid, math64::rem_euclid;
+    rem_euclid(rhs: Self) -> Self: euclid32::rem, euclid64::rem;
     /// Power of an integer exponent.
     powi(n: i32) -> Self: powi::<f32>, powi::<f64>;
     /// Power. A negative number has one if `n` is an integer.
@@ -174,9 +177,58 @@ fn log<T: GpuFloat + core::ops::Div<Output = T>>(x: T, base: T) -> T {
     x.ln() / base.ln()
 }
 
+/// Division with a remainder that is not negative.
+///
+/// `core` takes the remainder by `%`, which LLVM expands to a quotient and a product: that loses the digits of a large
+/// quotient, and `inf % inf` is `inf`. The remainder of `libm` is exact.
+macro_rules! euclid {
+    ($name:ident, $float:ident, $remainder:path) => {
+        #[cfg(any(target_arch = "nvptx64", test))]
+        mod $name {
+            pub(super) fn rem(x: $float, y: $float) -> $float {
+                let remainder = $remainder(x, y);
+                if remainder < 0.0 { remainder + y.abs() } else { remainder }
+            }
+
+            pub(super) fn div(x: $float, y: $float) -> $float {
+                #[cfg(target_arch = "nvptx64")]
+                let quotient = core::$float::math::trunc(x / y);
+                #[cfg(not(target_arch = "nvptx64"))]
+                let quotient = (x / y).trunc();
+                match $remainder(x, y) < 0.0 {
+                    true if y > 0.0 => quotient - 1.0,
+                    true => quotient + 1.0,
+                    false => quotient,
+                }
+            }
+        }
+    };
+}
+euclid!(euclid32, f32, libm::fmodf);
+euclid!(euclid64, f64, libm::fmod);
+
 #[cfg(test)]
 mod tests {
     use super::powi;
+
+    #[test]
+    fn euclidean_division_is_that_of_std() {
+        macro_rules! compare {
+            ($float:ident, $ours:ident) => {
+                let values =
+                    [0.0, -0.0, 1.5, -2.25, 1e30, -1e30, 3e-39, $float::INFINITY, $float::NAN];
+                for (x, y) in values.iter().flat_map(|&x| values.map(|y| (x, y))) {
+                    let found = [super::$ours::rem(x, y), super::$ours::div(x, y)];
+                    for (found, expected) in found.iter().zip([x.rem_euclid(y), x.div_euclid(y)]) {
+                        let same = *found == expected || found.is_nan() && expected.is_nan();
+                        assert!(same, "{x} by {y}: {found} instead of {expected}");
+                    }
+                }
+            };
+        }
+        compare!(f32, euclid32);
+        compare!(f64, euclid64);
+    }
 
     #[test]
     fn integer_powers_are_products() {

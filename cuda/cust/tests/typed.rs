@@ -163,10 +163,12 @@ fn a_context_of_others_is_a_device() -> Result<(), DeviceError> {
             sys::cuStreamCreateWithPriority(&raw mut stream, sys::CU_STREAM_NON_BLOCKING, 0),
             sys::cuMemAlloc_v2(&raw mut address, 1024),
             sys::cuMemsetD8_v2(address, 1, 1024),
+            // The stream is not ordered after the default stream, which the fill is in.
+            sys::cuCtxSynchronize(),
             sys::cuCtxPopCurrent_v2(&raw mut context),
         ]
     };
-    assert_eq!(codes, [sys::CUresult::CUDA_SUCCESS; 5]);
+    assert_eq!(codes, [sys::CUresult::CUDA_SUCCESS; 6]);
     {
         // SAFETY: context and stream are destroyed below, after everything of them; so is nothing else of
         // the allocation, which the buffer takes over.
