@@ -87,9 +87,9 @@ gpu_float! {
     /// `self * a + b`, rounded once.
     mul_add(a: Self, b: Self) -> Self: math32::mul_add, math64::mul_add;
     /// The integer `n` for which `self - n * rhs` is [`rem_euclid`](Self::rem_euclid).
-    div_euclid(rhs: Self) -> Self: euclid32::div, euclid64::div;
+    div_euclid(rhs: Self) -> Self: own32::div, own64::div;
     /// The least non-negative remainder of a division by `rhs`.
-    rem_euclid(rhs: Self) -> Self: euclid32::rem, euclid64::rem;
+    rem_euclid(rhs: Self) -> Self: own32::rem, own64::rem;
     /// Power of an integer exponent.
     powi(n: i32) -> Self: powi::<f32>, powi::<f64>;
     /// Power. A negative number has one if `n` is an integer.
@@ -141,7 +141,7 @@ gpu_float! {
     /// Inverse hyperbolic sine.
     asinh() -> Self: libm::asinhf, libm::asinh;
     /// Inverse hyperbolic cosine.
-    acosh() -> Self: libm::acoshf, libm::acosh;
+    acosh() -> Self: own32::acosh, own64::acosh;
     /// Inverse hyperbolic tangent.
     atanh() -> Self: libm::atanhf, libm::atanh;
 }
@@ -177,14 +177,18 @@ fn log<T: GpuFloat + core::ops::Div<Output = T>>(x: T, base: T) -> T {
     x.ln() / base.ln()
 }
 
-/// Division with a remainder that is not negative.
-///
-/// `core` takes the remainder by `%`, which LLVM expands to a quotient and a product: that loses the digits of a large
-/// quotient, and `inf % inf` is `inf`. The remainder of `libm` is exact.
-macro_rules! euclid {
-    ($name:ident, $float:ident, $remainder:path) => {
+/// Functions that neither `core` nor `libm` has right on the GPU.
+macro_rules! own {
+    ($name:ident, $float:ident, $remainder:path, $acosh:path) => {
         #[cfg(any(target_arch = "nvptx64", test))]
         mod $name {
+            /// `libm` gives numbers below -1 a result: rounding hides their domain error.
+            pub(super) fn acosh(x: $float) -> $float {
+                if x < 1.0 { $float::NAN } else { $acosh(x) }
+            }
+
+            /// `core` takes the remainder by `%`, which LLVM expands to a quotient and a product: that loses the digits
+            /// of a large quotient, and `inf % inf` is `inf`. The remainder of `libm` is exact.
             pub(super) fn rem(x: $float, y: $float) -> $float {
                 let remainder = $remainder(x, y);
                 if remainder < 0.0 { remainder + y.abs() } else { remainder }
@@ -204,19 +208,23 @@ macro_rules! euclid {
         }
     };
 }
-euclid!(euclid32, f32, libm::fmodf);
-euclid!(euclid64, f64, libm::fmod);
+own!(own32, f32, libm::fmodf, libm::acoshf);
+own!(own64, f64, libm::fmod, libm::acosh);
 
 #[cfg(test)]
 mod tests {
     use super::powi;
 
     #[test]
-    fn euclidean_division_is_that_of_std() {
+    fn our_own_functions_are_those_of_std() {
         macro_rules! compare {
             ($float:ident, $ours:ident) => {
                 let values =
                     [0.0, -0.0, 1.5, -2.25, 1e30, -1e30, 3e-39, $float::INFINITY, $float::NAN];
+                for (x, exact) in [(-9726.5, $float::NAN), (0.5, $float::NAN), (1.0, 0.0)] {
+                    let found = super::$ours::acosh(x);
+                    assert!(found == exact || found.is_nan() && exact.is_nan(), "{x}: {found}");
+                }
                 for (x, y) in values.iter().flat_map(|&x| values.map(|y| (x, y))) {
                     let found = [super::$ours::rem(x, y), super::$ours::div(x, y)];
                     for (found, expected) in found.iter().zip([x.rem_euclid(y), x.div_euclid(y)]) {
@@ -226,8 +234,8 @@ mod tests {
                 }
             };
         }
-        compare!(f32, euclid32);
-        compare!(f64, euclid64);
+        compare!(f32, own32);
+        compare!(f64, own64);
     }
 
     #[test]
