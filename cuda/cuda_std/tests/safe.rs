@@ -98,3 +98,36 @@ fn an_index_that_is_not_unique_is_a_fault() {
         );
     }
 }
+
+/// Kernels named like what `#[kernel]` declares next to its call of them.
+mod names {
+    use super::*;
+
+    macro_rules! kernels {
+        ($($name:ident)+) => {$(
+            #[kernel(dims(1))]
+            fn $name(r#in: &[u32], out: SliceMut<u32>) {
+                let at = thread::unique_1d();
+                if let Some(value) = r#in.get(at.index() as usize) {
+                    out.set(at, value + 1);
+                }
+            }
+        )+};
+    }
+
+    kernels!(a0 entry params read thread r#type);
+
+    #[test]
+    fn kernels_may_have_any_name() {
+        let input = [1, 2, 3];
+        macro_rules! check {
+            ($($launch:ident)+) => {$(
+                let mut out = [0; 3];
+                let kernel = $launch { r#in: slice(&input), out: slice_mut(&mut out) };
+                run(LaunchConfig::for_1d(3, 3), kernel).unwrap();
+                assert_eq!(out, [2, 3, 4]);
+            )+};
+        }
+        check!(A0 Entry Params Read Thread Type);
+    }
+}

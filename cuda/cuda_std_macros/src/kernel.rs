@@ -92,9 +92,13 @@ impl Argument {
         Ok(Self { name, ty, get })
     }
 
-    /// What the function is called with, given the `KernelArg`.
-    fn given(&self, value: TokenStream) -> TokenStream {
-        if self.get { quote!(#value.get()) } else { value }
+    /// Returns the expression that the function is called with, given the `KernelArg`.
+    fn given(&self, value: TokenStream, is_unsafe: bool) -> TokenStream {
+        match (self.get, is_unsafe) {
+            (true, true) => quote!(#value.get()),
+            (true, false) => quote!(#value.within(&cuda_std_scope)),
+            (false, _) => value,
+        }
     }
 }
 
@@ -155,8 +159,11 @@ fn is_unchecked(ty: &Type) -> bool {
 
 /// Refuses references that a safe function may not have.
 fn check_reference(ty: &Type) -> syn::Result<()> {
-    let Type::Reference(reference) = ty else {
-        return Ok(());
+    let reference = match ty {
+        Type::Paren(inner) => return check_reference(&inner.elem),
+        Type::Group(inner) => return check_reference(&inner.elem),
+        Type::Reference(reference) => reference,
+        _ => return Ok(()),
     };
     if reference.mutability.is_some() {
         let message = "every thread would have this `&mut`: make the kernel an `unsafe fn`, or take a `SliceMut` or a `ViewMut`";
@@ -249,6 +256,7 @@ impl Kernel<'_> {
     fn entry(&self) -> TokenStream {
         let Options { max_threads, min_blocks, barriers, .. } = self.options;
         let Self { name, cfgs, .. } = self;
+        let scope = self.scope();
         let exported = unraw(name);
         let mut marker = format!("// cuda_std.kernel {exported} maxntid={{}} minnctapersm={{}}");
         let barriers = barriers.as_ref().map(|barriers| {
@@ -276,7 +284,7 @@ impl Kernel<'_> {
                     <#list as ::cuda_std::arg::list::Slots>::from_slots((#(#names),*)),
                 )
             };
-            values.push(argument.given(value));
+            values.push(argument.given(value, self.is_unsafe));
         }
         quote! {
             #(#cfgs)*
@@ -297,12 +305,13 @@ impl Kernel<'_> {
                 #[unsafe(export_name = #exported)]
                 #[allow(improper_ctypes_definitions, reason = "unused parameter slots are `()`")]
                 #[allow(clippy::too_many_arguments, reason = "as many as the kernel has")]
-                unsafe extern "ptx-kernel" fn entry(#(#parameters),*) {
+                unsafe extern "ptx-kernel" fn cuda_std_entry(#(#parameters),*) {
                     // SAFETY: the host pushed these parameters for these arguments; what the kernel
                     // itself asks for is the obligation of whoever launches it.
                     #[allow(unused_unsafe, reason = "a kernel without arguments")]
                     unsafe {
                         #assume_dims
+                        #scope
                         #name(#(#values),*)
                     }
                 }
@@ -314,7 +323,7 @@ impl Kernel<'_> {
     fn launch_type(&self) -> TokenStream {
         let Options { max_threads, min_blocks, barriers, block_multiple, .. } = self.options;
         let Self { name: function_name, vis, cfgs, arguments, .. } = self;
-        let dims = self.dims();
+        let (dims, scope) = (self.dims(), self.scope());
         let name = unraw(function_name);
         let launch = self.launch_name();
         let lifetime = (!arguments.is_empty()).then(|| quote!(<'a>));
@@ -332,7 +341,8 @@ impl Kernel<'_> {
         });
         let values = arguments.iter().map(|argument| {
             let Argument { name, ty, .. } = argument;
-            argument.given(quote!(<_ as ::cuda_std::arg::HostArg<#ty>>::on_cpu(&self.#name)))
+            let value = quote!(<_ as ::cuda_std::arg::HostArg<#ty>>::on_cpu(&self.#name));
+            argument.given(value, self.is_unsafe)
         });
         let safe = self.safe_launch.then(|| {
             quote! {
@@ -415,6 +425,7 @@ impl Kernel<'_> {
                     // SAFETY: as the caller vouches.
                     #[allow(unused_unsafe, reason = "a safe kernel without arguments")]
                     unsafe {
+                        #scope
                         #function_name(#(#values),*)
                     }
                 }
@@ -432,9 +443,11 @@ impl Kernel<'_> {
         let lifetime = (!arguments.is_empty()).then(|| quote!(<'static>));
         let kernel = quote!(<#launch #lifetime as ::cuda_std::launch::Kernel>);
         let types: Vec<_> = arguments.iter().map(|a| &a.ty).collect();
-        let read: Vec<_> = (0..arguments.len()).map(|at| format_ident!("a{at}")).collect();
-        let values =
-            arguments.iter().zip(&read).map(|(argument, read)| argument.given(quote!(#read)));
+        let read: Vec<_> =
+            (0..arguments.len()).map(|at| format_ident!("cuda_std_argument_{at}")).collect();
+        let values = (arguments.iter().zip(&read))
+            .map(|(argument, read)| argument.given(quote!(#read), self.is_unsafe));
+        let scope = self.scope();
         quote! {
             #(#cfgs)*
             #[cfg(not(target_arch = "nvptx64"))]
@@ -453,21 +466,30 @@ impl Kernel<'_> {
                     bounds: #kernel::BOUNDS,
                     dims: #kernel::DIMS,
                     params: PARAMS,
-                    thread,
+                    thread: cuda_std_thread,
                 };
 
-                unsafe fn thread(params: *const *const ::core::ffi::c_void) {
+                // Its name must differ from that of every kernel, which it calls.
+                unsafe fn cuda_std_thread(cuda_std_params: *const *const ::core::ffi::c_void) {
                     #[allow(unused_mut, unused_variables, reason = "a kernel without arguments")]
-                    let mut params = params;
+                    let mut cuda_std_params = cuda_std_params;
                     // SAFETY: as the caller vouches.
                     #[allow(unused_unsafe, reason = "a safe kernel without arguments")]
                     unsafe {
-                        #(let #read = ::cuda_std::arg::read::<#types>(&mut params);)*
+                        #(let #read = ::cuda_std::arg::read::<#types>(&mut cuda_std_params);)*
+                        #scope
                         #function_name(#(#values),*)
                     }
                 }
             };
         }
+    }
+
+    /// Declares the local variable that a safe kernel's references live as long as: a lifetime that the
+    /// kernel names cannot be `'static` then.
+    fn scope(&self) -> Option<TokenStream> {
+        let borrows = !self.is_unsafe && self.arguments.iter().any(|argument| argument.get);
+        borrows.then(|| quote!(let cuda_std_scope = ();))
     }
 
     fn launch_name(&self) -> Ident {

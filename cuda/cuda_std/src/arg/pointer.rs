@@ -5,6 +5,41 @@
 //! parameters, the pointer and a `usize` length; the others are one. On the CPU they are the host's
 //! memory. What Rust checks of them is checked, so an index out of bounds is a panic with its line;
 //! nothing watches raw pointers. [`Slice`](crate::Slice) is the form that reports more.
+//!
+//! A safe kernel cannot keep a slice, because its memory lives only as long as the launch:
+//!
+//! ```compile_fail
+//! use cuda_std::prelude::*;
+//! use std::sync::Mutex;
+//!
+//! static KEPT: Mutex<Option<&'static [u32]>> = Mutex::new(None);
+//!
+//! #[kernel]
+//! pub fn keep<'a: 'static>(a: &'a [u32]) {
+//!     *KEPT.lock().unwrap() = Some(a);
+//! }
+//! # fn main() {}
+//! ```
+//!
+//! Nor can its threads share a `&mut`, however the type is written:
+//!
+//! ```compile_fail
+//! # use cuda_std::prelude::*;
+//! #[kernel]
+//! pub fn every(a: (&mut [u32])) {
+//!     a[0] += 1;
+//! }
+//! # fn main() {}
+//! ```
+//!
+//! ```compile_fail
+//! # use cuda_std::prelude::*;
+//! #[kernel(instances(every_u32 = every::<&mut [u32]>))]
+//! pub fn every<T: AsMut<[u32]>>(mut a: T) {
+//!     a.as_mut()[0] += 1;
+//! }
+//! # fn main() {}
+//! ```
 
 use core::marker::PhantomData;
 use core::slice;
@@ -47,6 +82,22 @@ macro_rules! pointer {
             {
                 let $data = self.0;
                 $get
+            }
+
+            /// The argument of a safe kernel, which cannot outlive `scope`.
+            ///
+            /// # Safety
+            /// As [`get`](Self::get).
+            #[inline(always)]
+            #[must_use]
+            #[allow(clippy::mut_from_ref, reason = "the scope is no memory")]
+            pub unsafe fn within<$lifetime>(self, scope: &$lifetime ()) -> $given
+            where
+                T: $lifetime,
+            {
+                let () = scope;
+                // SAFETY: as the caller vouches.
+                unsafe { self.get() }
             }
         }
 
@@ -131,6 +182,19 @@ macro_rules! slice {
                 let data = if len == 0 { <$pointer>::cast(core::ptr::NonNull::<T>::dangling().as_ptr()) } else { data };
                 // SAFETY: as the caller vouches.
                 unsafe { $make(data, len) }
+            }
+
+            /// The argument of a safe kernel, which cannot outlive `scope`.
+            ///
+            /// # Safety
+            /// As [`get`](Self::get).
+            #[inline(always)]
+            #[must_use]
+            #[allow(clippy::mut_from_ref, reason = "the scope is no memory")]
+            pub unsafe fn within<'a>(self, scope: &'a ()) -> $given {
+                let () = scope;
+                // SAFETY: as the caller vouches.
+                unsafe { self.get() }
             }
         }
 
