@@ -802,14 +802,14 @@ pub fn warp_exchange(
 #[must_use]
 pub fn shared_static(name: &'static str, bytes: usize) -> SharedRegion {
     let block = current();
-    block.shared.borrow_mut().region(name, bytes, block.serial)
+    let region = block.shared.borrow_mut().region(name, bytes, block.serial);
+    region.unwrap_or_else(|fault| fail(fault))
 }
 
 /// The block's dynamic shared memory.
 #[must_use]
 pub fn shared_dynamic() -> SharedRegion {
-    let block = current();
-    block.shared.borrow_mut().region(DYNAMIC, block.launch.dynamic_shared, block.serial)
+    shared_static(DYNAMIC, current().launch.dynamic_shared)
 }
 
 /// Bytes of the block's shared memory: dynamic, and the static arrays that a thread has reached so far.

@@ -82,6 +82,18 @@ pub enum FaultKind {
         /// The kind of handle.
         what: &'static str,
     },
+    /// The block's arrays together are larger than any GPU's shared memory.
+    #[error(
+        "`{array}` makes {bytes} bytes of shared memory, over the {limit} that a block can have; use smaller arrays"
+    )]
+    SharedTooLarge {
+        /// The array that is too much.
+        array: &'static str,
+        /// Bytes of all arrays, with this one.
+        bytes: usize,
+        /// What a block can have on the largest GPU.
+        limit: usize,
+    },
     /// Two threads touched the same shared memory between two barriers and one of them wrote.
     #[error(
         "shared memory race: {access} of byte {offset} of {array} meets a {other_access} by thread {other} with no barrier between"

@@ -11,7 +11,11 @@
 //! `malloc`, and without them the process would soon hang; so an overflow inside the C library
 //! prints its message and ends the process.
 //!
-//! Not here: other systems than Linux on x86-64 and 64-bit ARM. There an overflow ends the process
+//! Not here: a kernel that lends its arguments to other OS threads, by `std::thread::scope` or
+//! `rayon::join`, and overflows before they end. The launch returns while they still run, and the memory
+//! behind a `&[T]` argument may be freed under them; a `Slice` is checked and stays safe.
+//!
+//! Neither are other systems than Linux on x86-64 and 64-bit ARM. There an overflow ends the process
 //! as an access violation, by the same guard page.
 
 use std::cell::Cell;

@@ -20,6 +20,9 @@ use crate::{POISON, WARP_SIZE};
 /// The largest element that one access reads or writes on a GPU.
 const MAX_GRANULE: usize = 16;
 
+/// Shared memory that a block can have on the largest GPU (compute capability 9.0).
+const MAX_SHARED: usize = 227 << 10;
+
 /// A region of a block's shared memory, as handed to a kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedRegion {
@@ -194,17 +197,33 @@ pub(crate) struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// The region declared at `name`, made on the first call of the block.
-    pub(crate) fn region(&mut self, name: &'static str, bytes: usize, block: u64) -> SharedRegion {
+    /// The region declared at `name`, made on the first call of the block. Fails if a block cannot have so
+    /// much memory.
+    pub(crate) fn region(
+        &mut self,
+        name: &'static str,
+        bytes: usize,
+        block: u64,
+    ) -> Result<SharedRegion, FaultKind> {
         let is_it = |r: &Region| (ptr::eq(r.name, name) || r.name == name) && r.bytes == bytes;
-        let id = self.regions.iter().position(is_it).unwrap_or_else(|| {
-            let word = u128::from_ne_bytes([POISON; 16]);
-            let words = vec![word; bytes.div_ceil(16)].into_boxed_slice();
-            self.regions.push(Region { name, words, bytes, shadow: Vec::new(), granule: 1 });
-            self.regions.len() - 1
-        });
+        let id = match self.regions.iter().position(is_it) {
+            Some(id) => id,
+            None => self.make(name, bytes)?,
+        };
         let region = &mut self.regions[id];
-        SharedRegion { base: region.words.as_mut_ptr().cast(), bytes: region.bytes, id, block }
+        Ok(SharedRegion { base: region.words.as_mut_ptr().cast(), bytes: region.bytes, id, block })
+    }
+
+    /// Allocates a region and returns its index.
+    fn make(&mut self, array: &'static str, bytes: usize) -> Result<usize, FaultKind> {
+        let total = self.bytes().saturating_add(bytes);
+        if total > MAX_SHARED {
+            return Err(FaultKind::SharedTooLarge { array, bytes: total, limit: MAX_SHARED });
+        }
+        let word = u128::from_ne_bytes([POISON; 16]);
+        let words = vec![word; bytes.div_ceil(16)].into_boxed_slice();
+        self.regions.push(Region { name: array, words, bytes, shadow: Vec::new(), granule: 1 });
+        Ok(self.regions.len() - 1)
     }
 
     /// Bytes of all regions so far.
@@ -297,7 +316,7 @@ mod tests {
         for round in 0..4000 {
             let in_parts = round % 4 == 0;
             let mut memory = SharedMemory::default();
-            let region = memory.region("array", 64, 1);
+            let region = memory.region("array", 64, 1).unwrap();
             let mut everything = Everything::default();
             let mut syncs = [vec![], vec![]];
             let mut block_epoch = 0;

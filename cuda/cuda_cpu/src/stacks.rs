@@ -22,6 +22,9 @@ const DEFAULT_BYTES: usize = 1 << 20;
 /// The least that a panic in a kernel needs, and its message.
 const MIN_BYTES: usize = 32 << 10;
 
+/// More than any address space has, and little enough that rounding up does not overflow.
+const MAX_BYTES: usize = isize::MAX as usize >> 8;
+
 /// The size of a new stack.
 static BYTES: AtomicUsize = AtomicUsize::new(DEFAULT_BYTES);
 
@@ -48,7 +51,7 @@ thread_local! {
 /// The default is 1 MiB. Memory that no thread touches is not used. Frames are several times larger in
 /// debug builds than on a GPU.
 pub fn set_stack_bytes(bytes: usize) {
-    BYTES.store(bytes.max(MIN_BYTES).next_multiple_of(4096), Relaxed);
+    BYTES.store(bytes.clamp(MIN_BYTES, MAX_BYTES).next_multiple_of(4096), Relaxed);
 }
 
 /// The size of each thread's stack.
@@ -90,6 +93,11 @@ unsafe impl Stack for FiberStack {
     }
 }
 
+/// The stack that this core keeps; none where thread-local destructors already run.
+fn take_kept() -> Option<FiberStack> {
+    KEPT.try_with(Cell::take).ok().flatten()
+}
+
 /// The stacks of one block. Dropped on the thread that made it.
 pub(crate) struct Stacks {
     threads: u32,
@@ -113,7 +121,7 @@ impl Stacks {
             self.free.pop()
         } else {
             self.has_begun = true;
-            KEPT.take()
+            take_kept()
         };
         match kept {
             Some(stack) if stack.bytes == self.bytes => Ok(stack),
@@ -146,8 +154,9 @@ impl Stacks {
 
 impl Drop for Stacks {
     fn drop(&mut self) {
-        let kept = KEPT.take().or_else(|| self.free.pop());
-        KEPT.set(kept);
+        let kept = take_kept().or_else(|| self.free.pop());
+        // Fails where thread-local destructors already run, and frees the stack.
+        let _ = KEPT.try_with(|place| place.set(kept));
         if self.has_reserved {
             HELD.set(HELD.get() - 1);
             let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);

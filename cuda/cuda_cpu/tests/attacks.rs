@@ -486,3 +486,86 @@ fn catching_an_unwinding_keeps_what_the_closure_owns() {
     .unwrap_err();
     assert_eq!(live.load(Relaxed), 0);
 }
+
+/// Linux would grant the memory, and end the process once it is filled.
+#[test]
+fn shared_memory_that_no_gpu_has_is_a_fault() {
+    for bytes in [228 << 10, 64 << 30, usize::MAX] {
+        let fault = run(2, 3, || {
+            let _ = shared_static("small", 1 << 10);
+            let _ = shared_static("large", bytes);
+        })
+        .unwrap_err();
+        let FaultKind::SharedTooLarge { array, bytes: found, .. } = fault.kind else {
+            panic!("{fault}")
+        };
+        assert_eq!((array, found), ("large", bytes.saturating_add(1 << 10)));
+    }
+}
+
+/// A thread-local destructor runs when those of this crate may be gone.
+#[test]
+fn a_launch_in_a_thread_local_destructor_works() {
+    struct AtExit(Cell<Option<std::sync::mpsc::Sender<Result<(), Fault>>>>);
+    impl Drop for AtExit {
+        fn drop(&mut self) {
+            let result = run(2, 64, sync_threads);
+            self.0.take().unwrap().send(result).unwrap();
+        }
+    }
+    thread_local!(static AT_EXIT: AtExit = const { AtExit(Cell::new(None)) });
+    let (sender, results) = std::sync::mpsc::channel();
+    std::thread::spawn(|| {
+        AT_EXIT.with(|at_exit| at_exit.0.set(Some(sender)));
+        run(2, 64, sync_threads).unwrap();
+        run(1, 64, sync_threads).unwrap();
+    })
+    .join()
+    .unwrap();
+    assert_eq!(results.recv(), Ok(Ok(())));
+}
+
+/// Runs in a process of its own, since the size is the process's.
+#[test]
+fn stacks_of_any_size_are_safe() {
+    let output = alone("stacks_of_any_size_are_safe", &[], || {
+        for bytes in [usize::MAX, isize::MAX as usize, 1 << 50] {
+            set_stack_bytes(bytes);
+            let fault = run(2, 2, sync_threads).unwrap_err();
+            assert!(matches!(fault.kind, FaultKind::NoStack { .. }), "{fault}");
+        }
+        set_stack_bytes(0);
+        run(2, 2, sync_threads).unwrap();
+    });
+    let Some(output) = output else { return };
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+/// A thread's stack ends anywhere in a launch, not just in the kernel's own frames.
+#[test]
+fn an_overflow_while_launching_never_hangs() {
+    #[expect(unconditional_recursion, reason = "it must overflow")]
+    fn descend(step: usize) -> usize {
+        let frame = black_box([step as u8; 64]);
+        run(1, 33, sync_threads).unwrap();
+        descend(step + 1) + usize::from(black_box(frame)[3])
+    }
+    let output = alone("an_overflow_while_launching_never_hangs", &[], || {
+        set_stack_bytes(32 << 10);
+        for round in 0..200 {
+            let padding = black_box(round);
+            let fault = run(1, 1, || {
+                black_box(recurse(padding * 16));
+                black_box(descend(0));
+            })
+            .unwrap_err();
+            assert!(matches!(fault.kind, FaultKind::StackOverflow { .. }), "{fault}");
+            run(64, 64, sync_threads).unwrap();
+        }
+        eprintln!("all rounds");
+    });
+    let Some(output) = output else { return };
+    let text = text(&output);
+    // Inside the C library an overflow has to end the process; what must not happen is a hang.
+    assert!(text.contains("all rounds") || text.contains("fatal: kernel"), "{text}");
+}
