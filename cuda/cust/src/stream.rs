@@ -97,11 +97,20 @@ impl Stream {
     /// Calls `callback` on a thread of the driver's once all work so far is done, with its result. The
     /// callback must not call the driver. If it panics, the panic ends there.
     ///
+    /// The callback may run after this call has returned, so it borrows nothing; in rust-cuda it may:
+    ///
+    /// ```compile_fail
+    /// # fn f(stream: &cust::stream::Stream) {
+    /// let mut done = false;
+    /// stream.add_callback(Box::new(|_| done = true)).unwrap();
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// What the driver says; then the callback is not called.
     pub fn add_callback<T>(&self, callback: Box<T>) -> CudaResult<()>
     where
-        T: FnOnce(CudaResult<()>) + Send,
+        T: FnOnce(CudaResult<()>) + Send + 'static,
     {
         let data = Box::into_raw(callback);
         // SAFETY: the handle is alive; the wrapper takes the box back, once.

@@ -68,6 +68,11 @@ pub(crate) unsafe fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> CUr
     CUresult::CUDA_SUCCESS
 }
 
+/// Returns the bytes of host memory that the process can still use, if the system tells.
+pub(super) fn available() -> Option<usize> {
+    Some(memory("MemAvailable:")).filter(|&bytes| bytes > 0)
+}
+
 /// Host memory in bytes by its name in `/proc/meminfo`; 0 where there is no such file.
 fn memory(name: &str) -> usize {
     let table = fs::read_to_string("/proc/meminfo").unwrap_or_default();

@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 use std::slice;
 
+use cuda_std::launch::KernelEntry;
 use cust_raw::driver_sys::{
     CUDA_KERNEL_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUcontext, CUfunction,
     CUgraph, CUgraphExec, CUgraphNode, CUgraphNodeType, CUresult, CUstream,
@@ -43,6 +44,8 @@ enum Work {
 #[derive(Clone)]
 struct Launch {
     function: CUfunction,
+    /// Outlives the function, whose module may be unloaded before the graph.
+    name: &'static str,
     grid: [u32; 3],
     block: [u32; 3],
     dynamic_shared: u32,
@@ -57,7 +60,7 @@ impl Launch {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: as the caller vouches.
-        let layouts = unsafe { kernel(raw.func) }?.params;
+        let KernelEntry { name, params: layouts, .. } = unsafe { kernel(raw.func) }?;
         if layouts.iter().any(|layout| layout.align > Param::ALIGN) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
@@ -67,6 +70,7 @@ impl Launch {
         });
         Ok(Self {
             function: raw.func,
+            name,
             grid: [raw.gridDimX, raw.gridDimY, raw.gridDimZ],
             block: [raw.blockDimX, raw.blockDimY, raw.blockDimZ],
             dynamic_shared: raw.sharedMemBytes,
@@ -311,11 +315,9 @@ fn dot(graph: &Graph) -> String {
     let mut text = "digraph graph_1 {\n".to_owned();
     for (at, node) in graph.nodes.iter().enumerate() {
         let label = match &**node {
-            // SAFETY: the function was of a module when the node was added.
-            Work::Kernel(launch) => match unsafe { kernel(launch.function) } {
-                Ok(kernel) => format!("{} {:?} {:?}", kernel.name, launch.grid, launch.block),
-                Err(_) => "kernel".to_owned(),
-            },
+            Work::Kernel(launch) => {
+                format!("{} {:?} {:?}", launch.name, launch.grid, launch.block)
+            }
             Work::Copy(copied) => format!("copy of {} bytes", copied.WidthInBytes),
             Work::Fill(filled) => format!("fill of {} elements", filled.width),
             Work::Child(nodes) => format!("graph of {} nodes", nodes.len()),

@@ -10,6 +10,7 @@ use cuda_std::cpu::POISON;
 use cust_raw::driver_sys::{CUdevice, CUdeviceptr, CUmem_advise, CUresult, CUstream};
 
 use super::context;
+use super::device::available;
 
 /// Alignment of every allocation, as of a GPU's.
 const ALIGN: usize = 256;
@@ -29,10 +30,17 @@ fn layout(bytes: usize) -> Result<Layout, CUresult> {
     }
 }
 
+/// An allocation that is compared with the memory that the host has. Linux would grant more than that, and
+/// end the process once the memory is filled.
+const LARGE: usize = 1 << 30;
+
 /// Memory that is not initialised.
 pub(super) fn allocate(bytes: usize) -> Result<*mut u8, CUresult> {
     context::check()?;
     let layout = layout(bytes)?;
+    if bytes >= LARGE && available().is_some_and(|available| bytes > available) {
+        return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    }
     // SAFETY: the layout is not empty.
     let data = unsafe { alloc::alloc(layout) };
     if data.is_null() {

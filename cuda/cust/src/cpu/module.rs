@@ -30,6 +30,9 @@ const PACKAGE: &str = "// cuda_builder.package ";
 /// Shared memory that a block can have.
 const SHARED: u32 = 227 << 10;
 
+/// Constant memory that a module can have.
+const CONSTANT: usize = 64 << 10;
+
 /// A module: the package of its kernels, their names, and its constants.
 struct Module {
     package: Option<String>,
@@ -112,6 +115,13 @@ impl Constants {
                 Some((interned(name), bytes.parse::<usize>().ok()?))
             });
             let Some((name, bytes)) = array.filter(|&(_, bytes)| bytes > 0) else { continue };
+            let total =
+                constants.0.iter().fold(bytes, |sum, &(_, _, more)| sum.saturating_add(more));
+            if total > CONSTANT {
+                let text =
+                    format!("constants of {total} bytes are over the {CONSTANT} of a module");
+                return Err(error::explain(CUresult::CUDA_ERROR_INVALID_PTX, &text));
+            }
             let data = allocate(bytes)?;
             constants.0.push((name, data.expose_provenance(), bytes));
             // SAFETY: just allocated.

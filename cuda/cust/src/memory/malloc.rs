@@ -10,10 +10,14 @@ use crate::error::{CudaError, CudaResult};
 use crate::memory::{DeviceCopy, DevicePointer, UnifiedPointer};
 use crate::stream::Stream;
 
-/// Bytes of so many elements, which are neither none nor beyond the address space.
+/// The alignment that every allocation of the driver has.
+const ALIGN: usize = 256;
+
+/// Bytes of so many elements, which are neither none nor beyond the address space, nor aligned to more than
+/// an allocation.
 pub(super) fn bytes_of<T>(count: usize) -> CudaResult<usize> {
     match count.checked_mul(size_of::<T>()) {
-        Some(bytes) if bytes > 0 => Ok(bytes),
+        Some(bytes) if bytes > 0 && align_of::<T>() <= ALIGN => Ok(bytes),
         _ => Err(CudaError::InvalidMemoryAllocation),
     }
 }
@@ -24,7 +28,7 @@ pub(super) fn bytes_of<T>(count: usize) -> CudaResult<usize> {
 /// It is written before anybody reads it.
 ///
 /// # Errors
-/// No bytes at all or too many, no memory left, or what the driver says.
+/// No bytes at all or too many, elements aligned to over 256 bytes, no memory left, or what the driver says.
 pub unsafe fn cuda_malloc<T: DeviceCopy>(count: usize) -> CudaResult<DevicePointer<T>> {
     let (mut address, bytes) = (0, bytes_of::<T>(count)?);
     // SAFETY: the address is written.
@@ -112,8 +116,8 @@ pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(
 /// The caller writes the elements before anything reads them.
 ///
 /// # Errors
-/// Returns `InvalidMemoryAllocation` for a size of zero or beyond the address space, or any error of the
-/// driver.
+/// Returns `InvalidMemoryAllocation` for a size of zero or beyond the address space and for elements aligned
+/// to over 256 bytes, or any error of the driver.
 pub unsafe fn cuda_malloc_unified<T: DeviceCopy>(count: usize) -> CudaResult<UnifiedPointer<T>> {
     let (mut address, bytes) = (0, bytes_of::<T>(count)?);
     // SAFETY: the address is written.
@@ -144,7 +148,7 @@ pub unsafe fn cuda_free_unified<T: DeviceCopy>(pointer: UnifiedPointer<T>) -> Cu
 /// It is written before anybody reads it.
 ///
 /// # Errors
-/// No bytes at all or too many, no memory left, or what the driver says.
+/// No bytes at all or too many, elements aligned to over 256 bytes, no memory left, or what the driver says.
 pub unsafe fn cuda_malloc_locked<T>(count: usize) -> CudaResult<*mut T> {
     let (mut data, bytes) = (ptr::null_mut::<c_void>(), bytes_of::<T>(count)?);
     // SAFETY: the address is written.

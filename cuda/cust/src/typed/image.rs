@@ -28,8 +28,10 @@ impl<T: Pod> Image<T> {
     /// A size of zero or beyond memory, or what the driver says.
     #[track_caller]
     pub fn new(device: &Device, width: u32, height: u32) -> Result<Self, DeviceError> {
-        let row = u64::from(width) * size_of::<T>() as u64;
-        Self::with_pitch(device, width, height, row.next_multiple_of(ALIGN as u64))
+        // A row beyond 2⁶⁴ bytes has no pitch; `with_pitch` refuses it.
+        let row = u64::from(width).saturating_mul(size_of::<T>() as u64);
+        let pitch = row.checked_next_multiple_of(ALIGN as u64).unwrap_or(u64::MAX);
+        Self::with_pitch(device, width, height, pitch)
     }
 
     /// An image of zeros whose rows are `pitch` bytes apart.
@@ -44,7 +46,7 @@ impl<T: Pod> Image<T> {
         height: u32,
         pitch: u64,
     ) -> Result<Self, DeviceError> {
-        let row = u64::from(width) * size_of::<T>() as u64;
+        let row = u64::from(width).saturating_mul(size_of::<T>() as u64);
         const { assert!(align_of::<T>() <= ALIGN, "images are aligned to 256 bytes") };
         let fits = width > 0 && pitch >= row && pitch.is_multiple_of(align_of::<T>() as u64);
         let bytes = pitch.checked_mul(height.into()).and_then(|bytes| usize::try_from(bytes).ok());

@@ -265,3 +265,31 @@ fn rows_are_copied_at_their_pitch() {
     }
     assert_eq!(back, [1, 2, 3, 4]);
 }
+
+/// The driver aligns memory to 256 bytes; a reference to what needs more would be undefined behaviour.
+#[test]
+fn elements_that_are_aligned_to_more_than_memory_are_refused() {
+    #[derive(Clone, Copy, Debug, PartialEq, cust::DeviceCopy)]
+    #[repr(align(512))]
+    struct Page(u8);
+
+    let _context = cpu();
+    let refused = CudaError::InvalidMemoryAllocation;
+    assert_eq!(LockedBuffer::from_slice(&[Page(1); 2]).map(drop), Err(refused));
+    assert_eq!(LockedBox::new(&Page(1)).map(drop), Err(refused));
+    assert_eq!(UnifiedBuffer::from_slice(&[Page(1); 2]).map(drop), Err(refused));
+    assert_eq!(UnifiedBox::new(Page(1)).map(drop), Err(refused));
+    assert_eq!(DeviceBuffer::from_slice(&[Page(1); 2]).map(drop), Err(refused));
+    assert!(LockedBuffer::from_slice(&[Page(1); 0]).is_ok());
+}
+
+/// Linux would grant the memory, and end the process once it is filled.
+#[test]
+fn more_memory_than_the_host_has_is_refused() {
+    let _context = cpu();
+    for bytes in [1 << 42, isize::MAX as usize, usize::MAX] {
+        // SAFETY: there is no memory to read.
+        let buffer = unsafe { DeviceBuffer::<u8>::uninitialized(bytes) };
+        assert_eq!(buffer.map(drop), Err(CudaError::OutOfMemory), "{bytes}");
+    }
+}

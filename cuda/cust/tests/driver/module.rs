@@ -136,3 +136,20 @@ fn functions_have_attributes_and_an_occupancy() {
     let huge = narrow.max_active_blocks_per_multiprocessor((u32::MAX, 2).into(), 0);
     assert_eq!(huge, Err(CudaError::InvalidValue));
 }
+
+#[test]
+fn constants_over_a_modules_constant_memory_are_refused() {
+    let _context = cpu();
+    let constant =
+        |name: &str, bytes: u64| format!(".visible .const .align 16 .b8 {name}[{bytes}];\n");
+    for globals in [
+        constant("HUGE", 1 << 40),
+        constant("MOST", u64::MAX),
+        constant("FIRST", 1 << 15) + &constant("SECOND", (1 << 15) + 1),
+    ] {
+        let module = Module::from_ptx(ptx(&["add"], &globals), &[]);
+        assert_eq!(module.map(drop), Err(CudaError::InvalidPtx), "{globals}");
+    }
+    let globals = constant("FIRST", 1 << 15) + &constant("SECOND", 1 << 15);
+    assert!(Module::from_ptx(ptx(&["add"], &globals), &[]).is_ok());
+}
