@@ -3,7 +3,7 @@
 //! All tests share the compiled `core`, one for each architecture and set of flags: a first run
 //! takes a minute, most of it for that. Tests about `ptxas` say so where there is none, and pass.
 
-use cuda_builder::{Arch, Build, BuildError, CudaBuilder, PtxError, PtxasError};
+use cuda_builder::{Arch, Build, BuildError, CudaBuilder, PtxError, PtxasError, Spills};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -195,7 +195,7 @@ fn a_folder_without_a_crate_is_an_error() {
 fn ptxas_error(bounds: &str, name: &str) -> Option<PtxasError> {
     let bounds = format!("kernel many {bounds}");
     let fixture = Fixture::new(name, &[("kernel many maxntid=32", &bounds)]);
-    match fixture.build_one() {
+    match fixture.builder().arch(Arch::Sm87).spills(Spills::Deny).build() {
         Ok(build) if build.archs[0].ptxas.is_none() => {
             println!("skipped: no ptxas here, kernels are not measured");
             None

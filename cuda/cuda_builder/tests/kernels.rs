@@ -87,6 +87,8 @@ fn kernel_crate(name: &str, source: &str) -> (CudaBuilder, PathBuf) {
     let manifest = MANIFEST.replace("NAME", name).replace("CUDA_STD", cuda_std.to_str().unwrap());
     fs::write(folder.join("Cargo.toml"), manifest).unwrap();
     fs::write(folder.join("src/lib.rs"), source).unwrap();
+    // Of an earlier run, perhaps with other dependencies of cuda_std.
+    let _ = fs::remove_file(folder.join("Cargo.lock"));
     let out = folder.join("out");
     let builder =
         CudaBuilder::new(&folder).work_dir(scratch().join("work")).copy_to(out.join("all.ptx"));

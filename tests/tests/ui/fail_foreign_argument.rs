@@ -1,15 +1,15 @@
-//! Arguments of types that do not cross to the device.
+//! References that a safe kernel cannot have.
 
 use cuda_std::prelude::*;
 
 #[kernel]
-fn takes_a_reference(value: &u32) {
-    let _ = value;
+fn takes_a_mutable_slice(values: &mut [u32]) {
+    let _ = values;
 }
 
 #[kernel]
-fn takes_a_pointer(value: *const u32) {
-    let _ = value;
+fn takes_a_static(values: &'static [u32]) {
+    let _ = values;
 }
 
 fn main() {}

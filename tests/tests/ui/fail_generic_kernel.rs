@@ -7,9 +7,4 @@ fn of_any_type<T: Copy>(value: T) {
     let _ = value;
 }
 
-#[kernel]
-fn with_a_lifetime<'a>(value: &'a u32) {
-    let _ = value;
-}
-
 fn main() {}
