@@ -13,7 +13,7 @@
 //!
 //! Not here: a kernel that lends its arguments to other OS threads, by `std::thread::scope` or
 //! `rayon::join`, and overflows before they end. The launch returns while they still run, and the memory
-//! behind a `&[T]` argument may be freed under them; a `Slice` is checked and stays safe.
+//! behind a `&[T]` argument may be freed under them. So such a launch is `unsafe`; a `Slice` is checked and stays safe.
 //!
 //! Neither are other systems than Linux on x86-64 and 64-bit ARM. There an overflow ends the process
 //! as an access violation, by the same guard page.

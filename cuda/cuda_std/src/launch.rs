@@ -52,7 +52,7 @@ pub unsafe trait Kernel {
 /// [`LaunchConfig::check`] admits, it stays within their memory and its threads do not race, so
 /// launching it is safe.
 #[diagnostic::on_unimplemented(
-    message = "the kernel of `{Self}` is an `unsafe fn`",
+    message = "the kernel of `{Self}` is an `unsafe fn`, or takes a reference or a pointer",
     label = "not safe to launch",
     note = "launch it by `launch_unchecked`, whose caller vouches for what the kernel asks"
 )]

@@ -98,6 +98,13 @@ mod kernels {
         }
     }
 
+    #[kernel(dims(1), block_multiple(32))]
+    pub fn first(numbers: cuda_std::Slice<u32>, out: cuda_std::SliceMut<u32>) {
+        if let Some(number) = numbers.get(0) {
+            out.set(thread::unique_1d(), number);
+        }
+    }
+
     #[kernel]
     pub unsafe fn nothing() {}
 }
@@ -212,8 +219,8 @@ fn a_safe_kernel_takes_slices_and_checks_its_block() {
     fn is_safe<K: SafeKernel>(_: &K) {}
     let numbers: Vec<u32> = (1..=100).collect();
     let mut out = [0_u32];
+    is_safe(&kernels::First { numbers: slice(&numbers), out: slice_mut(&mut out) });
     let kernel = kernels::Sum { numbers: slice(&numbers), out: slice_mut(&mut out) };
-    is_safe(&kernel);
     let shape = LaunchConfig::for_1d(40, 40);
     let refused = LaunchError::BlockNotMultiple {
         kernel: "sum",

@@ -147,13 +147,13 @@ fn pointer_argument(ty: &Type) -> Option<TokenStream> {
     })
 }
 
-/// Whether the host cannot vouch for an argument of this type, so that no launch is safe.
+/// Whether the host cannot vouch for an argument of this type, so that no launch is safe. On the CPU a reference may
+/// reach another OS thread that outlives a launch that ends with a fault.
 fn is_unchecked(ty: &Type) -> bool {
     match ty {
         Type::Paren(inner) => is_unchecked(&inner.elem),
         Type::Group(inner) => is_unchecked(&inner.elem),
-        Type::Reference(reference) => !matches!(*reference.elem, Type::Slice(_)),
-        ty => matches!(ty, Type::Ptr(_)),
+        ty => matches!(ty, Type::Reference(_) | Type::Ptr(_)),
     }
 }
 

@@ -34,7 +34,8 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// An argument is a type that implements [`KernelArg`](../cuda_std/trait.KernelArg.html), as views and
 /// all plain data do, or is written `&[T]`, `*const T`, `*mut T` or `&T`, or in an `unsafe fn` `&mut [T]`
-/// or `&mut T`. A kernel that takes a `&T` or a raw pointer is never safe to launch.
+/// or `&mut T`. A kernel that takes a reference or a raw pointer is never safe to launch; one
+/// that takes a `Slice` instead is.
 ///
 /// On the host the kernel is also in [`launch::KERNELS`](../cuda_std/launch/static.KERNELS.html), by
 /// its name.

@@ -1,0 +1,16 @@
+//! A kernel that takes a reference is not safe to launch: a thread of the host may keep the reference.
+
+use cuda_std::prelude::*;
+use panoweave::device::{Buffer, LaunchConfig, Stream};
+
+#[kernel(dims(1))]
+fn lend(values: &[u32]) {
+    let _ = values;
+}
+
+fn start(stream: &Stream, buffer: &Buffer<u32>) {
+    let kernel = Lend { values: buffer.view() };
+    let _ = stream.launch(&LaunchConfig::for_1d(64, 64), &kernel);
+}
+
+fn main() {}
