@@ -5,6 +5,7 @@
 //! PTX says which `atom` is which operation: `core` has a line of its own for each ordering. Where
 //! the place is unknown the strongest ordering of the module serves, which is slower and right.
 
+use super::scan::lines;
 use crate::ir::{Order, Orders};
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -33,19 +34,6 @@ pub(crate) fn order_atomics(ptx: &str, orders: &Orders) -> String {
         }
     }
     text
-}
-
-/// The lines of the text, and whether each is part of somebody's `asm!`.
-fn lines(ptx: &str) -> impl Iterator<Item = (&str, bool)> {
-    let mut in_asm = false;
-    ptx.split_inclusive('\n').map(move |line| {
-        match line.trim() {
-            "// begin inline asm" => in_asm = true,
-            "// end inline asm" => in_asm = false,
-            _ => {}
-        }
-        (line, in_asm)
-    })
 }
 
 /// The `atom` of a line, if it has no ordering.

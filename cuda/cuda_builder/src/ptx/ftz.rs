@@ -3,6 +3,8 @@
 //! LLVM does so where a function has an attribute that rustc cannot set. What `asm!` wrote is left
 //! alone: its author chose.
 
+use super::scan::lines;
+
 /// Instructions that take `.ftz` when their type is `.f32`.
 const FAMILIES: [&str; 17] = [
     "abs", "add", "cos", "div", "ex2", "fma", "lg2", "mad", "max", "min", "mul", "neg", "rcp",
@@ -15,13 +17,7 @@ const AFTER: [&str; 6] = ["sat", "NaN", "xorsign", "relu", "f32", "f32x2"];
 /// The text with `.ftz` in every instruction that LLVM wrote and that takes it.
 pub(crate) fn flush_denormals(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len() + ptx.len() / 64);
-    let mut in_asm = false;
-    for line in ptx.split_inclusive('\n') {
-        match line.trim() {
-            "// begin inline asm" => in_asm = true,
-            "// end inline asm" => in_asm = false,
-            _ => {}
-        }
+    for (line, in_asm) in lines(ptx) {
         let name = line.split_whitespace().find(|word| !word.starts_with('@'));
         match name.and_then(flushing).filter(|_| !in_asm) {
             Some((old, new)) => text.push_str(&line.replacen(old, &new, 1)),

@@ -174,6 +174,19 @@ impl<'a> Scan<'a> {
     }
 }
 
+/// The lines of the text, and whether each is part of somebody's `asm!`.
+pub(super) fn lines(ptx: &str) -> impl Iterator<Item = (&str, bool)> {
+    let mut in_asm = false;
+    ptx.split_inclusive('\n').map(move |line| {
+        match line.trim() {
+            "// begin inline asm" => in_asm = true,
+            "// end inline asm" => in_asm = false,
+            _ => {}
+        }
+        (line, in_asm)
+    })
+}
+
 /// Whether the instruction makes a thread wait for its whole block.
 ///
 /// `bar.warp.sync` waits for a warp and `bar.arrive` for nobody: neither is one.
