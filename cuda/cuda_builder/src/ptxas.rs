@@ -56,7 +56,7 @@ pub(crate) fn measure(
             check(&parse::functions(&said), spills, kernels)?;
             return Ok(Some(version(program)));
         }
-        if !parse::is_too_old(&said) {
+        if candidates.wanted || !parse::is_too_old(&said) {
             return Err(PtxasError::Refused { stderr: said.trim().to_owned() });
         }
     }

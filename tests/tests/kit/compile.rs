@@ -102,7 +102,12 @@ fn upstreams_compile_tests_end_as_expected() {
 
     let mut wrong = Vec::new();
     for case in &cases {
-        let result = CudaBuilder::new(folder.join(package(case)))
+        let mut builder = CudaBuilder::new(folder.join(package(case)));
+        if case.arch() == Arch::Sm70 {
+            // CUDA 13 no longer assembles for it.
+            builder = builder.ptxas("");
+        }
+        let result = builder
             .arch(case.arch())
             .work_dir(folder.join("target/cuda-builder"))
             .copy_to(folder.join("target").join(package(case)).with_extension("ptx"))
