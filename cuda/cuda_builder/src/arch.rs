@@ -1,6 +1,5 @@
 //! The GPU architectures a kernel crate can be compiled for.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Declares [`Arch`] and everything that is one entry per architecture.
@@ -11,12 +10,11 @@ macro_rules! archs {
         /// PTX for a plain architecture runs on it and on all later ones. PTX for a family (`f`)
         /// runs on GPUs of the same major number; PTX for a variant with `a` runs on exactly that
         /// architecture.
-        #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-        )]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[non_exhaustive]
         pub enum Arch {
-            $($(#[doc = $doc])+ #[serde(rename = $name)] $variant,)+
+            $($(#[doc = $doc])+ #[cfg_attr(feature = "serde", serde(rename = $name))] $variant,)+
         }
 
         impl Arch {

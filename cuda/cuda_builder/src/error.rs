@@ -132,6 +132,7 @@ pub enum BuildError {
         source: PtxasError,
     },
     /// The report does not serialise.
+    #[cfg(feature = "serde")]
     #[error("cannot write the report `{}` as JSON: {source}; this is a fault in cuda_builder", path.display())]
     Report {
         /// The file wanted.

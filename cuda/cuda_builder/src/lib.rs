@@ -34,6 +34,8 @@
 //!
 //! It does not load, launch or time anything, and makes no machine code.
 //!
+//! With the feature `serde` the report becomes JSON: `Build::write_json`.
+//!
 //! Variables: `CUDA_BUILDER_CORE_SRC` names the `library` folder of the compiler's source,
 //! `CUDA_BUILDER_PTXAS` one `ptxas` (empty: none).
 
@@ -64,10 +66,10 @@ use std::path::{Path, PathBuf};
 use toolchain::Toolchain;
 
 impl CudaBuilder {
-    /// [`build`](Self::build) for a build script: the report beside the PTX, an error as text.
+    /// [`build`](Self::build) for a build script that does no more: an error is printed as text.
     pub fn build_script(self) -> std::process::ExitCode {
-        match self.build().and_then(|build| build.write_json().map(drop)) {
-            Ok(()) => std::process::ExitCode::SUCCESS,
+        match self.build() {
+            Ok(_) => std::process::ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("{error}");
                 std::process::ExitCode::FAILURE
@@ -119,6 +121,7 @@ impl CudaBuilder {
             kernel_crate: build.kernels.name,
             rustc: build.toolchain.version,
             archs,
+            #[cfg(feature = "serde")]
             json: ptx.with_extension("json"),
             rust,
         };

@@ -1,19 +1,17 @@
 //! What cargo knows about the kernel crate: its name, its workspace, its path dependencies.
 
 use crate::{BuildError, cargo};
-use serde::Deserialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use tinyjson::{InnerAsRef, JsonValue};
 
 /// The parts of `cargo metadata --no-deps` that are used here.
-#[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
     workspace_root: PathBuf,
     target_directory: PathBuf,
 }
 
-#[derive(Deserialize)]
 struct Package {
     name: String,
     version: String,
@@ -22,13 +20,11 @@ struct Package {
     dependencies: Vec<Dependency>,
 }
 
-#[derive(Deserialize)]
 struct Target {
     kind: Vec<String>,
     src_path: PathBuf,
 }
 
-#[derive(Deserialize)]
 struct Dependency {
     name: String,
     kind: Option<String>,
@@ -69,8 +65,10 @@ impl KernelCrate {
         if !output.status.success() {
             return Err(problem(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
         }
-        let metadata: Metadata =
-            serde_json::from_slice(&output.stdout).map_err(|e| problem(e.to_string()))?;
+        let metadata =
+            Metadata::parse(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
+                problem("`cargo metadata` wrote nothing that is known here".to_owned())
+            })?;
         let package = metadata
             .find(&folder)
             .ok_or_else(|| problem("cargo knows no package there".to_owned()))?;
@@ -89,7 +87,39 @@ impl KernelCrate {
     }
 }
 
+/// A member of an object; none where it is missing or has another type.
+fn get<'a, T: InnerAsRef>(object: &'a JsonValue, name: &str) -> Option<&'a T> {
+    object.get::<HashMap<String, JsonValue>>()?.get(name)?.get()
+}
+
+/// The members of an object's array, each read by `read`.
+fn list<T>(
+    object: &JsonValue,
+    name: &str,
+    read: impl Fn(&JsonValue) -> Option<T>,
+) -> Option<Vec<T>> {
+    get::<Vec<JsonValue>>(object, name)?.iter().map(read).collect()
+}
+
+fn text(object: &JsonValue, name: &str) -> Option<String> {
+    get(object, name).cloned()
+}
+
+fn path(object: &JsonValue, name: &str) -> Option<PathBuf> {
+    text(object, name).map(PathBuf::from)
+}
+
 impl Metadata {
+    /// None where the text is not what cargo documents.
+    fn parse(json: &str) -> Option<Self> {
+        let json = json.parse::<JsonValue>().ok()?;
+        Some(Self {
+            packages: list(&json, "packages", Package::read)?,
+            workspace_root: path(&json, "workspace_root")?,
+            target_directory: path(&json, "target_directory")?,
+        })
+    }
+
     fn find(&self, folder: &Path) -> Option<&Package> {
         self.packages.iter().find(|package| {
             let own = package.folder();
@@ -150,12 +180,31 @@ impl Metadata {
 }
 
 impl Dependency {
+    fn read(json: &JsonValue) -> Option<Self> {
+        Some(Self {
+            name: text(json, "name")?,
+            kind: text(json, "kind"),
+            path: path(json, "path"),
+            features: list(json, "features", |feature| feature.get().cloned())?,
+        })
+    }
+
     fn is_dev(&self) -> bool {
         self.kind.as_deref() == Some("dev")
     }
 }
 
 impl Package {
+    fn read(json: &JsonValue) -> Option<Self> {
+        Some(Self {
+            name: text(json, "name")?,
+            version: text(json, "version")?,
+            manifest_path: path(json, "manifest_path")?,
+            targets: list(json, "targets", Target::read)?,
+            dependencies: list(json, "dependencies", Dependency::read)?,
+        })
+    }
+
     fn folder(&self) -> &Path {
         self.manifest_path.parent().unwrap_or(Path::new("."))
     }
@@ -166,6 +215,13 @@ impl Package {
 }
 
 impl Target {
+    fn read(json: &JsonValue) -> Option<Self> {
+        Some(Self {
+            kind: list(json, "kind", |kind| kind.get().cloned())?,
+            src_path: path(json, "src_path")?,
+        })
+    }
+
     fn is_library(&self) -> bool {
         let other = ["bin", "test", "bench", "example", "custom-build"];
         !self.kind.iter().any(|kind| other.contains(&kind.as_str()))

@@ -1,14 +1,19 @@
 //! What a build gives back: one PTX file for each architecture, and what each kernel needs.
 //!
-//! The report serialises, so that a program can carry it beside the PTX and show it. Paths are not
-//! part of the JSON, only file names: the same source gives the same bytes in every folder.
+//! With the feature `serde` the report serialises, so that a program can carry it beside the PTX and
+//! show it. Paths are not part of the JSON, only file names: the same source gives the same bytes in
+//! every folder.
 
-use crate::{Arch, BuildError, PtxasError, Spills, workplace};
-use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use crate::{Arch, PtxasError, Spills};
+#[cfg(feature = "serde")]
+use crate::{BuildError, workplace};
+#[cfg(feature = "serde")]
+use std::path::Path;
+use std::path::PathBuf;
 
 /// The result of [`CudaBuilder::build`](crate::CudaBuilder::build).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Build {
     /// Name of the kernel crate.
     pub kernel_crate: String,
@@ -16,23 +21,25 @@ pub struct Build {
     pub rustc: String,
     /// One for each architecture, in the order asked for.
     pub archs: Vec<ArchBuild>,
-    /// Where [`write_json`](Self::write_json) writes: the path given to `copy_to`, as `.json`.
+    /// Where `write_json` writes: the path given to `copy_to`, as `.json`.
+    #[cfg(feature = "serde")]
     #[serde(skip)]
     pub(crate) json: PathBuf,
     /// Where [`write_rust`](Self::write_rust) writes.
-    #[serde(skip)]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) rust: PathBuf,
 }
 
 /// The PTX for one architecture.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ArchBuild {
     /// The architecture.
     pub arch: Arch,
     /// File name of the PTX.
     pub file: String,
     /// Path of the PTX; empty in a report that was read from JSON.
-    #[serde(skip)]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub ptx: PathBuf,
     /// Version line of the `ptxas` that measured the kernels; none where there is no `ptxas`.
     pub ptxas: Option<String>,
@@ -41,7 +48,8 @@ pub struct ArchBuild {
 }
 
 /// One kernel: what it promises and what it takes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct KernelReport {
     /// Name of the entry.
     pub name: String,
@@ -58,7 +66,8 @@ pub struct KernelReport {
 }
 
 /// What the assembler gives one function.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Resources {
     /// Registers of one thread.
     pub registers: u32,
@@ -83,6 +92,7 @@ impl Build {
     ///
     /// # Errors
     /// [`BuildError::Io`] where the file cannot be written.
+    #[cfg(feature = "serde")]
     pub fn write_json(&self) -> Result<&Path, BuildError> {
         let mut text = serde_json::to_string_pretty(self)
             .map_err(|source| BuildError::Report { path: self.json.clone(), source })?;

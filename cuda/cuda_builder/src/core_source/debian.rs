@@ -7,7 +7,7 @@
 use super::{create, run};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Suites that may hold the version, the likeliest first.
 const SUITES: [&str; 3] = ["trixie-backports", "testing", "unstable"];
@@ -74,16 +74,35 @@ impl Apt {
         run(self.command("apt-get").arg("download").arg(format!("rust-src={package}")))?;
 
         let archive = self.archive()?;
-        let unpacked = self.folder.join("unpacked");
-        run(Command::new("dpkg").arg("-x").arg(&archive).arg(&unpacked))?;
-        let source = unpacked.join(format!("usr/src/rustc-{version}/library"));
+        let source = self.folder.join(format!("usr/src/rustc-{version}/library"));
+        self.unpack(&archive, &format!("./usr/src/rustc-{version}/library"))?;
         if let Some(parent) = library.parent() {
             create(parent)?;
         }
         // In one step: a build that is stopped here leaves no half a library behind.
         fs::rename(&source, library).map_err(|e| format!("no `{}`: {e}", source.display()))?;
-        // The rest of the package is ten times as large and of no use.
         fs::remove_dir_all(&self.folder).map_err(|e| e.to_string())
+    }
+
+    /// Unpacks one folder of a package: the rest of this one is ten times as large and of no use.
+    fn unpack(&self, archive: &Path, member: &str) -> Result<(), String> {
+        let mut dpkg = Command::new("dpkg")
+            .arg("--fsys-tarfile")
+            .arg(archive)
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot start `dpkg`: {error}"))?;
+        let mut tar = Command::new("tar");
+        tar.current_dir(&self.folder).arg("-x").arg(member);
+        let unpacked = match dpkg.stdout.take() {
+            Some(files) => run(tar.stdin(files)).map(drop),
+            None => Err("`dpkg` has no output".to_owned()),
+        };
+        let status = dpkg.wait().map_err(|error| error.to_string())?;
+        unpacked.and_then(|()| match status.success() {
+            true => Ok(()),
+            false => Err(format!("`dpkg --fsys-tarfile` failed: {status}")),
+        })
     }
 
     /// The package that was downloaded into the folder.
