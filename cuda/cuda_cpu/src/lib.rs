@@ -101,6 +101,9 @@ pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fa
         });
     }
     check_shape(launch)?;
+    if block::is_running() {
+        stacks::claim_headroom();
+    }
     panics::install_hook();
     let id = NEXT_ID.fetch_add(1, Relaxed);
     let [gx, gy, gz] = launch.grid.map(u64::from);

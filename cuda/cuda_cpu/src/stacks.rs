@@ -9,7 +9,9 @@
 //! Memory that no thread has touched costs address space alone, so stacks are large.
 
 use std::cell::Cell;
+use std::hint::black_box;
 use std::io;
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -21,6 +23,9 @@ const DEFAULT_BYTES: usize = 1 << 20;
 
 /// The least that a panic in a kernel needs, and its message.
 const MIN_BYTES: usize = 32 << 10;
+
+/// More than a launch needs of the stack that it is called on, its threads apart.
+const HEADROOM: usize = 12 << 10;
 
 /// More than any address space has, and little enough that rounding up does not overflow.
 const MAX_BYTES: usize = isize::MAX as usize >> 8;
@@ -58,6 +63,14 @@ pub fn set_stack_bytes(bytes: usize) {
 #[must_use]
 pub fn stack_bytes() -> usize {
     BYTES.load(Relaxed)
+}
+
+/// Overflows here where a launch by a kernel's thread would overflow further on: there it holds locks
+/// and reserved stacks, here nothing.
+#[inline(never)]
+pub(crate) fn claim_headroom() {
+    // A frame of this size touches each of its pages.
+    black_box(&mut [MaybeUninit::<u8>::uninit(); HEADROOM]);
 }
 
 /// A stack with a guard page at its end.

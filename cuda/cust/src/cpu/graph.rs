@@ -129,16 +129,16 @@ fn run_fill(filled: &CUDA_MEMSET_NODE_PARAMS) -> CUresult {
 /// The graph of a handle.
 ///
 /// # Safety
-/// The handle is null, or of a graph that lives and that nobody else uses now.
-unsafe fn graph<'a>(handle: CUgraph) -> Result<&'a mut Graph, CUresult> {
+/// The handle is null, or of a graph that lives and that nobody changes now.
+unsafe fn graph<'a>(handle: CUgraph) -> Result<&'a Graph, CUresult> {
     // SAFETY: as the caller vouches.
-    unsafe { handle.cast::<Graph>().as_mut() }.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+    unsafe { handle.cast::<Graph>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
 }
 
 /// Adds a node that depends on `count` others.
 ///
 /// # Safety
-/// As for [`graph`]; `dependencies` are `count`, and `node` is a place for the result.
+/// The handle is null, or of a graph that lives and that nobody else uses now; `dependencies` are `count`, and `node` is a place for the result.
 unsafe fn add(
     node: *mut CUgraphNode,
     handle: CUgraph,
@@ -147,7 +147,8 @@ unsafe fn add(
     work: Result<Work, CUresult>,
 ) -> CUresult {
     // SAFETY: as the caller vouches.
-    code(unsafe { graph(handle) }.and_then(|graph| {
+    let graph = unsafe { handle.cast::<Graph>().as_mut() };
+    code(graph.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE).and_then(|graph| {
         let work = Box::new(work?);
         let before = match count {
             0 => &[],
