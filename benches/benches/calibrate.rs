@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use glam::{DMat3, UVec2};
-use panoweave::calibrate::{ModelChoice, Options, Picture, pair};
+use panoweave::geometry::calibrate::{ModelChoice, Options, Picture, pair};
 use panoweave_tests::made_up::{Matcher, Pinhole, between, turn};
 
 fn bench(criterion: &mut Criterion) {

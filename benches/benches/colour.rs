@@ -10,9 +10,9 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
 use glam::{Vec2, uvec2, vec2};
-use panoweave::colour::{Overlap, Summing};
 use panoweave::device::{Buffer, LaunchConfig, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEncoding};
+use panoweave::ops::colour::{Overlap, Summing};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_benches::{
     Group, OVERLAP, PANORAMA, SETS, SIZES, SOURCE, bench, bench_copy, bench_original, frame, gpu,

@@ -10,8 +10,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::constant;
 use cuda_std::prelude::*;
 use glam::{UVec2, uvec2};
-use panoweave::convolve::{Between, Filter, GradientFilter, Taps};
 use panoweave::device::{Device, Image, LaunchConfig, Stream};
+use panoweave::ops::convolve::{Between, Filter, GradientFilter, Taps};
 use panoweave_benches::{Group, SETS, SIZES, bench, bench_copy, bench_original, gpu, reference};
 
 const SIZE: UVec2 = uvec2(3840, 2160);

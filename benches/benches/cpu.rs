@@ -13,7 +13,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use glam::UVec2;
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat};
-use panoweave::stitch::{Lookup, StitchOptions, stitch};
+use panoweave::ops::stitch::{Lookup, StitchOptions, stitch};
 use panoweave::warp::DeviceWarp;
 use panoweave_benches::{
     Group, SIZES, SOURCE, bench_by_clock, bench_peer_by_clock, home_geometry_for, noise,

@@ -11,7 +11,7 @@ use glam::UVec2;
 use panoweave::device::{Device, Pinned, Stream};
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat};
 use panoweave::live::{Camera, ColourOptions, FrameBuffer, LiveOptions, Pace, Stitcher};
-use panoweave::stitch::{StitchOptions, stitch};
+use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::warp::DeviceWarp;
 use panoweave_benches::copies::Copies;
 use panoweave_benches::{

@@ -12,7 +12,7 @@ use cuda_std::prelude::*;
 use half::{bf16, f16};
 use kernels_gpu::resample::{ResamplePersistentBf16, ResamplePersistentF32};
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
-use panoweave::resample::{Resampler, Resampling, Sampled};
+use panoweave::ops::resample::{Resampler, Resampling, Sampled};
 use panoweave_bench_report::record::Size;
 use panoweave_benches::{Group, SETS, bench, bench_copy, bench_original, gpu, reference};
 use shared_types::resample::{BLOCK_THREADS, FINE, Number};

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use cust::sys;
 use panoweave::device::{Device, DeviceError};
 use panoweave::live::LiveError;
-use panoweave::stitch::{StitchOptions, stitch};
+use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::warp::DeviceWarp;
 use panoweave_bench_report::record::{Line, Scale, Size};
 use panoweave_benches::copies::{Copies, enter};

@@ -4,9 +4,9 @@
 //! latency: its rows follow from each other.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use panoweave::colour::Colours;
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, YuvEncoding};
-use panoweave::seam::{Seam, SeamOptions};
+use panoweave::ops::colour::Colours;
+use panoweave::ops::seam::{Seam, SeamOptions};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_benches::{
     Group, OVERLAP, SETS, SOURCE, bench, bench_copy, frame, gpu, overlapping_warp,

@@ -9,7 +9,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use glam::{UVec2, uvec2};
 use kernels_gpu::ssim::{SsimColumns, SsimRowsU8};
 use panoweave::device::{Buffer, Image, LaunchConfig, Stream};
-use panoweave::ssim::{Compared, Comparer, SsimError};
+use panoweave::ops::ssim::{Compared, Comparer, SsimError};
 use panoweave_benches::{Group, SETS, SIZES, bench, bench_copy, bench_original, gpu, reference};
 use shared_types::Rgba8;
 use shared_types::ssim::{MARGIN, ONE, SUMS, SsimParams, TWO_PASS_BLOCK};

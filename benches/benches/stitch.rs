@@ -6,12 +6,12 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
-use panoweave::colour::GammaTable;
 use panoweave::device::{LaunchConfig, Stream};
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, FrameViewMut, PixelFormat, YuvEncoding,
 };
-use panoweave::stitch::{Lookup, Power, StitchOptions, stitch, stitch_with_table};
+use panoweave::ops::colour::GammaTable;
+use panoweave::ops::stitch::{Lookup, Power, StitchOptions, stitch, stitch_with_table};
 use panoweave::warp::{DeviceWarp, Plane};
 use panoweave_benches::{
     Group, SETS, SIZES, bench, bench_copy, bench_original, frame, gpu, home_geometry,

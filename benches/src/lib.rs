@@ -20,7 +20,7 @@ use panoweave::frame::{
     DeviceFrame, Frame, FrameFormat, Matrix as YuvMatrix, PixelFormat, Range, YuvEncoding,
 };
 use panoweave::geometry::Geometry;
-use panoweave::rig::{Matrix, Rig, RigError};
+use panoweave::geometry::rig::{Matrix, Rig, RigError};
 use panoweave::warp::Warp;
 
 pub use group::{

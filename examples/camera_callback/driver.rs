@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use panoweave::device::{Device, DeviceError, Event, Image, Place, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, YuvEncoding};
 use panoweave::glam::UVec2;
+use panoweave::ops::stitch::{StitchError, StitchOptions, stitch};
 use panoweave::shared_types::Rgba8;
-use panoweave::stitch::{StitchError, StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_examples::{FRAME, MadeUpCamera};
 

@@ -4,9 +4,9 @@ use axum::extract::multipart::{MultipartError, MultipartRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use panoweave::device::DeviceError;
-use panoweave::homography::HomographyError;
-use panoweave::picture::PictureError;
-use panoweave::stitch::StitchError;
+use panoweave::geometry::homography::HomographyError;
+use panoweave::io::picture::PictureError;
+use panoweave::ops::stitch::StitchError;
 use panoweave::warp::RenderError;
 use thiserror::Error;
 

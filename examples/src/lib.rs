@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use panoweave::device::{Device, DeviceName};
 use panoweave::geometry::Geometry;
+use panoweave::geometry::rig::{Rig, RigError};
 use panoweave::glam::{UVec2, Vec3};
-use panoweave::picture::Picture;
-use panoweave::rig::{Rig, RigError};
+use panoweave::io::picture::Picture;
 use panoweave::shared_types::Rgba8;
 use panoweave::shared_types::warp::Camera as Optics;
 

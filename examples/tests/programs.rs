@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use panoweave::picture::Picture;
+use panoweave::io::picture::Picture;
 use panoweave::shared_types::Rgba8;
 use serde_json::Value;
 use tempfile::TempDir;

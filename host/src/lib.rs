@@ -8,37 +8,19 @@
 //! Each file format has its own error type whose messages name the file, the reason and the remedy;
 //! nothing here panics on bad input.
 
-// Files and geometry: no GPU.
-pub mod calibrate;
+// A module imports only the modules above it in this list; `tests` checks it.
+pub mod device;
 pub mod frame;
 pub mod geometry;
-pub mod homography;
-pub mod intrinsics;
-mod lock;
-pub mod matching;
-pub mod picture;
-mod replace_file;
-pub mod rig;
-pub mod text_file;
-pub mod warp;
-
-pub use replace_file::remove_unfinished;
-// Their types are part of the interface: a crate that embeds this one names them through it.
-pub use {glam, shared_types};
-
-// Kernels and where they run.
-pub mod colour;
-pub mod convolve;
-pub mod device;
-pub mod features;
+pub mod io;
 pub mod kernels;
 pub mod live;
+mod lock;
+pub mod ops;
 pub mod panorama;
 pub mod quality;
-pub mod resample;
-pub mod seam;
-pub mod ssim;
-pub mod stitch;
-pub mod trajectory;
 pub mod video;
-pub mod view;
+pub mod warp;
+
+// Their types are part of the interface: a crate that embeds this one names them through it.
+pub use {glam, shared_types};

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use panoweave::device::{Counters, Device, DeviceError, Stream};
+use panoweave::geometry::rig::{Rig, RigError};
 use panoweave::live::{Camera, LiveError, LiveOptions, Panoramas, Stitcher};
-use panoweave::rig::{Rig, RigError};
-use panoweave::stitch::{Power, StitchOptions};
+use panoweave::ops::stitch::{Power, StitchOptions};
 use panoweave::warp::{DeviceWarp, RenderError};
 
 use crate::leak::Leak;

@@ -5,8 +5,8 @@
 use std::time::{Duration, Instant};
 
 use panoweave::frame::{FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
+use panoweave::geometry::rig::{Rig, RigError};
 use panoweave::live::{Camera, LiveError, Stitcher};
-use panoweave::rig::{Rig, RigError};
 
 use crate::run::Switches;
 

@@ -11,7 +11,7 @@ pub mod several;
 
 use std::path::{Path, PathBuf};
 
-use panoweave::stitch::{Lookup, StitchOptions};
+use panoweave::ops::stitch::{Lookup, StitchOptions};
 
 pub use devices::{first_gpu, gpu, panoweave_devices};
 

@@ -1,7 +1,7 @@
 //! Made-up cameras with known answers: formulas of their own, and nothing of the project's geometry.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
-use panoweave::calibrate::Correspondence;
+use panoweave::geometry::calibrate::Correspondence;
 
 use crate::random::Random;
 

@@ -1,7 +1,7 @@
 //! Random numbers for tests: the same ones on every run and machine.
 
 use glam::{UVec2, uvec2};
-use panoweave::rig::Rig;
+use panoweave::geometry::rig::Rig;
 use panoweave::warp::Warp;
 
 /// SplitMix64 (Steele, Lea, Flood 2014).

@@ -2,7 +2,7 @@
 
 use glam::{DMat3, DVec2, UVec2, uvec2};
 use panoweave::geometry::Geometry;
-use panoweave::picture::Picture;
+use panoweave::io::picture::Picture;
 use shared_types::Rgba8;
 use shared_types::warp::{Camera, Canvas};
 

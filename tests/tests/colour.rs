@@ -8,14 +8,14 @@ use glam::{UVec2, Vec3, uvec2};
 use kernels_gpu::colour::{
     ColourSumsNv12, ColourSumsRgba8, FindOverlap, GammaTable as BuildTable, MapOverlap,
 };
-use panoweave::colour::{GammaTable, Overlap, Summing};
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, Matrix, PixelFormat, Range, YuvEncoding,
 };
-use panoweave::homography::Homography;
-use panoweave::picture::Picture;
-use panoweave::stitch::{Power, StitchError, StitchOptions, stitch_with_table};
+use panoweave::geometry::homography::Homography;
+use panoweave::io::picture::Picture;
+use panoweave::ops::colour::{GammaTable, Overlap, Summing};
+use panoweave::ops::stitch::{Power, StitchError, StitchOptions, stitch_with_table};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{DevicePlanes, Pixels, Raster, padded};

@@ -3,8 +3,8 @@
 
 use cuda_std::launch::Place;
 use glam::{UVec2, uvec2};
-use panoweave::convolve::{Between, ConvolveError, Filter, GradientFilter, Taps};
 use panoweave::device::{Device, Image, LaunchConfig, Stream};
+use panoweave::ops::convolve::{Between, ConvolveError, Filter, GradientFilter, Taps};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{padded, upload_plane};
 use panoweave_tests::{data, panoweave_devices};

@@ -3,7 +3,9 @@
 
 use glam::{UVec2, uvec2};
 use panoweave::device::{Device, Image, Stream};
-use panoweave::features::{Detector, Feature, FeatureError, FeatureOptions, good_features, select};
+use panoweave::ops::features::{
+    Detector, Feature, FeatureError, FeatureOptions, good_features, select,
+};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::upload_plane;
 use panoweave_tests::{data, panoweave_devices};

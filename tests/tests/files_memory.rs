@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use glam::UVec2;
 use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, GrayImage};
-use panoweave::picture::{Picture, PictureError};
+use panoweave::io::picture::{Picture, PictureError};
 use panoweave::warp::{Warp, WarpError};
 
 /// Peak resident memory of this process in bytes.

@@ -8,10 +8,10 @@
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::device::Device;
 use panoweave::geometry::Geometry;
-use panoweave::intrinsics::Intrinsics;
-use panoweave::picture::Picture;
-use panoweave::rig::Rig;
-use panoweave::stitch::stitch_pictures;
+use panoweave::geometry::intrinsics::Intrinsics;
+use panoweave::geometry::rig::Rig;
+use panoweave::io::picture::Picture;
+use panoweave::ops::stitch::stitch_pictures;
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::{by_planes, data};
 use shared_types::Rgba8;

@@ -19,7 +19,7 @@ use panoweave::frame::{
 use panoweave::live::{
     Camera, ColourOptions, ExternalFrame, LiveError, LiveOptions, Stitcher, Submitted,
 };
-use panoweave::stitch::{Power, StitchOptions, stitch};
+use panoweave::ops::stitch::{Power, StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::live::{
     CANVAS, FRAME, SOURCE, STILL, device_warp, frame, stamp, stitcher, waiting,

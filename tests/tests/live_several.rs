@@ -6,7 +6,7 @@ use std::thread;
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat, YuvEncoding};
 use panoweave::live::{Camera, ColourOptions, LiveOptions, Pace, Stitcher};
-use panoweave::stitch::{StitchOptions, stitch};
+use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave_tests::live::{FRAME, SOURCE, STILL, device_warp, stitcher, waiting};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;

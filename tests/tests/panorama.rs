@@ -4,9 +4,9 @@
 use glam::{DMat3, DVec2, uvec2};
 use panoweave::device::Device;
 use panoweave::geometry::Geometry;
+use panoweave::io::picture::Picture;
+use panoweave::ops::stitch::{StitchOptions, stitch_pictures};
 use panoweave::panorama::{Coverage, PanoramaOptions, stitch_geometry};
-use panoweave::picture::Picture;
-use panoweave::stitch::{StitchOptions, stitch_pictures};
 use panoweave_tests::several::{CANVAS, all_seen, blend, made_up, noise, seen};
 use panoweave_tests::{by_planes, panoweave_devices};
 use shared_types::Rgba8;

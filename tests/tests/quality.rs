@@ -2,9 +2,9 @@
 //! anew in f64.
 
 use glam::{UVec2, Vec3, uvec2};
-use panoweave::colour::Colours;
 use panoweave::frame::{Frame, FrameFormat, Matrix, Range, YuvEncoding};
-use panoweave::picture::Picture;
+use panoweave::io::picture::Picture;
+use panoweave::ops::colour::Colours;
 use panoweave::quality::{
     FlickerMeter, Levels, NOBODY, OverlapMeter, QualityError, SPANS, SeamLine, colour_score,
     flicker_score, owners_of_warp, owners_of_weights, seam_score,

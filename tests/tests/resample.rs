@@ -6,7 +6,7 @@ use glam::uvec2;
 use half::{bf16, f16};
 use kernels_gpu::resample::ResampleF32;
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
-use panoweave::resample::{ResampleError, Resampler, Resampling, Sampled, rebased};
+use panoweave::ops::resample::{ResampleError, Resampler, Resampling, Sampled, rebased};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::upload_plane;
 use panoweave_tests::{data, gpu, panoweave_devices};

@@ -4,8 +4,8 @@
 use glam::{UVec2, uvec2};
 use kernels_gpu::ssim::{SsimColumns, SsimRowsU16, SsimU16};
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
-use panoweave::picture::Picture;
-use panoweave::ssim::{Compared, Comparer, Similarity, SsimError, compare_pictures};
+use panoweave::io::picture::Picture;
+use panoweave::ops::ssim::{Compared, Comparer, Similarity, SsimError, compare_pictures};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::upload_plane;
 use panoweave_tests::{data, gpu, panoweave_devices};

@@ -2,7 +2,7 @@
 
 use glam::uvec2;
 use panoweave::device::{Counters, Image};
-use panoweave::ssim::{Compared, Comparer};
+use panoweave::ops::ssim::{Compared, Comparer};
 use panoweave_tests::panoweave_devices;
 
 #[test]

@@ -4,14 +4,14 @@
 use glam::{UVec2, Vec3, uvec2};
 use kernels_gpu::colour::GammaTable as BuildTable;
 use kernels_gpu::stitch as kernels;
-use panoweave::colour::GammaTable;
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, FrameViewMut, Matrix, PixelFormat, Range, YuvEncoding,
 };
-use panoweave::picture::Picture;
-use panoweave::rig::Rig;
-use panoweave::stitch::{Power, StitchError, StitchOptions, stitch, stitch_pictures};
+use panoweave::geometry::rig::Rig;
+use panoweave::io::picture::Picture;
+use panoweave::ops::colour::GammaTable;
+use panoweave::ops::stitch::{Power, StitchError, StitchOptions, stitch, stitch_pictures};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::oracle::{self, Grade};
 use panoweave_tests::random::Random;

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use panoweave::device::Device;
-use panoweave::resample::ResampleError;
-use panoweave::text_file::TextError;
-use panoweave::trajectory::{Fault, Trajectory, TrajectoryError, parse_times};
-use panoweave::video::Rate;
+use panoweave::frame::Rate;
+use panoweave::io::text::TextError;
+use panoweave::ops::resample::ResampleError;
+use panoweave::ops::trajectory::{Fault, Trajectory, TrajectoryError, parse_times};
 use panoweave_tests::random::Random;
 use panoweave_tests::{data, panoweave_devices};
 use proptest::prelude::*;

@@ -2,8 +2,8 @@
 
 use panoweave::device::{Device, Image};
 use panoweave::geometry::Geometry;
-use panoweave::homography::Homography;
-use panoweave::rig::{LensName, ProjectionName, Rig, RigCamera};
+use panoweave::geometry::homography::Homography;
+use panoweave::geometry::rig::{LensName, ProjectionName, Rig, RigCamera};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::random::random_rig;
 use panoweave_tests::{gpu, panoweave_devices};

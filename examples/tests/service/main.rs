@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use panoweave::device::Device;
 use panoweave::geometry::Geometry;
+use panoweave::geometry::homography::Homography;
 use panoweave::glam::UVec2;
-use panoweave::homography::Homography;
-use panoweave::picture::{Picture, PictureFormat};
+use panoweave::io::picture::{Picture, PictureFormat};
+use panoweave::ops::stitch::{Lookup, StitchOptions, stitch_pictures};
 use panoweave::shared_types::Rgba8;
-use panoweave::stitch::{Lookup, StitchOptions, stitch_pictures};
 use panoweave::warp::DeviceWarp;
 use panoweave_examples::{MadeUpCamera, geometry};
 use serde_json::Value;

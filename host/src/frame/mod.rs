@@ -1,9 +1,10 @@
 //! Frames: what a camera sends and what a panorama goes out as, in host memory and on a device.
 //!
 //! A format is a size and what a pixel is. Still pictures and their files are in
-//! [`picture`](crate::picture).
+//! [`picture`](crate::io::picture).
 
 mod device;
+mod rate;
 mod textured;
 
 use std::fmt;
@@ -14,11 +15,13 @@ use thiserror::Error;
 
 pub use cuda_std::{DeviceView, DeviceViewMut};
 pub use device::{DeviceFrame, FormatMismatch, FrameView, FrameViewMut};
+pub use rate::{MAX_INTERVAL, MAX_RATE, Rate, RateError};
 pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut};
 pub use shared_types::yuv::{Matrix, Range, YuvEncoding};
 pub(crate) use textured::Textured;
 
-use crate::geometry::MAX_CANVAS_SIDE;
+/// The largest width and height of a frame, in pixels; also of a panorama's canvas.
+pub const MAX_CANVAS_SIDE: u32 = 32_768;
 
 /// What a pixel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

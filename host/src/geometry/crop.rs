@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn two_shifted_pictures_leave_their_common_rows() {
         let shift = "1 0 700  0 1 40  0 0 1";
-        let homography = crate::homography::Homography::parse(shift, "h").unwrap();
+        let homography = crate::geometry::homography::Homography::parse(shift, "h").unwrap();
         let size = UVec2::new(1000, 600);
         let geometry = homography.geometry(size, size).unwrap();
         let (first, found) = largest_rectangle(&geometry).unwrap();

@@ -103,7 +103,7 @@ mod tests {
     use kernels_gpu::warp::project;
 
     use super::*;
-    use crate::rig::{LensName, Matrix, lens_camera};
+    use crate::geometry::rig::{LensName, Matrix, lens_camera};
 
     #[test]
     fn a_ray_lands_on_its_pixel() {

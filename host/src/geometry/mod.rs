@@ -1,34 +1,18 @@
-//! Where everything is: the panorama's canvas and the cameras that look at it.
+//! Geometry, without pixels: where the panorama's canvas is and where each camera looks.
 //!
-//! This is what the warp kernel takes. It comes from a rig ([`crate::rig`]) or from a homography
-//! ([`crate::homography`]).
+//! A [`Geometry`] comes from a camera rig ([`rig`]) or from a homography ([`homography`]). [`calibrate`] finds a rig
+//! from correspondences between pictures.
 
+pub mod calibrate;
+mod canvas;
 mod crop;
+pub mod homography;
+pub mod intrinsics;
 mod lens;
+pub mod rig;
 
-use glam::{DVec2, UVec2};
-use shared_types::warp::{Camera, Canvas};
-
+pub use crate::frame::MAX_CANVAS_SIDE;
+pub(crate) use canvas::inside;
+pub use canvas::{Geometry, MAX_CANVAS_AREA};
 pub(crate) use crop::largest_rectangle;
 pub(crate) use lens::{border, unproject};
-
-/// Widest and highest panorama, in pixels a side.
-pub const MAX_CANVAS_SIDE: u32 = 32_768;
-
-/// Most pixels of a panorama: 2²⁶, six times the 5700×1900 of the rig this was built for. Six f32
-/// planes of that size are 1.6 GB.
-pub const MAX_CANVAS_AREA: u64 = 1 << 26;
-
-/// A canvas and the cameras in the order of their pictures (left, right).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Geometry {
-    /// The panorama.
-    pub canvas: Canvas,
-    /// What each camera sees of it.
-    pub cameras: Vec<Camera>,
-}
-
-/// Whether a picture has something at a place, as the stitch has it: from 0 up to the size.
-pub(crate) fn inside(at: DVec2, size: UVec2) -> bool {
-    at.cmpge(DVec2::ZERO).all() && at.cmplt(size.as_dvec2()).all()
-}

@@ -20,10 +20,10 @@ use shared_types::seam::SeamCosts;
 
 use super::buffers::Pair;
 use super::{ColourOptions, Current, LiveWarp, Shared};
-use crate::colour::{Colours, Limits, Tracker, estimate};
 use crate::device::{DeviceError, Event, Pinned, Priority, Stream, insist};
 use crate::lock::lock;
-use crate::stitch::StitchError;
+use crate::ops::colour::{Colours, Limits, Tracker, estimate};
+use crate::ops::stitch::StitchError;
 
 /// Failures in a row that switch the correction off, and the search for better seams.
 const STRIKES: u32 = 3;

@@ -45,13 +45,13 @@ pub use follow::{Analysis, ColourState};
 pub use pairing::Camera;
 pub use panorama::{Panorama, Panoramas};
 
-use crate::colour::{Colours, EVERY, GammaTable, Overlap, Summing};
 use crate::device::{Device, DeviceError, Place, Stream};
 use crate::frame::{Frame, FrameFormat, PixelFormat};
 use crate::lock::lock;
-use crate::seam::{Blend, SeamError};
-use crate::stitch::{Lookup, StitchError, StitchOptions};
-use crate::view::{DEFAULT_SIZE, View, ViewError, Viewer, VirtualCamera};
+use crate::ops::colour::{Colours, EVERY, GammaTable, Overlap, Summing};
+use crate::ops::seam::{Blend, SeamError};
+use crate::ops::stitch::{Lookup, StitchError, StitchOptions};
+use crate::ops::view::{DEFAULT_SIZE, View, ViewError, Viewer, VirtualCamera};
 use crate::warp::{DeviceWarp, Plane, RenderError};
 
 use buffers::{Input, InputBuffer, OutputBuffer, Pair};
@@ -116,7 +116,7 @@ pub struct LiveOptions {
     pub stitch: StitchOptions,
     /// Colour that follows the light.
     pub colour: ColourOptions,
-    /// How the overlap is shown. A seam is looked at as often as colours are; see [`seam`](crate::seam).
+    /// How the overlap is shown. A seam is looked at as often as colours are; see [`seam`](crate::ops::seam).
     pub blend: Blend,
     /// What happens when frames come too fast.
     pub pace: Pace,

@@ -15,9 +15,9 @@ use futures_core::Stream;
 use super::Shared;
 use super::buffers::OutputBuffer;
 use super::pool::Pooled;
-use crate::colour::Colours;
 use crate::frame::{Frame, FrameFormat, PixelFormat};
-use crate::picture::Picture;
+use crate::io::picture::Picture;
+use crate::ops::colour::Colours;
 
 /// A finished panorama in host memory. Dropping it makes room for another.
 #[derive(Debug)]

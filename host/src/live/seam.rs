@@ -6,10 +6,10 @@
 use shared_types::seam::SeamCosts;
 
 use super::buffers::Pair;
-use crate::colour::Colours;
 use crate::device::{DeviceError, Pinned, Stream};
-use crate::seam::{Seam, SeamError, SeamOptions, Tracker};
-use crate::stitch::StitchError;
+use crate::ops::colour::Colours;
+use crate::ops::seam::{Seam, SeamError, SeamOptions, Tracker};
+use crate::ops::stitch::StitchError;
 use crate::warp::DeviceWarp;
 
 /// A seam, where it stands, and the warp with its weights.

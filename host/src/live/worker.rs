@@ -21,11 +21,11 @@ use super::buffers::{OutputBuffer, Pair};
 use super::follow::Follower;
 use super::pool::Pooled;
 use super::{Current, LOOK_AGAIN, LiveError, LiveWarp, Pace, Panorama, Shared};
-use crate::colour::{Colours, GammaTable};
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
 use crate::lock::lock;
-use crate::stitch::{Power, StitchOptions, stitch, stitch_with_table};
-use crate::view::{View, ViewPath};
+use crate::ops::colour::{Colours, GammaTable};
+use crate::ops::stitch::{Power, StitchOptions, stitch, stitch_with_table};
+use crate::ops::view::{View, ViewPath};
 
 /// How often a pair is tried.
 const ATTEMPTS: u32 = 3;

@@ -3,7 +3,7 @@
 use glam::UVec2;
 
 use crate::frame::{Frame, PixelFormat, PlaneBytes};
-use crate::picture::Picture;
+use crate::io::picture::Picture;
 
 /// Levels to be measured: red, green and blue of RGBA, of NV12 luma as it is stored.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ impl<'a> Levels<'a> {
         &self.plane.bytes[y as usize * self.plane.pitch + x as usize * bytes..][..levels]
     }
 
-    /// The gray levels of a row; of RGBA by Rec. 601 in integers, as [`ssim`](crate::ssim) takes them.
+    /// The gray levels of a row; of RGBA by Rec. 601 in integers, as [`ssim`](crate::ops::ssim) takes them.
     pub(super) fn gray_row(&self, y: u32) -> impl Iterator<Item = u32> + 'a {
         let (bytes, levels) = self.pixel;
         let row =

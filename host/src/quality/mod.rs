@@ -8,7 +8,7 @@
 //!
 //! Each has a score that is 1 at best and 0 at worst: [`seam_score`], [`colour_score`], [`flicker_score`]. They are
 //! made so that 0.9 is about where a careful eye begins to see something. How alike two panoramas are
-//! is in [`ssim`](crate::ssim).
+//! is in [`ssim`](crate::ops::ssim).
 //!
 //! All of this runs on the host: the line has few pixels, the overlap is sampled, and of every frame a sum is
 //! taken. Not measured: whether what is shown is straight, sharp or complete; and what a wide blend shows

@@ -1,6 +1,6 @@
 //! How far apart both cameras are where they look at the same thing.
 //!
-//! Compared are the pixels that [`colour`](crate::colour) compares: for each panorama pixel at which both cameras
+//! Compared are the pixels that [`colour`](crate::ops::colour) compares: for each panorama pixel at which both cameras
 //! count with a weight over 0.1, the nearest one of either picture. All of them count, those cut off at white
 //! too: what no correction can mend is seen all the same.
 
@@ -10,9 +10,9 @@ use shared_types::stitch::Colour;
 use shared_types::yuv::YuvToRgb;
 
 use super::{QualityError, check_size};
-use crate::colour::{Colours, Overlap};
 use crate::device::Stream;
 use crate::frame::{Frame, PixelFormat};
+use crate::ops::colour::{Colours, Overlap};
 use crate::warp::DeviceWarp;
 
 /// Most pixels that are compared: a mean of so many is good to a few hundredths of a level.

@@ -12,10 +12,10 @@ use std::time::Duration;
 use glam::UVec2;
 use thiserror::Error;
 
-use super::{Source, VideoError};
 use crate::device::{Device, DeviceError};
 use crate::frame::{DeviceFrame, Frame, FrameView};
-use crate::ssim::{Compared, Comparer, Similarity, SsimError};
+use crate::io::video::{Source, VideoError};
+use crate::ops::ssim::{Compared, Comparer, Similarity, SsimError};
 
 /// Videos cannot be compared, or not read.
 #[derive(Debug, Error)]

@@ -13,9 +13,11 @@ use futures_core::Stream as _;
 
 use super::pairs::Pairs;
 use super::run::start;
-use super::{Rate, Source, VideoError, VideoOptions};
+use super::{VideoOptions, VideoStitchError};
 use crate::device::Device;
+use crate::frame::Rate;
 use crate::frame::{Frame, FrameFormat};
+use crate::io::video::{Source, VideoError};
 use crate::live::{LiveError, Panorama, Panoramas, Stitcher};
 use crate::warp::DeviceWarp;
 
@@ -38,8 +40,8 @@ impl Stitched<'_> {
     ///
     /// # Errors
     /// What the device says.
-    pub fn weights(&self) -> Result<[Vec<f32>; 2], VideoError> {
-        Ok(self.stitcher.weights()?)
+    pub fn weights(&self) -> Result<[Vec<f32>; 2], LiveError> {
+        self.stitcher.weights()
     }
 }
 
@@ -47,8 +49,8 @@ impl Stitched<'_> {
 /// effect.
 ///
 /// # Errors
-/// What `each` says, or [`VideoError`].
-pub fn stitch_each<E: From<VideoError>>(
+/// What `each` says, or [`VideoStitchError`].
+pub fn stitch_each<E: From<VideoStitchError>>(
     device: &Device,
     warp: DeviceWarp,
     mut sources: [Source; 2],
@@ -64,13 +66,13 @@ pub fn stitch_each<E: From<VideoError>>(
     let mut pairs = Pairs::new(sources, rate);
     let mut number = 0;
     for n in 0..options.limit.unwrap_or(u64::MAX) {
-        let Some(cameras) = pairs.pair(n)? else {
+        let Some(cameras) = pairs.pair(n).map_err(VideoStitchError::Video)? else {
             // It warns.
             pairs.ended_first(n);
             break;
         };
         let [left, right] = cameras;
-        stitcher.submit(left, right, rate.time(n)).map_err(VideoError::Live)?;
+        stitcher.submit(left, right, rate.time(n)).map_err(VideoStitchError::Live)?;
         // A pair that was given up has none; so does `video` go on without it.
         if let Some(panorama) = next(&stitcher, &mut panoramas, n - number)? {
             let panorama = &panorama;
@@ -78,7 +80,7 @@ pub fn stitch_each<E: From<VideoError>>(
             number += 1;
         }
     }
-    stitcher.health().map_err(VideoError::Live)?;
+    stitcher.health().map_err(VideoStitchError::Live)?;
     Ok(number)
 }
 
@@ -112,7 +114,7 @@ fn next(
     stitcher: &Stitcher,
     panoramas: &mut Panoramas,
     given_up: u64,
-) -> Result<Option<Panorama>, VideoError> {
+) -> Result<Option<Panorama>, VideoStitchError> {
     let mut context = Context::from_waker(Waker::noop());
     loop {
         let dropped = stitcher.counters().dropped.failed > given_up;

@@ -6,8 +6,10 @@
 
 use std::time::Duration;
 
-use super::{Rate, Source, VideoError};
+use super::VideoStitchError;
 use crate::frame::Frame;
+use crate::frame::Rate;
+use crate::io::video::{Source, VideoError};
 use crate::live::{Camera, Stitcher};
 
 /// Panoramas that one video may have more than the other without a word: cameras do not stop at once.
@@ -59,7 +61,7 @@ impl Pairs {
         &mut self,
         stitcher: &Stitcher,
         limit: u64,
-    ) -> (Counts, Result<(), VideoError>) {
+    ) -> (Counts, Result<(), VideoStitchError>) {
         let mut n = 0;
         let result = loop {
             if n == limit {
@@ -88,7 +90,7 @@ impl Pairs {
     }
 
     /// Submits the pair of panorama `n`; false if a video ends before.
-    fn submit(&mut self, stitcher: &Stitcher, n: u64) -> Result<bool, VideoError> {
+    fn submit(&mut self, stitcher: &Stitcher, n: u64) -> Result<bool, VideoStitchError> {
         let time = self.rate.time(n);
         let Some([left, right]) = self.pair(n)? else { return Ok(false) };
         stitcher.submit(left, right, time)?;

@@ -9,15 +9,17 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::VideoStitchError;
 use super::pairs::{Counts, Pairs};
-use super::{Rate, Sink, Source, Stop, VideoError};
-use crate::colour::{Colours, matched};
 use crate::device::Device;
+use crate::frame::Rate;
 use crate::frame::{DeviceFrame, FrameFormat};
+use crate::io::video::{Sink, Source, Stop, VideoError};
 use crate::live::{Camera, ColourOptions, LiveCounters, LiveError, LiveOptions, Pace, Stitcher};
-use crate::seam::Blend;
-use crate::stitch::StitchOptions;
-use crate::view::VirtualCamera;
+use crate::ops::colour::{Colours, matched};
+use crate::ops::seam::Blend;
+use crate::ops::stitch::StitchOptions;
+use crate::ops::view::VirtualCamera;
 use crate::warp::DeviceWarp;
 
 /// What to do.
@@ -82,7 +84,7 @@ pub struct Summary {
 /// sources' [`Stop`] is asked, since they may wait for a pipe.
 ///
 /// # Errors
-/// [`VideoError`].
+/// [`VideoStitchError`].
 pub fn stitch_video(
     device: &Device,
     warp: DeviceWarp,
@@ -90,7 +92,7 @@ pub fn stitch_video(
     mut sink: Sink,
     options: &VideoOptions,
     mut progress: impl FnMut(&Progress),
-) -> Result<Summary, VideoError> {
+) -> Result<Summary, VideoStitchError> {
     let expected = sources.each_ref().map(Source::expected);
     let (output, camera) = (sink.format(), options.camera.as_ref());
     let Some(stitcher) = start(device, warp, &mut sources, options, output, camera)? else {
@@ -135,7 +137,7 @@ pub fn stitch_video(
             give_up();
         }
         let fed = feeder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Ok::<_, VideoError>((fed, result.map(|()| summary)))
+        Ok::<_, VideoStitchError>((fed, result.map(|()| summary)))
     })?;
     let (Counts { read, unpaired, repeated, ended_first, stopped }, fed) = fed;
     let summary = written?;
@@ -160,7 +162,7 @@ pub(super) fn start(
     options: &VideoOptions,
     output: FrameFormat,
     camera: Option<&VirtualCamera>,
-) -> Result<Option<Stitcher>, VideoError> {
+) -> Result<Option<Stitcher>, VideoStitchError> {
     // The engine takes gigabytes for large frames.
     for source in &mut *sources {
         if !source.await_first()? {
@@ -194,14 +196,14 @@ fn first_colours(
     device: &Device,
     warp: &DeviceWarp,
     sources: &[Source; 2],
-) -> Result<Option<Colours>, VideoError> {
+) -> Result<Option<Colours>, VideoStitchError> {
     let stream = device.stream().map_err(LiveError::from)?;
     let upload = |source: &Source| {
         let Some(frame) = source.first() else { return Ok(None) };
         let mut on_device = DeviceFrame::new(device, source.format()).map_err(LiveError::from)?;
         let frame = frame.map_err(VideoError::Pair)?;
         on_device.upload(&stream, &frame).map_err(LiveError::from)?;
-        Ok::<_, VideoError>(Some(on_device))
+        Ok::<_, VideoStitchError>(Some(on_device))
     };
     let (Some(left), Some(right)) = (upload(&sources[0])?, upload(&sources[1])?) else {
         return Ok(None);

@@ -170,7 +170,7 @@ impl DeviceWarp {
         Self { size, sources, coordinates, weights, ready, mesh, coarse, behind, textures }
     }
 
-    /// The warp's mesh, to within [`MESH_ERROR`]: what [`stitch`](crate::stitch::stitch) goes by if nothing else is
+    /// The warp's mesh, to within [`MESH_ERROR`]: what [`stitch`](crate::ops::stitch::stitch) goes by if nothing else is
     /// asked for. It came with the warp, or is made when it is first asked for, from the planes, which are copied to the
     /// host: that takes a good part of a second for a large panorama. A coarser one that came is told of by a warning.
     ///

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use glam::UVec2;
 
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
-use crate::picture::MAX_SIDE;
+use crate::io::picture::MAX_SIDE;
 use crate::warp::{MeshFault, Plane};
 
 /// What can be wrong with the numbers of a warp, wherever they come from.

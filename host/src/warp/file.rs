@@ -38,8 +38,8 @@ use std::path::Path;
 use glam::UVec2;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
-use crate::replace_file::replace;
-use crate::rig::ProjectionName;
+use crate::geometry::rig::ProjectionName;
+use crate::io::replace;
 use crate::warp::mesh::MeshPart;
 use crate::warp::raw::bytes_of;
 use crate::warp::{Plane, Warp, WarpError};

@@ -22,9 +22,9 @@ use std::sync::Arc;
 
 use glam::{UVec2, Vec2};
 
+use crate::geometry::rig::ProjectionName;
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
-use crate::picture::MAX_SIDE;
-use crate::rig::ProjectionName;
+use crate::io::picture::MAX_SIDE;
 pub use device::{DeviceWarp, RenderError};
 pub use device_mesh::DeviceMesh;
 pub use error::{PlaneError, WarpError};

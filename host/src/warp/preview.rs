@@ -6,7 +6,7 @@
 
 use shared_types::Rgba8;
 
-use crate::picture::Picture;
+use crate::io::picture::Picture;
 use crate::warp::Warp;
 
 const TINTS: [[f32; 3]; 2] = [[255.0, 140.0, 40.0], [40.0, 130.0, 255.0]];

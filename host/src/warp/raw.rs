@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use glam::UVec2;
 
-use crate::replace_file::replace;
-use crate::text_file::open_regular;
+use crate::io::replace;
+use crate::io::text::open_regular;
 use crate::warp::{Plane, PlaneError, Warp, WarpError, check_sizes};
 
 /// Bytes that are read or written at a time; a multiple of 4.

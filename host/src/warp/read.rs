@@ -15,8 +15,8 @@ use std::path::Path;
 use glam::UVec2;
 use safetensors::tensor::{Dtype, Metadata};
 
-use crate::rig::ProjectionName;
-use crate::text_file::open_regular;
+use crate::geometry::rig::ProjectionName;
+use crate::io::text::open_regular;
 use crate::warp::file::{FORMAT, HEADER_LIMIT, MESH_VERSION, VERSION, sealed_text, size_text};
 use crate::warp::mesh::{MeshPart, Unpacked, is_length};
 use crate::warp::raw::{CHUNK, numbers_of};

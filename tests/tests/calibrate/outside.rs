@@ -5,7 +5,7 @@ use std::fs;
 
 use glam::{DMat3, DVec2, UVec2};
 use image::image_dimensions;
-use panoweave::calibrate::{Calibration, Correspondence, Options, Picture, pair};
+use panoweave::geometry::calibrate::{Calibration, Correspondence, Options, Picture, pair};
 use panoweave_tests::data;
 
 use panoweave_tests::made_up::{Matcher, flat, grid_distance};
@@ -122,7 +122,7 @@ fn a_flat_scene_is_a_homography() {
     let matcher = Matcher { many: 600, wrong: 0.6, noise: 0.7, seed: 5 };
     let found = matcher.find([left.size; 2], &flat(truth));
     let found = pair(&found, [&left, &left], &Options::default()).unwrap();
-    assert_eq!(found.views.name(), panoweave::rig::ModelName::Homography);
+    assert_eq!(found.views.name(), panoweave::geometry::rig::ModelName::Homography);
     let off = distance(&found, truth);
     assert!(off < 0.5, "off by {off} px");
 }

@@ -1,8 +1,10 @@
 //! Two pictures: how near the found model is to the true one.
 
 use glam::{DMat3, DVec2, UVec2};
-use panoweave::calibrate::{KnownLens, ModelChoice, Options, Picture, RigOptions, Views, pair};
-use panoweave::rig::{LensName, Matrix, ModelName};
+use panoweave::geometry::calibrate::{
+    KnownLens, ModelChoice, Options, Picture, RigOptions, Views, pair,
+};
+use panoweave::geometry::rig::{LensName, Matrix, ModelName};
 use proptest::prelude::*;
 
 use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, inside, turn};

@@ -1,10 +1,10 @@
 //! What must be refused, each for its reason.
 
 use glam::{DMat3, DVec2, UVec2};
-use panoweave::calibrate::{
+use panoweave::geometry::calibrate::{
     Correspondence, KnownLens, ModelChoice, Options, Picture, Refusal, pair,
 };
-use panoweave::rig::{LensName, Matrix};
+use panoweave::geometry::rig::{LensName, Matrix};
 use panoweave_tests::random::Random;
 use proptest::prelude::*;
 
@@ -199,7 +199,7 @@ fn a_plane_is_no_turning_camera() {
     let found = matcher(400, 0.3).find([SIZE; 2], &flat(plane));
     let [left, right] = &pictures();
     let auto = pair(&found, [left, right], &Options::default()).unwrap();
-    assert_eq!(auto.views.name(), panoweave::rig::ModelName::Homography);
+    assert_eq!(auto.views.name(), panoweave::geometry::rig::ModelName::Homography);
     let options = Options { model: ModelChoice::Rotation, ..Options::default() };
     let refusal = refusal(&found, &options);
     assert!(matches!(refusal, Refusal::NotTurning { .. }), "{refusal}");

@@ -1,11 +1,11 @@
 //! From a calibration to a rig, and whether a rig still fits.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
-use panoweave::calibrate::{
+use panoweave::geometry::Geometry;
+use panoweave::geometry::calibrate::{
     Calibration, Options, Picture, Refusal, RigOptions, Views, check, pair,
 };
-use panoweave::geometry::Geometry;
-use panoweave::rig::{ModelName, ProjectionName, Rig, View};
+use panoweave::geometry::rig::{ModelName, ProjectionName, Rig, View};
 use proptest::prelude::*;
 use shared_types::warp::{Camera, Projection};
 

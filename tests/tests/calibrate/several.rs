@@ -1,10 +1,10 @@
 //! More than two pictures.
 
 use glam::{DMat3, DVec2, UVec2};
-use panoweave::calibrate::{
+use panoweave::geometry::calibrate::{
     Bundle, ModelChoice, Options, Pair, Picture, Refusal, RigOptions, Views, bundle,
 };
-use panoweave::rig::{ModelName, ProjectionName, Rig};
+use panoweave::geometry::rig::{ModelName, ProjectionName, Rig};
 use proptest::prelude::*;
 
 use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, turn};
@@ -200,8 +200,11 @@ fn a_poster_on_two_walls_does_not_spoil_the_rest() {
         let last = pairs.iter().position(|pair| (pair.left, pair.right) == (0, 3)).unwrap();
         pairs[last] = poster(0, 3, many_poster);
         let both = [&pictures(4)[0], &pictures(4)[3]];
-        let alone =
-            panoweave::calibrate::pair(&pairs[last].correspondences, both, &Options::default());
+        let alone = panoweave::geometry::calibrate::pair(
+            &pairs[last].correspondences,
+            both,
+            &Options::default(),
+        );
         assert!(alone.is_ok(), "a false pair that is none: {}", alone.unwrap_err());
         let found = bundle(&pictures(4), &pairs, &Options::default())
             .unwrap_or_else(|refusal| panic!("{step}°: {refusal}"));

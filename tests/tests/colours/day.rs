@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use panoweave::colour::{Colours, EVERY, Limits, Tracker, estimate};
+use panoweave::ops::colour::{Colours, EVERY, Limits, Tracker, estimate};
 use panoweave_tests::oracle::grade as apply;
 use panoweave_tests::random::Random;
 

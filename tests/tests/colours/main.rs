@@ -6,7 +6,7 @@ mod pictures;
 mod properties;
 mod scenes;
 
-use panoweave::colour::Colours;
+use panoweave::ops::colour::Colours;
 use panoweave_tests::oracle::grade as apply;
 use shared_types::colour::{BLACK, ColourSums, LUMA, SATURATED};
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use panoweave::colour::{Colours, Limits, estimate};
-use panoweave::picture::Picture;
+use panoweave::io::picture::Picture;
+use panoweave::ops::colour::{Colours, Limits, estimate};
 use panoweave_tests::data;
 use panoweave_tests::random::Random;
 

@@ -1,7 +1,7 @@
 //! What holds for every estimate and every way that colours move.
 
 use glam::Vec3;
-use panoweave::colour::{Colours, Limits, Settings, Tracker, estimate};
+use panoweave::ops::colour::{Colours, Limits, Settings, Tracker, estimate};
 use panoweave_tests::oracle::grade as apply;
 use proptest::prelude::*;
 use shared_types::colour::ColourSums;

@@ -7,13 +7,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use glam::{UVec2, uvec2};
-use panoweave::colour::{Colours, Overlap, estimate, matched_pictures};
 use panoweave::device::Image;
 use panoweave::frame::{Frame, FrameFormat};
-use panoweave::homography::Homography;
-use panoweave::picture::Picture;
+use panoweave::geometry::homography::Homography;
+use panoweave::io::picture::Picture;
+use panoweave::ops::colour::{Colours, Overlap, estimate, matched_pictures};
+use panoweave::ops::stitch::{Power, StitchOptions, stitch_pictures};
 use panoweave::quality::OverlapMeter;
-use panoweave::stitch::{Power, StitchOptions, stitch_pictures};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::{by_planes, data, panoweave_devices};
 

@@ -4,10 +4,10 @@ use std::error::Error;
 
 use panoweave::device::Device;
 use panoweave::glam::UVec2;
-use panoweave::homography::Homography;
-use panoweave::picture::Picture;
+use panoweave::geometry::homography::Homography;
+use panoweave::io::picture::Picture;
 use panoweave::shared_types::Rgba8;
-use panoweave::stitch::{StitchOptions, stitch_pictures};
+use panoweave::ops::stitch::{StitchOptions, stitch_pictures};
 use panoweave::warp::DeviceWarp;
 
 const SIZE: UVec2 = UVec2::new(16, 8);

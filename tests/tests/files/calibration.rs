@@ -3,8 +3,8 @@
 use std::fs;
 
 use glam::{DVec2, UVec2};
-use panoweave::intrinsics::{Intrinsics, IntrinsicsError, YamlError};
-use panoweave::text_file::TextError;
+use panoweave::geometry::intrinsics::{Intrinsics, IntrinsicsError, YamlError};
+use panoweave::io::text::TextError;
 use panoweave_tests::data;
 use proptest::prelude::*;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use glam::{DVec2, DVec3, UVec2};
 use panoweave::geometry::Geometry;
-use panoweave::homography::{Homography, HomographyError};
+use panoweave::geometry::homography::{Homography, HomographyError};
 use panoweave_tests::data;
 
 use crate::{assert_variant, refusal};

@@ -6,7 +6,7 @@ use std::path::Path;
 use image::codecs::jpeg::JpegEncoder;
 use image::metadata::Orientation;
 use image::{DynamicImage, ExtendedColorType};
-use panoweave::picture::{Picture, PictureError, PictureFormat};
+use panoweave::io::picture::{Picture, PictureError, PictureFormat};
 use panoweave_tests::data;
 use shared_types::Rgba8;
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use glam::{DVec2, DVec3, UVec2};
 use panoweave::device::Device;
-use panoweave::rig::{ModelName, Rig, RigError};
+use panoweave::geometry::rig::{ModelName, Rig, RigError};
 use panoweave::warp::{DeviceWarp, RenderError};
 use panoweave_tests::data;
 use proptest::prelude::*;

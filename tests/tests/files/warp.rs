@@ -3,7 +3,7 @@
 use std::fs;
 
 use glam::UVec2;
-use panoweave::rig::ProjectionName;
+use panoweave::geometry::rig::ProjectionName;
 use panoweave::warp::{Bounds, Plane, PlaneError, Warp, WarpError};
 use safetensors::SafeTensors;
 use shared_types::Rgba8;

@@ -3,13 +3,13 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use panoweave::colour::{Colours, Overlap};
 use panoweave::device::{Device, Image, Pinned};
 use panoweave::live::{
     ColourOptions, ColourState, Dropped, LiveCounters, LiveOptions, Panorama, Panoramas, Stitcher,
 };
-use panoweave::seam::{Seam, SeamOptions};
-use panoweave::stitch::stitch;
+use panoweave::ops::colour::{Colours, Overlap};
+use panoweave::ops::seam::{Seam, SeamOptions};
+use panoweave::ops::stitch::stitch;
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::live::{FRAME, STILL, frame, stamp, stitcher, waiting};
 use panoweave_tests::{by_planes, panoweave_devices};

@@ -13,7 +13,7 @@ use panoweave::frame::{Frame, FrameFormat};
 use panoweave::live::{
     ColourOptions, ColourState, LiveCounters, LiveError, LiveOptions, Panorama, Stitcher, Submitted,
 };
-use panoweave::seam::{Blend, SeamOptions};
+use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::live::{FRAME, waiting};
 

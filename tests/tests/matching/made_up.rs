@@ -1,10 +1,10 @@
 //! A made-up picture against itself, turned, darkened and shrunk.
 
 use glam::{DVec2, UVec2, uvec2};
-use panoweave::calibrate::Correspondence;
 use panoweave::device::{Image, Stream};
-use panoweave::matching::{Describer, MatchError, MatchOptions, links, pairs};
-use panoweave::picture::Picture;
+use panoweave::geometry::calibrate::Correspondence;
+use panoweave::io::picture::Picture;
+use panoweave::ops::matching::{Describer, MatchError, MatchOptions, links, pairs};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::Rgba8;

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use glam::{DMat3, UVec2};
-use panoweave::calibrate::{self, Calibration, Options, Refusal, pair};
 use panoweave::device::Stream;
-use panoweave::matching::{MatchOptions, links};
-use panoweave::picture::Picture;
+use panoweave::geometry::calibrate::{self, Calibration, Options, Refusal, pair};
+use panoweave::io::picture::Picture;
+use panoweave::ops::matching::{MatchOptions, links};
 use panoweave_tests::made_up::{flat, grid_distance};
 use panoweave_tests::{data, panoweave_devices};
 

@@ -1,10 +1,10 @@
 //! Pictures that make no pair, from pixels to the refusal: each with the reason that its viewer would give.
 
 use glam::UVec2;
-use panoweave::calibrate::{self, Options, Refusal, pair};
 use panoweave::device::{Image, Stream};
-use panoweave::matching::{Described, Describer, MatchOptions, pairs};
-use panoweave::picture::Picture;
+use panoweave::geometry::calibrate::{self, Options, Refusal, pair};
+use panoweave::io::picture::Picture;
+use panoweave::ops::matching::{Described, Describer, MatchOptions, pairs};
 use panoweave_tests::random::Random;
 use panoweave_tests::{data, panoweave_devices};
 use shared_types::Rgba8;

@@ -2,8 +2,8 @@
 
 use panoweave::device::{Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat};
-use panoweave::picture::Picture;
-use panoweave::stitch::{CamerasOptions, StitchError, stitch_cameras};
+use panoweave::io::picture::Picture;
+use panoweave::ops::stitch::{CamerasOptions, StitchError, stitch_cameras};
 use panoweave::warp::{DeviceMesh, MESH_ERROR, Mesh, MeshError};
 use panoweave_tests::oracle::{self, bilinear};
 use panoweave_tests::panoweave_devices;

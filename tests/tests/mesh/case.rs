@@ -3,7 +3,7 @@
 use glam::{UVec2, Vec3};
 use panoweave::device::Stream;
 use panoweave::frame::{DeviceFrame, FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
-use panoweave::stitch::{StitchOptions, stitch};
+use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::random::{Random, random_rig};
 use panoweave_tests::raster::{Pixels, Raster, chroma_size};

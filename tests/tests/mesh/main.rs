@@ -7,7 +7,7 @@ mod weights;
 
 use glam::{UVec2, uvec2};
 use panoweave::device::Device;
-use panoweave::rig::Rig;
+use panoweave::geometry::rig::Rig;
 use panoweave::warp::{DeviceWarp, MESH_ERROR, Mesh, MeshError, Plane, Warp};
 use panoweave_tests::random::{Random, random_rig, random_warp};
 use shared_types::mesh::{CELLS, TILE};

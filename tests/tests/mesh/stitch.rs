@@ -3,9 +3,9 @@
 
 use glam::{UVec2, Vec2, Vec3};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat};
-use panoweave::homography::Homography;
-use panoweave::picture::Picture;
-use panoweave::stitch::{Lookup, Power, StitchOptions, stitch, stitch_pictures};
+use panoweave::geometry::homography::Homography;
+use panoweave::io::picture::Picture;
+use panoweave::ops::stitch::{Lookup, Power, StitchOptions, stitch, stitch_pictures};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::raster::{Pixels, Raster};
 use panoweave_tests::{data, oracle, panoweave_devices};

@@ -1,7 +1,7 @@
 //! Meshes of warps whose weights are written anew, and meshes that come with a warp.
 
-use panoweave::colour::Colours;
-use panoweave::seam::{Seam, SeamOptions, seamed};
+use panoweave::ops::colour::Colours;
+use panoweave::ops::seam::{Seam, SeamOptions, seamed};
 use panoweave::warp::{DeviceWarp, MESH_ERROR};
 use panoweave_tests::panoweave_devices;
 

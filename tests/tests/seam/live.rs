@@ -1,11 +1,11 @@
 //! The seam in live video: it comes by a fade without a jump, and stays.
 
-use panoweave::colour::Colours;
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat};
 use panoweave::live::{LiveOptions, Stitcher};
-use panoweave::seam::{Blend, FADE, SeamOptions, seamed};
-use panoweave::stitch::{StitchOptions, stitch};
+use panoweave::ops::colour::Colours;
+use panoweave::ops::seam::{Blend, FADE, SeamOptions, seamed};
+use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, waiting};
 use panoweave_tests::panoweave_devices;
 

@@ -11,8 +11,8 @@ mod weights;
 
 use glam::{DMat3, DVec3, UVec2, uvec2};
 use panoweave::device::{Device, Image, Stream};
-use panoweave::homography::Homography;
-use panoweave::picture::Picture;
+use panoweave::geometry::homography::Homography;
+use panoweave::io::picture::Picture;
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::by_planes;
 use shared_types::Rgba8;
@@ -102,7 +102,7 @@ fn alone(device: &Device, pictures: &[Picture; 2], warp: &Warp, camera: usize) -
 
 fn stitched(stream: &Stream, [left, right]: &[Picture; 2], warp: &DeviceWarp) -> Vec<Rgba8> {
     let options = by_planes();
-    let out = panoweave::stitch::stitch_pictures(stream, left, right, warp, &options).unwrap();
+    let out = panoweave::ops::stitch::stitch_pictures(stream, left, right, warp, &options).unwrap();
     out.into_pixels()
 }
 

@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use glam::UVec2;
-use panoweave::colour::{Colours, matched_pictures};
 use panoweave::device::Device;
-use panoweave::homography::Homography;
-use panoweave::picture::Picture;
-use panoweave::seam::{SeamOptions, seamed_pictures};
-use panoweave::stitch::{StitchOptions, stitch_pictures};
+use panoweave::geometry::homography::Homography;
+use panoweave::io::picture::Picture;
+use panoweave::ops::colour::{Colours, matched_pictures};
+use panoweave::ops::seam::{SeamOptions, seamed_pictures};
+use panoweave::ops::stitch::{StitchOptions, stitch_pictures};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::{by_planes, data, panoweave_devices};
 use shared_types::Rgba8;

@@ -1,9 +1,9 @@
 //! A seam over time: noise moves it never, what crosses it only when the gain is clear.
 
-use panoweave::colour::Colours;
 use panoweave::device::Device;
-use panoweave::picture::Picture;
-use panoweave::seam::{KEEP, Seam, SeamOptions, Tracker};
+use panoweave::io::picture::Picture;
+use panoweave::ops::colour::Colours;
+use panoweave::ops::seam::{KEEP, Seam, SeamOptions, Tracker};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::Rgba8;

@@ -1,6 +1,6 @@
 //! Overlaps of all outlines: stacked, rolled, a trapezoid, mirrored; and those that have no seam.
 
-use panoweave::seam::{Seam, SeamError, SeamOptions};
+use panoweave::ops::seam::{Seam, SeamError, SeamOptions};
 use panoweave_tests::panoweave_devices;
 
 use crate::weights::{check, with_seam};

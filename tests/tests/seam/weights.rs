@@ -1,8 +1,8 @@
 //! Weights: that they sum to 1, have no steps, end at each picture's edge, and follow the path.
 
-use panoweave::colour::Colours;
 use panoweave::device::Stream;
-use panoweave::seam::{Seam, SeamOptions};
+use panoweave::ops::colour::Colours;
+use panoweave::ops::seam::{Seam, SeamOptions};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::panoweave_devices;
 

@@ -3,9 +3,9 @@
 use glam::{DMat3, DVec2, DVec3, UVec2, Vec3, dvec2, uvec2};
 use panoweave::device::{Device, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
-use panoweave::rig::{Rig, View as Mounted};
-use panoweave::stitch::StitchOptions;
-use panoweave::view::{View, Viewer, view_pictures};
+use panoweave::geometry::rig::{Rig, View as Mounted};
+use panoweave::ops::stitch::StitchOptions;
+use panoweave::ops::view::{View, Viewer, view_pictures};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::made_up::turn;
 use panoweave_tests::oracle;
@@ -187,7 +187,7 @@ fn pictures_of_the_host_are_viewed_like_frames() {
     let pictures = sources(&rig).map(|size| smooth(&mut random, size, PixelFormat::Rgba8));
     let on_host = pictures.each_ref().map(|picture| {
         let UVec2 { x, y } = picture.size;
-        panoweave::picture::Picture::from_pixels(x, y, rgba(picture).to_vec()).unwrap()
+        panoweave::io::picture::Picture::from_pixels(x, y, rgba(picture).to_vec()).unwrap()
     });
     let (view, options) = (View { pan: 3.0, ..View::default() }, StitchOptions::default());
     let size = uvec2(91, 53);

@@ -1,9 +1,9 @@
 //! What a view must show, in f64: the documented conventions and camera models, written anew.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
-use panoweave::rig::{LensName, Rig, RigCamera, View as Mounted};
-use panoweave::stitch::StitchOptions;
-use panoweave::view::View;
+use panoweave::geometry::rig::{LensName, Rig, RigCamera, View as Mounted};
+use panoweave::ops::stitch::StitchOptions;
+use panoweave::ops::view::View;
 use panoweave_tests::made_up::turn;
 use panoweave_tests::oracle::{bilinear, grade};
 use panoweave_tests::raster::Raster;

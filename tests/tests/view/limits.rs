@@ -3,9 +3,9 @@
 use glam::UVec2;
 use panoweave::device::Device;
 use panoweave::frame::FrameFormat;
-use panoweave::rig::Rig;
-use panoweave::stitch::StitchOptions;
-use panoweave::view::{Limits, MAX_FOV, MIN_FOV, View, Viewer};
+use panoweave::geometry::rig::Rig;
+use panoweave::ops::stitch::StitchOptions;
+use panoweave::ops::view::{Limits, MAX_FOV, MIN_FOV, View, Viewer};
 use panoweave_tests::panoweave_devices;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;

@@ -14,9 +14,9 @@ use bytemuck::Pod;
 use glam::UVec2;
 use panoweave::device::{Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat};
-use panoweave::rig::Rig;
-use panoweave::stitch::StitchOptions;
-use panoweave::view::{View, Viewer};
+use panoweave::geometry::rig::Rig;
+use panoweave::ops::stitch::StitchOptions;
+use panoweave::ops::view::{View, Viewer};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{Pixels, Raster, chroma_size, upload_plane};
@@ -178,7 +178,7 @@ fn stitched(
 ) -> Raster {
     let [left, right] = pictures.map(|picture| picture.upload(stream, 8));
     let mut out = unwritten(stream, FrameFormat::rgba8(warp.size().x, warp.size().y));
-    panoweave::stitch::stitch(stream, &left, &right, warp, options, &mut out).unwrap();
+    panoweave::ops::stitch::stitch(stream, &left, &right, warp, options, &mut out).unwrap();
     Raster::download(stream, &out)
 }
 

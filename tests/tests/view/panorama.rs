@@ -3,7 +3,7 @@
 use glam::{UVec2, uvec2};
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
-use panoweave::view::{View, view_panorama};
+use panoweave::ops::view::{View, view_panorama};
 use panoweave_tests::oracle::{self, bilinear};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use panoweave::device::{Device, Stream};
-use panoweave::trajectory::Trajectory;
-use panoweave::video::Rate;
-use panoweave::view::{MAX_FOV, MIN_FOV, Track, TrackError, View};
+use panoweave::frame::Rate;
+use panoweave::ops::trajectory::Trajectory;
+use panoweave::ops::view::{MAX_FOV, MIN_FOV, Track, TrackError, View};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 

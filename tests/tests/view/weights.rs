@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 
 use glam::{DVec2, UVec2, uvec2};
-use panoweave::colour::Colours;
 use panoweave::device::Stream;
 use panoweave::frame::{FrameFormat, PixelFormat};
-use panoweave::rig::Rig;
-use panoweave::seam::{SeamOptions, seamed};
-use panoweave::stitch::StitchOptions;
-use panoweave::view::{View, Viewer};
+use panoweave::geometry::rig::Rig;
+use panoweave::ops::colour::Colours;
+use panoweave::ops::seam::{SeamOptions, seamed};
+use panoweave::ops::stitch::StitchOptions;
+use panoweave::ops::view::{View, Viewer};
 use panoweave::warp::{DeviceWarp, Plane};
 use panoweave_tests::oracle::{self, mix};
 use panoweave_tests::panoweave_devices;

@@ -1,0 +1,94 @@
+//! The command line: the options of the program itself, and the choice of subcommand.
+
+use std::ffi::OsStr;
+use std::process::ExitCode;
+
+use crate::commands::{
+    calibrate, compare, features, info, quality, stitch, trajectory, video, warp,
+};
+use crate::output::interrupt::Interrupt;
+use crate::output::{log, report};
+use clap::{ArgAction, Parser, Subcommand};
+
+/// Heading of the options that every subcommand has.
+const COMMON: &str = "Common options";
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  done
+  1  a device failed, but others or another try may work
+  2  bad options, bad input, or the output cannot be written
+  3  no usable device
+  4  the GPU was lost; the process must be started again
+  5  a check failed: a rig has drifted, or a score is below --fail-below; results are printed as ever
+  130  stopped by Ctrl-C, SIGTERM or SIGHUP; a video is finished properly unless it came twice
+
+With --json an error too is a JSON object on stdout:
+  {\"error\": {\"message\": \"...\", \"kind\": \"input\", \"exit_code\": 2}}
+Kinds: usage, input, output, device, no_device, device_lost, interrupted.
+
+RUST_LOG=panoweave=debug chooses log lines by module; -v and -q by amount.";
+
+/// Stitches the pictures of two cameras, or more, into one panorama, on an NVIDIA GPU or the CPU.
+#[derive(Debug, Parser)]
+#[command(version, after_help = AFTER_HELP, arg_required_else_help = false)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Prints the result, or the error, as JSON on stdout.
+    #[arg(long, global = true, help_heading = COMMON)]
+    json: bool,
+    /// Logs more; twice for everything.
+    #[arg(short, long, global = true, help_heading = COMMON, action = ArgAction::Count, conflicts_with = "quiet")]
+    verbose: u8,
+    /// Logs warnings only; twice for nothing but errors.
+    #[arg(short, long, global = true, help_heading = COMMON, action = ArgAction::Count)]
+    quiet: u8,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Stitch(stitch::Args),
+    Video(video::Args),
+    Lut(warp::Args),
+    Calibrate(calibrate::Args),
+    Compare(compare::Args),
+    Quality(quality::Args),
+    Features(features::Args),
+    Trajectory(trajectory::Args),
+    Info(info::Args),
+}
+
+/// Runs the program.
+pub(crate) fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return report::usage(&error, asks_for_json()),
+    };
+    log::start(cli.verbose, cli.quiet);
+    if !matches!(cli.command, Command::Video(_))
+        && let Err(failure) = Interrupt::end_at_once(cli.json)
+    {
+        return report::failure(&failure, cli.json);
+    }
+    let done = match &cli.command {
+        Command::Video(args) => video::run(args, cli.json),
+        Command::Stitch(args) => stitch::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Lut(args) => warp::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Calibrate(args) => calibrate::run(args, cli.json),
+        Command::Compare(args) => compare::run(args, cli.json),
+        Command::Quality(args) => quality::run(args, cli.json),
+        Command::Features(args) => features::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Trajectory(args) => trajectory::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Info(args) => info::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+    };
+    match done {
+        Ok(code) => code,
+        Err(failure) => report::failure(&failure, cli.json),
+    }
+}
+
+/// Whether the options that could not be parsed ask for JSON.
+fn asks_for_json() -> bool {
+    std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == OsStr::new("--json"))
+}

@@ -1,0 +1,223 @@
+//! `panoweave calibrate`: photographs of cameras that overlap make a rig, or hold one against what they see.
+
+mod sketch;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use panoweave::device::DeviceName;
+use panoweave::geometry::calibrate::{Drift, ModelChoice, Options, Pair, RigOptions, check};
+use panoweave::geometry::rig::{ProjectionName, Rig};
+use panoweave::io::picture::Picture;
+use serde_json::{Value, json};
+
+use crate::commands::calibrated::{Calibrated, Lenses, Pictures, matched, open};
+use crate::options::map::check_pictures;
+use crate::output;
+use crate::output::failure::{CHECK_FAILED, Failure};
+
+use crate::output::stages::Stages;
+
+const AFTER_HELP: &str = "\
+Examples:
+  panoweave calibrate left.jpg right.jpg -o rig.toml --preview check.png
+  panoweave calibrate left.jpg right.jpg --check rig.toml
+  panoweave calibrate a.jpg b.jpg c.jpg -o rig.toml --crop
+
+The pictures must overlap, best by a fifth to a half, and show the same moment. What does not fit well enough
+is refused, with the reason. A rig that was checked and has drifted gives exit code 5. homography_right_to_left in the JSON is nine numbers, row by row.
+Exit codes and the JSON of errors: see panoweave --help.";
+
+/// How pictures lie to each other.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Model {
+    /// Whichever the pictures speak for.
+    Auto,
+    /// One plane, or cameras far from what they see.
+    Homography,
+    /// Cameras in one place that only turn.
+    Rotation,
+}
+
+/// Shapes of a panorama.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Projection {
+    Planar,
+    Cylindrical,
+    Equirectangular,
+}
+
+/// Makes a rig file from photographs that overlap.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pictures: Pictures,
+    /// The rig file to write.
+    #[arg(short, long, value_name = "RIG.toml", required_unless_present = "check")]
+    output: Option<PathBuf>,
+    /// Says instead whether this rig still fits the pictures of its cameras.
+    #[arg(long, value_name = "RIG.toml", conflicts_with_all = ["output", "preview", "model", "crop", "projection"])]
+    check: Option<PathBuf>,
+    /// How the pictures lie to each other.
+    #[arg(long, value_enum, default_value = "auto")]
+    model: Model,
+    #[command(flatten)]
+    lenses: Lenses,
+    /// Shape of the panorama; the one that suits the view if it is not given.
+    #[arg(long, value_enum)]
+    projection: Option<Projection>,
+    /// Cuts the panorama to the largest rectangle without black edges.
+    #[arg(long)]
+    crop: bool,
+    /// Writes a picture of the matches, the overlap and the seam: .png, .jpg or .jpeg.
+    #[arg(long, value_name = "OUT.png")]
+    preview: Option<PathBuf>,
+    /// Where to run: auto, cpu or cuda:N.
+    #[arg(long, default_value = "auto")]
+    device: DeviceName,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
+    let files = args.pictures.files();
+    for file in args.output.iter().chain(&args.preview) {
+        output::check(file, &files)?;
+    }
+    if let (Some(output), Some(preview)) = (&args.output, &args.preview)
+        && output::would_be_same(output, preview)
+    {
+        return Err(Failure::OutputTwice { file: preview.clone() });
+    }
+    if let Some(preview) = &args.preview {
+        Picture::check_name(preview)?;
+    }
+    let mut stages = Stages::new();
+    let rig =
+        args.check.as_ref().map(|file| Ok::<_, Failure>((file, Rig::open(file)?))).transpose()?;
+    let pictures = stages.run("load", "reading", || open(&files))?;
+    let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
+    if let Some((file, rig)) = &rig {
+        let wanted: Vec<_> = rig.cameras.iter().map(|camera| camera.size.into()).collect();
+        check_pictures(file, &wanted, &sizes, &files)?;
+    }
+    let device = args.device.open()?;
+    let stream = device.stream()?;
+    let options = Options { model: args.model.into(), ..Options::default() };
+    if let Some((file, rig)) = &rig {
+        let links = matched(&mut stages, &stream, &pictures)?;
+        let drift = stages.run("check", "checking", || worst(rig, &links, &options, &files))?;
+        tell_drift(file, &drift, &stages, as_json)?;
+        return Ok(if drift.drifted { ExitCode::from(CHECK_FAILED) } else { ExitCode::SUCCESS });
+    }
+    let rig_options = RigOptions { projection: args.projection.map(Into::into), crop: args.crop };
+    let found = Calibrated::new(
+        &mut stages,
+        &stream,
+        &files,
+        &pictures,
+        &args.lenses,
+        &options,
+        &rig_options,
+    )?;
+    if let Some(file) = &args.output {
+        stages.run("save", "writing", || Ok(found.rig.save(file)?))?;
+    }
+    if let Some(file) = &args.preview {
+        let sketch = sketch::calibration(&mut stages, &stream, &pictures, &found)?;
+        stages.run("preview", "writing", || Ok(sketch.save(file)?))?;
+    }
+    tell(&found, args, &stages, as_json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(found: &Calibrated, args: &Args, stages: &Stages, as_json: bool) -> Result<(), Failure> {
+    let file = args.output.as_deref().unwrap_or(Path::new("")).to_string_lossy();
+    let panorama = &found.rig.panorama;
+    if !as_json {
+        return output::print(&format!(
+            "{file}: {}, {}×{} panorama, {:.0} ms\n",
+            found.summary(),
+            panorama.width,
+            panorama.height,
+            stages.total().as_secs_f64() * 1e3,
+        ));
+    }
+    let common = json!({
+        "rig": file,
+        "size": [panorama.width, panorama.height],
+        "projection": panorama.projection.as_str(),
+        "preview": args.preview.as_ref().map(|file| file.to_string_lossy()),
+        "times_ms": stages.json(),
+    });
+    let (mut all, figures) = (common, found.json());
+    if let (Value::Object(all), Value::Object(figures)) = (&mut all, figures) {
+        all.extend(figures);
+    }
+    output::print_json(&all)
+}
+
+/// How far the rig is off where it is off most, of the pairs that have enough in common to tell.
+fn worst(rig: &Rig, links: &[Pair], options: &Options, files: &[&Path]) -> Result<Drift, Failure> {
+    let off = |drift: &Drift| drift.median_px / drift.allowed_px;
+    let (mut worst, mut reason): (Option<Drift>, Option<Failure>) = (None, None);
+    for Pair { left, right, correspondences } in links {
+        match check(rig, [*left, *right], correspondences, options) {
+            Ok(drift) if worst.as_ref().is_none_or(|worst| off(&drift) > off(worst)) => {
+                worst = Some(drift);
+            }
+            Ok(_) => {}
+            Err(refusal) => {
+                let files = [files[*left], files[*right]];
+                reason.get_or_insert_with(|| Failure::refused(&files, refusal));
+            }
+        }
+    }
+    worst.ok_or_else(|| reason.unwrap_or(Failure::Usage("a rig has two cameras or more")))
+}
+
+fn tell_drift(rig: &Path, drift: &Drift, stages: &Stages, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return output::print_json(&json!({
+            "rig": rig.to_string_lossy(),
+            "drifted": drift.drifted,
+            "median_px": drift.median_px,
+            "rms_px": drift.rms_px,
+            "allowed_px": drift.allowed_px,
+            "agreeing": drift.agreeing,
+            "matches": drift.matches,
+            "inliers": drift.inliers,
+            "times_ms": stages.json(),
+        }));
+    }
+    output::print(&format!(
+        "{}: {}: off by {:.2} px at the median, {:.2} px allowed; {:.0} % of {} points within\n",
+        rig.display(),
+        if drift.drifted { "drifted, calibrate again" } else { "fits" },
+        drift.median_px,
+        drift.allowed_px,
+        100.0 * drift.agreeing,
+        drift.inliers,
+    ))
+}
+
+impl From<Model> for ModelChoice {
+    fn from(model: Model) -> Self {
+        match model {
+            Model::Auto => Self::Auto,
+            Model::Homography => Self::Homography,
+            Model::Rotation => Self::Rotation,
+        }
+    }
+}
+
+impl From<Projection> for ProjectionName {
+    fn from(projection: Projection) -> Self {
+        match projection {
+            Projection::Planar => Self::Planar,
+            Projection::Cylindrical => Self::Cylindrical,
+            Projection::Equirectangular => Self::Equirectangular,
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! From photographs to a rig: what `calibrate` is for, and `stitch` does where it is given no map.
+
+use std::path::{Path, PathBuf};
+
+use panoweave::device::Stream;
+use panoweave::geometry::calibrate::{
+    self, Bundle, Calibration, KnownLens, Options, Pair, Refusal, RigOptions, Views, bundle, pair,
+};
+use panoweave::geometry::intrinsics::Intrinsics;
+use panoweave::geometry::rig::{LensName, MAX_CAMERAS, Rig};
+use panoweave::io::picture::Picture;
+use panoweave::ops::matching::{MatchOptions, links};
+use serde_json::{Value, json};
+
+use crate::output::failure::Failure;
+use crate::output::stages::Stages;
+
+/// The pictures that a command takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Pictures {
+    /// Picture of the left camera, PNG or JPEG.
+    left: PathBuf,
+    /// Picture of the right camera, PNG or JPEG.
+    right: PathBuf,
+    /// Pictures of further cameras.
+    more: Vec<PathBuf>,
+}
+
+impl Pictures {
+    /// All files.
+    pub(crate) fn files(&self) -> Vec<&Path> {
+        [&self.left, &self.right].into_iter().chain(&self.more).map(PathBuf::as_path).collect()
+    }
+}
+
+/// Lenses that are known.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Lenses {
+    /// Camera matrix and distortion where they are known, as OpenCV's YAML: a file for all pictures, or one for
+    /// each in turn. Otherwise lenses are taken for pinholes whose focal length is found.
+    #[arg(long = "lens", value_name = "FILE.yaml")]
+    files: Vec<PathBuf>,
+    /// The lenses given are fisheyes (equidistant, four coefficients).
+    #[arg(long, requires = "files")]
+    fisheye: bool,
+}
+
+impl Lenses {
+    /// The lens of each picture, in the files' order.
+    fn known(
+        &self,
+        files: &[&Path],
+        pictures: &[Picture],
+    ) -> Result<Vec<Option<KnownLens>>, Failure> {
+        if self.files.is_empty() {
+            return Ok(vec![None; files.len()]);
+        }
+        if self.files.len() != 1 && self.files.len() != files.len() {
+            return Err(Failure::Usage("give --lens once, or once for each picture"));
+        }
+        let lens = if self.fisheye { LensName::Fisheye } else { LensName::Pinhole };
+        let known = |((i, file), picture): ((usize, &&Path), &Picture)| {
+            let source = self.files.get(i).unwrap_or(&self.files[0]);
+            let intrinsics = Intrinsics::open(source, 1)?;
+            let found = picture.size();
+            if let Some(expected) = intrinsics.size.filter(|size| *size != found) {
+                let (file, which) = (file.to_path_buf(), "pictures".to_owned());
+                let source_of_warp = source.clone();
+                return Err(Failure::PictureSize { file, which, found, expected, source_of_warp });
+            }
+            let (matrix, distortion) = (intrinsics.matrix(), intrinsics.distortion);
+            Ok(Some(KnownLens { lens, matrix, distortion }))
+        };
+        files.iter().enumerate().zip(pictures).map(known).collect()
+    }
+}
+
+/// Reads pictures.
+pub(crate) fn open(files: &[&Path]) -> Result<Vec<Picture>, Failure> {
+    files.iter().map(|file| Ok(Picture::open(file)?)).collect()
+}
+
+/// Pictures that were calibrated.
+pub(crate) struct Calibrated {
+    pub(crate) rig: Rig,
+    pub(crate) links: Vec<Pair>,
+    figures: Figures,
+}
+
+/// What came out: of two pictures, or of more.
+enum Figures {
+    Pair(Box<Calibration>),
+    Bundle(Bundle),
+}
+
+/// Two pictures that overlap.
+pub(crate) struct Link<'a> {
+    pub(crate) pair: &'a Pair,
+    /// Which correspondences agree, by their place.
+    pub(crate) inliers: &'a [usize],
+}
+
+/// What each two pictures have in common.
+pub(crate) fn matched(
+    stages: &mut Stages,
+    stream: &Stream,
+    pictures: &[Picture],
+) -> Result<Vec<Pair>, Failure> {
+    let options = MatchOptions::default();
+    stages.run("match", "matching", || Ok(links(stream, pictures, &options)?))
+}
+
+impl Calibrated {
+    /// Calibrates the pictures in these files.
+    pub(crate) fn new(
+        stages: &mut Stages,
+        stream: &Stream,
+        files: &[&Path],
+        pictures: &[Picture],
+        lenses: &Lenses,
+        options: &Options,
+        rig: &RigOptions,
+    ) -> Result<Self, Failure> {
+        let lenses = lenses.known(files, pictures)?;
+        if pictures.len() > MAX_CAMERAS {
+            // Before every two of them are matched.
+            let found = pictures.len();
+            return Err(Failure::refused(files, Refusal::Pictures { found }));
+        }
+        let links = matched(stages, stream, pictures)?;
+        let mut named = named(files, pictures);
+        named.iter_mut().zip(lenses).for_each(|(picture, lens)| picture.lens = lens);
+        let refused = |refusal| Failure::refused(files, refusal);
+        stages.run("fit", "calibrating", || {
+            let (rig, figures) = match &links[..] {
+                [Pair { correspondences, .. }] => {
+                    let found = pair(correspondences, [&named[0], &named[1]], options);
+                    let found = found.map_err(refused)?;
+                    (found.rig(rig).map_err(refused)?, Figures::Pair(Box::new(found)))
+                }
+                links => {
+                    let found = bundle(&named, links, options).map_err(refused)?;
+                    (found.rig(rig).map_err(refused)?, Figures::Bundle(found))
+                }
+            };
+            Ok(Self { rig, links, figures })
+        })
+    }
+
+    /// Where the pictures lie to each other.
+    pub(crate) fn views(&self) -> &Views {
+        match &self.figures {
+            Figures::Pair(found) => &found.views,
+            Figures::Bundle(found) => &found.views,
+        }
+    }
+
+    /// The pairs that overlap.
+    pub(crate) fn overlapping(&self) -> Vec<Link<'_>> {
+        match &self.figures {
+            Figures::Pair(found) => {
+                vec![Link { pair: &self.links[0], inliers: &found.inliers }]
+            }
+            Figures::Bundle(found) => {
+                let link = |figures: &'_ calibrate::PairFigures| {
+                    let own =
+                        |pair: &&Pair| [pair.left, pair.right] == [figures.left, figures.right];
+                    self.links.iter().find(own)
+                };
+                let with = |figures| Some((link(figures)?, figures));
+                let found = found.pairs.iter().filter_map(with);
+                found.map(|(pair, figures)| Link { pair, inliers: &figures.inliers }).collect()
+            }
+        }
+    }
+
+    /// What agreed, and how well, in a line.
+    pub(crate) fn summary(&self) -> String {
+        let Some(q) = &self.rig.quality else { return String::new() };
+        format!(
+            "{}, {} of {} matches agree, off by {:.2} px, {:.1} px expected at the seam, overlap {:.0} %",
+            q.model.as_str(),
+            q.inliers,
+            q.matches,
+            q.rms_px,
+            q.seam_error_px,
+            100.0 * q.overlap,
+        )
+    }
+
+    /// The figures, as fields of an object.
+    pub(crate) fn json(&self) -> Value {
+        match &self.figures {
+            Figures::Pair(pair) => json!({
+                "homography_right_to_left":
+                    pair.homography_right_to_left.transpose().to_cols_array(),
+                "model": pair.views.name().as_str(),
+                "matches": pair.matches,
+                "inliers": pair.inliers.len(),
+                "inlier_ratio": pair.inlier_ratio,
+                "rms_px": pair.rms_px,
+                "overlap": pair.overlap[0],
+                "coverage": pair.coverage,
+                "seam_error_px": pair.seam_error_px,
+            }),
+            Figures::Bundle(bundle) => json!({
+                "model": bundle.views.name().as_str(),
+                "pictures": bundle.pictures.iter().map(|p| &p.name).collect::<Vec<_>>(),
+                "pairs": bundle.pairs.iter().map(|pair| json!({
+                    "left": pair.left,
+                    "right": pair.right,
+                    "matches": pair.matches,
+                    "inliers": pair.inliers.len(),
+                    "rms_px": pair.rms_px,
+                    "overlap": pair.overlap[0],
+                    "coverage": pair.coverage,
+                    "seam_error_px": pair.seam_error_px,
+                })).collect::<Vec<_>>(),
+            }),
+        }
+    }
+}
+
+/// Names of cameras: left and right of two, of more what their files are called, or their number.
+fn named(files: &[&Path], pictures: &[Picture]) -> Vec<calibrate::Picture> {
+    let stem = |file: &&Path| file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let mut names: Vec<String> = match files.len() {
+        2 => vec!["left".to_owned(), "right".to_owned()],
+        _ => files.iter().map(|file| stem(file).unwrap_or_default()).collect(),
+    };
+    for i in 0..names.len() {
+        if names[i].is_empty() || names[..i].contains(&names[i]) {
+            let free = (i + 1..).map(|number| format!("camera {number}"));
+            names[i] = free.into_iter().find(|name| !names.contains(name)).unwrap_or_default();
+        }
+    }
+    let sizes = pictures.iter().map(Picture::size);
+    names.into_iter().zip(sizes).map(|(name, size)| calibrate::Picture::new(name, size)).collect()
+}

@@ -1,0 +1,324 @@
+//! `panoweave compare`: how alike two pictures are, or two videos frame by frame.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use panoweave::device::DeviceName;
+use panoweave::io::picture::Picture;
+use panoweave::io::text::replace_text;
+use panoweave::io::video::{Medium, STANDARD, Source, Stop};
+use panoweave::ops::ssim::compare_pictures;
+use panoweave::video::{AtFrame, Comparison, FrameSimilarity, compare_videos};
+use serde_json::{Value, json};
+use shared_types::ssim::MARGIN;
+
+use crate::options::gate::{self, Gate};
+use crate::options::inputs::{Clips, files};
+use crate::output;
+use crate::output::failure::Failure;
+use crate::output::plot::{self, Panel};
+use crate::output::stages::Stages;
+
+const AFTER_HELP: &str = "\
+Examples:
+  panoweave compare truth.png panorama.png --map ssim.png
+  panoweave compare truth.mp4 panorama.mp4 --csv frames.csv --plot frames.svg
+  panoweave compare truth.mp4 panorama.mp4 --json --fail-below 0.95
+
+SSIM is that of gray levels (Rec. 601 in integers, as Pillow's) under an 11-tap Gaussian of sigma 1.5, the mean
+over the pixels whose window lies inside, as scikit-image has it with gaussian_weights=True, sigma=1.5,
+use_sample_covariance=False. PSNR is of gray levels and of red, green and blue over all pixels; opacity does not
+count. Where nothing differs PSNR is infinite: it is printed as identical, is null in the JSON, whose
+\"identical\" says so, and inf in the CSV.
+
+Two pictures (.png, .jpg, .jpeg), or two videos, which are what `panoweave video` takes them for. Frames are
+compared one by one in order, up to the end of the shorter video. Videos that ffmpeg or Y4M delivers are compared
+by their luma as it is stored; where one goes through ffmpeg and the other does not, ffmpeg brings it to the matrix
+and the range that the other has (Y4M: BT.601, raw NV12: BT.709, limited). Their PSNR is that of the mean squared error of all frames.
+
+--fail-below holds SSIM, of videos that of the worst frame, against a limit; exit code 5 if it is below.
+Exit codes and the JSON of errors: see panoweave --help.";
+
+/// Measures how alike two pictures or videos are: SSIM and PSNR.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The picture or video as it should be; - is a video from standard input.
+    reference: PathBuf,
+    /// The one that is compared with it, of the same size; - is a video from standard input.
+    distorted: PathBuf,
+    /// Of pictures, writes the SSIM of each pixel as a gray PNG: 255 where both are alike, 0 at SSIM 0 or below,
+    /// linear between. It is 10 columns and rows smaller than the pictures, 5 on each side.
+    #[arg(long, value_name = "OUT.png")]
+    map: Option<PathBuf>,
+    /// Of videos, writes a line for each frame: frame,time,ssim_gray,psnr_gray and, of RGBA, psnr_rgb.
+    #[arg(long, value_name = "OUT.csv")]
+    csv: Option<PathBuf>,
+    /// Of videos, draws SSIM and PSNR over time.
+    #[arg(long, value_name = "OUT.svg")]
+    plot: Option<PathBuf>,
+    /// Exit code 5 if SSIM is below this.
+    #[arg(long, value_name = "SSIM")]
+    fail_below: Vec<Gate>,
+    #[command(flatten)]
+    clips: Clips,
+    /// Where to run: auto, cpu or cuda:N.
+    #[arg(long, default_value = "auto")]
+    device: DeviceName,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
+    let outputs = [&args.map, &args.csv, &args.plot];
+    if outputs.into_iter().flatten().any(|file| file == Path::new(STANDARD)) {
+        return Err(Failure::Usage(
+            "--map, --csv and --plot are files, of which - is none; name one",
+        ));
+    }
+    gate::check(&args.fail_below, &["ssim"])?;
+    if args.clips.are_pictures(&args.files())? {
+        pictures(args, as_json)
+    } else {
+        videos(args, as_json)
+    }
+}
+
+fn pictures(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
+    if args.csv.is_some() || args.plot.is_some() {
+        return Err(Failure::Usage("--csv and --plot are of videos; these are pictures"));
+    }
+    let both = args.files();
+    if let Some(map) = &args.map {
+        output::check(map, &both)?;
+        let png = map.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"));
+        if !png {
+            let expected = "the name of an SSIM map must end in .png";
+            return Err(Failure::OutputName { file: map.clone(), expected });
+        }
+    }
+    let mut stages = Stages::new();
+    let [a, b] = stages.run("load", "reading", || {
+        Ok([Picture::open(&args.reference)?, Picture::open(&args.distorted)?])
+    })?;
+    let device = args.device.open()?;
+    let stream = device.stream()?;
+    let (found, map) = stages.run("compare", "comparing", || {
+        compare_pictures(&stream, &a, &b).map_err(|error| Failure::compare(&both, error))
+    })?;
+    if let Some(file) = &args.map {
+        stages.run("save", "writing", || {
+            let levels: Vec<u8> = map.iter().map(|ssim| (255.0 * ssim).round() as u8).collect();
+            Ok(Picture::save_gray(file, a.size() - MARGIN, &levels)?)
+        })?;
+    }
+    let judged = gate::judge(&args.fail_below, &[("ssim", found.ssim)])?;
+    let psnr_rgb = found.psnr_rgb.unwrap_or(f64::INFINITY);
+    if as_json {
+        output::print_json(&json!({
+            "kind": "pictures",
+            "reference": args.reference.to_string_lossy(),
+            "distorted": args.distorted.to_string_lossy(),
+            "size": a.size().to_array(),
+            "device": device.to_string(),
+            "ssim_gray": found.ssim,
+            "psnr_gray": decibels(found.psnr),
+            "psnr_rgb": decibels(psnr_rgb),
+            "identical": { "gray": found.psnr.is_infinite(), "rgb": psnr_rgb.is_infinite() },
+            "map": args.map.as_ref().map(|file| file.to_string_lossy()),
+            "failed": judged.json(),
+            "times_ms": stages.json(),
+        }))?;
+    } else {
+        output::print(&format!(
+            "ssim_gray  {:.6}\npsnr_gray  {}\npsnr_rgb   {}\n{}",
+            found.ssim,
+            shown(found.psnr),
+            shown(psnr_rgb),
+            judged.text()
+        ))?;
+    }
+    Ok(judged.exit_code())
+}
+
+fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
+    if args.map.is_some() {
+        return Err(Failure::Usage("--map is of pictures; these are videos"));
+    }
+    let both = args.files();
+    if both.iter().all(|file| *file == Path::new(STANDARD)) {
+        return Err(Failure::Usage("only one of the videos can be standard input"));
+    }
+    let inputs = [args.clips.input(both[0])?, args.clips.input(both[1])?];
+    let read = [files(&inputs[0])?, files(&inputs[1])?].concat();
+    let read: Vec<&Path> = read.iter().map(PathBuf::as_path).collect();
+    for file in args.csv.iter().chain(&args.plot) {
+        output::check(file, &read)?;
+    }
+    if let (Some(csv), Some(plot)) = (&args.csv, &args.plot)
+        && output::place(csv) == output::place(plot)
+    {
+        return Err(Failure::OutputTwice { file: plot.clone() });
+    }
+    if let Some(file) = &args.plot {
+        plot::check_name(file)?;
+    }
+    let mut stages = Stages::new();
+    let stop = Stop::default();
+    let sources = stages.run("open", "opening", || {
+        // What ffmpeg reads it converts to what the other is.
+        let is_file = inputs.each_ref().map(|input| input.medium == Medium::File);
+        let order = if is_file == [true, false] { [1, 0] } else { [0, 1] };
+        let first = Source::open(&inputs[order[0]], None, &stop)?;
+        let second = Source::open(&inputs[order[1]], Some(first.format().pixels), &stop)?;
+        Ok(if order == [0, 1] { [first, second] } else { [second, first] })
+    })?;
+    let device = args.device.open()?;
+    let rates = sources.each_ref().map(Source::rate);
+    if rates[0] != rates[1] {
+        tracing::warn!(
+            "{} has {} frames a second and {} {}; frames are compared by their numbers all the same",
+            both[0].display(),
+            rates[0],
+            both[1].display(),
+            rates[1]
+        );
+    }
+    let (expected, size) = (sources.each_ref().map(Source::expected), sources[0].format().size);
+    let mut frames: Vec<FrameSimilarity> = Vec::new();
+    let each = |frame: &FrameSimilarity| {
+        if args.csv.is_some() || args.plot.is_some() {
+            frames.push(*frame);
+        }
+    };
+    let found = stages.run("compare", "comparing", || {
+        compare_videos(&device, sources, each).map_err(|error| Failure::compare(&both, error))
+    })?;
+    stages.run("save", "writing", || args.save(&frames))?;
+    let judged = gate::judge(&args.fail_below, &[("ssim", found.least_ssim.value)])?;
+    let ended_first = found.ended_first.map(|i| ["reference", "distorted"][i]);
+    if let Some(i) = found.ended_first {
+        tracing::warn!(
+            "{} ended after {} frames while {} goes on; the rest was not compared",
+            both[i].display(),
+            found.frames,
+            both[1 - i].display()
+        );
+    }
+    if as_json {
+        output::print_json(&json!({
+            "kind": "videos",
+            "reference": args.reference.to_string_lossy(),
+            "distorted": args.distorted.to_string_lossy(),
+            "size": size.to_array(),
+            "rate": rates[0].to_string(),
+            "device": device.to_string(),
+            "frames": found.frames,
+            "reference_expected": expected[0],
+            "distorted_expected": expected[1],
+            "ended_first": ended_first,
+            "ssim_gray": { "mean": found.ssim, "least": at(found.least_ssim) },
+            "psnr_gray": { "mean": decibels(found.psnr), "least": at(found.least_psnr) },
+            "psnr_rgb": found.psnr_rgb.map(|psnr| json!({ "mean": decibels(psnr) })),
+            "identical": {
+                "gray": found.psnr.is_infinite(),
+                "rgb": found.psnr_rgb.map(f64::is_infinite),
+            },
+            "csv": args.csv.as_ref().map(|file| file.to_string_lossy()),
+            "plot": args.plot.as_ref().map(|file| file.to_string_lossy()),
+            "failed": judged.json(),
+            "times_ms": stages.json(),
+        }))?;
+    } else {
+        output::print(&format!("{}{}", table(&found), judged.text()))?;
+    }
+    Ok(judged.exit_code())
+}
+
+impl Args {
+    fn files(&self) -> [&Path; 2] {
+        [&self.reference, &self.distorted]
+    }
+
+    /// Writes table and plot of the frames.
+    fn save(&self, frames: &[FrameSimilarity]) -> Result<(), Failure> {
+        let write = |file: &Path, text: String| {
+            let unwritable = |source| Failure::TextUnwritable { file: file.to_owned(), source };
+            replace_text(file, &text).map_err(unwritable)
+        };
+        if let Some(file) = &self.csv {
+            write(file, csv(frames))?;
+        }
+        if let Some(file) = &self.plot {
+            let title =
+                format!("{} against {}", self.distorted.display(), self.reference.display());
+            let times: Vec<_> = frames.iter().map(|frame| frame.time.as_secs_f64()).collect();
+            let panel = |label, most, digits, colour, of: fn(&FrameSimilarity) -> f64| Panel {
+                label,
+                values: frames.iter().map(of).collect(),
+                most,
+                digits,
+                colour,
+            };
+            let panels = [
+                panel("SSIM, gray", Some(1.0), 4, "#1f6fb4", |frame| frame.similarity.ssim),
+                panel("PSNR, gray, in dB", None, 2, "#2a8a3e", |frame| frame.similarity.psnr),
+            ];
+            write(file, plot::svg(&title, &times, &panels))?;
+        }
+        Ok(())
+    }
+}
+
+/// A line for each frame, under a line of names.
+fn csv(frames: &[FrameSimilarity]) -> String {
+    let colour = frames.iter().any(|frame| frame.similarity.psnr_rgb.is_some());
+    let mut text = String::from("frame,time,ssim_gray,psnr_gray");
+    text.push_str(if colour { ",psnr_rgb\n" } else { "\n" });
+    for FrameSimilarity { frame, time, similarity } in frames {
+        let (time, ssim, psnr) = (time.as_secs_f64(), similarity.ssim, similarity.psnr);
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{frame},{time:.6},{ssim:.9},{psnr:.6}");
+        let _ = match similarity.psnr_rgb {
+            Some(psnr) => writeln!(text, ",{psnr:.6}"),
+            None => writeln!(text),
+        };
+    }
+    text
+}
+
+fn table(found: &Comparison) -> String {
+    let mut text = format!(
+        "frames     {}\nssim_gray  mean {:.6}, lowest {:.6} in frame {}\npsnr_gray  mean {}, lowest {}",
+        found.frames,
+        found.ssim,
+        found.least_ssim.value,
+        found.least_ssim.frame,
+        shown(found.psnr),
+        shown(found.least_psnr.value),
+    );
+    if found.least_psnr.value.is_finite() {
+        // Writing to a string cannot fail.
+        let _ = write!(text, " in frame {}", found.least_psnr.frame);
+    }
+    text.push('\n');
+    if let Some(psnr) = found.psnr_rgb {
+        let _ = writeln!(text, "psnr_rgb   mean {}", shown(psnr));
+    }
+    text
+}
+
+/// PSNR for readers.
+pub(crate) fn shown(psnr: f64) -> String {
+    if psnr.is_finite() { format!("{psnr:.6} dB") } else { "identical".to_owned() }
+}
+
+/// PSNR for scripts: JSON has no infinity.
+pub(crate) fn decibels(psnr: f64) -> Value {
+    if psnr.is_finite() { psnr.into() } else { Value::Null }
+}
+
+fn at(AtFrame { frame, value }: AtFrame) -> Value {
+    let frame = value.is_finite().then_some(frame);
+    json!({ "value": decibels(value), "frame": frame })
+}

@@ -1,0 +1,250 @@
+//! What `quality` finds, as a table and as JSON.
+
+use std::fmt::Write as _;
+
+use panoweave::frame::Frame;
+use panoweave::ops::colour::Colours;
+use panoweave::ops::ssim::Similarity;
+use panoweave::quality::{
+    CameraDifference, Flicker, OverlapMeter, QualityError, SeamVisibility, SpanDifference,
+    colour_score, flicker_score, seam_score,
+};
+use panoweave::video::AtFrame;
+use serde_json::{Value, json};
+
+use crate::commands::compare::{decibels, shown};
+
+/// Names of all scores.
+pub(crate) const SCORES: [&str; 4] = ["seam", "colour", "flicker", "ssim"];
+
+/// Figures of one frame or of many.
+#[derive(Default)]
+pub(crate) struct Figures {
+    seams: Vec<(u64, SeamVisibility)>,
+    cameras: Vec<Cameras>,
+    /// Share of the panorama that both cameras see.
+    overlap: Option<f64>,
+    pub(crate) flicker: Option<Flicker>,
+    pub(crate) similarity: Option<Similarity>,
+}
+
+/// How far apart the cameras are in a frame.
+struct Cameras {
+    frame: u64,
+    before: CameraDifference,
+    /// Corrected as the panorama is, where that is known.
+    after: Option<CameraDifference>,
+}
+
+/// The mean over frames, and the frame with the highest.
+struct Spread {
+    mean: f64,
+    worst: AtFrame,
+}
+
+/// Of values that are not empty.
+fn spread(values: impl Iterator<Item = (u64, f64)>) -> Option<Spread> {
+    let (mut sum, mut many, mut worst) = (0.0, 0.0, None::<AtFrame>);
+    for (frame, value) in values {
+        sum += value;
+        many += 1.0;
+        if worst.is_none_or(|worst| value > worst.value) {
+            worst = Some(AtFrame { frame, value });
+        }
+    }
+    worst.map(|worst| Spread { mean: sum / many, worst })
+}
+
+impl Figures {
+    pub(crate) fn add_seam(&mut self, frame: u64, found: Option<SeamVisibility>) {
+        self.seams.extend(found.map(|found| (frame, found)));
+    }
+
+    /// Measures the cameras of a frame; `colours` correct them if the panorama was made with those.
+    pub(crate) fn add_cameras(
+        &mut self,
+        frame: u64,
+        meter: &OverlapMeter,
+        [left, right]: [Frame<'_>; 2],
+        colours: Option<Colours>,
+    ) -> Result<(), QualityError> {
+        let before = meter.measure(&left, &right, &Colours::IDENTITY)?;
+        let after = match colours {
+            Some(Colours::IDENTITY) => Some(before),
+            Some(colours) => Some(meter.measure(&left, &right, &colours)?),
+            None => None,
+        };
+        self.overlap = Some(meter.share());
+        self.cameras.push(Cameras { frame, before, after });
+        Ok(())
+    }
+
+    fn seam(&self) -> Option<Spread> {
+        spread(self.seams.iter().map(|(frame, seam)| (*frame, seam.ratio())))
+    }
+
+    fn colour(&self) -> Option<Spread> {
+        let after = |cameras: &Cameras| Some((cameras.frame, cameras.after?.colour()));
+        spread(self.cameras.iter().filter_map(after))
+    }
+
+    /// Each score that could be measured, in the order of [`SCORES`].
+    pub(crate) fn scores(&self) -> Vec<(&'static str, f64)> {
+        // Flicker takes three frames.
+        let flicker = self.flicker.filter(|flicker| flicker.frames > 2);
+        let scores = [
+            self.seam().map(|seam| seam_score(seam.worst.value)),
+            self.colour().map(|colour| colour_score(colour.worst.value)),
+            flicker.map(|flicker| flicker_score(flicker.mean)),
+            self.similarity.map(|similarity| similarity.ssim),
+        ];
+        SCORES.into_iter().zip(scores).filter_map(|(name, score)| Some((name, score?))).collect()
+    }
+
+    /// The figures of the worst seam.
+    fn worst_seam(&self) -> Option<&(u64, SeamVisibility)> {
+        self.seams.iter().max_by(|(_, a), (_, b)| a.ratio().total_cmp(&b.ratio()))
+    }
+
+    /// A line for each score or figure: name, score, what it was made of.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        let scores = self.scores();
+        let mut line = |name: &str, what: String| {
+            let score = scores.iter().find(|(score, _)| *score == name);
+            let score = score.map_or("-".to_owned(), |(_, score)| format!("{score:.4}"));
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{name:<8} {score:>7}  {what}");
+        };
+        let many = self.seams.len() > 1 || self.flicker.is_some();
+        let of =
+            |at: &AtFrame| if many { format!(" in frame {}", at.frame) } else { String::new() };
+        if let (Some(Spread { mean, worst }), Some((_, seam))) = (self.seam(), self.worst_seam()) {
+            let SpanDifference { span, places, across, beside, step } = *seam.worst();
+            let mean = if many { format!("mean ratio {mean:.3}, ") } else { String::new() };
+            line(
+                "seam",
+                format!(
+                    "{mean}ratio {:.3}{}: {across:.2} levels across the line and {beside:.2} beside it, each plus \
+                     half a level; step {step:.2}, {span} px apart, {places} places",
+                    worst.value,
+                    of(&worst)
+                ),
+            );
+        } else {
+            line("seam", "the cameras hand over nowhere".to_owned());
+        }
+        let before = spread(self.cameras.iter().map(|c| (c.frame, c.before.colour())));
+        if let Some(before) = before {
+            let (before, frame) = (before.worst.value, of(&before.worst));
+            line(
+                "colour",
+                match self.colour() {
+                    Some(after) => format!(
+                        "cameras {:.2} levels apart{}, {before:.2} before correction{frame}",
+                        after.worst.value,
+                        of(&after.worst)
+                    ),
+                    None => {
+                        format!("cameras {before:.2} levels apart{frame}, before any correction")
+                    }
+                },
+            );
+        }
+        let pixels = self.cameras.iter().map(|c| (c.frame, c.after.unwrap_or(c.before)));
+        let pixels = spread(pixels.map(|(frame, found)| (frame, found.disagreement())));
+        if let (Some(pixels), Some(share)) = (pixels, self.overlap) {
+            line(
+                "overlap",
+                format!(
+                    "{:.1} % of the panorama, pixels differ by {:.2} levels{}",
+                    100.0 * share,
+                    pixels.worst.value,
+                    of(&pixels.worst)
+                ),
+            );
+        }
+        if let Some(Flicker { frames, mean, most, largest_step }) = self.flicker {
+            line(
+                "flicker",
+                format!(
+                    "mean {mean:.3} levels, {:.3} in frame {}, largest step {:.3} in frame {}; {frames} frames",
+                    most.value, most.frame, largest_step.value, largest_step.frame
+                ),
+            );
+        }
+        if let Some(Similarity { psnr, psnr_rgb, .. }) = self.similarity {
+            let rgb = psnr_rgb.map_or(String::new(), |psnr| format!(", rgb {}", shown(psnr)));
+            line("ssim", format!("psnr of gray {}{rgb}", shown(psnr)));
+        }
+        text
+    }
+
+    /// The same for scripts.
+    pub(crate) fn json(&self) -> Value {
+        let scores: serde_json::Map<_, _> = self
+            .scores()
+            .into_iter()
+            .map(|(name, score)| (name.to_owned(), score.into()))
+            .collect();
+        json!({
+            "scores": scores,
+            "seam": self.seam().map(|Spread { mean, worst }| json!({
+                "ratio": { "mean": mean, "most": at(worst) },
+                "frames": self.seams.iter().map(seam_json).collect::<Vec<_>>(),
+            })),
+            "colour": spread(self.cameras.iter().map(|c| (c.frame, c.before.colour()))).map(|before| json!({
+                "before": { "mean": before.mean, "most": at(before.worst) },
+                "after": self.colour().map(|after| json!({ "mean": after.mean, "most": at(after.worst) })),
+                "frames": self.cameras.iter().map(camera_json).collect::<Vec<_>>(),
+            })),
+            "overlap": self.overlap,
+            "flicker": self.flicker.map(|flicker| json!({
+                "frames": flicker.frames,
+                "mean": flicker.mean,
+                "most": at(flicker.most),
+                "largest_step": at(flicker.largest_step),
+            })),
+            "similarity": self.similarity.map(|similarity| json!({
+                "ssim_gray": similarity.ssim,
+                "psnr_gray": decibels(similarity.psnr),
+                "psnr_rgb": similarity.psnr_rgb.map(decibels),
+                "identical": {
+                    "gray": similarity.psnr.is_infinite(),
+                    "rgb": similarity.psnr_rgb.map(f64::is_infinite),
+                },
+            })),
+        })
+    }
+}
+
+fn at(AtFrame { frame, value }: AtFrame) -> Value {
+    json!({ "value": value, "frame": frame })
+}
+
+fn seam_json((frame, seam): &(u64, SeamVisibility)) -> Value {
+    let span = |found: &SpanDifference| {
+        json!({
+            "span": found.span,
+            "ratio": found.ratio(),
+            "across": found.across,
+            "beside": found.beside,
+            "step": found.step,
+            "places": found.places,
+        })
+    };
+    let spans: Vec<_> = seam.spans.iter().map(span).collect();
+    json!({ "frame": frame, "ratio": seam.ratio(), "spans": spans })
+}
+
+fn camera_json(Cameras { frame, before, after }: &Cameras) -> Value {
+    let difference = |found: &CameraDifference| {
+        json!({
+            "means": found.means,
+            "colour": found.colour(),
+            "pixels": found.pixels,
+            "disagreement": found.disagreement(),
+        })
+    };
+    json!({ "frame": frame, "before": difference(before), "after": after.as_ref().map(difference) })
+}

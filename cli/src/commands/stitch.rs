@@ -1,0 +1,209 @@
+//! `panoweave stitch`: pictures make a panorama, with a map of where the cameras look or without one.
+
+use std::path::{Path, PathBuf};
+
+use panoweave::device::{DeviceName, Stream};
+use panoweave::geometry::calibrate::{Options, RigOptions};
+use panoweave::io::picture::Picture;
+use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::stitch::Lookup;
+use panoweave::panorama::{
+    Coverage, Panorama, PanoramaError, PanoramaOptions, stitch_geometry, stitch_warp,
+};
+use serde_json::{Value, json};
+
+use crate::commands::calibrated::{Calibrated, Lenses, Pictures, open};
+use crate::options::blend::Blending;
+use crate::options::look::{COLOURS, Look};
+use crate::options::map::{Map, Plan};
+use crate::options::recipe::Recipe;
+use crate::output;
+use crate::output::colour;
+use crate::output::failure::Failure;
+use crate::output::stages::Stages;
+
+const AFTER_HELP: &str = "\
+Examples:
+  panoweave stitch l.jpg r.jpg -o pano.png
+  panoweave stitch l.jpg r.jpg --rig rig.toml -o pano.png
+  panoweave stitch l.jpg r.jpg --homography h.txt -o pano.jpg --gain-right 1.2
+  panoweave stitch l.jpg r.jpg --homography h.txt -o pano.jpg --match-colour --blend seam
+  panoweave stitch l.png r.png --lut rig.safetensors -o pano.png --device cuda:0 --json
+  panoweave stitch l.png r.png --lut planes/ --size 5700x1900 -o pano.png --flip
+
+Without --lut, --rig or --homography the pictures are calibrated first, as `panoweave calibrate` does, their
+colours are matched and they are divided by a seam. More than two pictures take a rig, or none.
+A homography file has nine numbers, row by row, that take right pixels to left pixels.
+Exit codes and the JSON of errors: see panoweave --help.";
+
+/// Stitches pictures into a panorama.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pictures: Pictures,
+    #[command(flatten)]
+    map: Map,
+    /// The panorama to write: .png, .jpg or .jpeg.
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// Where to run: auto, cpu or cuda:N.
+    #[arg(long, default_value = "auto")]
+    device: DeviceName,
+    /// Matches the colours of pictures where they overlap, in place of given gains and gammas. So it is
+    /// without a map, unless a gain or gamma is given.
+    #[arg(long, conflicts_with_all = COLOURS)]
+    match_colour: bool,
+    #[command(flatten)]
+    look: Look,
+    #[command(flatten)]
+    blending: Blending,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
+    let files = args.pictures.files();
+    let inputs: Vec<&Path> = files.iter().copied().chain(args.map.path()).collect();
+    output::check(&args.output, &inputs)?;
+    Picture::check_name(&args.output)?;
+    let options = args.options()?;
+
+    let mut stages = Stages::new();
+    let (pictures, plan) = stages.run("load", "reading", || {
+        let pictures = open(&files)?;
+        let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
+        let plan = match args.map.path() {
+            Some(_) => Some(args.map.open(&sizes, &files, &args.output)?),
+            None => {
+                args.map.check_absent()?;
+                None
+            }
+        };
+        Ok((pictures, plan))
+    })?;
+    let device = args.device.open()?;
+    let stream = device.stream()?;
+    let (plan, calibrated) = match plan {
+        Some(plan) => (plan, None),
+        None => {
+            let (how, rig) = (Options::default(), RigOptions::default());
+            let found = Calibrated::new(
+                &mut stages,
+                &stream,
+                &files,
+                &pictures,
+                &Lenses::default(),
+                &how,
+                &rig,
+            )?;
+            (Plan::Render(Recipe::new(&found.rig)?), Some(found))
+        }
+    };
+    let (panorama, coverage) = stitched(&options, &mut stages, &stream, &pictures, plan)?;
+    stages.run("save", "writing", || Ok(panorama.picture.save(&args.output)?))?;
+
+    let Coverage { any, overlap, .. } = coverage;
+    if overlap == 0.0 {
+        tracing::warn!(
+            "the pictures have nothing in common by this map: are left and right swapped, or is the homography \
+             one from left to right?"
+        );
+    }
+    for reason in &panorama.without_seam {
+        tracing::warn!("{reason}: done so");
+    }
+    if !panorama.unmatched.is_empty() {
+        tracing::warn!("colours are left as they are: the overlap is small or dark");
+    }
+    let size = [panorama.picture.width(), panorama.picture.height()];
+    if as_json {
+        return output::print_json(&json!({
+            "output": args.output.to_string_lossy(),
+            "size": size,
+            "device": device.to_string(),
+            "times_ms": stages.json(),
+            "coverage": described(&coverage),
+            "colour": panorama.colours.iter().map(colour::describe).collect::<Vec<_>>(),
+            "calibration": calibrated.as_ref().map(Calibrated::json),
+        }));
+    }
+    let calibration = calibrated.map(|found| format!("calibrated: {}\n", found.summary()));
+    let matched = options.match_colour.then(|| colour::text(&panorama.colours));
+    output::print(&format!(
+        "{}{}{}: {}×{} pixels, {:.1} % filled, {:.1} % seen by more than one, {:.0} ms on {device}\n",
+        calibration.unwrap_or_default(),
+        matched.unwrap_or_default(),
+        args.output.display(),
+        size[0],
+        size[1],
+        100.0 * any,
+        100.0 * overlap,
+        stages.total().as_secs_f64() * 1e3,
+    ))
+}
+
+impl Args {
+    /// How the panorama is made. Without a map nothing was settled before, so what looks best is chosen.
+    fn options(&self) -> Result<PanoramaOptions, Failure> {
+        let calibrates = self.map.path().is_none();
+        // Before anything is computed.
+        if self.pictures.files().len() > 2 {
+            if !self.look.leaves_colours() {
+                return Err(PanoramaError::Colours.into());
+            }
+            if self.look.options(Lookup::Planes).lookup == Lookup::Mesh {
+                return Err(Failure::Usage(
+                    "--warp mesh is for two pictures; more are stitched one by one, each place looked up exactly",
+                ));
+            }
+        }
+        let otherwise =
+            if calibrates { Blend::Seam(SeamOptions::default()) } else { Blend::Feather };
+        Ok(PanoramaOptions {
+            stitch: self.look.options(Lookup::Planes),
+            match_colour: self.match_colour || (calibrates && self.look.leaves_colours()),
+            blend: self.blending.blend(otherwise)?,
+            owners: false,
+        })
+    }
+}
+
+/// The panorama, and what fractions of it are seen.
+fn stitched(
+    options: &PanoramaOptions,
+    stages: &mut Stages,
+    stream: &Stream,
+    pictures: &[Picture],
+    plan: Plan,
+) -> Result<(Panorama, Coverage), Failure> {
+    match (plan, pictures) {
+        (Plan::Planes(warp), [left, right]) => {
+            let stats = warp.stats();
+            let coverage = Coverage {
+                any: stats.coverage,
+                cameras: stats.cameras.iter().map(|camera| camera.coverage).collect(),
+                overlap: stats.overlap,
+            };
+            let plan = Plan::Planes(warp);
+            let warp = stages.run("warp", "preparing the warp", || plan.prepare(stream))?;
+            let panorama = stages.run("stitch", "stitching", || {
+                Ok(stitch_warp(stream, [left, right], &warp, options)?)
+            })?;
+            Ok((panorama, coverage))
+        }
+        (Plan::Render(recipe), pictures) => stages.run("stitch", "stitching", || {
+            Ok(stitch_geometry(stream, pictures, recipe.geometry(), options)?)
+        }),
+        // The plan was read for as many pictures.
+        (Plan::Planes(_), _) => Err(Failure::Usage("a warp is of two pictures")),
+    }
+}
+
+/// As JSON; of two pictures with their names.
+fn described(Coverage { any, cameras, overlap }: &Coverage) -> Value {
+    let mut json = json!({ "any": any, "overlap": overlap, "cameras": cameras });
+    if let [left, right] = cameras[..] {
+        (json["left"], json["right"]) = (left.into(), right.into());
+    }
+    json
+}

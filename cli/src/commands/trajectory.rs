@@ -1,0 +1,170 @@
+//! `panoweave trajectory`: paths of cameras, and other values over time.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use panoweave::device::DeviceName;
+use panoweave::frame::Rate;
+use panoweave::io::text::read_text_from;
+use panoweave::io::video::STANDARD;
+use panoweave::ops::trajectory::{
+    FILE_LIMIT, Trajectory, TrajectoryError, open_times, parse_times,
+};
+use serde_json::json;
+
+use crate::output;
+use crate::output::failure::Failure;
+use crate::output::stages::Stages;
+
+const AFTER_HELP: &str = "\
+Examples:
+  panoweave trajectory resample path.csv --fps 30000/1001 -o frames.csv
+  panoweave trajectory resample groundtruth.txt --times rgb.txt -o - | head
+
+A trajectory is a time in seconds and values in each line: CSV, with a header or without, or with spaces, as
+TUM's files are. Written is CSV. Values are linear between two times and stay at the ends;
+of equal times the last counts, and between times less than a microsecond apart nothing is blended.
+Columns are each for themselves: quaternions come out shorter than 1 between times.
+Exit codes and the JSON of errors: see panoweave --help.";
+
+/// Works on values over time, such as the path of a camera.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Resample(Resample),
+}
+
+/// Gives a trajectory's values at other times: a video's frames, or those of a file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+struct Resample {
+    /// The trajectory, a file; - is standard input.
+    input: PathBuf,
+    #[command(flatten)]
+    targets: Targets,
+    /// The CSV file to write; - is standard output.
+    #[arg(short, long, value_name = "OUT.csv")]
+    output: PathBuf,
+    /// Where to run: auto, cpu or cuda:N.
+    #[arg(long, default_value = "auto")]
+    device: DeviceName,
+}
+
+/// Where the values are wanted.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Targets {
+    /// At so many times a second, such as 30 or 30000/1001, from its first time to its last. 29.97, 59.94 and the like
+    /// are the fraction that video has.
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    fps: Option<Rate>,
+    /// At the times in the first column of a file, in any order; - is standard input.
+    #[arg(long, value_name = "FILE")]
+    times: Option<PathBuf>,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
+    match &args.action {
+        Action::Resample(args) => args.run(as_json),
+    }
+}
+
+impl Resample {
+    fn run(&self, as_json: bool) -> Result<(), Failure> {
+        let to_stdout = self.output == Path::new(STANDARD);
+        if to_stdout && as_json {
+            return Err(Failure::Usage("--json and --output - both want standard output"));
+        }
+        if self.input == Path::new(STANDARD) && self.targets.times.as_ref() == Some(&self.input) {
+            return Err(Failure::Usage("the trajectory and --times both want standard input"));
+        }
+        if !to_stdout {
+            let inputs: Vec<&Path> = [&self.input]
+                .into_iter()
+                .chain(&self.targets.times)
+                .map(PathBuf::as_path)
+                .collect();
+            output::check(&self.output, &inputs)?;
+        }
+        let mut stages = Stages::new();
+        let (trajectory, targets) = stages.run("load", "reading", || {
+            let trajectory = opened(
+                &self.input,
+                |file| Trajectory::open(file),
+                |text, name| Trajectory::parse(text, name),
+            )?;
+            let targets = self.targets.of(&trajectory)?;
+            Ok((trajectory, targets))
+        })?;
+        let device = self.device.open()?;
+        let stream = device.stream()?;
+        let resampled =
+            stages.run("resample", "resampling", || Ok(trajectory.resample(&stream, &targets)?))?;
+        stages.run("save", "writing", || {
+            if to_stdout {
+                output::print_with(|out| resampled.write(out))
+            } else {
+                Ok(resampled.save(&self.output)?)
+            }
+        })?;
+        let clamped = trajectory.clamped(&targets);
+        if as_json {
+            return output::print_json(&json!({
+                "input": self.input.to_string_lossy(),
+                "output": self.output.to_string_lossy(),
+                "device": device.to_string(),
+                "columns": trajectory.columns(),
+                "rows": { "read": trajectory.times().len(), "written": targets.len() },
+                "clamped": clamped,
+                "rate": self.targets.fps.map(|rate| rate.to_string()),
+                "times_ms": stages.json(),
+            }));
+        }
+        let line = format!(
+            "{}: {} rows of {} values from {}, {clamped} clamped to its ends, on {device}",
+            self.output.display(),
+            targets.len(),
+            trajectory.columns().len(),
+            trajectory.times().len(),
+        );
+        if to_stdout {
+            tracing::info!("{line}");
+            return Ok(());
+        }
+        output::print(&format!("{line}\n"))
+    }
+}
+
+impl Targets {
+    /// The times to resample at.
+    fn of(&self, trajectory: &Trajectory) -> Result<Vec<f64>, Failure> {
+        match (self.fps, &self.times) {
+            (Some(rate), _) => Ok(trajectory.frame_times(rate)?),
+            (None, Some(file)) => {
+                Ok(opened(file, |file| open_times(file), |text, name| parse_times(text, name))?)
+            }
+            (None, None) => Err(Failure::Usage("one of --fps and --times is needed")),
+        }
+    }
+}
+
+/// What a file has, or standard input.
+fn opened<T>(
+    file: &Path,
+    open: impl FnOnce(&Path) -> Result<T, TrajectoryError>,
+    parse: impl FnOnce(&str, &Path) -> Result<T, TrajectoryError>,
+) -> Result<T, TrajectoryError> {
+    if file != Path::new(STANDARD) {
+        return open(file);
+    }
+    let name = Path::new("standard input");
+    parse(&read_text_from(io::stdin().lock(), name, FILE_LIMIT)?, name)
+}

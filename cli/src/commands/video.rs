@@ -1,0 +1,315 @@
+//! `panoweave video`: two videos and a warp make a video of panoramas.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use glam::UVec2;
+use panoweave::device::DeviceName;
+use panoweave::frame::Rate;
+use panoweave::io::video::{
+    Crf, Input, Medium, Output, STANDARD, Sink, Source, StreamFormat, VideoError,
+};
+use panoweave::live::{Camera, ColourOptions};
+use panoweave::ops::colour::Colours;
+use panoweave::ops::seam::Blend;
+use panoweave::ops::stitch::Lookup;
+use panoweave::video::{Summary, VideoOptions, VideoStitchError, stitch_video};
+use serde_json::{Value, json};
+
+use crate::options::blend::Blending;
+use crate::options::inputs::files;
+use crate::options::look::Look;
+use crate::options::map::Map;
+use crate::options::values::{crf, picture_size};
+use crate::options::view::{Corrections, Viewing};
+use crate::output;
+use crate::output::colour;
+use crate::output::failure::{Failure, Kind};
+use crate::output::interrupt::Interrupt;
+use crate::output::meter::Meter;
+use crate::output::stages::Stages;
+
+const AFTER_HELP: &str = "\
+Examples:
+  panoweave video l.mp4 r.mp4 --rig rig.toml -o pano.mp4
+  panoweave video l.mkv r.mkv --lut rig.safetensors -o pano.mkv --crf 18 --device cuda:0
+  panoweave video l_%04d.png r_%04d.png --fps 25 --homography h.txt -o pano_%04d.png
+  panoweave video l.mp4 r.mp4 --rig rig.toml --view track.csv -o view.mp4
+  camera | panoweave video - right.fifo --input-format nv12 --input-size 1920x1080 --fps 30 \\
+      --lut rig.safetensors -o - | ffplay -
+
+A video is what its name says: .y4m, .nv12, .rgba, numbered pictures (frame_%04d.png), `-` for Y4M on
+a pipe; anything else goes through ffmpeg, which must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG
+and PANOWEAVE_FFPROBE name others). Written are .mp4, .m4v, .mov and .mkv as H.264 with the left video's
+sound; a last odd column or row is left out. A panorama ends with the shorter video.
+
+Ctrl-C, SIGTERM or SIGHUP finishes the file and ends with exit code 130; twice ends at once.
+Exit codes and the JSON of errors: see panoweave --help.";
+
+/// Stitches two videos into a video of panoramas, or of what a virtual camera sees.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+#[group(id = "map", required = true, multiple = true, args = ["lut", "rig", "homography"])]
+pub(crate) struct Args {
+    /// Video of the left camera; - is standard input.
+    left: PathBuf,
+    /// Video of the right camera; - is standard input.
+    right: PathBuf,
+    #[command(flatten)]
+    map: Map,
+    /// The video to write; - is standard output, as Y4M.
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// Where to run: auto, cpu or cuda:N.
+    #[arg(long, default_value = "auto")]
+    device: DeviceName,
+    /// What both inputs are, if their names do not say.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    input_format: Option<Format>,
+    /// Size of raw frames.
+    #[arg(long, value_name = "WxH", value_parser = picture_size)]
+    input_size: Option<UVec2>,
+    /// Panoramas a second, such as 30 or 30000/1001; the left video's frames if not given. Frames are
+    /// repeated or left out, and nothing is played faster. Raw frames and pictures, which do not say
+    /// their own rate, have this one.
+    #[arg(long, value_name = "RATE")]
+    fps: Option<Rate>,
+    /// What the output is, if its name does not say.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    output_format: Option<Format>,
+    /// Quality of H.264: 0 is lossless, 51 the worst.
+    #[arg(long, value_name = "N", value_parser = crf, default_value = "20")]
+    crf: Crf,
+    /// Stops after so many panoramas.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    frames: Option<u64>,
+    /// Leaves the colours as they are; otherwise they follow the light, unless a gain or gamma is given.
+    #[arg(long)]
+    no_colour: bool,
+    #[command(flatten)]
+    look: Look,
+    #[command(flatten)]
+    blending: Blending,
+    #[command(flatten)]
+    viewing: Viewing,
+}
+
+/// A stream's format.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Format {
+    Y4m,
+    Nv12,
+    Rgba,
+}
+
+impl From<Format> for StreamFormat {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Y4m => Self::Y4m,
+            Format::Nv12 => Self::Nv12,
+            Format::Rgba => Self::Rgba,
+        }
+    }
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
+    let inputs = args.inputs()?;
+    let mut video = args.output(&inputs)?;
+    let to_stdout = video.path == Path::new(STANDARD);
+    if to_stdout && as_json {
+        return Err(Failure::Usage("--json and --output - both want standard output"));
+    }
+    let blend = args.blending.blend(Blend::Feather)?;
+    let interrupt = Interrupt::listen(&args.output, as_json)?;
+    let stop = interrupt.stop();
+
+    let mut stages = Stages::new();
+    let (left, right, plan) = stages.run("open", "opening", || {
+        let mut left = Source::open(&inputs[0], None, stop)?;
+        let mut right = Source::open(&inputs[1], Some(left.format().pixels), stop)?;
+        let sizes = [left.format().size, right.format().size];
+        let plan = args.map.open(&sizes, &[left.name(), right.name()], &args.output)?;
+        // Before anything is computed: there may be none.
+        for source in [&mut left, &mut right] {
+            source.await_first()?;
+        }
+        Ok((left, right, plan))
+    })?;
+    let device = args.device.open()?;
+    let stream = device.stream()?;
+    let rate = args.fps.unwrap_or(left.rate());
+    let look = args.look.options(Lookup::Mesh);
+    let viewed = args.viewing.open(&stream, plan.rig(), &look, rate)?;
+    if viewed.is_some() && args.look.says_lookup() {
+        return Err(Failure::Usage(
+            "--warp is of panoramas; a view is made straight from the frames",
+        ));
+    }
+    let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
+
+    let size = viewed.as_ref().map_or(warp.size(), |viewed| viewed.size);
+    let expected = args.expected([&left, &right], rate);
+    video.sound = left.sound().cloned();
+    interrupt.running();
+    let sink = Sink::create(&video, size, rate, stop)?;
+    let follow = !args.no_colour && args.look.leaves_colours();
+    let options = VideoOptions {
+        stitch: look,
+        colour: ColourOptions { follow, ..ColourOptions::default() },
+        rate: Some(rate),
+        blend,
+        camera: viewed.as_ref().map(|viewed| viewed.camera.clone()),
+        limit: args.frames,
+    };
+    let mut meter = Meter::new(expected);
+    let done = stitch_video(&device, warp, [left, right], sink, &options, |now| meter.update(now));
+    meter.finish();
+    if stop.is_killed() {
+        return Err(Failure::Interrupted { file: args.output.clone() });
+    }
+    let done = match done {
+        Ok(done) if done.written == 0 => Err(Failure::NotBegun { file: args.output.clone() }),
+        Err(VideoStitchError::Video(VideoError::NoReader { file })) => {
+            Err(Failure::NotBegun { file })
+        }
+        done => Ok(done?),
+    }?;
+
+    if as_json {
+        let mut json = describe(&done);
+        json["output"] = args.output.to_string_lossy().into();
+        json["size"] = json!([size.x, size.y]);
+        json["rate"] = rate.to_string().into();
+        json["device"] = device.to_string().into();
+        json["view"] = json!(viewed.map(|viewed| {
+            let Corrections { views, most, at } = viewed.limited.get();
+            json!({ "limited": views, "most_degrees": most, "at": at.as_secs_f64() })
+        }));
+        output::print_json(&json)?;
+    } else {
+        let stopped = if done.stopped { ", stopped early" } else { "" };
+        let Corrections { views, most, at } =
+            viewed.map_or_else(Corrections::default, |viewed| viewed.limited.get());
+        let kept = match views {
+            0 => String::new(),
+            views => format!(
+                ", {views} views kept inside of what the cameras cover, by {most:.1}° at most ({:.2} s)",
+                at.as_secs_f64()
+            ),
+        };
+        let line = format!(
+            "{}: {} frame{} of {}×{} pixels, {:.1} fps on {device}{kept}{stopped}",
+            args.output.display(),
+            done.written,
+            if done.written == 1 { "" } else { "s" },
+            size.x,
+            size.y,
+            fps(&done)
+        );
+        if to_stdout { tracing::info!("{line}") } else { output::print(&format!("{line}\n"))? }
+    }
+    let code = if done.stopped { Kind::Interrupted.exit_code().into() } else { ExitCode::SUCCESS };
+    Ok(code)
+}
+
+impl Args {
+    fn inputs(&self) -> Result<[Input; 2], Failure> {
+        let files = [&self.left, &self.right];
+        if files.iter().all(|file| **file == Path::new(STANDARD)) {
+            return Err(Failure::Usage("only one of the videos can be standard input"));
+        }
+        let [left, right] = files.map(|file| {
+            let medium = Medium::of_input(file, self.input_format.map(Into::into))?;
+            Ok::<_, Failure>(Input {
+                path: file.clone(),
+                medium,
+                size: self.input_size,
+                rate: self.fps,
+            })
+        });
+        Ok([left?, right?])
+    }
+
+    /// The output, whose name is none of the inputs'.
+    fn output(&self, inputs: &[Input; 2]) -> Result<Output, Failure> {
+        let path = self.output.clone();
+        let medium = Medium::of_output(&path, self.output_format.map(Into::into))?;
+        let mut read = Vec::new();
+        for input in inputs {
+            read.extend(files(input)?);
+        }
+        let others = [self.map.path(), self.viewing.path()];
+        let files: Vec<&Path> =
+            read.iter().map(PathBuf::as_path).chain(others.into_iter().flatten()).collect();
+        match &medium {
+            Medium::File => output::check(&path, &files)?,
+            Medium::Stream(_) => {
+                let special =
+                    std::fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+                if path == Path::new(STANDARD) {
+                    // `>> input`: it would grow while it is read.
+                    if files.iter().any(|file| output::same(file, Path::new("/dev/stdout"))) {
+                        return Err(Failure::OutputIsInput { file: "stdout".into() });
+                    }
+                } else if !special {
+                    output::check(&path, &files)?;
+                }
+            }
+            Medium::Pictures(pattern) => {
+                output::check(&pattern.file(1), &files)?;
+                // Whatever the number: how many will be written is not known.
+                let read: HashSet<_> = files.iter().filter_map(|f| output::identity(f)).collect();
+                for number in pattern.numbers()? {
+                    let file = pattern.file(number);
+                    if output::identity(&file).is_some_and(|file| read.contains(&file)) {
+                        return Err(Failure::OutputIsInput { file });
+                    }
+                }
+            }
+        }
+        Ok(Output { path, medium, crf: self.crf, sound: None })
+    }
+
+    /// How many panoramas there will be, about.
+    fn expected(&self, sources: [&Source; 2], rate: Rate) -> Option<u64> {
+        let of = |source: &Source| Some(rate.nearest(source.expected()?, source.rate()));
+        sources.into_iter().filter_map(of).chain(self.frames).min()
+    }
+}
+
+fn fps(done: &Summary) -> f64 {
+    done.written as f64 / done.time.as_secs_f64().max(1e-9)
+}
+
+fn describe(done: &Summary) -> Value {
+    let milliseconds = |seconds: f64| (seconds * 1e6).round() / 1e3;
+    json!({
+        "frames": {
+            "left": done.read[0],
+            "right": done.read[1],
+            "left_expected": done.expected[0],
+            "right_expected": done.expected[1],
+            "left_unpaired": done.unpaired[0],
+            "right_unpaired": done.unpaired[1],
+            "left_repeated": done.repeated[0],
+            "right_repeated": done.repeated[1],
+            "written": done.written,
+            "filled": done.filled,
+        },
+        "ended_first": done.ended_first.map(|camera| match camera {
+            Camera::Left => "left",
+            Camera::Right => "right",
+        }),
+        "dropped": done.live.dropped,
+        "seconds": done.time.as_secs_f64(),
+        "fps": fps(done),
+        "latency_ms": { "p50": milliseconds(done.live.latency_p50), "p99": milliseconds(done.live.latency_p99) },
+        "colour": done.colours.map(|Colours { left, right }| {
+            json!({ "left": colour::describe(&left), "right": colour::describe(&right) })
+        }),
+        "stopped": done.stopped,
+    })
+}

@@ -1,0 +1,135 @@
+//! `panoweave lut inspect`: what a warp file holds.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use panoweave::geometry::rig::ProjectionName;
+use panoweave::io::picture::Picture;
+use panoweave::warp::{MESH_ERROR, Mesh, Warp, WarpStats};
+use serde_json::{Value, json};
+
+use crate::output;
+use crate::output::failure::Failure;
+
+/// Longest side of the preview, in pixels.
+const PREVIEW_SIDE: u32 = 1600;
+
+/// Says what a warp file holds, and draws it.
+///
+/// Reading it checks it: a wrong checksum, a NaN or a weight out of range is an error.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  panoweave lut inspect rig.safetensors --preview look.png\n")]
+pub(crate) struct Args {
+    /// The warp file.
+    file: PathBuf,
+    /// Writes a picture: left orange, right blue, mixed by weight; lines mark eighths of a source;
+    /// the overlap is outlined in white.
+    #[arg(long, value_name = "OUT.png")]
+    preview: Option<PathBuf>,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
+    if let Some(preview) = &args.preview {
+        output::check(preview, &[&args.file])?;
+        Picture::check_name(preview)?;
+    }
+    let warp = Warp::open(&args.file)?;
+    let stats = warp.stats();
+    if let Some(preview) = &args.preview {
+        warp.preview(PREVIEW_SIDE).save(preview)?;
+    }
+    if as_json {
+        return output::print_json(&json!({
+            "file": args.file.to_string_lossy(),
+            "preview": args.preview.as_ref().map(|file| file.to_string_lossy()),
+            // A file whose checksum is wrong is not opened.
+            "checksum": "valid",
+            "warp": describe(&warp, &stats),
+            // Whether the mesh is in the file, or could be.
+            "mesh_saved": warp.mesh().is_some(),
+            "mesh": mesh(&warp).as_deref().map(describe_mesh),
+        }));
+    }
+    let mut text = format!("{}\n", args.file.display());
+    // Writing to a string cannot fail.
+    let _ = write_text(&mut text, &warp, &stats);
+    output::print(&text)
+}
+
+/// The file's mesh, or the one that it could have; an error of [`MESH_ERROR`] is one that can be kept.
+fn mesh(warp: &Warp) -> Option<Cow<'_, Mesh>> {
+    let make = || Mesh::new(warp, MESH_ERROR).ok().map(Cow::Owned);
+    warp.mesh().map(Cow::Borrowed).or_else(make)
+}
+
+/// A warp as JSON.
+pub(crate) fn describe(warp: &Warp, stats: &WarpStats) -> Value {
+    json!({
+        "projection": warp.projection().map_or("unknown", ProjectionName::as_str),
+        "stats": stats,
+        "rig": warp.rig(),
+    })
+}
+
+/// A mesh as JSON.
+pub(crate) fn describe_mesh(mesh: &Mesh) -> Value {
+    json!({ "error": mesh.error(), "bytes": mesh.bytes(), "divisions": mesh.divisions() })
+}
+
+fn write_text(text: &mut String, warp: &Warp, stats: &WarpStats) -> std::fmt::Result {
+    let projection = warp.projection().map_or("unknown projection", ProjectionName::as_str);
+    writeln!(text, "panorama  {}×{} pixels, {projection}", stats.size[0], stats.size[1])?;
+    writeln!(text, "checksum  valid")?;
+    for (side, (camera, size)) in
+        ["left", "right"].iter().zip(stats.cameras.iter().zip(stats.sources))
+    {
+        write!(text, "{side:<9} {}×{} pixels, fills ", size[0], size[1])?;
+        match (camera.least, camera.most) {
+            (Some(least), Some(most)) => writeln!(
+                text,
+                "{:.1} % from columns {:.2} to {:.2} and rows {:.2} to {:.2}",
+                camera.coverage * 100.0,
+                least[0],
+                most[0],
+                least[1],
+                most[1]
+            )?,
+            _ => writeln!(text, "nothing")?,
+        }
+    }
+    writeln!(text, "filled    {:.1} %", stats.coverage * 100.0)?;
+    match stats.overlap_box {
+        Some(found) => writeln!(
+            text,
+            "overlap   {:.1} % within {}×{} pixels at column {}, row {}",
+            stats.overlap * 100.0,
+            found.width,
+            found.height,
+            found.x,
+            found.y
+        )?,
+        None => writeln!(text, "overlap   none")?,
+    }
+    if let Some(mesh) = mesh(warp) {
+        let [whole, halves, quarters, places] = mesh.divisions();
+        let planes: usize = warp.planes().iter().map(|plane| size_of_val(&plane[..])).sum();
+        writeln!(
+            text,
+            "mesh      {}{:.2} MB beside planes of {:.2}, to within {} pixels: {whole} tiles of one patch, {halves} of \
+             4, {quarters} of 16, {places} pixel by pixel",
+            if warp.mesh().is_some() { "" } else { "none; would take " },
+            mesh.bytes() as f64 / 1e6,
+            planes as f64 / 1e6,
+            mesh.error()
+        )?;
+    }
+    match warp.rig() {
+        Some(rig) => {
+            writeln!(text, "made from")?;
+            rig.lines().try_for_each(|line| writeln!(text, "  {line}"))
+        }
+        None => writeln!(text, "made from unknown"),
+    }
+}

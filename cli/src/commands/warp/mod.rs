@@ -1,0 +1,217 @@
+//! `panoweave lut`: makes warp files from rigs, homographies and raw planes, and others of warp files.
+
+mod inspect;
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use glam::UVec2;
+use panoweave::device::DeviceName;
+use panoweave::io::picture::Picture;
+use panoweave::warp::{MESH_ERROR, Plane, Warp};
+use serde_json::json;
+
+use crate::options::recipe::Recipe;
+use crate::options::values::{canvas_size, mesh_error, picture_size};
+use crate::output;
+use crate::output::failure::Failure;
+use crate::output::stages::Stages;
+
+const AFTER_HELP: &str = "\
+Examples:
+  panoweave lut --rig rig.toml -o rig.safetensors
+  panoweave lut --rig rig.toml --size 1900x633 -o small.safetensors
+  panoweave lut --rig rig.toml --mesh -o rig.safetensors
+  panoweave lut --homography h.txt --left l.jpg --right r.jpg -o h.safetensors
+  panoweave lut --import planes/ --size 5700x1900 --left-size 3840x2160 --right-size 3840x2160 -o old.safetensors
+  panoweave lut --rig rig.toml --export planes/ -o rig.safetensors
+  panoweave lut --lut old.safetensors --mesh -o new.safetensors
+  panoweave lut inspect rig.safetensors --preview look.png
+
+Exit codes and the JSON of errors: see panoweave --help.";
+
+/// Makes a warp file, or inspects one.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    make: Make,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Inspect(inspect::Args),
+}
+
+#[derive(Debug, clap::Args)]
+struct Make {
+    #[command(flatten)]
+    source: Source,
+    /// Size of the panorama: scales a rig's canvas at the same field of view; needed by --import.
+    #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["homography", "lut"])]
+    size: Option<UVec2>,
+    /// Size of the left pictures.
+    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "lut", "left"])]
+    left_size: Option<UVec2>,
+    /// Size of the right pictures.
+    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "lut", "right"])]
+    right_size: Option<UVec2>,
+    /// A left picture to read its size from.
+    #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "lut"])]
+    left: Option<PathBuf>,
+    /// A right picture to read its size from.
+    #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "lut"])]
+    right: Option<PathBuf>,
+    /// Keeps the warp's mesh in the file, so that stitches need not make it: off by at most so many source pixels,
+    /// 1/32 by default. Stitches take no coarser one.
+    #[arg(long, value_name = "ERROR", value_parser = mesh_error)]
+    mesh: Option<Option<f32>>,
+    /// Writes the six raw planes into this folder too.
+    #[arg(long, value_name = "DIR")]
+    export: Option<PathBuf>,
+    /// The warp file to write, by custom named .safetensors.
+    // An option for `inspect`, which clap lets do without it.
+    #[arg(short, long, value_name = "FILE", required = true)]
+    output: Option<PathBuf>,
+    /// Where to compute the warp of a rig or homography: auto, cpu or cuda:N.
+    #[arg(long, default_value = "auto")]
+    device: DeviceName,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Source {
+    /// A rig file (TOML).
+    #[arg(long, value_name = "FILE")]
+    rig: Option<PathBuf>,
+    /// A homography file (text): right pixels to left pixels.
+    #[arg(long, value_name = "FILE")]
+    homography: Option<PathBuf>,
+    /// A folder of six raw planes, lut_left_x.bin to weight_right.bin.
+    #[arg(long, value_name = "DIR")]
+    import: Option<PathBuf>,
+    /// A warp file, to give it a mesh or to write its planes.
+    #[arg(long, value_name = "FILE")]
+    lut: Option<PathBuf>,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
+    match (&args.action, &args.make.output) {
+        (Some(Action::Inspect(args)), _) => inspect::run(args, as_json),
+        (None, Some(file)) => args.make.run(file, as_json),
+        (None, None) => Err(Failure::Usage("--output is needed")),
+    }
+}
+
+impl Make {
+    fn run(&self, file: &Path, as_json: bool) -> Result<(), Failure> {
+        self.check_outputs(file)?;
+        let mut stages = Stages::new();
+        let mut warp = self.make(file, &mut stages)?;
+        if let Some(error) = self.mesh {
+            if error.is_some_and(|error| error > MESH_ERROR) {
+                tracing::warn!(
+                    "stitches take no mesh coarser than {MESH_ERROR}, and make their own"
+                );
+            }
+            warp = stages.run("mesh", "making the mesh", || {
+                Ok(warp.with_mesh(error.unwrap_or(MESH_ERROR))?)
+            })?;
+        }
+        stages.run("save", "writing", || {
+            if let Some(folder) = &self.export {
+                warp.export_raw(folder)?;
+            }
+            Ok(warp.save(file)?)
+        })?;
+        let stats = warp.stats();
+        if as_json {
+            return output::print_json(&json!({
+                "output": file.to_string_lossy(),
+                "export": self.export.as_ref().map(|folder| folder.to_string_lossy()),
+                "times_ms": stages.json(),
+                "warp": inspect::describe(&warp, &stats),
+                "mesh": warp.mesh().map(inspect::describe_mesh),
+            }));
+        }
+        output::print(&format!(
+            "{}: {}×{} pixels, {:.1} % filled, {:.1} % overlap, {:.0} ms\n",
+            file.display(),
+            warp.size().x,
+            warp.size().y,
+            stats.coverage * 100.0,
+            stats.overlap * 100.0,
+            stages.total().as_secs_f64() * 1e3,
+        ))
+    }
+
+    fn check_outputs(&self, file: &Path) -> Result<(), Failure> {
+        let Source { rig, homography, import, lut } = &self.source;
+        let planes = |folder: &Path| Plane::ALL.map(|plane| plane.raw_file(folder));
+        let imported = import.as_deref().map(planes);
+        let inputs: Vec<&Path> = [rig, homography, lut, &self.left, &self.right]
+            .into_iter()
+            .flatten()
+            .chain(imported.iter().flatten())
+            .map(PathBuf::as_path)
+            .collect();
+        output::check(file, &inputs)?;
+        let Some(folder) = &self.export else { return Ok(()) };
+        if import.as_ref().is_some_and(|import| output::same(folder, import)) {
+            return Err(Failure::OutputIsInput { file: folder.clone() });
+        }
+        if output::would_be_same(folder, file) {
+            return Err(Failure::OutputTwice { file: folder.clone() });
+        }
+        for plane in planes(folder) {
+            if output::would_be_same(&plane, file) {
+                return Err(Failure::OutputTwice { file: file.to_owned() });
+            }
+            if inputs.iter().any(|input| output::same(&plane, input)) {
+                return Err(Failure::OutputIsInput { file: plane });
+            }
+        }
+        Ok(())
+    }
+
+    fn make(&self, file: &Path, stages: &mut Stages) -> Result<Warp, Failure> {
+        if let Some(folder) = &self.source.import {
+            let Some(size) = self.size else {
+                return Err(Failure::RawSize { folder: folder.clone() });
+            };
+            return stages
+                .run("load", "reading", || Ok(Warp::import_raw(folder, size, self.sources()?)?));
+        }
+        if let Some(lut) = &self.source.lut {
+            return stages.run("load", "reading", || Ok(Warp::open(lut)?));
+        }
+        let recipe = stages.run("load", "reading", || match &self.source {
+            Source { rig: Some(rig), .. } => Recipe::from_rig(rig, self.size, file),
+            Source { homography: Some(homography), .. } => {
+                Recipe::from_homography(homography, self.sources()?)
+            }
+            _ => Err(Failure::Usage("one of --rig, --homography, --import and --lut is needed")),
+        })?;
+        let stream = self.device.open()?.stream()?;
+        stages.run("warp", "computing the warp", || recipe.render(&stream))
+    }
+
+    /// Sizes of the pictures: left, right.
+    fn sources(&self) -> Result<[UVec2; 2], Failure> {
+        let size = |side, size: Option<UVec2>, picture: &Option<PathBuf>| match (size, picture) {
+            (Some(size), _) => Ok(size),
+            (None, Some(file)) => {
+                let picture = Picture::open(file)?;
+                Ok(picture.size())
+            }
+            (None, None) => Err(Failure::SourceSize { side }),
+        };
+        Ok([
+            size("left", self.left_size, &self.left)?,
+            size("right", self.right_size, &self.right)?,
+        ])
+    }
+}

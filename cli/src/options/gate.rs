@@ -1,0 +1,104 @@
+//! `--fail-below`: a check of scores that a script can rely on, by the exit code.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use serde_json::{Value, json};
+
+use crate::options::values::ValueError;
+use crate::output::failure::{CHECK_FAILED, Failure};
+
+/// A score may not be less. Scores are 1 at best.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Gate {
+    /// Of which score; `None` for whichever is the lowest.
+    name: Option<String>,
+    least: f64,
+}
+
+impl FromStr for Gate {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let (name, number) = match text.split_once('=') {
+            Some((name, number)) => (Some(name.trim().to_owned()), number),
+            None => (None, text),
+        };
+        let least: f64 = number.trim().parse().map_err(|_| ValueError::Gate)?;
+        let fine =
+            (0.0..=1.0).contains(&least) && name.as_ref().is_none_or(|name| !name.is_empty());
+        if fine { Ok(Self { name, least }) } else { Err(ValueError::Gate) }
+    }
+}
+
+/// What was measured, as names and scores, and which gates they do not pass.
+pub(crate) struct Judged {
+    /// The score, and what it may not be less than.
+    below: Vec<(&'static str, f64, f64)>,
+}
+
+/// Refuses gates for scores that there are none of, before anything is computed.
+pub(crate) fn check(gates: &[Gate], known: &[&str]) -> Result<(), Failure> {
+    for name in gates.iter().filter_map(|gate| gate.name.as_deref()) {
+        if !known.contains(&name) {
+            return Err(Failure::Gate { name: name.to_owned(), known: known.join(", ") });
+        }
+    }
+    Ok(())
+}
+
+/// Holds scores against gates. A gate whose score could not be measured is an error: it says nothing.
+pub(crate) fn judge(gates: &[Gate], scores: &[(&'static str, f64)]) -> Result<Judged, Failure> {
+    let mut below = Vec::new();
+    for Gate { name, least } in gates {
+        let found = match name {
+            Some(name) => scores.iter().find(|(score, _)| score == name),
+            None => scores.iter().min_by(|a, b| a.1.total_cmp(&b.1)),
+        };
+        let Some(&(score, value)) = found else {
+            let name = name.clone().unwrap_or_else(|| "any".to_owned());
+            return Err(Failure::NotMeasured { name });
+        };
+        if value < *least {
+            below.push((score, value, *least));
+        }
+    }
+    Ok(Judged { below })
+}
+
+impl Judged {
+    /// A line for each gate that was not passed.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        for (name, value, least) in &self.below {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "failed: {name} is {value:.6}, below {least}");
+        }
+        text
+    }
+
+    /// The same for scripts.
+    pub(crate) fn json(&self) -> Value {
+        let entry = |(name, value, least): &(&str, f64, f64)| json!({ "score": name, "value": value, "fail_below": least });
+        self.below.iter().map(entry).collect()
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        if self.below.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gates_are_a_number_with_or_without_a_name() {
+        assert_eq!("0.9".parse(), Ok(Gate { name: None, least: 0.9 }));
+        assert_eq!("seam=1".parse(), Ok(Gate { name: Some("seam".to_owned()), least: 1.0 }));
+        for text in ["", "x", "seam=", "=0.5", "1.5", "-0.1", "nan", "a=b=0.5"] {
+            assert_eq!(text.parse::<Gate>(), Err(ValueError::Gate), "{text}");
+        }
+    }
+}

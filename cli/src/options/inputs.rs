@@ -1,0 +1,72 @@
+//! Inputs that may be pictures or videos: which they are, and what raw videos do not say.
+
+use std::path::{Path, PathBuf};
+
+use glam::UVec2;
+use panoweave::frame::Rate;
+use panoweave::io::picture::Picture;
+use panoweave::io::video::{Input, Medium, STANDARD};
+
+use crate::commands::video::Format;
+use crate::options::values::picture_size;
+use crate::output::failure::Failure;
+
+/// What videos are, where they do not say.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Clips {
+    /// What videos are, if their names do not say.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    input_format: Option<Format>,
+    /// Size of raw frames.
+    #[arg(long, value_name = "WxH", value_parser = picture_size)]
+    input_size: Option<UVec2>,
+    /// Frames a second of raw frames and numbered pictures, such as 30 or 30000/1001. A file that ffmpeg
+    /// reads is brought to it.
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    fps: Option<Rate>,
+}
+
+impl Clips {
+    /// Whether a file is a picture: its name ends as a picture's does, and is no pattern of numbered ones.
+    pub(crate) fn is_picture(&self, file: &Path) -> Result<bool, Failure> {
+        Ok(self.medium(file)? == Medium::File && Picture::check_name(file).is_ok())
+    }
+
+    /// Whether the files are pictures and not videos; they must be the same.
+    pub(crate) fn are_pictures(&self, files: &[&Path]) -> Result<bool, Failure> {
+        let mut kinds = Vec::with_capacity(files.len());
+        for file in files {
+            kinds.push(self.is_picture(file)?);
+        }
+        let of = |kind: bool| kinds.iter().position(|is| *is == kind).map(|i| files[i].to_owned());
+        let asked = self.input_format.is_some() || self.input_size.is_some() || self.fps.is_some();
+        match (of(true), of(false)) {
+            (Some(picture), Some(video)) => Err(Failure::Kinds { picture, video }),
+            (Some(_), None) if asked => Err(Failure::Usage(
+                "--input-format, --input-size and --fps are of videos; these are pictures",
+            )),
+            (picture, _) => Ok(picture.is_some()),
+        }
+    }
+
+    /// A video to be read.
+    pub(crate) fn input(&self, file: &Path) -> Result<Input, Failure> {
+        let (path, medium) = (file.to_owned(), self.medium(file)?);
+        Ok(Input { path, medium, size: self.input_size, rate: self.fps })
+    }
+
+    fn medium(&self, file: &Path) -> Result<Medium, Failure> {
+        Ok(Medium::of_input(file, self.input_format.map(Into::into))?)
+    }
+}
+
+/// The files that a video is read from.
+pub(crate) fn files(input: &Input) -> Result<Vec<PathBuf>, Failure> {
+    Ok(match &input.medium {
+        Medium::Pictures(pattern) => {
+            pattern.numbers()?.into_iter().map(|n| pattern.file(n)).collect()
+        }
+        _ if input.path == Path::new(STANDARD) => vec!["/dev/stdin".into()],
+        _ => vec![input.path.clone()],
+    })
+}

@@ -1,0 +1,82 @@
+//! The options that say how a panorama looks: colour, and which way up.
+
+use clap::ValueEnum;
+use glam::Vec3;
+use panoweave::ops::stitch::{Lookup, Power, StitchOptions};
+use shared_types::stitch::Colour;
+
+use crate::options::values::{gain, gamma, lookup};
+
+/// Options that say a colour, by their names here.
+pub(crate) const COLOURS: [&str; 4] = ["gain_left", "gain_right", "gamma_left", "gamma_right"];
+
+/// Colour and turning.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Look {
+    /// Gain of the left picture: one number, or R,G,B.
+    #[arg(long, value_name = "R,G,B", value_parser = gain, default_value = "1")]
+    gain_left: Vec3,
+    /// Gain of the right picture: one number, or R,G,B.
+    #[arg(long, value_name = "R,G,B", value_parser = gain, default_value = "1")]
+    gain_right: Vec3,
+    /// Gamma of the left picture; below 1 brightens.
+    #[arg(long, value_name = "G", value_parser = gamma, default_value = "1")]
+    gamma_left: f32,
+    /// Gamma of the right picture; below 1 brightens.
+    #[arg(long, value_name = "G", value_parser = gamma, default_value = "1")]
+    gamma_right: f32,
+    /// How gamma is computed; the results differ by one level at most.
+    #[arg(long, value_enum, default_value = "fast")]
+    power: PowerChoice,
+    /// Turns the panorama by 180°.
+    #[arg(long)]
+    flip: bool,
+    /// Brightens both ends of the panorama.
+    #[arg(long)]
+    edge_boost: bool,
+    /// How it is looked up what a pixel shows: by a compact mesh, to within 1/32 pixel; by the warp's planes, as exactly
+    /// as can be; by planes in textures, the same; or by planes with samples of the GPU's texture unit. If not given,
+    /// frames that follow each other go by a mesh, and single pictures, for which none pays, by planes.
+    #[arg(long, value_name = "HOW", value_parser = lookup())]
+    warp: Option<Lookup>,
+}
+
+/// How gamma is computed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PowerChoice {
+    Exact,
+    Fast,
+}
+
+impl Look {
+    /// Whether gains and gammas change nothing.
+    pub(crate) fn leaves_colours(&self) -> bool {
+        let StitchOptions { left, right, .. } = self.options(Lookup::default());
+        [left, right] == [Colour::IDENTITY; 2]
+    }
+
+    /// Whether it is said how pixels are looked up.
+    pub(crate) fn says_lookup(&self) -> bool {
+        self.warp.is_some()
+    }
+
+    /// Whether the panorama is turned.
+    pub(crate) fn flips(&self) -> bool {
+        self.flip
+    }
+
+    /// The options, with this lookup if none is given.
+    pub(crate) fn options(&self, lookup: Lookup) -> StitchOptions {
+        StitchOptions {
+            left: Colour { gain: self.gain_left, gamma: self.gamma_left },
+            right: Colour { gain: self.gain_right, gamma: self.gamma_right },
+            power: match self.power {
+                PowerChoice::Exact => Power::Exact,
+                PowerChoice::Fast => Power::Fast,
+            },
+            flip: self.flip,
+            edge_boost: self.edge_boost,
+            lookup: self.warp.unwrap_or(lookup),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The options that say where each camera sees a panorama pixel, and the warp that they stand for.
+
+use std::path::{Path, PathBuf};
+
+use glam::UVec2;
+use panoweave::device::Stream;
+use panoweave::geometry::Geometry;
+use panoweave::warp::{DeviceWarp, Warp};
+
+use crate::options::recipe::Recipe;
+use crate::options::values::canvas_size;
+use crate::output::failure::Failure;
+
+/// A warp, or what it is made from.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Map {
+    #[command(flatten)]
+    source: Source,
+    /// Size of the planes of a --lut folder.
+    #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["rig", "homography"])]
+    size: Option<UVec2>,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct Source {
+    /// A warp file, or a folder of six raw planes (with --size).
+    #[arg(long, value_name = "PATH")]
+    lut: Option<PathBuf>,
+    /// A rig file (TOML).
+    #[arg(long, value_name = "FILE")]
+    rig: Option<PathBuf>,
+    /// A homography file (text): right pixels to left pixels.
+    #[arg(long, value_name = "FILE")]
+    homography: Option<PathBuf>,
+}
+
+/// Checks number and sizes of pictures against those that a map is for.
+pub(crate) fn check_pictures(
+    map: &Path,
+    wanted: &[UVec2],
+    found: &[UVec2],
+    files: &[&Path],
+) -> Result<(), Failure> {
+    if wanted.len() != found.len() {
+        let (found, expected) = (found.len(), wanted.len());
+        return Err(Failure::PictureCount { source_of_warp: map.to_owned(), found, expected });
+    }
+    for (i, ((&expected, &found), file)) in wanted.iter().zip(found).zip(files).enumerate() {
+        if found != expected {
+            let which = match (wanted.len(), i) {
+                (2, 0) => "a left picture".to_owned(),
+                (2, _) => "a right picture".to_owned(),
+                _ => format!("picture {}", i + 1),
+            };
+            let (file, source_of_warp) = ((*file).to_owned(), map.to_owned());
+            return Err(Failure::PictureSize { file, which, found, expected, source_of_warp });
+        }
+    }
+    Ok(())
+}
+
+/// A warp before it is on the device.
+pub(crate) enum Plan {
+    Planes(Warp),
+    Render(Recipe),
+}
+
+impl Map {
+    /// Refuses options that say nothing without a map.
+    pub(crate) fn check_absent(&self) -> Result<(), Failure> {
+        match self.size {
+            Some(_) => Err(Failure::Usage("--size is for a folder of raw planes; give --lut too")),
+            None => Ok(()),
+        }
+    }
+
+    /// The file or folder.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        let Source { lut, rig, homography } = &self.source;
+        lut.as_deref().or(rig.as_deref()).or(homography.as_deref())
+    }
+
+    /// Reads it, for pictures of these sizes and files, which it must fit.
+    pub(crate) fn open(
+        &self,
+        sources: &[UVec2],
+        files: &[&Path],
+        output: &Path,
+    ) -> Result<Plan, Failure> {
+        let plan = self.read(sources, output)?;
+        // Before anything is computed, and with the names of the files.
+        check_pictures(&self.name(), &plan.sources(), sources, files)?;
+        Ok(plan)
+    }
+
+    /// Reads it for a panorama whose cameras' pictures are not there. A homography and raw planes do not say for
+    /// which sizes they are.
+    pub(crate) fn open_alone(&self) -> Result<Plan, Failure> {
+        let Source { lut, homography, .. } = &self.source;
+        if let Some(homography) = homography {
+            let reason = "a homography does not say the size of its pictures";
+            return Err(Failure::NeedsCameras { map: homography.clone(), reason });
+        }
+        if let Some(folder) = lut.as_ref().filter(|lut| lut.is_dir()) {
+            let reason = "raw planes do not say the size of their pictures";
+            return Err(Failure::NeedsCameras { map: folder.clone(), reason });
+        }
+        // Sizes are of no use for what is left.
+        self.read(&[UVec2::ZERO; 2], Path::new(""))
+    }
+
+    fn name(&self) -> PathBuf {
+        self.path().unwrap_or(Path::new("")).to_owned()
+    }
+
+    fn count(&self, found: usize, expected: usize) -> Failure {
+        Failure::PictureCount { source_of_warp: self.name(), found, expected }
+    }
+
+    fn read(&self, sources: &[UVec2], output: &Path) -> Result<Plan, Failure> {
+        let Source { lut, rig, homography } = &self.source;
+        if let Some(rig) = rig {
+            return Ok(Plan::Render(Recipe::from_rig(rig, None, output)?));
+        }
+        let &[left, right] = sources else { return Err(self.count(sources.len(), 2)) };
+        let sources = [left, right];
+        if let Some(homography) = homography {
+            return Ok(Plan::Render(Recipe::from_homography(homography, sources)?));
+        }
+        let Some(path) = lut else {
+            return Err(Failure::Usage("one of --lut, --rig and --homography is needed"));
+        };
+        let warp = match (path.is_dir(), self.size) {
+            (true, Some(size)) => Warp::import_raw(path, size, sources)?,
+            (true, None) => return Err(Failure::RawSize { folder: path.clone() }),
+            (false, Some(_)) => return Err(Failure::NeedlessSize { file: path.clone() }),
+            (false, None) => Warp::open(path)?,
+        };
+        Ok(Plan::Planes(warp))
+    }
+}
+
+impl Plan {
+    /// Sizes of the pictures that it is for.
+    fn sources(&self) -> Vec<UVec2> {
+        match self {
+            Self::Planes(warp) => warp.sources().to_vec(),
+            Self::Render(recipe) => recipe.sources(),
+        }
+    }
+
+    /// Where the cameras are, where a rig says so.
+    pub(crate) fn rig(&self) -> Option<&Geometry> {
+        match self {
+            Self::Render(recipe) if recipe.is_rig() => Some(recipe.geometry()),
+            _ => None,
+        }
+    }
+
+    /// The warp of two pictures on the device.
+    pub(crate) fn prepare(self, stream: &Stream) -> Result<DeviceWarp, Failure> {
+        let warp = match self {
+            Self::Planes(warp) => DeviceWarp::upload(stream, &warp)?,
+            Self::Render(recipe) => DeviceWarp::render(stream, recipe.geometry())?,
+        };
+        stream.synchronize()?;
+        Ok(warp)
+    }
+}

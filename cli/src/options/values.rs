@@ -1,0 +1,175 @@
+//! Values of options.
+
+use std::num::{ParseFloatError, ParseIntError};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use glam::{UVec2, Vec3};
+use panoweave::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
+use panoweave::io::picture::MAX_SIDE;
+use panoweave::io::video::Crf;
+use panoweave::ops::seam::SeamOptions;
+use panoweave::ops::stitch::Lookup;
+use panoweave::ops::view::MAX_SMOOTHING;
+use shared_types::features::MAX_WINDOW;
+use thiserror::Error;
+
+/// Why an option's value is refused.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub(crate) enum ValueError {
+    #[error("a size is WIDTHxHEIGHT in pixels, such as 3840x2160")]
+    Size,
+    #[error("a picture has 1 to {MAX_SIDE} pixels a side")]
+    Picture,
+    #[error(
+        "a panorama has 1 to {MAX_CANVAS_SIDE} pixels a side and at most {MAX_CANVAS_AREA} in all"
+    )]
+    Canvas,
+    #[error("a gain is one number, or three as R,G,B")]
+    GainCount,
+    #[error("a gain is a number from 0 to 1000")]
+    Gain,
+    #[error("a gamma is a number over 0, up to 100")]
+    Gamma,
+    #[error("a feather is a number of pixels from 1 to 1000")]
+    Feather,
+    #[error("a window is an odd number of pixels, 3 to {MAX_WINDOW}")]
+    Window,
+    #[error("an eigenvalue is a number, 0 or more")]
+    Eigenvalue,
+    #[error("a sigma is a number of pixels from 0.1 to 1000")]
+    Sigma,
+    #[error("a smoothing is a number of seconds from 0 to {MAX_SMOOTHING}")]
+    Smoothing,
+    #[error("a quality is a whole number from 0, the best, to 51")]
+    Crf,
+    #[error("a mesh's error is a number of source pixels over 0, such as 0.03125")]
+    MeshError,
+    #[error("a gate is a score from 0 to 1, such as 0.9 or seam=0.9")]
+    Gate,
+}
+
+impl From<ParseIntError> for ValueError {
+    fn from(_: ParseIntError) -> Self {
+        Self::Size
+    }
+}
+
+impl From<ParseFloatError> for ValueError {
+    fn from(_: ParseFloatError) -> Self {
+        Self::Gain
+    }
+}
+
+/// A whole number without a sign.
+fn whole(text: &str) -> Result<u32, ValueError> {
+    if text.starts_with('+') {
+        return Err(ValueError::Size);
+    }
+    Ok(text.parse()?)
+}
+
+/// Width and height, each `None` if it is digits but far too large.
+fn sides(text: &str) -> Result<[Option<u32>; 2], ValueError> {
+    let (width, height) = text.split_once(['x', 'X', '×']).ok_or(ValueError::Size)?;
+    let side = |text: &str| match whole(text) {
+        Ok(side) => Ok(Some(side)),
+        Err(_) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) => Ok(None),
+        Err(error) => Err(error),
+    };
+    Ok([side(width)?, side(height)?])
+}
+
+/// The size of a picture.
+pub(crate) fn picture_size(text: &str) -> Result<UVec2, ValueError> {
+    match sides(text)? {
+        [Some(w), Some(h)] if w.min(h) > 0 && w.max(h) <= MAX_SIDE => Ok(UVec2::new(w, h)),
+        _ => Err(ValueError::Picture),
+    }
+}
+
+/// The size of a panorama.
+pub(crate) fn canvas_size(text: &str) -> Result<UVec2, ValueError> {
+    match sides(text)? {
+        [Some(w), Some(h)]
+            if w.min(h) > 0
+                && w.max(h) <= MAX_CANVAS_SIDE
+                && u64::from(w) * u64::from(h) <= MAX_CANVAS_AREA =>
+        {
+            Ok(UVec2::new(w, h))
+        }
+        _ => Err(ValueError::Canvas),
+    }
+}
+
+/// A gain for each channel, or one for all.
+pub(crate) fn gain(text: &str) -> Result<Vec3, ValueError> {
+    let numbers: Vec<f32> =
+        text.split(',').map(|word| word.trim().parse()).collect::<Result<_, _>>()?;
+    let gain = match numbers[..] {
+        [all] => Vec3::splat(all),
+        [r, g, b] => Vec3::new(r, g, b),
+        _ => return Err(ValueError::GainCount),
+    };
+    if gain.to_array().iter().all(|g| (0.0..=1000.0).contains(g)) {
+        Ok(gain)
+    } else {
+        Err(ValueError::Gain)
+    }
+}
+
+/// An exponent.
+pub(crate) fn gamma(text: &str) -> Result<f32, ValueError> {
+    let gamma: f32 = text.parse().map_err(|_| ValueError::Gamma)?;
+    if gamma > 0.0 && gamma <= 100.0 { Ok(gamma) } else { Err(ValueError::Gamma) }
+}
+
+/// The width of a seam.
+pub(crate) fn feather(text: &str) -> Result<f32, ValueError> {
+    let feather = text.parse().map_err(|_| ValueError::Feather)?;
+    SeamOptions { feather }.check().map_err(|_| ValueError::Feather)?;
+    Ok(feather)
+}
+
+/// The quality of H.264.
+pub(crate) fn crf(text: &str) -> Result<Crf, ValueError> {
+    text.parse().ok().and_then(Crf::new).ok_or(ValueError::Crf)
+}
+
+/// The side of a window around a feature.
+pub(crate) fn window(text: &str) -> Result<u32, ValueError> {
+    match text.parse() {
+        Ok(window) if window % 2 == 1 && (3..=MAX_WINDOW).contains(&window) => Ok(window),
+        _ => Err(ValueError::Window),
+    }
+}
+
+/// The smallest eigenvalue of a feature.
+pub(crate) fn eigenvalue(text: &str) -> Result<f32, ValueError> {
+    let value: f32 = text.parse().map_err(|_| ValueError::Eigenvalue)?;
+    if value >= 0.0 { Ok(value) } else { Err(ValueError::Eigenvalue) }
+}
+
+/// How much a track is smoothed, in seconds.
+pub(crate) fn smoothing(text: &str) -> Result<f64, ValueError> {
+    let seconds = text.parse().map_err(|_| ValueError::Smoothing)?;
+    if (0.0..=MAX_SMOOTHING).contains(&seconds) { Ok(seconds) } else { Err(ValueError::Smoothing) }
+}
+
+/// The standard deviation of a Gaussian.
+pub(crate) fn sigma(text: &str) -> Result<f32, ValueError> {
+    let sigma: f32 = text.parse().map_err(|_| ValueError::Sigma)?;
+    if (0.1..=1000.0).contains(&sigma) { Ok(sigma) } else { Err(ValueError::Sigma) }
+}
+
+/// How far a mesh may be off, in source pixels.
+pub(crate) fn mesh_error(text: &str) -> Result<f32, ValueError> {
+    let error: f32 = text.parse().map_err(|_| ValueError::MeshError)?;
+    if error > 0.0 && error.is_finite() { Ok(error) } else { Err(ValueError::MeshError) }
+}
+
+/// How pixels are looked up, by its name.
+pub(crate) fn lookup() -> impl TypedValueParser<Value = Lookup> {
+    let by_name = |name: String| Lookup::ALL.into_iter().find(|lookup| lookup.name() == name);
+    PossibleValuesParser::new(Lookup::ALL.map(Lookup::name))
+        .try_map(move |name| by_name(name).ok_or("no such lookup"))
+}

@@ -1,0 +1,125 @@
+//! The options of the virtual camera.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use glam::UVec2;
+use panoweave::device::Stream;
+use panoweave::frame::Rate;
+use panoweave::geometry::Geometry;
+use panoweave::ops::stitch::StitchOptions;
+use panoweave::ops::view::{DEFAULT_SIZE, Track, View, Viewer, VirtualCamera};
+
+use crate::options::values::{picture_size, smoothing};
+use crate::output::failure::Failure;
+
+/// Shows what a virtual camera sees.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Viewing {
+    /// Shows what a virtual camera sees, in place of the panorama: keyframes of t, pan, tilt, fov and perhaps
+    /// roll (CSV, the first line names them), in seconds from the first frame and degrees from where the rig's
+    /// panorama looks: pan to the right, tilt up, roll clockwise, fov across the view's width. Needs --rig.
+    #[arg(long, value_name = "TRACK.csv")]
+    view: Option<PathBuf>,
+    /// Size of the view; 1920x1080 if not given.
+    #[arg(long, value_name = "WxH", value_parser = picture_size, requires = "view")]
+    view_size: Option<UVec2>,
+    /// How much the whole track is smoothed, its ends too: the standard deviation of a Gaussian. With 0 it passes
+    /// through every keyframe.
+    #[arg(long, value_name = "SECONDS", value_parser = smoothing, default_value = "0.2", requires = "view")]
+    view_smooth: f64,
+    /// Lets the view leave what the cameras cover, and show black there.
+    #[arg(long, requires = "view")]
+    view_free: bool,
+}
+
+/// A virtual camera, its size, and what kept it inside of what the cameras cover.
+pub(crate) struct Viewed {
+    pub(crate) camera: VirtualCamera,
+    pub(crate) size: UVec2,
+    pub(crate) limited: Limited,
+}
+
+/// How often, how far and where a view would have left what the cameras cover.
+#[derive(Clone, Default)]
+pub(crate) struct Limited(Arc<Mutex<Corrections>>);
+
+/// Views that were kept inside, and the one that was moved most.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Corrections {
+    pub(crate) views: u64,
+    /// Degrees of pan, tilt, roll or field of view, whichever is most.
+    pub(crate) most: f64,
+    /// When that was.
+    pub(crate) at: Duration,
+}
+
+impl Limited {
+    pub(crate) fn get(&self) -> Corrections {
+        *self.corrections()
+    }
+
+    /// Whole whoever panicked with it.
+    fn corrections(&self) -> MutexGuard<'_, Corrections> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, wanted: &View, kept: &View, at: Duration) {
+        let parts = |view: &View| [view.pan, view.tilt, view.roll, view.fov];
+        let off = parts(wanted).into_iter().zip(parts(kept)).map(|(a, b)| (a - b).abs());
+        let off = off.fold(0.0, f64::max);
+        let mut corrections = self.corrections();
+        corrections.views += 1;
+        if off > corrections.most {
+            (corrections.most, corrections.at) = (off, at);
+        }
+    }
+}
+
+impl Viewing {
+    /// The file that is read.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.view.as_deref()
+    }
+
+    /// The virtual camera of a video, if one is asked for. `geometry` is a rig's.
+    pub(crate) fn open(
+        &self,
+        stream: &Stream,
+        geometry: Option<&Geometry>,
+        look: &StitchOptions,
+        rate: Rate,
+    ) -> Result<Option<Viewed>, Failure> {
+        let Some(file) = &self.view else { return Ok(None) };
+        let Some(geometry) = geometry else {
+            return Err(Failure::Usage(
+                "--view looks through the cameras' lenses, which a rig alone knows; give --rig",
+            ));
+        };
+        if look.edge_boost {
+            return Err(Failure::Usage("--edge-boost brightens a panorama's ends, not a view's"));
+        }
+        let viewer = Viewer::new(geometry, look.flip)?;
+        let size = self.view_size.unwrap_or(DEFAULT_SIZE);
+        let track = Track::open(stream, file, rate, self.view_smooth)?;
+        let limits = if self.view_free { None } else { viewer.limits() };
+        if limits.is_none() && !self.view_free {
+            return Err(Failure::Usage(
+                "the rig's cameras cover nothing that a view could be kept in; give --view-free",
+            ));
+        }
+        let limited = Limited::default();
+        let noted = limited.clone();
+        let path = move |time| {
+            let wanted = track.at(time);
+            let Some(limits) = &limits else { return wanted };
+            let kept: View = limits.keep(&wanted, size);
+            if kept != wanted {
+                noted.note(&wanted, &kept, time);
+            }
+            kept
+        };
+        Ok(Some(Viewed { camera: VirtualCamera { viewer, path: Arc::new(path) }, size, limited }))
+    }
+}

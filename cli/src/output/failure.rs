@@ -1,0 +1,393 @@
+//! What can end a command, with its kind and exit code.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use glam::UVec2;
+use panoweave::device::DeviceError;
+use panoweave::geometry::calibrate::Refusal;
+use panoweave::geometry::homography::HomographyError;
+use panoweave::geometry::intrinsics::IntrinsicsError;
+use panoweave::geometry::rig::RigError;
+use panoweave::io::picture::PictureError;
+use panoweave::io::video::VideoError;
+use panoweave::live::LiveError;
+use panoweave::ops::convolve::ConvolveError;
+use panoweave::ops::features::FeatureError;
+use panoweave::ops::matching::MatchError;
+use panoweave::ops::resample::ResampleError;
+use panoweave::ops::stitch::StitchError;
+use panoweave::ops::trajectory::TrajectoryError;
+use panoweave::ops::view::{TrackError, ViewError};
+use panoweave::panorama::PanoramaError;
+use panoweave::quality::QualityError;
+use panoweave::video::CompareError;
+use panoweave::video::VideoStitchError;
+use panoweave::warp::{MeshError, RenderError, WarpError};
+use thiserror::Error;
+
+/// Why a command ended without a result.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    #[error("{0}")]
+    Usage(&'static str),
+    #[error("{}: a folder of raw planes, which do not say their size; give --size WxH", folder.display())]
+    RawSize { folder: PathBuf },
+    #[error("{}: a warp file says its own size; --size is for a folder of raw planes", file.display())]
+    NeedlessSize { file: PathBuf },
+    #[error(
+        "the {side} picture's size is needed: give --{side}-size WxH, or --{side} PICTURE to read it from"
+    )]
+    SourceSize { side: &'static str },
+    #[error("{}: cannot be written: it is an input too; choose another name", file.display())]
+    OutputIsInput { file: PathBuf },
+    #[error("{}: cannot be written: it is a folder; name a file in it", file.display())]
+    OutputIsFolder { file: PathBuf },
+    #[error("{}: cannot be written: it is no regular file", file.display())]
+    OutputIsSpecial { file: PathBuf },
+    #[error("{}: cannot be written: the folder {} does not exist", file.display(), folder.display())]
+    OutputFolder { file: PathBuf, folder: PathBuf },
+    #[error("{}: cannot be written: two outputs have this name", file.display())]
+    OutputTwice { file: PathBuf },
+    #[error(
+        "{}: {}×{} pixels, but {} is for {which} of {}×{}",
+        file.display(), found.x, found.y, source_of_warp.display(), expected.x, expected.y
+    )]
+    PictureSize {
+        file: PathBuf,
+        which: String,
+        found: UVec2,
+        expected: UVec2,
+        source_of_warp: PathBuf,
+    },
+    #[error("{}: is for {expected} pictures, but {found} are given", source_of_warp.display())]
+    PictureCount { source_of_warp: PathBuf, found: usize, expected: usize },
+    #[error("the panorama has {}×{} pixels, but {} makes {}×{}", found.x, found.y, map.display(), expected.x, expected.y)]
+    PanoramaSize { map: PathBuf, found: UVec2, expected: UVec2 },
+    #[error("{}: {reason}; give the cameras' pictures or videos with --cameras LEFT RIGHT", map.display())]
+    NeedsCameras { map: PathBuf, reason: &'static str },
+    #[error("{}: stopped at once, and not finished", file.display())]
+    Interrupted { file: PathBuf },
+    #[error("{}: stopped before the first frame, and not written", file.display())]
+    NotBegun { file: PathBuf },
+    #[error("stopped by a signal; files are whole, or were not written")]
+    Stopped,
+    #[error("{} is a picture but {} a video; two of a kind are needed", picture.display(), video.display())]
+    Kinds { picture: PathBuf, video: PathBuf },
+    #[error("--fail-below: there is no score {name}; there are: {known}")]
+    Gate { name: String, known: String },
+    #[error("--fail-below: the score {name} could not be measured, and says nothing")]
+    NotMeasured { name: String },
+    #[error("{}: cannot be written: {source}", file.display())]
+    TextUnwritable { file: PathBuf, source: io::Error },
+    #[error("{}: cannot be written: {expected}", file.display())]
+    OutputName { file: PathBuf, expected: &'static str },
+    #[error("signals cannot be listened for: {0}")]
+    Signals(io::Error),
+    #[error("the result cannot be printed: {0}")]
+    Stdout(#[from] io::Error),
+    #[error(transparent)]
+    Rig(#[from] RigError),
+    #[error(transparent)]
+    Homography(#[from] HomographyError),
+    #[error(transparent)]
+    Lens(#[from] IntrinsicsError),
+    #[error(transparent)]
+    Warp(#[from] WarpError),
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
+    #[error(transparent)]
+    Picture(#[from] PictureError),
+    #[error(transparent)]
+    Render(RenderError),
+    #[error(transparent)]
+    Stitch(StitchError),
+    #[error(transparent)]
+    Panorama(PanoramaError),
+    #[error(transparent)]
+    Features(FeatureError),
+    #[error(transparent)]
+    Matching(MatchError),
+    #[error(transparent)]
+    Trajectory(TrajectoryError),
+    #[error("{files}: {refusal}")]
+    Refused { files: String, refusal: Refusal },
+    #[error(transparent)]
+    Quality(QualityError),
+    #[error("{files}: {error}")]
+    Compare { files: String, error: CompareError },
+    #[error(transparent)]
+    Video(VideoError),
+    #[error(transparent)]
+    Live(LiveError),
+    #[error(transparent)]
+    View(ViewError),
+    #[error(transparent)]
+    Track(TrackError),
+    // Where in this program's source it failed is of no use to who lacks a device.
+    #[error("no usable device: {}", .0.kind)]
+    NoDevice(DeviceError),
+    #[error(transparent)]
+    Device(DeviceError),
+}
+
+/// Exit code of a command that did its work and found what it checks not good enough.
+pub(crate) const CHECK_FAILED: u8 = 5;
+
+/// What a script can tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Usage,
+    Input,
+    Output,
+    Device,
+    NoDevice,
+    DeviceLost,
+    Interrupted,
+}
+
+impl Kind {
+    /// The name in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Input => "input",
+            Self::Output => "output",
+            Self::Device => "device",
+            Self::NoDevice => "no_device",
+            Self::DeviceLost => "device_lost",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// The program's exit code.
+    pub(crate) fn exit_code(self) -> u8 {
+        match self {
+            Self::Device => 1,
+            Self::Usage | Self::Input | Self::Output => 2,
+            Self::NoDevice => 3,
+            Self::DeviceLost => 4,
+            // As shells have it for SIGINT.
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl Failure {
+    /// Why these pictures are not calibrated.
+    pub(crate) fn refused(files: &[&Path], refusal: Refusal) -> Self {
+        Self::Refused { files: listed(files), refusal }
+    }
+
+    /// Why these pictures or videos are not compared.
+    pub(crate) fn compare(files: &[&Path], error: impl Into<CompareError>) -> Self {
+        match error.into() {
+            CompareError::Device(error) => error.into(),
+            CompareError::Video(error) => error.into(),
+            error => Self::Compare { files: listed(files), error },
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Usage(_)
+            | Self::RawSize { .. }
+            | Self::NeedlessSize { .. }
+            | Self::SourceSize { .. }
+            | Self::NeedsCameras { .. }
+            | Self::Gate { .. } => Kind::Usage,
+            Self::OutputIsInput { .. }
+            | Self::OutputIsFolder { .. }
+            | Self::OutputIsSpecial { .. }
+            | Self::OutputFolder { .. }
+            | Self::OutputTwice { .. }
+            | Self::OutputName { .. }
+            | Self::TextUnwritable { .. }
+            | Self::Stdout(_)
+            | Self::Warp(WarpError::Unwritable { .. })
+            | Self::Trajectory(TrajectoryError::Unwritable { .. })
+            | Self::Rig(RigError::Unsaved { .. } | RigError::Unwritable { .. })
+            | Self::Picture(
+                PictureError::Extension { .. }
+                | PictureError::Unencodable { .. }
+                | PictureError::Unwritable { .. },
+            ) => Kind::Output,
+            Self::PictureSize { .. }
+            | Self::PictureCount { .. }
+            | Self::Rig(_)
+            | Self::Homography(_)
+            | Self::Lens(_)
+            | Self::Warp(_)
+            | Self::Mesh(_)
+            | Self::Picture(_)
+            | Self::Render(_)
+            | Self::Stitch(_)
+            | Self::Panorama(_)
+            | Self::Features(_)
+            | Self::Matching(_)
+            | Self::Kinds { .. }
+            | Self::PanoramaSize { .. }
+            | Self::Quality(_)
+            | Self::NotMeasured { .. }
+            | Self::Compare { .. }
+            | Self::View(_)
+            | Self::Track(_)
+            | Self::Trajectory(_)
+            | Self::Refused { .. } => Kind::Input,
+            // Another try may find room.
+            Self::Video(VideoError::Thread(_)) | Self::Live(LiveError::Thread(_)) => Kind::Device,
+            Self::Video(error) if error.is_of_output() => Kind::Output,
+            Self::Video(_) | Self::Live(_) => Kind::Input,
+            Self::Interrupted { .. } | Self::NotBegun { .. } | Self::Stopped => Kind::Interrupted,
+            Self::Signals(_) => Kind::Device,
+            Self::NoDevice(_) => Kind::NoDevice,
+            Self::Device(error) if error.is_fatal() => Kind::DeviceLost,
+            Self::Device(_) => Kind::Device,
+        }
+    }
+}
+
+/// Names of files in a sentence; of many the first and the last.
+fn listed(files: &[&Path]) -> String {
+    let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+    match &names[..] {
+        [first, rest @ .., last] if rest.len() > 2 => {
+            format!("{first}, {} more and {last}", rest.len())
+        }
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        names => names.concat(),
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        if error.is_no_device() { Self::NoDevice(error) } else { Self::Device(error) }
+    }
+}
+
+impl From<RenderError> for Failure {
+    fn from(error: RenderError) -> Self {
+        match error {
+            RenderError::Device(error) => error.into(),
+            other => Self::Render(other),
+        }
+    }
+}
+
+impl From<StitchError> for Failure {
+    fn from(error: StitchError) -> Self {
+        match error {
+            StitchError::Device(error) => error.into(),
+            other => Self::Stitch(other),
+        }
+    }
+}
+
+impl From<PanoramaError> for Failure {
+    fn from(error: PanoramaError) -> Self {
+        match error {
+            PanoramaError::Device(error) => error.into(),
+            other => Self::Panorama(other),
+        }
+    }
+}
+
+impl From<FeatureError> for Failure {
+    fn from(error: FeatureError) -> Self {
+        match error {
+            FeatureError::Device(error) | FeatureError::Convolve(ConvolveError::Device(error)) => {
+                error.into()
+            }
+            other => Self::Features(other),
+        }
+    }
+}
+
+impl From<MatchError> for Failure {
+    fn from(error: MatchError) -> Self {
+        match error {
+            MatchError::Device(error) => error.into(),
+            MatchError::Features(error) => error.into(),
+            other => Self::Matching(other),
+        }
+    }
+}
+
+impl From<QualityError> for Failure {
+    fn from(error: QualityError) -> Self {
+        match error {
+            QualityError::Device(error) => error.into(),
+            other => Self::Quality(other),
+        }
+    }
+}
+
+impl From<ViewError> for Failure {
+    fn from(error: ViewError) -> Self {
+        match error {
+            ViewError::Stitch(error) => error.into(),
+            other => Self::View(other),
+        }
+    }
+}
+
+impl From<TrackError> for Failure {
+    fn from(error: TrackError) -> Self {
+        match error {
+            TrackError::Trajectory(error) => error.into(),
+            other => Self::Track(other),
+        }
+    }
+}
+
+impl From<TrajectoryError> for Failure {
+    fn from(error: TrajectoryError) -> Self {
+        match error {
+            TrajectoryError::Resample(ResampleError::Device(error)) => error.into(),
+            other => Self::Trajectory(other),
+        }
+    }
+}
+
+impl From<LiveError> for Failure {
+    fn from(error: LiveError) -> Self {
+        match error {
+            LiveError::Device(error) => error.into(),
+            other => Self::Live(other),
+        }
+    }
+}
+
+impl From<VideoStitchError> for Failure {
+    fn from(error: VideoStitchError) -> Self {
+        match error {
+            VideoStitchError::Video(error) => error.into(),
+            VideoStitchError::Live(error) => error.into(),
+        }
+    }
+}
+
+impl From<VideoError> for Failure {
+    fn from(error: VideoError) -> Self {
+        match error {
+            VideoError::Picture(error) => Self::Picture(error),
+            other => Self::Video(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_cannot_start_is_no_fault_of_the_input() {
+        let error = || io::Error::from(io::ErrorKind::WouldBlock);
+        let live = LiveError::Thread(Arc::new(error()));
+        for error in [VideoError::Thread(error()).into(), VideoStitchError::Live(live)] {
+            assert_eq!(Failure::from(error).kind().exit_code(), 1);
+        }
+    }
+}

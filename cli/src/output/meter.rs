@@ -1,0 +1,80 @@
+//! How a video is getting on: a bar on a terminal, a line every few seconds elsewhere.
+
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use panoweave::ops::colour::Colours;
+use panoweave::video::Progress;
+use shared_types::stitch::Colour;
+use tracing::Level;
+
+/// How often the bar is drawn, and the speed measured anew.
+const DRAWN: Duration = Duration::from_millis(500);
+
+/// How often a line is written where there is no terminal.
+const LINES: Duration = Duration::from_secs(5);
+
+/// Shows progress on stderr, unless `-q` is given.
+pub(crate) struct Meter {
+    bar: Option<ProgressBar>,
+    expected: Option<u64>,
+    last: Instant,
+    frames: u64,
+}
+
+impl Meter {
+    pub(crate) fn new(expected: Option<u64>) -> Self {
+        let wanted = tracing::enabled!(Level::INFO) && io::stderr().is_terminal();
+        let bar = wanted.then(|| {
+            let (bar, template) = match expected {
+                Some(frames) => {
+                    (ProgressBar::new(frames), "{wide_bar} {pos}/{len}  {msg}  {eta} left")
+                }
+                None => (ProgressBar::no_length(), "{spinner} {pos}  {msg}  {elapsed}"),
+            };
+            match ProgressStyle::with_template(template) {
+                Ok(style) => bar.with_style(style),
+                Err(_) => bar,
+            }
+        });
+        Self { bar, expected, last: Instant::now(), frames: 0 }
+    }
+
+    pub(crate) fn update(&mut self, progress: &Progress) {
+        let every = if self.bar.is_some() { DRAWN } else { LINES };
+        let since = self.last.elapsed();
+        if since < every {
+            return;
+        }
+        let fps = (progress.frames - self.frames) as f64 / since.as_secs_f64();
+        let latency = progress.latency.as_secs_f64() * 1e3;
+        let text = format!("{fps:.1} fps, {latency:.1} ms, {}", colours(progress.colours));
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position(progress.frames);
+                bar.set_message(text);
+            }
+            None => {
+                let of = self.expected.map_or(String::new(), |frames| format!(" of {frames}"));
+                tracing::info!("{}{of} frames, {text}", progress.frames);
+            }
+        }
+        (self.last, self.frames) = (Instant::now(), progress.frames);
+    }
+
+    pub(crate) fn finish(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Colour factors: red, green and blue of both cameras, and gammas that are not 1.
+fn colours(Colours { left, right }: Colours) -> String {
+    let [left, right] = [left, right].map(|Colour { gain, gamma }| {
+        let gamma = if gamma == 1.0 { String::new() } else { format!(" ^{gamma:.2}") };
+        format!("{:.2} {:.2} {:.2}{gamma}", gain.x, gain.y, gain.z)
+    });
+    format!("colour {left} | {right}")
+}

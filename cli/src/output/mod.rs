@@ -1,0 +1,101 @@
+//! Printing results, and checking the names of files to be written before any work is done.
+
+pub(crate) mod colour;
+pub(crate) mod failure;
+pub(crate) mod interrupt;
+pub(crate) mod log;
+pub(crate) mod meter;
+pub(crate) mod plot;
+pub(crate) mod report;
+pub(crate) mod stages;
+
+use std::fs;
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::output::failure::Failure;
+
+/// Prints to stdout. A reader that has seen enough (`| head`) is no error.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_with(|out| out.write_all(text.as_bytes()))
+}
+
+/// As [`print`], what `write` writes.
+pub(crate) fn print_with(
+    write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Stdout(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Prints JSON to stdout.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
+    text.push('\n');
+    print(&text)
+}
+
+/// Checks that `file` can be expected to be writable and is none of `inputs`.
+pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
+    let name = || file.to_owned();
+    if names_folder(file) {
+        return Err(Failure::OutputIsFolder { file: name() });
+    }
+    match fs::metadata(file) {
+        Ok(found) if found.is_dir() => return Err(Failure::OutputIsFolder { file: name() }),
+        Ok(found) if !found.is_file() => return Err(Failure::OutputIsSpecial { file: name() }),
+        Ok(_) => {
+            if inputs.iter().any(|input| same(file, input)) {
+                return Err(Failure::OutputIsInput { file: name() });
+            }
+        }
+        // Whatever else is wrong shows when it is written.
+        Err(_) => {}
+    }
+    let folder = folder_of(file);
+    if !folder.is_dir() {
+        return Err(Failure::OutputFolder { file: name(), folder: folder.to_owned() });
+    }
+    Ok(())
+}
+
+/// Whether both are the same existing file or folder.
+pub(crate) fn same(a: &Path, b: &Path) -> bool {
+    identity(a).is_some_and(|a| identity(b) == Some(a))
+}
+
+/// Device and number of a file or folder: the same whatever the name, for hard links too.
+pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+    let found = fs::metadata(path).ok().filter(|found| found.is_file() || found.is_dir())?;
+    Some((found.dev(), found.ino()))
+}
+
+/// Whether both would be the same file: by whatever names if it exists, and by its place if not.
+pub(crate) fn would_be_same(a: &Path, b: &Path) -> bool {
+    same(a, b) || place(a).is_some_and(|a| place(b) == Some(a))
+}
+
+/// Where a file that need not exist yet lies; for comparing outputs with each other.
+pub(crate) fn place(file: &Path) -> Option<PathBuf> {
+    Some(fs::canonicalize(folder_of(file)).ok()?.join(file.file_name()?))
+}
+
+/// The folder that a file lies in.
+fn folder_of(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Whether a name can only be a folder's: `p.mp4/`, or none at all.
+fn names_folder(file: &Path) -> bool {
+    let bytes = file.as_os_str().as_encoded_bytes();
+    file.file_name().is_none() || bytes.ends_with(b"/") || bytes.ends_with(b"/.")
+}

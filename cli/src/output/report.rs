@@ -1,0 +1,151 @@
+//! Telling the user what went wrong: one sentence, or JSON, or the place in a text file.
+//!
+//! Messages already say what to do, so most errors are one line. Only an error at a line of a rig, a
+//! homography or a trajectory is shown with that line.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::ops::Range;
+use std::path::Path;
+use std::process::ExitCode;
+
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
+};
+use panoweave::geometry::homography::HomographyError;
+use panoweave::geometry::rig::RigError;
+use panoweave::io::text::TEXT_LIMIT;
+use panoweave::ops::trajectory::{Fault, TrajectoryError};
+use serde_json::json;
+
+use crate::output;
+use crate::output::failure::{Failure, Kind};
+
+/// Reports a failure and gives its exit code.
+pub(crate) fn failure(failure: &Failure, as_json: bool) -> ExitCode {
+    let snippet = Snippet::of(failure);
+    match snippet.as_ref().and_then(Snippet::render) {
+        Some(text) => complain(&text),
+        None => complain(&format!("error: {failure}\n")),
+    }
+    finish(failure.kind(), &failure.to_string(), as_json)
+}
+
+/// Reports options that could not be parsed; prints help and version, which clap counts among them.
+pub(crate) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
+    if !error.use_stderr() {
+        return match output::print(&error.to_string()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failure(&error, as_json),
+        };
+    }
+    let text = error.to_string();
+    complain(&text);
+    // clap's text begins with the sentence and goes on with hints.
+    let sentence = text.split("\n\n").next().unwrap_or_default();
+    let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence);
+    finish(Kind::Usage, sentence, as_json)
+}
+
+fn finish(kind: Kind, message: &str, as_json: bool) -> ExitCode {
+    if as_json {
+        let error =
+            json!({ "message": message, "kind": kind.name(), "exit_code": kind.exit_code() });
+        // If stdout is what failed there is nowhere else to say so.
+        let _ = output::print_json(&json!({ "error": error }));
+    }
+    ExitCode::from(kind.exit_code())
+}
+
+/// Writes to stderr; a closed one is no reason to fail.
+fn complain(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Longest line that is shown, in bytes.
+const MAX_SHOWN: usize = 200;
+
+/// An error at a place in a text file.
+struct Snippet<'a> {
+    failure: &'a Failure,
+    source: NamedSource<String>,
+    place: Range<usize>,
+}
+
+impl<'a> Snippet<'a> {
+    fn of(failure: &'a Failure) -> Option<Self> {
+        let (file, line, column, word) = match failure {
+            Failure::Rig(RigError::Syntax { file, line, column, .. }) => (file, *line, *column, ""),
+            Failure::Homography(HomographyError::NotANumber { file, line, word }) => {
+                (file, *line, 1, word.as_str())
+            }
+            Failure::Trajectory(TrajectoryError::Line { file, line, fault }) => {
+                let word = if let Fault::NotANumber { word, .. } = fault { word } else { "" };
+                (file, *line, 1, word)
+            }
+            _ => return None,
+        };
+        let text = read_again(file)?;
+        let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        let content = text.get(start..)?.lines().next().unwrap_or_default();
+        let before: usize = content.chars().take(column - 1).map(char::len_utf8).sum();
+        let before = before + content[before..].find(word).unwrap_or(0);
+        let end = if word.is_empty() { content.trim_end().len() } else { before + word.len() };
+        // A line that fills the terminal several times over shows nothing.
+        if content.len() > MAX_SHOWN {
+            return None;
+        }
+        let place = start + before..start + end.max(before);
+        Some(Self { failure, source: NamedSource::new(file.display().to_string(), text), place })
+    }
+
+    fn render(&self) -> Option<String> {
+        let plain = !io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some();
+        let theme = if plain { GraphicalTheme::none() } else { GraphicalTheme::unicode() };
+        let handler =
+            GraphicalReportHandler::new_themed(theme).with_links(false).with_wrap_lines(false);
+        let mut text = String::new();
+        handler.render_report(&mut text, self).ok()?;
+        Some(text)
+    }
+}
+
+/// The text that was just found wrong; it may have changed or gone since. What a terminal would obey is replaced by as
+/// many bytes.
+fn read_again(file: &Path) -> Option<String> {
+    let there = std::fs::metadata(file).ok().filter(|m| m.is_file() && m.len() <= TEXT_LIMIT);
+    let text = there.and_then(|_| std::fs::read_to_string(file).ok())?;
+    let shown = |c: char| match c {
+        '\n' | '\r' | '\t' => c,
+        _ if !c.is_control() => c,
+        _ if c.is_ascii() => '?',
+        _ => '¿',
+    };
+    Some(text.chars().map(shown).collect())
+}
+
+impl fmt::Display for Snippet<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.failure)
+    }
+}
+
+impl fmt::Debug for Snippet<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.failure, f)
+    }
+}
+
+impl std::error::Error for Snippet<'_> {}
+
+impl Diagnostic for Snippet<'_> {
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let label = LabeledSpan::new_with_span(Some("here".to_owned()), self.place.clone());
+        Some(Box::new(std::iter::once(label)))
+    }
+}

@@ -1,0 +1,145 @@
+//! The program from outside: what it prints, what it writes, and its exit codes.
+//!
+//! Commands run in a temporary folder with relative names, so that messages are the same everywhere,
+//! and with a driver library that does not exist, so that they are the same beside a GPU.
+
+mod calibrate;
+mod compare;
+mod devices;
+mod features;
+mod info;
+mod lut;
+mod malformed;
+mod quality;
+mod scenes;
+mod stitch;
+mod trajectory;
+mod video;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use panoweave::io::picture::Picture;
+use serde_json::Value;
+use shared_types::Rgba8;
+use tempfile::TempDir;
+
+/// Two cameras of 40×30 pixels that overlap, on a canvas of 64×32.
+const RIG: &str = r#"
+[panorama]
+projection = "cylindrical"
+width = 64
+height = 32
+fov = 100.0
+
+[[camera]]
+name = "left"
+size = [40, 30]
+lens = "pinhole"
+matrix = { fx = 30.0, fy = 30.0, cx = 19.5, cy = 14.5 }
+yaw = -20.0
+
+[[camera]]
+name = "right"
+size = [40, 30]
+lens = "pinhole"
+matrix = { fx = 30.0, fy = 30.0, cx = 19.5, cy = 14.5 }
+yaw = 20.0
+"#;
+
+/// Right pixels to left pixels: 25 to the right, 2 down.
+const SHIFT: &str = "1 0 25\n0 1 2\n0 0 1\n";
+
+/// A folder with `left.png`, `right.png`, `rig.toml` and `shift.txt`.
+struct Folder(TempDir);
+
+/// What a command did.
+#[derive(Debug)]
+struct Done {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Folder {
+    fn new() -> Self {
+        let folder = Self(TempDir::new().unwrap());
+        pattern(7).save(folder.path("left.png")).unwrap();
+        pattern(91).save(folder.path("right.png")).unwrap();
+        folder.write("rig.toml", RIG);
+        folder.write("shift.txt", SHIFT);
+        folder
+    }
+
+    fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    fn picture(&self, name: &str) -> Picture {
+        Picture::open(self.path(name)).unwrap()
+    }
+
+    /// The program, ready to run.
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_panoweave"));
+        command
+            .current_dir(self.0.path())
+            .env("CUDA_DRIVER_LIBRARY", "/nonexistent/libcuda.so.1")
+            .env_remove("RUST_LOG");
+        command
+    }
+
+    fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Done {
+        Done::from(self.command().args(arguments).output().unwrap())
+    }
+
+    /// Runs words separated by spaces.
+    fn words(&self, line: &str) -> Done {
+        self.run(line.split_whitespace())
+    }
+
+    /// Runs a command that must succeed without a word on stderr, on the CPU.
+    fn quiet(&self, line: &str) -> String {
+        let done = self.words(line);
+        assert_eq!(done.code, Some(0), "{line}: {done:?}");
+        assert_eq!(done.stderr, "", "{line}");
+        done.stdout
+    }
+}
+
+impl Done {
+    /// What is printed as JSON.
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+impl From<Output> for Done {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+}
+
+/// A picture of 40×30 pixels with something to see everywhere.
+fn pattern(seed: u32) -> Picture {
+    let pixel = |at: u32| {
+        let (x, y) = (at % 40, at / 40);
+        let level = |n: u32| (n % 256) as u8;
+        Rgba8::opaque(level(x * 5 + seed), level(y * 7 + seed * 3), level(x * y + 40))
+    };
+    Picture::from_pixels(40, 30, (0..1200).map(pixel).collect()).unwrap()
+}

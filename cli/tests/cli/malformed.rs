@@ -1,0 +1,283 @@
+//! Everything that can be wrong with options and files: exit code 2 and one message that says what.
+
+use std::time::{Duration, Instant};
+
+use crate::{Done, Folder};
+
+/// Runs a line that must fail with exit code 2, and returns what it says.
+fn refused(folder: &Folder, line: &str) -> String {
+    let start = Instant::now();
+    let done = folder.words(line);
+    assert!(start.elapsed() < Duration::from_secs(2), "{line} took {:?}", start.elapsed());
+    check(&done, line);
+    let json = folder.words(&format!("--json {line}"));
+    check(&json, line);
+    let error = &json.json()["error"];
+    assert_eq!(error["exit_code"], 2, "{line}");
+    let kind = error["kind"].as_str().unwrap();
+    assert!(["usage", "input", "output"].contains(&kind), "{line}: {kind}");
+    let message = error["message"].as_str().unwrap();
+    assert!(!message.is_empty() && !message.contains('\n'), "{line}: {message:?}");
+    format!("{kind}: {message}")
+}
+
+fn check(done: &Done, line: &str) {
+    assert_eq!(done.code, Some(2), "{line}: {done:?}");
+    assert!(!done.stderr.contains("panicked"), "{line}: {done:?}");
+    assert!(done.stderr.contains("error: "), "{line}: {done:?}");
+}
+
+#[test]
+fn option_values() {
+    let folder = Folder::new();
+    let stitch = "stitch left.png right.png -o o.png --device cpu";
+    let lut = "lut -o o.safetensors --device cpu";
+    let cases = [
+        (format!("{stitch} --lut planes --size 0x0"), "1 to 32768 pixels a side"),
+        (format!("{stitch} --lut planes --size 99999999x1"), "1 to 32768 pixels a side"),
+        (format!("{stitch} --lut planes --size 99999999999999999999x1"), "1 to 32768 pixels"),
+        (format!("{stitch} --lut planes --size 32768x32768"), "at most 67108864 in all"),
+        (format!("{stitch} --lut planes --size 64"), "such as 3840x2160"),
+        (format!("{stitch} --lut planes --size x"), "such as 3840x2160"),
+        (format!("{stitch} --lut planes --size 64x"), "such as 3840x2160"),
+        (format!("{stitch} --lut planes --size +6x4"), "such as 3840x2160"),
+        (format!("{stitch} --lut planes --size=-6x4"), "such as 3840x2160"),
+        (format!("{stitch} --lut planes --size 6.5x4"), "such as 3840x2160"),
+        (format!("{stitch} --lut planes --size 6x4x2"), "such as 3840x2160"),
+        (format!("{lut} --homography shift.txt --left-size 0x5 --right-size 5x5"), "1 to 16384"),
+        (
+            format!("{lut} --homography shift.txt --left-size 5x5 --right-size 5x16385"),
+            "1 to 16384",
+        ),
+        (format!("{stitch} --rig rig.toml --gain-left nan"), "from 0 to 1000"),
+        (format!("{stitch} --rig rig.toml --gain-left inf"), "from 0 to 1000"),
+        (format!("{stitch} --rig rig.toml --gain-left=-1"), "from 0 to 1000"),
+        (format!("{stitch} --rig rig.toml --gain-right 1,2"), "three as R,G,B"),
+        (format!("{stitch} --rig rig.toml --gain-right 1,2,3,4"), "three as R,G,B"),
+        (format!("{stitch} --rig rig.toml --gain-right 1,,3"), "from 0 to 1000"),
+        (format!("{stitch} --rig rig.toml --gain-right 1,1,1e9"), "from 0 to 1000"),
+        (format!("{stitch} --rig rig.toml --gamma-left 0"), "over 0, up to 100"),
+        (format!("{stitch} --rig rig.toml --gamma-left NaN"), "over 0, up to 100"),
+        (format!("{stitch} --rig rig.toml --gamma-right x"), "over 0, up to 100"),
+        (format!("{stitch} --rig rig.toml --power medium"), "possible values: exact, fast"),
+        ("features left.png --window 6".to_owned(), "odd number of pixels, 3 to 31"),
+        ("features left.png --window 33".to_owned(), "odd number of pixels, 3 to 31"),
+        ("features left.png --window=-7".to_owned(), "odd number of pixels, 3 to 31"),
+        ("features left.png --count x".to_owned(), "--count"),
+        ("features left.png --count=-1".to_owned(), "--count"),
+        ("features left.png --mindist 1.5".to_owned(), "--mindist"),
+        ("features left.png --border=-1".to_owned(), "--border"),
+        ("features left.png --min-eigenvalue nan".to_owned(), "a number, 0 or more"),
+        ("features left.png --min-eigenvalue=-1".to_owned(), "a number, 0 or more"),
+        ("features left.png --gradient-sigma 0".to_owned(), "from 0.1 to 1000"),
+        ("features left.png --gradient-sigma nan".to_owned(), "from 0.1 to 1000"),
+        ("features left.png --device gpu".to_owned(), "auto, cpu or cuda:N"),
+        ("stitch a b --rig r -o o.png --device gpu".to_owned(), "auto, cpu or cuda:N"),
+        ("stitch a b --rig r -o o.png --device cuda:".to_owned(), "auto, cpu or cuda:N"),
+        ("stitch a b --rig r -o o.png --device cuda:-1".to_owned(), "auto, cpu or cuda:N"),
+        ("stitch a b --rig r -o o.png --device cuda:99999999999".to_owned(), "auto, cpu or cuda:N"),
+    ];
+    for (line, part) in cases {
+        let message = refused(&folder, &line);
+        assert!(message.starts_with("usage: ") && message.contains(part), "{line}: {message}");
+    }
+}
+
+#[test]
+fn option_combinations() {
+    let folder = Folder::new();
+    folder.quiet("lut --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    let stitch = "stitch left.png right.png -o o.png --device cpu";
+    let lut = "lut -o o.safetensors --device cpu";
+    let cases = [
+        (String::new(), "requires a subcommand"),
+        ("sew".to_owned(), "unrecognized subcommand"),
+        ("video l.mp4 r.mp4 -o o.mp4".to_owned(), "--lut <PATH>|--rig <FILE>|--homography <FILE>"),
+        ("stitch left.png --rig rig.toml -o o.png".to_owned(), "<RIGHT>"),
+        ("stitch left.png right.png --rig rig.toml".to_owned(), "--output"),
+        (format!("{stitch} --rig rig.toml --homography shift.txt"), "cannot be used with"),
+        (format!("{stitch} --rig rig.toml --size 64x32"), "cannot be used with"),
+        (format!("{stitch} --lut planes"), "give --size WxH"),
+        (format!("{stitch} --lut rig.safetensors --size 64x32"), "says its own size"),
+        (format!("{stitch} --rig rig.toml -v -q"), "cannot be used with"),
+        (lut.to_owned(), "--rig <FILE>|--homography <FILE>|--import <DIR>"),
+        ("lut --rig rig.toml".to_owned(), "--output"),
+        (format!("{lut} --rig rig.toml --left left.png"), "cannot be used with"),
+        (format!("{lut} --rig rig.toml --right-size 4x4"), "cannot be used with"),
+        (format!("{lut} --homography shift.txt --size 4x4"), "cannot be used with"),
+        (format!("{lut} --homography shift.txt --left left.png"), "--right-size WxH"),
+        (format!("{lut} --homography shift.txt --right-size 4x4"), "--left-size WxH"),
+        (format!("{lut} --import planes --left left.png --right right.png"), "give --size WxH"),
+        (format!("{lut} --import planes --size 64x32 --left left.png"), "--right-size WxH"),
+        ("lut --rig rig.toml inspect rig.safetensors".to_owned(), "cannot be used with"),
+        ("lut inspect".to_owned(), "<FILE>"),
+    ];
+    for (line, part) in cases {
+        let message = refused(&folder, &line);
+        assert!(message.starts_with("usage: ") && message.contains(part), "{line}: {message}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let folder = Folder::new();
+    folder.quiet("lut --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    folder.write("empty", "");
+    folder.write("bad.toml", "[panorama]\nwidth = \n");
+    folder.write("bad.txt", "1 0 0\n0 one 0\n0 0 1\n");
+    folder.write("nan.txt", "1 0 0 0 nan 0 0 0 1");
+    folder.write("flat.txt", "1 1 0 1 1 0 0 0 1");
+    let two = "left.png right.png -o o.png --device cpu";
+    let lut = "lut -o o.safetensors --device cpu";
+    let cases = [
+        (
+            "stitch none.png right.png --rig rig.toml -o o.png".to_owned(),
+            "none.png: cannot be read",
+        ),
+        (
+            "stitch left.png planes --rig rig.toml -o o.png".to_owned(),
+            "planes: cannot be read: not a regular",
+        ),
+        ("stitch left.png empty --rig rig.toml -o o.png".to_owned(), "empty: not a picture"),
+        ("stitch left.png rig.toml --rig rig.toml -o o.png".to_owned(), "rig.toml: not a picture"),
+        (format!("stitch {two} --rig none.toml"), "none.toml: cannot be read"),
+        (format!("stitch {two} --rig planes"), "planes: cannot be read: not a regular"),
+        (format!("stitch {two} --rig left.png"), "left.png: not UTF-8"),
+        (format!("stitch {two} --rig empty"), "empty:1:1: missing field `panorama`"),
+        (format!("stitch {two} --rig bad.toml"), "bad.toml:2:"),
+        (format!("stitch {two} --homography bad.txt"), "bad.txt:2: \"one\" is not a number"),
+        (format!("stitch {two} --homography nan.txt"), "nan.txt: element 2,2 is NaN"),
+        (format!("stitch {two} --homography flat.txt"), "flat.txt: the matrix is singular"),
+        (format!("stitch {two} --homography empty"), "empty: 0 numbers"),
+        (format!("stitch {two} --lut none"), "none: cannot be read"),
+        (format!("stitch {two} --lut empty"), "empty: not a safetensors file"),
+        (format!("stitch {two} --lut left.png"), "left.png: not a safetensors file"),
+        (format!("stitch {two} --lut planes --size 64x33"), "lut_left_x.bin: 8192 bytes; 64×33"),
+        (format!("stitch {two} --lut . --size 64x32"), "lut_left_x.bin: missing"),
+        (format!("{lut} --import none --size 4x4 --left-size 4x4 --right-size 4x4"), "missing"),
+        (
+            format!("{lut} --import left.png --size 4x4 --left-size 4x4 --right-size 4x4"),
+            "cannot be read",
+        ),
+        (
+            format!("{lut} --homography shift.txt --left empty --right-size 4x4"),
+            "empty: not a picture",
+        ),
+        ("lut inspect none".to_owned(), "none: cannot be read"),
+        ("lut inspect planes".to_owned(), "planes: a directory"),
+        ("lut inspect rig.toml".to_owned(), "rig.toml: not a safetensors file"),
+    ];
+    for (line, part) in cases {
+        let message = refused(&folder, &line);
+        assert!(message.starts_with("input: ") && message.contains(part), "{line}: {message}");
+    }
+}
+
+#[test]
+fn pictures_of_another_size_than_the_warp() {
+    let folder = Folder::new();
+    panoweave::io::picture::Picture::filled(9, 9, shared_types::Rgba8::BLACK)
+        .save(folder.path("small.png"))
+        .unwrap();
+    let message =
+        refused(&folder, "stitch left.png small.png --rig rig.toml -o o.png --device cpu");
+    insta::assert_snapshot!(message, @"input: small.png: 9×9 pixels, but rig.toml is for a right picture of 40×30");
+}
+
+#[test]
+fn files_that_cannot_be_written() {
+    let folder = Folder::new();
+    folder.quiet("lut --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    std::fs::create_dir(folder.path("folder.png")).unwrap();
+    let stitch = "stitch left.png right.png --rig rig.toml --device cpu -o";
+    let lut = "lut --rig rig.toml --device cpu -o";
+    let cases = [
+        (format!("{stitch} pano"), "the name must end in .png, .jpg or .jpeg"),
+        (format!("{stitch} pano.tiff"), "the name must end in"),
+        (format!("{stitch} none/pano.png"), "the folder none does not exist"),
+        (format!("{stitch} left.png/pano.png"), "the folder left.png does not exist"),
+        (format!("{stitch} folder.png"), "it is a folder"),
+        (format!("{stitch} ./left.png"), "it is an input too"),
+        (format!("{stitch} planes/../right.png"), "it is an input too"),
+        (format!("{stitch} rig.toml"), "it is an input too"),
+        (format!("{lut} rig.toml"), "it is an input too"),
+        (format!("{lut} none/o"), "the folder none does not exist"),
+        (format!("{lut} planes"), "it is a folder"),
+        (format!("{lut} /dev/null"), "it is no regular file"),
+        (format!("{lut} o.safetensors --export left.png"), "cannot be written"),
+        (format!("{lut} new --export new"), "two outputs have this name"),
+        (
+            "lut --import planes --size 64x32 --left left.png --right right.png -o o --export ./planes"
+                .to_owned(),
+            "it is an input too",
+        ),
+        ("lut inspect rig.safetensors --preview look.gif".to_owned(), "the name must end in"),
+        ("lut inspect rig.safetensors --preview none/look.png".to_owned(), "does not exist"),
+        ("lut inspect rig.safetensors --preview rig.safetensors".to_owned(), "it is an input too"),
+    ];
+    let before = folder.read("left.png");
+    for (line, part) in cases {
+        let message = refused(&folder, &line);
+        assert!(message.starts_with("output: ") && message.contains(part), "{line}: {message}");
+    }
+    assert_eq!(folder.read("left.png"), before);
+}
+
+#[test]
+fn an_error_in_a_text_file_is_shown_in_its_place() {
+    let folder = Folder::new();
+    folder.write("bad.txt", "1 0 0\n0 one 0\n0 0 1\n");
+    let done = folder.words("stitch left.png right.png --homography bad.txt -o o.png");
+    insta::assert_snapshot!(done.stderr, @r#"
+      x error: bad.txt:2: "one" is not a number
+       ,-[bad.txt:2:3]
+     1 | 1 0 0
+     2 | 0 one 0
+       :   ^|^
+       :    `-- here
+     3 | 0 0 1
+       `----
+    "#);
+    folder.write("bad.toml", "[panorama]\nprojection = \"round\"\n");
+    let done = folder.words("lut --rig bad.toml -o o.safetensors");
+    insta::assert_snapshot!(done.stderr, @r#"
+      x error: bad.toml:2:14: unknown variant `round`, expected one of `planar`, `cylindrical`, `equirectangular`
+       ,-[bad.toml:2:14]
+     1 | [panorama]
+     2 | projection = "round"
+       :              ^^^|^^^
+       :                 `-- here
+       `----
+    "#);
+}
+
+#[test]
+fn inputs_are_never_outputs() {
+    let folder = Folder::new();
+    folder.quiet("lut --rig rig.toml --export planes -o w.safetensors --device cpu -q");
+    let plane = folder.read("planes/lut_left_x.bin");
+    let sizes = "--size 64x32 --left-size 40x30 --right-size 40x30";
+    let said = refused(&folder, &format!("lut --import planes {sizes} -o planes/lut_left_x.bin"));
+    assert!(said.contains("it is an input too"), "{said}");
+    let said = refused(&folder, "lut --rig rig.toml --export planes -o planes/lut_left_x.bin");
+    assert!(said.contains("two outputs"), "{said}");
+    assert_eq!(folder.read("planes/lut_left_x.bin"), plane);
+
+    let yaml = "%YAML:1.0\n---\ncamera_matrix: !!opencv-matrix\n   rows: 3\n   cols: 3\n   dt: d\n   data: [ 30., 0., 19.5, 0., 30., 14.5, 0., 0., 1. ]\ndistortion_coefficients: !!opencv-matrix\n   rows: 4\n   cols: 1\n   dt: d\n   data: [ 0., 0., 0., 0. ]\n";
+    folder.write("left.yaml", yaml);
+    let matrix = "matrix = { fx = 30.0, fy = 30.0, cx = 19.5, cy = 14.5 }";
+    folder.write("y.toml", crate::RIG.replacen(matrix, "opencv = \"left.yaml\"", 1));
+    folder.quiet("lut --rig y.toml -o y.safetensors --device cpu -q");
+    let said = refused(&folder, "lut --rig y.toml -o left.yaml --device cpu");
+    assert!(said.contains("it is an input too"), "{said}");
+    assert_eq!(folder.read("left.yaml"), yaml.as_bytes());
+}
+
+#[test]
+fn a_line_too_long_to_show_is_still_an_error() {
+    let folder = Folder::new();
+    folder.write("long.txt", format!("{}x", " ".repeat(70_000)));
+    refused(&folder, "stitch left.png right.png --homography long.txt -o o.png --device cpu");
+    folder.write("long.toml", format!("{}x", " ".repeat(70_000)));
+    refused(&folder, "lut --rig long.toml -o o.safetensors --device cpu");
+}

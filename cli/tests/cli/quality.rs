@@ -1,0 +1,344 @@
+//! `panoweave quality`: planted steps, colours and flicker, gates, and what is refused.
+
+use panoweave::io::picture::Picture;
+use panoweave::quality::owners_of_warp;
+use panoweave::warp::Warp;
+use panoweave_tests::data;
+use serde_json::{Value, json};
+use shared_types::Rgba8;
+
+use crate::Folder;
+use crate::video::{flat, y4m};
+
+/// Right pixels to left pixels of cameras that overlap by a quarter.
+const SHIFT: &str = "1 0 120  0 1 0  0 0 1\n";
+const MAP: &str = "--homography shift120.txt --device cpu";
+
+/// What both cameras see, 280 columns wide.
+fn scene(x: u32, y: u32) -> u8 {
+    (90 + (x * 5 + y * 11) % 23 + x / 4) as u8
+}
+
+/// Levels of a camera that begins at a column.
+fn camera(first: u32, more: i32) -> Vec<u8> {
+    let level = |i: u32| (i32::from(scene(first + i % 160, i / 160)) + more) as u8;
+    (0..160 * 120).map(level).collect()
+}
+
+fn picture(width: u32, levels: &[u8]) -> Picture {
+    let pixels = levels.iter().map(|&level| Rgba8::opaque(level, level, level)).collect();
+    Picture::from_pixels(width, levels.len() as u32 / width, pixels).unwrap()
+}
+
+/// A folder with two cameras, the right one brighter by so much.
+fn folder(brighter: i32) -> Folder {
+    let folder = Folder::new();
+    folder.write("shift120.txt", SHIFT);
+    picture(160, &camera(0, 0)).save(folder.path("l.png")).unwrap();
+    picture(160, &camera(120, brighter)).save(folder.path("r.png")).unwrap();
+    folder
+}
+
+fn measured(folder: &Folder, line: &str) -> Value {
+    let done = folder.words(&format!("quality {line} {MAP} --json"));
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{line}: {done:?}");
+    done.json()
+}
+
+fn ratio(json: &Value) -> f64 {
+    json["seam"]["ratio"]["most"]["value"].as_f64().unwrap()
+}
+
+#[test]
+fn pictures_are_stitched_and_measured() {
+    let folder = folder(0);
+    let json = measured(&folder, "l.png r.png");
+    assert!((ratio(&json) - 1.0).abs() < 0.25, "{json}");
+    assert_eq!(json["colour"]["after"]["most"]["value"], 0.0);
+    assert_eq!(json["scores"]["colour"], 1.0);
+    assert!((json["overlap"].as_f64().unwrap() - 1.0 / 7.0).abs() < 0.03, "{json}");
+    assert_eq!((&json["kind"], &json["flicker"]), (&json!("pictures"), &Value::Null));
+
+    let folder = self::folder(20);
+    let left_alone = measured(&folder, "l.png r.png --no-colour --blend seam --feather 1");
+    let before = left_alone["colour"]["before"]["most"]["value"].as_f64().unwrap();
+    assert!((before - 20.0).abs() < 1e-4, "{left_alone}");
+    assert_eq!(left_alone["colour"]["after"], left_alone["colour"]["before"]);
+    assert!((left_alone["scores"]["colour"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-4);
+    assert!(ratio(&left_alone) > 1.7, "{left_alone}");
+    let matched = measured(&folder, "l.png r.png --blend seam --feather 1");
+    assert!(matched["scores"]["colour"].as_f64().unwrap() > 0.9, "{matched}");
+    assert!(ratio(&matched) < ratio(&left_alone) - 0.3, "{matched}");
+    // The seam's own line is found, whichever way up.
+    let turned = measured(&folder, "l.png r.png --no-colour --blend seam --feather 1 --flip");
+    assert_eq!(ratio(&turned), ratio(&left_alone));
+}
+
+#[test]
+fn a_panorama_alone_is_measured_where_the_map_hands_over() {
+    let folder = folder(0);
+    let stitch = "stitch l.png r.png --homography shift120.txt --device cpu -o p.png";
+    folder.quiet(stitch);
+    folder.quiet(
+        "lut --homography shift120.txt --left l.png --right r.png --device cpu -o map.st -q",
+    );
+    let alone = |file: &str| {
+        let done = folder.words(&format!("quality {file} --lut map.st --device cpu --json"));
+        assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
+        done.json()
+    };
+    let found = alone("p.png");
+    assert!(ratio(&found) < 1.3, "{found}");
+    assert_eq!((&found["colour"], &found["scores"]["colour"]), (&Value::Null, &Value::Null));
+    // A step of 30 where the map hands over.
+    let owners = owners_of_warp(&Warp::open(folder.path("map.st")).unwrap());
+    let mut stepped = folder.picture("p.png");
+    for (pixel, owner) in stepped.pixels_mut().iter_mut().zip(owners) {
+        if owner == 1 {
+            *pixel = Rgba8::opaque(pixel.r + 30, pixel.g + 30, pixel.b + 30);
+        }
+    }
+    stepped.save(folder.path("stepped.png")).unwrap();
+    let bad = alone("stepped.png");
+    assert!(ratio(&bad) > ratio(&found) + 1.0, "{bad}");
+    let spans = bad["seam"]["frames"][0]["spans"].as_array().unwrap();
+    assert_eq!(spans.len(), 3);
+    for span in spans {
+        assert!((span["step"].as_f64().unwrap() - 30.0).abs() < 8.0, "{span}");
+    }
+    // With the cameras' pictures there is more to say.
+    let more = measured(&folder, "p.png --cameras l.png r.png --reference p.png");
+    assert_eq!(more["seam"], found["seam"]);
+    assert!(more["colour"]["after"].is_null() && more["overlap"].is_number(), "{more}");
+    assert_eq!(more["colour"]["before"]["mean"], 0.0);
+    assert_eq!(more["scores"]["ssim"], 1.0);
+    assert!(more["similarity"]["psnr_gray"].is_null(), "{more}");
+    // What is turned is measured turned.
+    folder.quiet(&format!("{stitch} --flip"));
+    assert!(ratio(&measured(&folder, "p.png --cameras l.png r.png --flip")) < 1.3);
+}
+
+#[test]
+fn gates_name_what_is_below() {
+    let folder = folder(20);
+    let line = format!("quality l.png r.png --no-colour {MAP}");
+    for (gates, code, says) in [
+        ("--fail-below 0.3", 0, ""),
+        ("--fail-below 0.9", 5, "failed: colour is 0.333333, below 0.9\n"),
+        ("--fail-below colour=0.3", 0, ""),
+        (
+            "--fail-below colour=0.34 --fail-below seam=0.1",
+            5,
+            "failed: colour is 0.333333, below 0.34\n",
+        ),
+    ] {
+        let done = folder.words(&format!("{line} {gates}"));
+        assert_eq!((done.code, done.stderr.as_str()), (Some(code), ""), "{gates}: {done:?}");
+        assert!(done.stdout.ends_with(says) && done.stdout.contains("seam "), "{gates}: {done:?}");
+        assert_eq!(done.stdout.contains("failed"), code == 5, "{done:?}");
+        let json = folder.words(&format!("{line} {gates} --json")).json();
+        assert_eq!(json["failed"].as_array().unwrap().len(), usize::from(code == 5), "{json}");
+    }
+    // A gate whose score there is not says so, and passes nothing.
+    let done = folder.words(&format!("{line} --fail-below flicker=0.5"));
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("the score flicker could not be measured"), "{done:?}");
+}
+
+/// Frames of both cameras, whose light is by so many levels brighter in each.
+fn videos(folder: &Folder, light: impl Fn(u32) -> i32, frames: u32) {
+    for (name, first) in [("l.y4m", 0), ("r.y4m", 120)] {
+        let frames: Vec<_> = (0..frames).map(|t| camera(first, light(t))).collect();
+        folder.write(name, y4m(160, 120, "30:1", &frames));
+    }
+}
+
+#[test]
+fn videos_are_stitched_and_measured() {
+    let folder = folder(0);
+    videos(&folder, |_| 0, 24);
+    let json = measured(&folder, "l.y4m r.y4m --every 8");
+    assert_eq!((&json["kind"], &json["flicker"]["frames"]), (&json!("videos"), &json!(24)));
+    assert!(json["scores"]["flicker"].as_f64().unwrap() > 0.99, "{json}");
+    assert!(json["scores"]["colour"].as_f64().unwrap() > 0.99, "{json}");
+    let frames = |json: &Value| -> Vec<u64> {
+        let frames = json["seam"]["frames"].as_array().unwrap().iter();
+        frames.map(|frame| frame["frame"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(frames(&json), [0, 8, 16]);
+    assert!((ratio(&json) - 1.0).abs() < 0.25, "{json}");
+
+    videos(&folder, |t| if t % 2 == 0 { 3 } else { -3 }, 12);
+    let json = measured(&folder, "l.y4m r.y4m --no-colour --every 5 --frames 11");
+    let mean = json["flicker"]["mean"].as_f64().unwrap();
+    // Luma of limited range: 219 levels for 255.
+    assert!((mean - 3.0).abs() < 0.5, "{json}");
+    assert_eq!((json["flicker"]["frames"].as_u64(), frames(&json)), (Some(11), vec![0, 5, 10]));
+    let table = folder.quiet(&format!("quality l.y4m r.y4m --no-colour {MAP}"));
+    assert!(table.contains("flicker   0.7") && table.contains("12 frames"), "{table}");
+}
+
+/// A seam that is the engine's own, as far as it has faded.
+#[test]
+fn the_seam_of_a_video_is_where_the_engine_has_it() {
+    let folder = folder(0);
+    for (name, first, more) in [("l.y4m", 0, 0), ("r.y4m", 120, 30)] {
+        let frames: Vec<_> = (0..31).map(|_| camera(first, more)).collect();
+        folder.write(name, y4m(160, 120, "30:1", &frames));
+    }
+    let line = "l.y4m r.y4m --no-colour --every 30";
+    let feather = measured(&folder, line);
+    let seam = measured(&folder, &format!("{line} --blend seam --feather 1"));
+    // Of pixels that are 5 apart, in the frame after the fade.
+    let step = |json: &Value| json["seam"]["frames"][1]["spans"][1]["step"].as_f64().unwrap();
+    assert!(step(&feather) < 3.0, "{feather}");
+    assert!(step(&seam) > 25.0, "{}", seam["seam"]["frames"]);
+}
+
+#[test]
+fn a_video_of_panoramas_is_measured() {
+    let folder = folder(0);
+    videos(&folder, |t| if t % 2 == 0 { 3 } else { -3 }, 10);
+    folder.quiet(&format!("video l.y4m r.y4m {MAP} --no-colour -o p.y4m -q"));
+    let live = measured(&folder, "l.y4m r.y4m --no-colour --every 4");
+    let file = measured(&folder, "p.y4m --cameras l.y4m r.y4m --every 4");
+    assert_eq!(file["flicker"]["frames"], 10);
+    assert_eq!(file["colour"]["before"], live["colour"]["before"]);
+    assert!(file["colour"]["after"].is_null());
+    let [a, b] = [&live, &file].map(|json| json["flicker"]["mean"].as_f64().unwrap());
+    // The file has limited range.
+    assert!((a - b * 255.0 / 219.0).abs() < 0.3, "{a}, {b}");
+    folder.quiet(
+        "lut --homography shift120.txt --left l.png --right r.png --device cpu -o map.st -q",
+    );
+    let done = folder.words("quality p.y4m --lut map.st --device cpu --json --every 4");
+    assert_eq!(done.json()["seam"], file["seam"], "{done:?}");
+    let done = folder.words("quality p.y4m --lut map.st --device cpu --fail-below flicker=0.9");
+    assert_eq!(done.code, Some(5), "{done:?}");
+    assert!(done.stdout.contains("failed: flicker is 0.7"), "{done:?}");
+}
+
+#[test]
+fn photographs() {
+    let Some(table) = data("stitch_ref/pairs.csv") else { return };
+    let (Some(left), Some(right)) =
+        (data("scenes/weir/weir_1.jpg"), data("scenes/weir/weir_2.jpg"))
+    else {
+        return;
+    };
+    let folder = Folder::new();
+    let table = std::fs::read_to_string(table).unwrap();
+    let row = table.lines().find(|line| line.starts_with("weir,weir_1.jpg,")).unwrap();
+    folder.write("h.txt", row.split(',').nth(9).unwrap());
+    let measure = |options: &str| {
+        let line = format!("quality --homography h.txt --device cpu --json {options}");
+        let done = folder.run(
+            line.split_whitespace()
+                .map(std::ffi::OsStr::new)
+                .chain([left.as_os_str(), right.as_os_str()]),
+        );
+        assert_eq!(done.code, Some(0), "{done:?}");
+        done.json()
+    };
+    let apart = measure("--no-colour --blend seam --feather 1");
+    let matched = measure("--blend seam --feather 1");
+    let colour = |json: &Value| json["colour"]["after"]["most"]["value"].as_f64().unwrap();
+    assert!(colour(&matched) < 0.2 * colour(&apart), "{} of {}", colour(&matched), colour(&apart));
+    let step = |json: &Value| {
+        let spans = json["seam"]["frames"][0]["spans"].as_array().unwrap().iter();
+        spans.map(|span| span["step"].as_f64().unwrap()).fold(0.0, f64::max)
+    };
+    assert!(step(&matched) < 0.5 * step(&apart), "{} of {}", step(&matched), step(&apart));
+}
+
+#[test]
+fn what_cannot_be_measured() {
+    let folder = folder(0);
+    folder.write("a.y4m", flat("30:1", 0..3));
+    folder.quiet("stitch l.png r.png --homography shift120.txt --device cpu -o p.png");
+    folder.quiet(
+        "lut --homography shift120.txt --left l.png --right r.png --device cpu -o map.st -q",
+    );
+    folder.quiet("lut --rig rig.toml --export planes --device cpu -o rig.st -q");
+    folder.write(
+        "three.toml",
+        format!(
+            "{}{}",
+            crate::RIG,
+            &crate::RIG[crate::RIG.find("[[camera]]").unwrap()..]
+                .replace("\"left\"", "\"l2\"")
+                .replace("\"right\"", "\"r2\"")
+        ),
+    );
+    Picture::filled(1, 1, Rgba8::BLACK).save(folder.path("one.png")).unwrap();
+    Picture::filled(11, 11, Rgba8::BLACK).save(folder.path("eleven.png")).unwrap();
+    for (line, kind, part) in [
+        ("p.png", "usage", "--lut <PATH>|--rig <FILE>|--homography <FILE>"),
+        ("--lut map.st", "usage", "PANORAMA | LEFT RIGHT"),
+        ("a.png b.png c.png --lut map.st", "usage", "unexpected"),
+        (
+            "p.png --homography shift120.txt",
+            "usage",
+            "give the cameras' pictures or videos with --cameras",
+        ),
+        (
+            "p.png --lut planes --size 64x32",
+            "usage",
+            "give the cameras' pictures or videos with --cameras",
+        ),
+        (
+            "l.png r.png --cameras l.png r.png --lut map.st",
+            "usage",
+            "of two files a panorama is made here",
+        ),
+        ("p.png --cameras l.png --lut map.st", "usage", "--cameras"),
+        (
+            "p.png --lut map.st --fail-below beauty=1",
+            "usage",
+            "there is no score beauty; there are: seam, colour",
+        ),
+        ("p.png --lut map.st --every 0", "usage", "--every"),
+        ("a.y4m --rig rig.toml --reference p.png", "usage", "--reference is of pictures"),
+        ("- - --rig rig.toml", "usage", "only one of the videos"),
+        ("p.png --lut map.st --feather 3", "usage", "give --blend seam too"),
+        ("p.png --lut map.st --blend seam", "usage", "of a panorama that is made here"),
+        ("p.png --lut map.st --gain-left 2", "usage", "of a panorama that is made here"),
+        ("p.png --lut map.st --no-colour", "usage", "of a panorama that is made here"),
+        ("p.png --lut map.st --fps 10", "usage", "are of videos; these are pictures"),
+        ("missing.png --lut map.st", "input", "missing.png: cannot be read"),
+        ("p.png --lut missing", "input", "missing: cannot be read"),
+        ("p.png --lut l.png", "input", "not a safetensors file"),
+        ("one.png --lut map.st", "input", "the panorama has 1×1 pixels, but map.st makes 280×120"),
+        ("eleven.png --lut map.st", "input", "the panorama has 11×11 pixels"),
+        ("p.png --rig three.toml", "input", "the geometry has 4 cameras, but a warp takes two"),
+        ("a.y4m --lut map.st", "input", "the panorama has 40×30 pixels"),
+        ("l.png a.y4m --lut map.st", "input", "l.png is a picture but a.y4m a video"),
+        (
+            "p.png --cameras a.y4m a.y4m --lut map.st",
+            "input",
+            "p.png is a picture but a.y4m a video",
+        ),
+        (
+            "l.png one.png --lut map.st",
+            "input",
+            "one.png: 1×1 pixels, but map.st is for a right picture",
+        ),
+        (
+            "p.png --lut map.st --reference eleven.png",
+            "input",
+            "eleven.png and p.png: ssim: the second",
+        ),
+        ("missing.y4m a.y4m --rig rig.toml", "input", "missing.y4m: cannot be read"),
+    ] {
+        let done = folder.words(&format!("quality {line} --device cpu --json"));
+        assert_eq!(done.code, Some(2), "{line}: {done:?}");
+        let error = &done.json()["error"];
+        let message = error["message"].as_str().unwrap();
+        assert!(error["kind"] == kind && message.contains(part), "{line}: {error}");
+    }
+    // One camera sees nothing of the other: no line, no overlap, and that is no error.
+    folder.write("apart.txt", "1 0 500  0 1 0  0 0 1\n");
+    let done = folder.words("quality l.png r.png --homography apart.txt --device cpu");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stderr.contains("nothing could be measured"), "{done:?}");
+}

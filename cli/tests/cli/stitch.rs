@@ -1,0 +1,279 @@
+//! `panoweave stitch` on small pictures.
+
+use shared_types::Rgba8;
+
+use crate::Folder;
+
+const BASE: &str = "stitch left.png right.png --device cpu";
+
+#[test]
+fn a_rig_its_warp_file_and_its_planes_give_the_same_bytes() {
+    let folder = Folder::new();
+    folder.quiet(&format!("{BASE} --rig rig.toml -o direct.png"));
+    folder.quiet("lut --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    folder.quiet(&format!("{BASE} --lut rig.safetensors -o file.png"));
+    folder.quiet(&format!("{BASE} --lut planes --size 64x32 -o planes.png"));
+    let direct = folder.read("direct.png");
+    assert_eq!(folder.read("file.png"), direct);
+    assert_eq!(folder.read("planes.png"), direct);
+    assert_eq!(
+        (folder.picture("direct.png").width(), folder.picture("direct.png").height()),
+        (64, 32)
+    );
+}
+
+#[test]
+fn a_homography_leaves_the_left_picture_as_it_is() {
+    let folder = Folder::new();
+    folder.quiet(&format!("{BASE} --homography shift.txt -o pano.png"));
+    let (panorama, left, right) =
+        (folder.picture("pano.png"), folder.picture("left.png"), folder.picture("right.png"));
+    assert_eq!((panorama.width(), panorama.height()), (65, 32));
+    let at = |x: usize, y: usize| panorama.pixels()[y * 65 + x];
+    for y in 0..30 {
+        for x in 0..25 {
+            assert_eq!(at(x, y), left.pixels()[y * 40 + x]);
+            assert_eq!(at(64 - x, 31 - y), right.pixels()[(29 - y) * 40 + 39 - x]);
+        }
+    }
+    // Left of the right picture and below the left one nobody looks.
+    assert_eq!(at(0, 31), Rgba8::BLACK);
+}
+
+#[test]
+fn prints_one_line() {
+    let folder = Folder::new();
+    let line = folder.quiet(&format!("{BASE} --homography shift.txt -o pano.png"));
+    let (start, end) = line.split_once(" seen by more than one, ").unwrap();
+    insta::assert_snapshot!(start, @"pano.png: 65×32 pixels, 95.2 % filled, 20.2 %");
+    assert!(end.ends_with(" ms on CPU\n"), "{line:?}");
+    assert_eq!(line.lines().count(), 1);
+}
+
+#[test]
+fn json_has_everything() {
+    let folder = Folder::new();
+    let done = folder.words(&format!("{BASE} --json --homography shift.txt -o pano.png"));
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
+    let json = done.json();
+    assert_eq!(json["output"], "pano.png");
+    assert_eq!(json["size"], serde_json::json!([65, 32]));
+    assert_eq!(json["device"], "CPU");
+    for stage in ["load", "stitch", "save"] {
+        assert!(json["times_ms"][stage].as_f64().is_some_and(|ms| ms > 0.0), "{stage}: {json}");
+    }
+    // 1200 pixels each, 15 × 28 of them shared, of 65 × 32.
+    let share = |count: f64| count / (65.0 * 32.0);
+    for (name, count) in [("left", 1200.0), ("right", 1200.0), ("overlap", 420.0), ("any", 1980.0)]
+    {
+        let found = json["coverage"][name].as_f64().unwrap();
+        assert!((found - share(count)).abs() < 1e-12, "{name}: {json}");
+    }
+}
+
+#[test]
+fn options_reach_the_kernel() {
+    let folder = Folder::new();
+    let stitch = |options: &str| {
+        folder.quiet(&format!("{BASE} --rig rig.toml -o out.png {options}"));
+        folder.picture("out.png").into_pixels()
+    };
+    let plain = stitch("");
+
+    let mut turned = stitch("--flip");
+    turned.reverse();
+    assert_eq!(turned, plain);
+
+    assert_eq!(stitch("--gain-left 1 --gain-right 1,1,1 --gamma-left 1"), plain);
+    let black = stitch("--gain-left 0 --gain-right 0,0,0");
+    assert!(black.iter().all(|&pixel| pixel == Rgba8::BLACK));
+    let red = stitch("--gain-left 1,0,0 --gain-right 1,0,0");
+    assert!(red.iter().zip(&plain).all(|(red, plain)| *red == Rgba8::opaque(plain.r, 0, 0)));
+    // A side of its own.
+    let left_dark = stitch("--gain-left 0");
+    let middle = |row: usize, x: usize| row * 64 + x;
+    assert_eq!(left_dark[middle(16, 8)], Rgba8::BLACK);
+    assert_eq!(left_dark[middle(16, 55)], plain[middle(16, 55)]);
+
+    let fast = stitch("--gamma-left 0.5 --gamma-right 0.5");
+    let exact = stitch("--gamma-left 0.5 --gamma-right 0.5 --power exact");
+    let mut brighter = 0;
+    for ((fast, exact), plain) in fast.iter().zip(&exact).zip(&plain) {
+        assert!(fast.g.abs_diff(exact.g) <= 1);
+        brighter += usize::from(exact.g > plain.g);
+    }
+    assert!(brighter > 500, "{brighter}");
+
+    let boosted = stitch("--edge-boost");
+    assert!(boosted[middle(16, 1)].b > plain[middle(16, 1)].b);
+    assert_eq!(boosted[middle(16, 32)], plain[middle(16, 32)]);
+}
+
+#[test]
+fn a_seam_is_asked_for() {
+    let folder = Folder::new();
+    let stitch = |options: &str| {
+        folder.quiet(&format!("{BASE} --homography shift.txt -o out.png {options}"));
+        folder.picture("out.png").into_pixels()
+    };
+    let feathered = stitch("");
+    assert_eq!(stitch("--blend feather"), feathered);
+    let seamed = stitch("--blend seam");
+    assert_eq!(stitch("--blend seam --feather 16"), seamed);
+    // A pixel's width of it: in most of the overlap, one camera alone is shown.
+    let narrow = stitch("--blend seam --feather 1");
+    assert_ne!(narrow, seamed);
+    let (left, right) = (folder.picture("left.png"), folder.picture("right.png"));
+    let one = (2..30).flat_map(|y| (25..40).map(move |x| (x, y))).filter(|(x, y)| {
+        let (x, y) = (*x as usize, *y as usize);
+        let shown = narrow[y * 65 + x];
+        shown == left.pixels()[y * 40 + x] || shown == right.pixels()[(y - 2) * 40 + x - 25]
+    });
+    let one = one.count();
+    assert!(one > 28 * 15 * 2 / 3, "{one}");
+    // Where one camera is alone, nothing changes.
+    for (at, pixel) in feathered.iter().enumerate() {
+        let (x, y) = (at % 65, at / 65);
+        if !((25..40).contains(&x) && (2..30).contains(&y)) {
+            assert_eq!(seamed[at], *pixel, "{x}, {y}");
+        }
+    }
+}
+
+#[test]
+fn a_seam_where_there_is_none_is_a_warning() {
+    let folder = Folder::new();
+    folder.write("inside.txt", "0.5 0 10\n0 0.5 7\n0 0 1\n");
+    let line = format!("{BASE} --homography inside.txt -o out.png");
+    folder.quiet(&line);
+    let feathered = folder.read("out.png");
+    let done = folder.words(&format!("{line} --blend seam"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.stderr.contains("the right camera sees nothing that the other does not"),
+        "{done:?}"
+    );
+    assert_eq!(folder.read("out.png"), feathered);
+
+    let usage = |options: &str, says: &str| {
+        let done = folder.words(&format!("{line} {options}"));
+        assert_eq!(done.code, Some(2), "{options}: {done:?}");
+        assert!(done.stderr.contains(says), "{options}: {done:?}");
+    };
+    usage("--feather 9", "give --blend seam too");
+    usage("--blend seam --feather 0", "from 1 to 1000");
+    usage("--match-colour --gain-left 1.2", "cannot be used with");
+}
+
+#[test]
+fn colours_are_matched() {
+    let folder = Folder::new();
+    let bright = folder.picture("left.png");
+    let (width, height) = (bright.width(), bright.height());
+    // Both see the same, shifted; the right camera at two thirds of the level.
+    let at = |x: usize, y: usize| (60 + (x * 3 + y * 2) % 90) as u8;
+    let picture = |shift: [usize; 2], of: fn(u8) -> u8| {
+        let pixel = |i: usize| of(at(i % 40 + shift[0], i / 40 + shift[1]));
+        let pixels = (0..1200).map(pixel).map(|level| Rgba8::opaque(level, level, level));
+        panoweave::io::picture::Picture::from_pixels(width, height, pixels.collect()).unwrap()
+    };
+    picture([0, 0], |level| level).save(folder.path("left.png")).unwrap();
+    picture([25, 2], |level| level - level / 3).save(folder.path("right.png")).unwrap();
+    let step = |options: &str| {
+        folder.quiet(&format!("{BASE} --homography shift.txt -o out.png {options}"));
+        let found = folder.picture("out.png").into_pixels();
+        // Of what each camera alone shows, to what it saw, in logarithms.
+        let ratio = |x: usize, y: usize| f64::from(found[y * 65 + x].g) / f64::from(at(x, y));
+        ratio(50, 20) / ratio(10, 20)
+    };
+    assert!((step("") - 2.0 / 3.0).abs() < 0.02);
+    assert!((step("--match-colour") - 1.0).abs() < 0.03);
+}
+
+#[test]
+fn writes_jpeg_and_replaces_files() {
+    let folder = Folder::new();
+    folder.write("pano.JPG", "old");
+    folder.quiet(&format!("{BASE} --rig rig.toml -o pano.JPG"));
+    assert_eq!(folder.picture("pano.JPG").width(), 64);
+}
+
+#[test]
+fn automatic_without_a_gpu_says_so_once() {
+    let folder = Folder::new();
+    let line = "stitch left.png right.png --rig rig.toml -o pano.png";
+    let done = folder.words(line);
+    assert_eq!(done.code, Some(0));
+    assert!(done.stderr.starts_with(" INFO no GPU, using the CPU; "), "{done:?}");
+    assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
+    assert_eq!(folder.words(&format!("{line} -q")).stderr, "");
+    let timed = folder.words(&format!("{line} -v")).stderr;
+    assert!(timed.contains("stitch: ") && timed.contains(" ms"), "{timed}");
+    let asked = folder.command().args(line.split(' ')).env("RUST_LOG", "panoweave=error").output();
+    assert_eq!(asked.unwrap().stderr, b"");
+}
+
+#[cfg(unix)]
+#[test]
+fn names_need_not_be_utf8() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new();
+    let name = |bytes: &'static [u8]| std::ffi::OsStr::from_bytes(bytes);
+    std::fs::copy(folder.path("left.png"), folder.path(name(b"l\xff.png"))).unwrap();
+    let mut command = folder.command();
+    command.args("stitch --device cpu --json --rig rig.toml right.png -o".split(' '));
+    let done =
+        crate::Done::from(command.args([name(b"o\xfe.png"), name(b"l\xff.png")]).output().unwrap());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(done.json()["output"], "o\u{fffd}.png");
+    assert!(folder.path(name(b"o\xfe.png")).exists());
+    let done = crate::Done::from(
+        folder
+            .command()
+            .args([name(b"lut"), name(b"inspect"), name(b"none\xff")])
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(done.code, Some(2), "{done:?}");
+}
+
+#[test]
+fn a_signal_leaves_nothing_half_written() {
+    let folder = Folder::new();
+    let side = 6000;
+    let mut random = panoweave_tests::random::Random::new(5);
+    let pixels =
+        (0..64).map(|_| Rgba8::opaque(random.below(256) as u8, random.below(256) as u8, 7));
+    let tile: Vec<Rgba8> = pixels.collect();
+    let pixels = (0..side * side).map(|i| tile[(i % 61) as usize]).collect();
+    let picture = panoweave::io::picture::Picture::from_pixels(side, side, pixels).unwrap();
+    picture.save(folder.path("large.png")).unwrap();
+    folder.write("one.txt", "1 0 1  0 1 1  0 0 1\n");
+    let temporary = || {
+        let names = std::fs::read_dir(folder.path("")).unwrap();
+        names.filter(|n| n.as_ref().unwrap().file_name().as_encoded_bytes()[0] == b'.').count()
+    };
+    let line = "stitch large.png large.png --homography one.txt --device cpu --json -o p.png";
+    let mut stopped = 0;
+    for _ in 0..5 {
+        let mut command = folder.command();
+        command.args(line.split(' ')).stdout(std::process::Stdio::piped());
+        let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+        while temporary() == 0 && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let mut kill = std::process::Command::new("kill");
+        let _ = kill.args(["-s", "TERM", &child.id().to_string()]).status();
+        let done = crate::Done::from(child.wait_with_output().unwrap());
+        assert_eq!(temporary(), 0, "{done:?}");
+        // It may have been done already.
+        if done.code == Some(130) {
+            assert_eq!(done.json()["error"]["kind"], "interrupted", "{done:?}");
+            assert!(!folder.path("p.png").exists());
+            stopped += 1;
+            break;
+        }
+        let _ = std::fs::remove_file(folder.path("p.png"));
+    }
+    assert!(stopped > 0, "the signal came too late each time");
+}

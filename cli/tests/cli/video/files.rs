@@ -1,0 +1,316 @@
+//! Videos through ffmpeg: sizes, rates, sound, colour, and a clip of 1080p made from photos.
+
+use std::os::unix::fs::PermissionsExt;
+
+use panoweave::frame::{Matrix, PixelFormat, Range, YuvEncoding};
+use panoweave::io::picture::Picture;
+use panoweave::io::video::{Input, Medium, Source, Stop};
+use panoweave_tests::data;
+
+use super::{Ffmpeg, MAP, seconds};
+use crate::Folder;
+
+fn psnr(a: &[u8], b: &[u8]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let square = |(a, b): (&u8, &u8)| f64::from(a.abs_diff(*b)).powi(2);
+    let mean = a.iter().zip(b).map(square).sum::<f64>() / a.len() as f64;
+    10.0 * (255.0 * 255.0 / mean).log10()
+}
+
+/// The top left part of a picture, as RGBA bytes.
+fn part(picture: &Picture, width: u32, height: u32) -> Vec<u8> {
+    let rows = picture.pixels().chunks(picture.width() as usize).take(height as usize);
+    rows.flat_map(|row| bytemuck::cast_slice::<_, u8>(&row[..width as usize])).copied().collect()
+}
+
+#[test]
+fn a_clip_of_1080p() {
+    let (Some(ffmpeg), Some(table)) = (Ffmpeg::find(), data("stitch_ref/pairs.csv")) else {
+        return;
+    };
+    let folder = Folder::new();
+    let table = std::fs::read_to_string(table).unwrap();
+    let row = table.lines().find(|line| line.starts_with("weir,weir_1.jpg,")).unwrap();
+    let row: Vec<_> = row.split(',').collect();
+    for (name, photo) in [("left", row[1]), ("right", row[2])] {
+        let photo = data(format!("scenes/weir/{photo}")).unwrap();
+        ffmpeg.run(
+            &folder,
+            &format!(
+                "-loop 1 -framerate 30000/1001 -i {} -f lavfi -i sine -t 1.001 -vf \
+                 scale=1920:1080:out_color_matrix=bt709:out_range=limited -pix_fmt yuv420p -c:v libx264 \
+                 -preset ultrafast -crf 12 -colorspace bt709 -color_range tv -c:a aac {name}.mp4",
+                photo.display()
+            ),
+        );
+    }
+    // The homography is for the photos' own size.
+    let photo = Picture::open(data("scenes/weir/weir_1.jpg").unwrap()).unwrap();
+    let scale = [1920.0 / f64::from(photo.width()), 1080.0 / f64::from(photo.height()), 1.0];
+    let numbers = row[9].split_whitespace().map(|word| word.parse::<f64>().unwrap()).enumerate();
+    let scaled = numbers.map(|(i, h)| (h * scale[i / 3] / scale[i % 3]).to_string());
+    folder.write("h.txt", scaled.collect::<Vec<_>>().join(" "));
+
+    let map = "--homography h.txt --device cpu";
+    let done = folder.words(&format!(
+        "video left.mp4 right.mp4 {map} --no-colour --frames 6 --crf 12 --json -o pano.mp4"
+    ));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let json = done.json();
+    assert_eq!((&json["frames"]["written"], &json["rate"]), (&6.into(), &"30000/1001".into()));
+
+    let probe = ffmpeg.probe(&folder, "pano.mp4");
+    let (video, audio) = (probe.video(), probe.stream("audio").unwrap());
+    assert_eq!(probe.frames(), 6);
+    assert_eq!(video["r_frame_rate"], "30000/1001");
+    assert!((seconds(video) - 0.2002).abs() < 1e-3, "{probe:?}");
+    assert!((seconds(audio) - 0.2002).abs() < 0.05, "{probe:?}");
+    let even = |side: &serde_json::Value| side.as_u64().unwrap() / 2 * 2;
+    let size = [even(&json["size"][0]), even(&json["size"][1])];
+    assert_eq!([&video["width"], &video["height"]], size.map(serde_json::Value::from).each_ref());
+    assert_eq!((&video["pix_fmt"], &video["color_space"]), (&"yuv420p".into(), &"bt709".into()));
+
+    for name in ["left", "right", "pano"] {
+        ffmpeg.run(
+            &folder,
+            &format!(
+                "-ss 0.1 -i {name}.mp4 -frames:v 1 -vf scale=in_color_matrix=bt709:in_range=limited \
+                 -pix_fmt rgb24 {name}_frame.png"
+            ),
+        );
+    }
+    folder.quiet(&format!("stitch left_frame.png right_frame.png {map} -o expected.png"));
+    let (width, height) = (size[0] as u32, size[1] as u32);
+    let expected = part(&folder.picture("expected.png"), width, height);
+    let found = part(&folder.picture("pano_frame.png"), width, height);
+    let psnr = psnr(&expected, &found);
+    eprintln!("1080p: {:.2} fps, PSNR {psnr:.1} dB", json["fps"].as_f64().unwrap());
+    assert!(psnr > 30.0, "{psnr}");
+}
+
+/// What a video file is read as: every frame.
+fn frames(folder: &Folder, file: &str) -> (PixelFormat, Vec<Vec<u8>>) {
+    let path = folder.path(file);
+    let medium = Medium::of_input(&path, None).unwrap();
+    let input = Input { path, medium, size: None, rate: None };
+    let mut source = Source::open(&input, None, &Stop::default()).unwrap();
+    let frames = std::iter::from_fn(|| source.frame().unwrap()).collect();
+    (source.format().pixels, frames)
+}
+
+/// Neither ffmpeg nor we touch a level, whatever the range and matrix.
+#[test]
+fn levels_are_read_as_they_are_stored() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    for (pixels, matrix, range, expected) in [
+        ("yuv420p", "bt709", "tv", (Matrix::Bt709, Range::Limited)),
+        ("yuv420p", "smpte170m", "tv", (Matrix::Bt601, Range::Limited)),
+        ("yuv420p", "bt709", "pc", (Matrix::Bt709, Range::Full)),
+        ("yuvj420p", "bt470bg", "pc", (Matrix::Bt601, Range::Full)),
+    ] {
+        // All levels, from noise: raw, and in a lossless file.
+        let noise: Vec<u8> =
+            (0..64 * 48 * 3 / 2 * 3).map(|i: u32| (i * i / 7 % 256) as u8).collect();
+        folder.write("noise.yuv", &noise);
+        ffmpeg.run(
+            &folder,
+            &format!(
+                "-f rawvideo -pix_fmt {pixels} -s 64x48 -framerate 25 -color_range {range} -colorspace {matrix} -i noise.yuv \
+                 -c:v libx264 -qp 0 -pix_fmt {pixels} -colorspace {matrix} -color_range {range} a.mkv"
+            ),
+        );
+        let (found, frames) = frames(&folder, "a.mkv");
+        let PixelFormat::Nv12(found) = found else { panic!("{found:?}") };
+        assert_eq!((found.matrix, found.range), expected);
+        assert_eq!(frames.len(), 3);
+        for (frame, stored) in frames.iter().zip(noise.chunks(64 * 48 * 3 / 2)) {
+            let (luma, chroma) = frame.split_at(64 * 48);
+            assert!(luma == &stored[..64 * 48], "{pixels} {matrix} {range}");
+            let (u, v) = stored[64 * 48..].split_at(32 * 24);
+            let pairs: Vec<u8> = u.iter().zip(v).flat_map(|(u, v)| [*u, *v]).collect();
+            assert!(chroma == pairs, "{pixels} {matrix} {range}");
+        }
+    }
+}
+
+/// A lossless file holds what a raw one does.
+#[test]
+fn levels_are_written_as_they_are_made() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 0.2);
+    let line = "video left.mp4 right.mp4 --rig rig.toml --device cpu --no-colour --crf 0";
+    folder.quiet(&format!("{line} -o p.mkv"));
+    folder.quiet(&format!("{line} -o p.nv12"));
+    let (pixels, frames) = frames(&folder, "p.mkv");
+    assert_eq!(pixels, PixelFormat::Nv12(YuvEncoding::default()));
+    assert_eq!(frames.len(), 6);
+    assert!(frames.concat() == folder.read("p.nv12"));
+}
+
+#[test]
+fn a_link_stays_one_and_permissions_are_kept() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 0.2);
+    std::fs::create_dir(folder.path("d")).unwrap();
+    folder.write("d/old.mp4", "old");
+    let mode = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(folder.path("d/old.mp4"), mode).unwrap();
+    std::os::unix::fs::symlink("d/old.mp4", folder.path("p.mp4")).unwrap();
+    folder.quiet(&format!("video left.mp4 right.mp4 {MAP} -o p.mp4"));
+    assert!(std::fs::symlink_metadata(folder.path("p.mp4")).unwrap().is_symlink());
+    assert_eq!(ffmpeg.probe(&folder, "d/old.mp4").frames(), 6);
+    let mode = std::fs::metadata(folder.path("d/old.mp4")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn turned_and_varying_videos() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 1.0);
+    // The one option is of ffmpeg 6 and later, the other of those before.
+    let turn = "-display_rotation 90 -i left.mp4 -c copy turned.mp4";
+    if !ffmpeg.output(&folder, turn).status.success() {
+        ffmpeg.run(&folder, "-i left.mp4 -c copy -metadata:s:v rotate=90 turned.mp4");
+    }
+    let (_, turned) = frames(&folder, "turned.mp4");
+    assert_eq!((turned.len(), turned[0].len()), (30, 40 * 30 * 3 / 2));
+    let error = folder.words("video turned.mp4 left.mp4 --rig rig.toml --device cpu -o p.mp4");
+    assert!(error.stderr.contains("turned.mp4: 30×40 pixels, but rig.toml"), "{error:?}");
+
+    // Frames 3 to 12 are missing: a hole of a third of a second.
+    ffmpeg.run(
+        &folder,
+        "-i left.mp4 -an -vf select='not(between(n,3,12))' -fps_mode passthrough -c:v libx264 holes.mkv",
+    );
+    let (_, whole) = frames(&folder, "holes.mkv");
+    let (_, even) = frames(&folder, "left.mp4");
+    let seconds = |frames: usize, rate: f64| frames as f64 / rate;
+    // At the average rate or the nominal one, it lasts as long.
+    let lasts =
+        [seconds(whole.len(), 30.0), seconds(whole.len(), 20.0), seconds(whole.len(), 20.7)];
+    assert!(lasts.iter().any(|lasts| (lasts - 1.0).abs() < 0.1), "{} frames", whole.len());
+    assert_eq!(even.len(), 30);
+}
+
+/// Size and pixels may change within a file: no frame is lost.
+#[test]
+fn videos_that_change_midway() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    let mut joined = Vec::new();
+    for (size, pixels) in [("40x30", "yuv420p"), ("64x50", "yuv420p"), ("30x40", "yuv444p")] {
+        ffmpeg.run(
+            &folder,
+            &format!(
+                "-f lavfi -i mandelbrot=s={size}:r=30 -t 1 -c:v libx264 -pix_fmt {pixels} a.ts"
+            ),
+        );
+        joined.extend(folder.read("a.ts"));
+    }
+    folder.write("joined.ts", joined);
+    let (_, frames) = frames(&folder, "joined.ts");
+    assert!((88..=92).contains(&frames.len()), "{}", frames.len());
+    assert!(frames.iter().all(|frame| frame.len() == 40 * 30 * 3 / 2));
+    // Nor are frames repeated in the place of others, but for some where timestamps overlap.
+    let different = frames.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(different > 75, "{different}");
+}
+
+/// A clock that was set while the camera filmed: a hole of a day is not filled.
+#[test]
+fn timestamps_that_jump() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 1.0);
+    ffmpeg.run(
+        &folder,
+        "-i left.mp4 -an -vf setpts=PTS+gt(N\\,12)*86400/TB -fps_mode passthrough -c:v libx264 jump.mkv",
+    );
+    // Without the limit on frames, what would be written if the hole were filled fills the disk.
+    let done = folder.words(&format!("video jump.mkv jump.mkv {MAP} --frames 20000 -o p.mp4"));
+    assert_eq!(done.code, Some(2), "{done:?}");
+    let said = "jump.mkv: its timestamps jump by 86400 s from one frame to the next";
+    assert!(done.stderr.contains(said), "{done:?}");
+    // What came before is kept.
+    assert!(ffmpeg.probe(&folder, "p.mp4").frames() > 12);
+}
+
+#[test]
+fn rates_of_files_may_differ() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg
+        .run(&folder, "-f lavfi -i testsrc2=s=40x30:r=25 -t 1 -c:v libx264 -pix_fmt yuv420p l.mp4");
+    ffmpeg
+        .run(&folder, "-f lavfi -i testsrc2=s=40x30:r=50 -t 1 -c:v libx264 -pix_fmt yuv444p r.mkv");
+    let json = folder.words(&format!("video l.mp4 r.mkv {MAP} --json -o p.mov")).json();
+    assert_eq!(
+        json["frames"],
+        serde_json::json!({
+            "left": 25, "left_expected": 25, "left_unpaired": 0, "left_repeated": 0,
+            "right": 49, "right_expected": 50, "right_unpaired": 24, "right_repeated": 0,
+            "written": 25, "filled": 0,
+        })
+    );
+    let probe = ffmpeg.probe(&folder, "p.mov");
+    assert_eq!((probe.frames(), &probe.video()["r_frame_rate"]), (25, &"25/1".into()));
+    assert!(probe.stream("audio").is_none());
+    // At another rate, as long.
+    let json = folder.words(&format!("video l.mp4 r.mkv {MAP} --fps 10 --json -o p.mkv")).json();
+    assert_eq!((&json["frames"]["written"], &json["rate"]), (&10.into(), &"10".into()));
+}
+
+#[test]
+fn a_damaged_video_that_ends_early_is_said_to() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 4.0);
+    ffmpeg.run(&folder, "-i left.mp4 -c copy whole.mkv");
+    let whole = folder.read("whole.mkv");
+    folder.write("half.mkv", &whole[..whole.len() / 2]);
+    let line = |left: &str| format!("video {left}.mkv {left}.mkv {MAP} --json -o p.mkv");
+    let done = folder.words(&line("half"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let (read, json) = (done.json()["frames"]["left"].clone(), done.json());
+    assert!(read.as_u64().unwrap() < 100, "{json}");
+    let said =
+        format!("WARN half.mkv ended after {read} frames, though by its length it has about");
+    assert!(done.stderr.contains(&said), "{done:?}");
+    let done = folder.words(&line("whole"));
+    assert_eq!((&done.json()["frames"]["left"], &*done.stderr), (&120.into(), ""));
+}
+
+#[test]
+fn sound_is_copied_or_encoded_anew() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.run(
+        &folder,
+        "-f lavfi -i testsrc2=s=40x30:r=30 -f lavfi -i sine -t 0.5 -c:v libx264 -pix_fmt yuv420p -c:a wmav2 l.mkv",
+    );
+    // Sound that is shorter than the pictures takes none of them away.
+    ffmpeg.run(
+        &folder,
+        "-f lavfi -i testsrc2=s=40x30:r=30 -t 0.5 -c:v libx264 -pix_fmt yuv420p r.mp4",
+    );
+    ffmpeg.run(&folder, "-i r.mp4 -f lavfi -t 0.1 -i sine -c:v copy -c:a aac short.mp4");
+    for (left, output, codec, note) in [
+        ("l.mkv", "p.mp4", "aac", true),
+        ("l.mkv", "p.mkv", "wmav2", false),
+        ("short.mp4", "p.m4v", "aac", false),
+    ] {
+        let done = folder.words(&format!("video {left} r.mp4 {MAP} -o {output}"));
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert_eq!(done.stderr.contains("encoded anew, as AAC"), note, "{done:?}");
+        let probe = ffmpeg.probe(&folder, output);
+        assert_eq!(probe.frames(), 15, "{output}");
+        assert_eq!(probe.stream("audio").unwrap()["codec_name"], codec, "{output}");
+    }
+    let done = folder.words(&format!("video r.mp4 l.mkv {MAP} -o p.mp4"));
+    assert_eq!(done.stderr, "");
+    assert!(ffmpeg.probe(&folder, "p.mp4").stream("audio").is_none(), "the left one's, or none");
+}

@@ -1,0 +1,81 @@
+//! `stitch_video` as a program that embeds the library calls it.
+
+use std::io::Write;
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use glam::UVec2;
+use panoweave::device::Device;
+use panoweave::geometry::homography::Homography;
+use panoweave::io::video::{Crf, Input, Medium, Output, Sink, Source, Stop, VideoError};
+use panoweave::video::{Summary, VideoOptions, stitch_video};
+use panoweave::warp::DeviceWarp;
+
+use super::flat;
+use crate::{Folder, SHIFT};
+
+/// Stitches two Y4M files to a file of this name, with panoramas of this size.
+fn stitch(
+    folder: &Folder,
+    inputs: [&str; 2],
+    output: &str,
+    size: UVec2,
+) -> Result<Summary, VideoError> {
+    let stop = Stop::default();
+    let sources = inputs.map(|name| {
+        let path = folder.path(name);
+        let medium = Medium::of_input(&path, None).unwrap();
+        let input = Input { path, medium, size: None, rate: None };
+        Source::open(&input, None, &stop).unwrap()
+    });
+    let device = Device::cpu();
+    let stream = device.stream().unwrap();
+    let sizes = sources.each_ref().map(|source| source.format().size);
+    let shift = Homography::parse(SHIFT, "shift").unwrap();
+    let warp = DeviceWarp::render(&stream, &shift.geometry(sizes[0], sizes[1]).unwrap()).unwrap();
+    stream.synchronize().unwrap();
+    let path = folder.path(output);
+    let medium = Medium::of_output(&path, None).unwrap();
+    let output = Output { path, medium, crf: Crf::default(), sound: None };
+    let rate = sources[0].rate();
+    let sink = Sink::create(&output, size, rate, &stop).unwrap();
+    stitch_video(&device, warp, sources, sink, &VideoOptions::default(), |_| {})
+}
+
+#[test]
+fn panoramas_have_the_size_of_the_sink() {
+    let folder = Folder::new();
+    folder.write("a.y4m", flat("30:1", [50, 60]));
+    let done = stitch(&folder, ["a.y4m", "a.y4m"], "p.rgba", UVec2::new(130, 64)).unwrap();
+    assert_eq!(done.written, 2);
+    assert_eq!(folder.read("p.rgba").len(), 2 * 130 * 64 * 4);
+}
+
+/// A pipe that nothing more comes from, and that is not closed, holds no error up.
+#[test]
+fn an_error_of_the_sink_does_not_wait_for_a_pipe() {
+    let folder = Folder::new();
+    let fifo = folder.path("live.y4m");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    folder.write("a.y4m", flat("30:1", [50, 60, 70]));
+    std::os::unix::fs::symlink("/dev/full", folder.path("full.rgba")).unwrap();
+    let ((held, hold), (done, ended)) = (channel::<()>(), channel());
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut pipe = std::fs::OpenOptions::new().write(true).open(&fifo).unwrap();
+            pipe.write_all(&flat("30:1", [50])).unwrap();
+            // Open until the test is over.
+            let _ = hold.recv();
+        });
+        let folder = &folder;
+        scope.spawn(move || {
+            let size = UVec2::new(65, 32);
+            done.send(stitch(folder, ["live.y4m", "a.y4m"], "full.rgba", size)).unwrap();
+        });
+        let result = ended.recv_timeout(Duration::from_secs(20));
+        drop(held);
+        let error = result.expect("it does not end").unwrap_err();
+        assert!(matches!(error, VideoError::Unwritable { .. }), "{error}");
+    });
+}

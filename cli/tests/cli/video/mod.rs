@@ -1,0 +1,167 @@
+//! `panoweave video`: streams and pictures in `streams`, files through ffmpeg in `files`, what goes wrong in
+//! `failures`, signals in `signals`, virtual cameras in `view`, the library's own function in `library`.
+
+mod failures;
+mod files;
+mod library;
+mod signals;
+mod streams;
+mod view;
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use panoweave::io::picture::Picture;
+use serde_json::Value;
+use shared_types::Rgba8;
+
+use crate::Folder;
+
+/// Options that every run here has: a homography between pictures of 40×30, on the CPU.
+const MAP: &str = "--homography shift.txt --device cpu";
+
+/// A Y4M file of gray frames in full range: `levels` says each frame's pixels.
+pub(crate) fn y4m(width: u32, height: u32, rate: &str, levels: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes =
+        format!("YUV4MPEG2 W{width} H{height} F{rate} Ip C420 XCOLORRANGE=FULL\n").into_bytes();
+    for frame in levels {
+        assert_eq!(frame.len(), (width * height) as usize);
+        bytes.extend_from_slice(b"FRAME\n");
+        bytes.extend_from_slice(frame);
+        bytes.extend(vec![128; (width.div_ceil(2) * height.div_ceil(2) * 2) as usize]);
+    }
+    bytes
+}
+
+/// Frames of one level each, of 40×30 pixels.
+pub(crate) fn flat(rate: &str, levels: impl IntoIterator<Item = u8>) -> Vec<u8> {
+    let frames: Vec<_> = levels.into_iter().map(|level| vec![level; 1200]).collect();
+    y4m(40, 30, rate, &frames)
+}
+
+/// The luma of every frame of a Y4M file, and its first line.
+fn luma(bytes: &[u8]) -> (String, Vec<Vec<u8>>) {
+    let end = bytes.iter().position(|b| *b == b'\n').unwrap();
+    let line = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    let side = |letter: char| -> usize {
+        let word = line.split(' ').find(|word| word.starts_with(letter)).unwrap();
+        word[1..].parse().unwrap()
+    };
+    let (w, h) = (side('W'), side('H'));
+    let size = w * h + w.div_ceil(2) * h.div_ceil(2) * 2;
+    let frames = bytes[end + 1..].chunks(size + 6).map(|frame| {
+        assert_eq!(frame.len(), size + 6);
+        frame.strip_prefix(b"FRAME\n").unwrap()[..w * h].to_vec()
+    });
+    (line.clone(), frames.collect())
+}
+
+/// The picture as RGBA bytes.
+fn rgba(picture: &Picture) -> Vec<u8> {
+    bytemuck::cast_slice(picture.pixels()).to_vec()
+}
+
+/// The gray picture of 40×30 with something to see everywhere.
+fn gray(seed: u32) -> Picture {
+    let pixels = crate::pattern(seed).into_pixels();
+    let gray = pixels.into_iter().map(|pixel| Rgba8::opaque(pixel.g, pixel.g, pixel.g)).collect();
+    Picture::from_pixels(40, 30, gray).unwrap()
+}
+
+fn levels(picture: &Picture) -> Vec<u8> {
+    picture.pixels().iter().map(|pixel| pixel.g).collect()
+}
+
+/// ffmpeg's program of this name; `None`, with a line on stderr, where it is missing. It may not be
+/// missing where a variable names it.
+fn program(name: &str, variable: &str) -> Option<PathBuf> {
+    let named = std::env::var_os(variable).map(PathBuf::from);
+    let program = named.clone().unwrap_or_else(|| name.into());
+    let works = Command::new(&program).arg("-version").output().is_ok_and(|o| o.status.success());
+    if works {
+        return Some(program);
+    }
+    assert_eq!(named, None, "{variable} names no {name} that runs");
+    eprintln!("skipped: no {name}; apt install ffmpeg, or `cargo xtask test`, which fetches it");
+    None
+}
+
+/// ffmpeg for making test videos.
+pub(crate) struct Ffmpeg {
+    ffmpeg: PathBuf,
+    ffprobe: PathBuf,
+}
+
+impl Ffmpeg {
+    pub(crate) fn find() -> Option<Self> {
+        let ffmpeg = program("ffmpeg", "PANOWEAVE_FFMPEG")?;
+        Some(Self { ffmpeg, ffprobe: program("ffprobe", "PANOWEAVE_FFPROBE")? })
+    }
+
+    /// Runs ffmpeg on words separated by spaces, in the folder.
+    pub(crate) fn run(&self, folder: &Folder, line: &str) {
+        let output = self.output(folder, line);
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    pub(crate) fn output(&self, folder: &Folder, line: &str) -> Output {
+        let mut command = Command::new(&self.ffmpeg);
+        command.current_dir(folder.path("")).args(["-v", "error", "-nostdin", "-y"]);
+        command.args(line.split_whitespace()).output().unwrap()
+    }
+
+    /// Two videos of 40×30 with sound, `left.mp4` and `right.mp4`.
+    fn pair(&self, folder: &Folder, seconds: f64) {
+        for name in ["left", "right"] {
+            self.run(
+                folder,
+                &format!(
+                    "-f lavfi -i testsrc2=s=40x30:r=30 -f lavfi -i sine -t {seconds} -c:v libx264 \
+                     -pix_fmt yuv420p -c:a aac {name}.mp4"
+                ),
+            );
+        }
+    }
+
+    /// What ffprobe says; every frame was decoded to count it.
+    fn probe(&self, folder: &Folder, file: &str) -> Probe {
+        let mut command = Command::new(&self.ffprobe);
+        command.current_dir(folder.path("")).args([
+            "-v",
+            "error",
+            "-count_frames",
+            "-show_streams",
+            "-show_format",
+            "-of",
+            "json",
+            file,
+        ]);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{file}");
+        Probe(serde_json::from_slice(&output.stdout).unwrap())
+    }
+}
+
+/// Streams of a file.
+#[derive(Debug)]
+struct Probe(Value);
+
+impl Probe {
+    fn stream(&self, kind: &str) -> Option<&Value> {
+        self.0["streams"].as_array().unwrap().iter().find(|stream| stream["codec_type"] == kind)
+    }
+
+    fn video(&self) -> &Value {
+        self.stream("video").unwrap()
+    }
+
+    fn frames(&self) -> u64 {
+        self.video()["nb_read_frames"].as_str().unwrap().parse().unwrap()
+    }
+}
+
+/// Seconds that a stream lasts.
+fn seconds(stream: &Value) -> f64 {
+    stream["duration"].as_str().unwrap().parse().unwrap()
+}

@@ -1,0 +1,279 @@
+//! Streams and pictures, which need no ffmpeg: what comes out is to the bit what `stitch` makes.
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+use glam::UVec2;
+use panoweave::device::Device;
+use panoweave::frame::{DeviceFrame, Frame, FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
+use panoweave::ops::stitch::{StitchOptions, stitch};
+use panoweave::warp::{DeviceWarp, Warp};
+use serde_json::{Value, json};
+use shared_types::Rgba8;
+
+use super::{MAP, flat, gray, levels, luma, rgba, y4m};
+use crate::{Folder, pattern};
+
+#[test]
+fn raw_frames_are_stitched_like_pictures() {
+    let folder = Folder::new();
+    let (mut left, mut right, mut expected) = (Vec::new(), Vec::new(), Vec::new());
+    for seed in 0..3 {
+        let pair = [pattern(seed), pattern(seed + 50)];
+        left.extend(rgba(&pair[0]));
+        right.extend(rgba(&pair[1]));
+        pair[0].save(folder.path("l.png")).unwrap();
+        pair[1].save(folder.path("r.png")).unwrap();
+        folder.quiet(&format!(
+            "stitch l.png r.png {MAP} --warp mesh --flip --gain-right 1.5 -o p.png"
+        ));
+        expected.extend(rgba(&folder.picture("p.png")));
+    }
+    folder.write("l.rgba", left);
+    folder.write("r.raw", right);
+    let line = format!(
+        "video l.rgba r.raw --input-format rgba --input-size 40x30 --fps 25 {MAP} --flip --gain-right 1.5 -o p.rgba"
+    );
+    let said = folder.quiet(&line);
+    assert!(said.starts_with("p.rgba: 3 frames of 65×32 pixels, "), "{said}");
+    assert_eq!(folder.read("p.rgba"), expected);
+    folder.quiet(&format!("{line} --frames 2"));
+    assert_eq!(folder.read("p.rgba"), expected[..expected.len() / 3 * 2]);
+}
+
+#[test]
+fn pictures_are_stitched_like_pictures() {
+    let folder = Folder::new();
+    for n in 8..11 {
+        pattern(n).save(folder.path(format!("l{n:03}.png"))).unwrap();
+        pattern(n + 70).save(folder.path(format!("r_{n}.png"))).unwrap();
+    }
+    folder.quiet(&format!("video l%03d.png r_%d.png --fps 1/2 {MAP} --no-colour -o p%02d.png"));
+    for n in 8..11 {
+        folder.quiet(&format!("stitch l{n:03}.png r_{n}.png {MAP} --warp mesh -o p.png"));
+        assert_eq!(folder.picture(&format!("p{:02}.png", n - 7)), folder.picture("p.png"));
+    }
+    assert!(!folder.path("p04.png").exists());
+}
+
+#[test]
+fn pictures_may_have_any_number() {
+    let folder = Folder::new();
+    for n in [u64::MAX - 1, u64::MAX] {
+        pattern((n % 100) as u32).save(folder.path(format!("l{n}.png"))).unwrap();
+    }
+    let said = folder.quiet(&format!("video l%d.png l%d.png --fps 5 {MAP} -o p%d.png"));
+    assert!(said.starts_with("p%d.png: 2 frames"), "{said}");
+}
+
+/// Standard input, a named pipe and standard output, all at once.
+#[test]
+fn y4m_goes_through_pipes() {
+    let folder = Folder::new();
+    let frames: Vec<_> = (0..4).map(|seed| [gray(seed), gray(seed + 50)]).collect();
+    let [left, right] = [0, 1].map(|side| {
+        let frames: Vec<_> = frames.iter().map(|pair| levels(&pair[side])).collect();
+        y4m(40, 30, "30000:1001", &frames)
+    });
+    let fifo = folder.path("right");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let mut command = folder.command();
+    command
+        .args(format!("video - right --input-format y4m {MAP} --no-colour -o -").split(' '))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let (panorama, said) = std::thread::scope(|scope| {
+        scope.spawn(move || stdin.write_all(&left).unwrap());
+        scope.spawn(|| std::fs::write(&fifo, right).unwrap());
+        let mut panorama = Vec::new();
+        child.stdout.take().unwrap().read_to_end(&mut panorama).unwrap();
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (panorama, said)
+    });
+    assert!(child.wait().unwrap().success(), "{said}");
+    assert!(said.starts_with(" INFO -: 4 frames of 65×32 pixels, "), "{said}");
+
+    let (line, found) = luma(&panorama);
+    insta::assert_snapshot!(line, @"YUV4MPEG2 W65 H32 F30000:1001 Ip A1:1 C420jpeg XCOLORRANGE=LIMITED");
+    assert_eq!(found.len(), 4);
+    folder.quiet(&format!("lut {MAP} --left left.png --right right.png -o h.safetensors"));
+    let encoding = |range| PixelFormat::Nv12(YuvEncoding { matrix: Matrix::Bt601, range });
+    let stream = Device::cpu().stream().unwrap();
+    let warp = Warp::open(folder.path("h.safetensors")).unwrap();
+    let warp = DeviceWarp::upload(&stream, &warp).unwrap();
+    let device_frame = |size, range| {
+        let format = FrameFormat { size, pixels: encoding(range) };
+        DeviceFrame::new(stream.device(), format).unwrap()
+    };
+    let mut panorama = device_frame(warp.size(), Range::Limited);
+    for (pair, found) in frames.iter().zip(found) {
+        let [left, right] = [0, 1].map(|side| {
+            let mut bytes = levels(&pair[side]);
+            bytes.extend([128; 600]);
+            let mut frame = device_frame(UVec2::new(40, 30), Range::Full);
+            frame.upload(&stream, &Frame::tight(frame.format(), &bytes).unwrap()).unwrap();
+            frame
+        });
+        let options = StitchOptions::default();
+        stitch(&stream, &left, &right, &warp, &options, &mut panorama).unwrap();
+        let mut expected = vec![0; panorama.format().bytes()];
+        panorama.download(&stream, &mut expected).unwrap();
+        assert!(found == expected[..65 * 32]);
+    }
+}
+
+/// Every frame has a level of its own: the left camera's, and the nearest of the right one.
+#[test]
+fn the_left_camera_leads() {
+    let folder = Folder::new();
+    let pairs = |left: (&str, u8), right: (&str, u8), options: &str| {
+        folder.write("l.y4m", flat(left.0, (0..left.1).map(|n| n * 10)));
+        folder.write("r.y4m", flat(right.0, (0..right.1).map(|n| n * 10)));
+        let line = format!("video l.y4m r.y4m {MAP} --no-colour {options} --json -o p.rgba");
+        let json = folder.words(&line).json();
+        let bytes = folder.read("p.rgba");
+        // Where only the left one looks, and only the right one.
+        let level = |frame: &[u8], x: usize| frame[(15 * 65 + x) * 4] / 10;
+        let pairs: Vec<_> =
+            bytes.chunks(65 * 32 * 4).map(|frame| (level(frame, 5), level(frame, 60))).collect();
+        (pairs, json)
+    };
+    let (found, json) = pairs(("30:1", 6), ("15:1", 3), "");
+    assert_eq!(found, [(0, 0), (1, 1), (2, 1), (3, 2), (4, 2)]);
+    assert_eq!(
+        json["frames"],
+        json!({
+            "left": 6, "left_expected": 6, "left_unpaired": 0, "left_repeated": 0,
+            "right": 3, "right_expected": 3, "right_unpaired": 0, "right_repeated": 2,
+            "written": 5, "filled": 0,
+        })
+    );
+    assert_eq!((&json["rate"], &json["size"]), (&"30".into(), &json!([65, 32])));
+    assert_eq!((&json["stopped"], &json["ended_first"]), (&false.into(), &Value::Null));
+    for share in ["p50", "p99"] {
+        assert!(json["latency_ms"][share].as_f64().is_some_and(|ms| ms > 0.0), "{json}");
+    }
+    assert_eq!(json["colour"]["right"], json!({ "gain": [1.0, 1.0, 1.0], "gamma": 1.0 }));
+
+    let (found, json) = pairs(("25:1", 3), ("50:1", 9), "");
+    assert_eq!(found, [(0, 0), (1, 2), (2, 4)]);
+    assert_eq!(json["frames"]["right_unpaired"], 2);
+
+    // Another rate leaves frames out, or repeats them, and plays nothing faster.
+    let (found, json) = pairs(("30:1", 6), ("15:1", 3), "--fps 15");
+    assert_eq!(found, [(0, 0), (2, 1), (4, 2)]);
+    assert_eq!((&json["rate"], &json["frames"]["left_unpaired"]), (&"15".into(), &3.into()));
+    let (found, json) = pairs(("30:1", 3), ("30:1", 3), "--fps 60");
+    assert_eq!(found, [(0, 0), (1, 1), (1, 1), (2, 2), (2, 2)]);
+    assert_eq!(json["frames"]["left_repeated"], 2);
+}
+
+#[test]
+fn a_video_that_ends_before_the_other_is_said_to() {
+    let folder = Folder::new();
+    folder.write("long.y4m", flat("30:1", [50; 30]));
+    folder.write("short.y4m", flat("30:1", [50; 3]));
+    folder.write("less.y4m", flat("30:1", [50; 28]));
+    let run = |left: &str, right: &str| {
+        let line = format!("video {left}.y4m {right}.y4m {MAP} --json -o p.rgba");
+        let done = folder.words(&line);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let json = done.json();
+        (done.stderr, json["ended_first"].clone(), json["frames"]["written"].clone())
+    };
+    let (said, first, written) = run("long", "short");
+    insta::assert_snapshot!(said, @" WARN short.y4m ended after 3 frames; long.y4m goes on, and its rest is not stitched");
+    assert_eq!((first, written), ("right".into(), 3.into()));
+    let (said, first, written) = run("short", "long");
+    insta::assert_snapshot!(said, @" WARN short.y4m ended after 3 frames; long.y4m goes on, and its rest is not stitched");
+    assert_eq!((first, written), ("left".into(), 3.into()));
+    // Cameras do not stop at once.
+    assert_eq!(run("long", "less"), (String::new(), Value::Null, 28.into()));
+    assert_eq!(run("less", "long"), (String::new(), Value::Null, 28.into()));
+}
+
+/// What was there is replaced by a first frame, and by nothing less.
+#[test]
+fn an_old_output_stays_until_there_is_a_frame() {
+    let folder = Folder::new();
+    folder.write("a.y4m", flat("30:1", [50, 60]));
+    folder.write("none.y4m", "YUV4MPEG2 W40 H30 F30:1 XCOLORRANGE=FULL\n");
+    folder.write("p.y4m", "old");
+    for inputs in ["none.y4m a.y4m", "a.y4m none.y4m"] {
+        let done = folder.words(&format!("video {inputs} {MAP} -o p.y4m"));
+        assert!(done.stderr.contains("none.y4m: no frames"), "{done:?}");
+        assert_eq!((done.code, folder.read("p.y4m")), (Some(2), b"old".to_vec()));
+    }
+    // Pictures of a longer run would seem to belong to a shorter one.
+    folder.quiet(&format!("video a.y4m a.y4m {MAP} -o p%d.png"));
+    let done = folder.words(&format!("video a.y4m a.y4m {MAP} --frames 1 -o p%d.png"));
+    insta::assert_snapshot!(done.stderr, @" WARN p2.png was there before, and is not of this video");
+}
+
+/// No gigabytes for frames that there are none of.
+#[test]
+fn an_empty_video_of_large_frames_takes_no_memory() {
+    let folder = Folder::new();
+    folder.write("none.rgba", "");
+    let program = env!("CARGO_BIN_EXE_panoweave");
+    let script = format!("ulimit -v 3000000; exec {program} \"$@\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, "sh"]).current_dir(folder.path(""));
+    let line = format!("video none.rgba none.rgba --input-size 8000x8000 --fps 30 {MAP} -o p.rgba");
+    let done = crate::Done::from(command.args(line.split(' ')).output().unwrap());
+    insta::assert_snapshot!(done.stderr, @"error: none.rgba: no frames");
+    assert_eq!(done.code, Some(2));
+}
+
+/// As wide as `stitch` makes them, and wider than a camera's frames.
+#[test]
+fn panoramas_may_be_wide() {
+    let folder = Folder::new();
+    folder.write("far.txt", "1 0 20000 0 1 0 0 0 1");
+    folder.write("a.y4m", flat("30:1", [50, 60]));
+    let said = folder.quiet("video a.y4m a.y4m --homography far.txt --device cpu -o p.nv12");
+    assert!(said.starts_with("p.nv12: 2 frames of 20040×30 pixels"), "{said}");
+    assert_eq!(folder.read("p.nv12").len(), 2 * 20040 * 45);
+}
+
+#[test]
+fn frames_may_have_odd_sides_and_no_chroma() {
+    let folder = Folder::new();
+    folder.write("h.txt", "1 0 3 0 1 0 0 0 1");
+    let mut mono = b"YUV4MPEG2 W5 H3 F25:1 Cmono\n".to_vec();
+    mono.extend_from_slice(b"FRAME Ip\n");
+    mono.extend([235; 15]);
+    folder.write("m.y4m", mono);
+    folder.quiet("video m.y4m m.y4m --homography h.txt --device cpu --no-colour -o p.rgba");
+    let white: Vec<u8> = folder.read("p.rgba");
+    assert_eq!(white.len(), 8 * 3 * 4);
+    assert_eq!(white[..4], bytemuck::bytes_of(&Rgba8::opaque(255, 255, 255))[..]);
+    folder.quiet("video m.y4m m.y4m --homography h.txt --device cpu -o p.nv12");
+    assert_eq!(folder.read("p.nv12").len(), 8 * 3 + 4 * 2 * 2);
+}
+
+#[test]
+fn colours_follow_the_light_unless_told_not_to() {
+    let folder = Folder::new();
+    folder.write("l.y4m", flat("30:1", [120; 60]));
+    folder.write("r.y4m", flat("30:1", [100; 60]));
+    let gains = |options: &str| {
+        let line = format!("video l.y4m r.y4m {MAP} {options} --json -o p.rgba");
+        let json = folder.words(&line).json();
+        assert_eq!(json["frames"]["written"], 60, "{json}");
+        ["left", "right"].map(|side| json["colour"][side]["gain"][1].as_f64().unwrap())
+    };
+    let [left, right] = gains("");
+    assert!(right > left * 1.05, "{left} {right}");
+    // From the first frame on, as the colours of the first pair are.
+    let first = folder.read("p.rgba");
+    let last = first.chunks_exact(first.len() / 60).next_back().unwrap().to_vec();
+    let off = first.iter().zip(&last).map(|(a, b)| a.abs_diff(*b)).max();
+    assert!(off <= Some(1), "{off:?} levels from the first frame to the last");
+    assert_eq!(gains("--no-colour"), [1.0, 1.0]);
+    assert_eq!(gains("--gain-left 0.5"), [0.5, 1.0]);
+}

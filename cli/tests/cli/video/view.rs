@@ -1,0 +1,229 @@
+//! `video --view`: a virtual camera along a track, kept inside of what the cameras cover.
+
+use glam::UVec2;
+use panoweave::device::Device;
+use panoweave::frame::Rate;
+use panoweave::geometry::rig::Rig;
+use panoweave::io::picture::Picture;
+use panoweave::ops::stitch::StitchOptions;
+use panoweave::ops::view::{Track, Viewer, view_pictures};
+use serde_json::json;
+
+use super::{Ffmpeg, flat, rgba, seconds};
+use crate::{Folder, RIG, pattern};
+
+/// From straight ahead to where nobody looks, in half a second.
+const TRACK: &str = "t,pan,tilt,fov\n0,0,0,30\n0.5,90,5,20\n1,90,5,20\n";
+
+const SIZE: UVec2 = UVec2::new(33, 19);
+
+const LINE: &str = "video l.rgba r.rgba --input-size 40x30 --fps 30 --rig rig.toml --device cpu --no-colour --view-size 33x19";
+
+/// A second of two cameras at 30 frames, raw; the pictures that they are.
+fn clip(folder: &Folder) -> [Picture; 2] {
+    let pictures = [pattern(7), pattern(91)];
+    for (name, picture) in ["l.rgba", "r.rgba"].into_iter().zip(&pictures) {
+        folder.write(name, rgba(picture).repeat(30));
+    }
+    folder.write("track.csv", TRACK);
+    pictures
+}
+
+/// What the library shows at each of 30 frames, and how often it had to keep the view inside.
+fn expected(
+    folder: &Folder,
+    [left, right]: &[Picture; 2],
+    smooth: f64,
+    free: bool,
+) -> (Vec<u8>, u64) {
+    let stream = Device::cpu().stream().unwrap();
+    let geometry = Rig::parse(RIG, "rig").unwrap().geometry().unwrap();
+    let viewer = Viewer::new(&geometry, false).unwrap();
+    let rate: Rate = "30".parse().unwrap();
+    let track = Track::open(&stream, folder.path("track.csv"), rate, smooth).unwrap();
+    let limits = viewer.limits().unwrap();
+    let (mut bytes, mut limited) = (Vec::new(), 0);
+    for frame in 0..30 {
+        let asked = track.at(rate.time(frame));
+        let view = if free { asked } else { limits.keep(&asked, SIZE) };
+        limited += u64::from(view != asked);
+        let options = StitchOptions::default();
+        let picture = view_pictures(&stream, left, right, &viewer, &view, SIZE, &options).unwrap();
+        bytes.extend(rgba(&picture));
+    }
+    (bytes, limited)
+}
+
+fn dark(bytes: &[u8]) -> usize {
+    bytes.chunks(4).filter(|pixel| *pixel == [0, 0, 0, 255]).count()
+}
+
+#[test]
+fn a_view_along_a_track_is_kept_inside() {
+    let folder = Folder::new();
+    let pictures = clip(&folder);
+    let done = folder.words(&format!("--json {LINE} --view track.csv -o v.rgba"));
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
+    let json = done.json();
+    let (bytes, limited) = expected(&folder, &pictures, 0.2, false);
+    assert!(folder.read("v.rgba") == bytes);
+    assert_eq!(dark(&bytes), 0);
+    assert!((5..30).contains(&limited), "{limited}");
+    assert_eq!(json["view"]["limited"], limited);
+    let most = json["view"]["most_degrees"].as_f64().unwrap();
+    assert!(most > 0.5 && most < 180.0 && json["view"]["at"].as_f64().unwrap() < 3.0, "{json}");
+    assert_eq!((&json["size"], &json["frames"]["written"]), (&json!([33, 19]), &json!(30)));
+
+    // Free, it leaves what the cameras cover.
+    let free = folder
+        .words(&format!("--json {LINE} --view track.csv --view-free --view-smooth 0 -o free.rgba"));
+    assert_eq!(free.code, Some(0), "{free:?}");
+    assert_eq!(free.json()["view"]["limited"], 0);
+    let (bytes, _) = expected(&folder, &pictures, 0.0, true);
+    assert!(folder.read("free.rgba") == bytes);
+    let last = &bytes[29 * 4 * SIZE.element_product() as usize..];
+    assert_eq!(dark(last), SIZE.element_product() as usize, "a view beside both cameras");
+
+    // Without a view there is nothing to say of it.
+    let line = LINE.replace(" --view-size 33x19", "");
+    let none = folder.words(&format!("--json {line} -o p.rgba"));
+    assert_eq!(none.json()["view"], json!(null), "{none:?}");
+}
+
+#[test]
+fn what_is_printed_names_the_size_of_the_view() {
+    let folder = Folder::new();
+    clip(&folder);
+    let said = folder.quiet(&format!("{LINE} --view track.csv --frames 2 -o v.rgba"));
+    assert!(said.starts_with("v.rgba: 2 frames of 33×19 pixels, "), "{said}");
+    // Y4M has odd sizes too.
+    folder.quiet(&format!("{LINE} --view track.csv --frames 2 -o v.y4m"));
+    assert!(folder.read("v.y4m").starts_with(b"YUV4MPEG2 W33 H19 F30:1 "));
+}
+
+/// Turned over, the right camera's side is on the left: with the track turned over it is the same, upside down.
+#[test]
+fn a_view_is_turned_over_with_the_panorama() {
+    let folder = Folder::new();
+    clip(&folder);
+    folder.write("track.csv", "t,pan,tilt,fov\n0,12,3,30\n");
+    folder.quiet(&format!("{LINE} --view track.csv --frames 1 -o v.rgba"));
+    folder.write("track.csv", "t,pan,tilt,fov\n0,-12,-3,30\n");
+    folder.quiet(&format!("{LINE} --view track.csv --frames 1 --flip -o over.rgba"));
+    let (upright, over) = (folder.read("v.rgba"), folder.read("over.rgba"));
+    let pairs = upright.chunks(4).zip(over.rchunks(4));
+    let off = pairs.map(|(a, b)| a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).max().unwrap());
+    assert!(off.clone().max() <= Some(1), "{:?} levels", off.max());
+    assert!(upright != over);
+}
+
+#[test]
+fn a_view_through_ffmpeg() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 1.0);
+    folder.write("track.csv", TRACK);
+    let line = "video left.mp4 right.mp4 --rig rig.toml --device cpu --view track.csv";
+    let done = folder.words(&format!("--json {line} --view-size 64x37 -o v.mp4"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.json()["view"]["limited"].as_u64().unwrap() > 0, "{done:?}");
+    let probe = ffmpeg.probe(&folder, "v.mp4");
+    let video = probe.video();
+    // A last odd row is left out.
+    assert_eq!((&video["width"], &video["height"]), (&json!(64), &json!(36)));
+    assert_eq!(probe.frames(), 30);
+    assert!((seconds(probe.stream("audio").unwrap()) - 1.0).abs() < 0.1, "{probe:?}");
+}
+
+/// What is refused, with its kind and a part of its message.
+#[test]
+fn views_that_are_refused() {
+    let folder = Folder::new();
+    clip(&folder);
+    folder.write("a.y4m", flat("30:1", 0..2));
+    folder.write("track.y4m", TRACK);
+    for (name, text) in [
+        ("nofov.csv", "t,pan,tilt\n0,1,2\n"),
+        ("zoom.csv", "t,pan,tilt,fov,zoom\n0,1,2,60,1\n"),
+        ("wide.csv", "t,pan,tilt,fov\n0,0,0,60\n1.5,0,0,180\n"),
+        ("late.csv", "t,pan,tilt,fov\n0,0,0,60\n1e9,0,0,60\n"),
+        ("word.csv", "t,pan,tilt,fov\n0,left,0,60\n"),
+        ("empty.csv", ""),
+    ] {
+        folder.write(name, text);
+    }
+    // They look straight up, at the pole, which no view is kept at.
+    folder.write(
+        "up.toml",
+        RIG.replace("yaw = -20.0", "pitch = 90.0")
+            .replace("yaw = 20.0", "pitch = 90.0")
+            .replace("x = 30.0, fy = 30.0", "x = 900.0, fy = 900.0"),
+    );
+    folder.quiet("lut --rig rig.toml --device cpu -o rig.safetensors");
+    let with_rig = "--rig rig.toml";
+    for (line, kind, part) in [
+        ("--homography shift.txt --view track.csv -o v.rgba", "usage", "give --rig"),
+        ("--lut rig.safetensors --view track.csv -o v.rgba", "usage", "which a rig alone knows"),
+        ("--rig up.toml --view track.csv -o v.rgba", "usage", "give --view-free"),
+        ("@ --view track.csv --edge-boost -o v.rgba", "usage", "a panorama's ends, not a view's"),
+        ("@ --view missing.csv -o v.rgba", "input", "missing.csv: cannot be read"),
+        (
+            "@ --view nofov.csv -o v.rgba",
+            "input",
+            "nofov.csv: a track of views has the columns t, pan, tilt and fov, and perhaps roll, but fov is missing",
+        ),
+        (
+            "@ --view zoom.csv -o v.rgba",
+            "input",
+            "zoom.csv: the first line of a track names its columns, t, pan, tilt, fov and perhaps roll, and \"zoom\" is none of them",
+        ),
+        (
+            "@ --view wide.csv -o v.rgba",
+            "input",
+            "wide.csv: the keyframe at 1.5 s: view: pan 0, tilt 0, roll 0, field of view 180 degrees",
+        ),
+        ("@ --view late.csv -o v.rgba", "input", "late.csv: the last keyframe is at 1000000000 s"),
+        ("@ --view word.csv -o v.rgba", "input", "word.csv:2: column 2: \"left\" is not a number"),
+        ("@ --view empty.csv -o v.rgba", "input", "empty.csv: no rows"),
+        ("@ --view left.png -o v.rgba", "input", "left.png: not UTF-8 text"),
+        (
+            "@ --view track.y4m -o track.y4m",
+            "output",
+            "track.y4m: cannot be written: it is an input too",
+        ),
+        ("@ --view track.csv --output-format y4m -o track.csv", "output", "it is an input too"),
+        ("@ --view-size 32x18 -o v.rgba", "usage", "--view"),
+        ("@ --view-free -o v.rgba", "usage", "--view"),
+        ("@ --view-smooth 1 -o v.rgba", "usage", "--view"),
+        ("@ --view track.csv --view-size 0x18 -o v.rgba", "usage", "1 to 16384 pixels a side"),
+        ("@ --view track.csv --view-size 32 -o v.rgba", "usage", "--view-size"),
+        ("@ --view track.csv --view-smooth 61 -o v.rgba", "usage", "seconds from 0 to 60"),
+        ("@ --view track.csv --view-smooth=-1 -o v.rgba", "usage", "seconds from 0 to 60"),
+        ("@ --view track.csv --view-smooth nan -o v.rgba", "usage", "seconds from 0 to 60"),
+    ] {
+        let line = line.replace('@', with_rig);
+        let done = folder.words(&format!("--json video a.y4m a.y4m --device cpu {line}"));
+        assert_eq!(done.code, Some(2), "{line}: {done:?}");
+        let error = &done.json()["error"];
+        assert_eq!(error["kind"], kind, "{line}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(part), "{line}: {error}");
+        assert!(!folder.path("v.rgba").exists(), "{line}");
+    }
+    assert_eq!(folder.read("track.y4m"), TRACK.as_bytes());
+    // Where nothing can be kept inside, it can be let free.
+    folder.quiet("video a.y4m a.y4m --device cpu --rig up.toml --view track.csv --view-size 8x8 --view-free -o v.rgba");
+}
+
+/// A track that ends early stays where it was, whatever the video's length.
+#[test]
+fn after_its_last_keyframe_a_view_stays() {
+    let folder = Folder::new();
+    clip(&folder);
+    folder.write("track.csv", "t,pan,tilt,fov\n0,-5,0,30\n0.1,5,1,25\n");
+    folder.quiet(&format!("{LINE} --view track.csv --view-smooth 0 -o v.rgba"));
+    let bytes = folder.read("v.rgba");
+    let frames: Vec<_> = bytes.chunks(4 * SIZE.element_product() as usize).collect();
+    assert_eq!(frames.len(), 30);
+    assert!(frames[3..].iter().all(|frame| *frame == frames[3]));
+    assert!(frames[..4].windows(2).all(|pair| pair[0] != pair[1]));
+}

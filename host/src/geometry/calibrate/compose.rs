@@ -1,0 +1,315 @@
+//! From calibrated pictures to a rig: upright, centred, on a canvas that holds them all.
+//!
+//! Cameras get a panorama as sharp in its middle as the sources: one pixel of the canvas is one pixel of
+//! the median camera's picture. A narrow view is planar, as a photograph is; a wide one cylindrical; one
+//! that reaches a pole equirectangular. Pictures of a plane get a canvas on the plane of the reference
+//! picture, which is not resampled.
+
+use glam::{DMat3, DVec2, DVec3, UVec2};
+use shared_types::warp::{Camera, Canvas, Lens};
+
+use super::horizon::{angles, level, up};
+use super::planes::normed;
+use super::{Picture, Refusal, Views};
+use crate::geometry::homography::span;
+use crate::geometry::rig::{
+    LensName, Matrix, Mount, Panorama, ProjectionName, Quality, Rig, RigCamera, View, rotation,
+};
+use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, border, inside, largest_rectangle};
+
+/// Widest and highest view, in degrees, that is planar by default: at 80° the edge is stretched 1.7 times.
+const PLANAR: f64 = 80.0;
+
+/// Highest elevation, in degrees, up to which a panorama is cylindrical by default: there a cylinder
+/// stretches 3 times, and soon without end.
+const CYLINDRICAL: f64 = 70.0;
+
+/// Widest planar view at all: at 150° the edge is stretched 15 times.
+const PLANAR_AT_MOST: f64 = 150.0;
+
+/// Highest elevation that a cylinder shows at all.
+const CYLINDRICAL_AT_MOST: f64 = 80.0;
+
+/// What panorama a rig gets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RigOptions {
+    /// How it is laid out; `None` for what suits the view. A plane can only be planar.
+    pub projection: Option<ProjectionName>,
+    /// Whether it is cut to the largest rectangle without black edges, which there must be.
+    pub crop: bool,
+}
+
+/// The rig of pictures whose reference is upright.
+pub(super) fn rig(
+    pictures: &[Picture],
+    views: &Views,
+    reference: usize,
+    quality: Quality,
+    options: &RigOptions,
+) -> Result<Rig, Refusal> {
+    let (panorama, views) = match views {
+        Views::Planes(matrices) => on_plane(pictures, matrices, options)?,
+        Views::Cameras(cameras) => in_one_place(cameras, reference, options)?,
+    };
+    let camera = |(picture, view): (&Picture, View)| RigCamera {
+        name: picture.name.clone(),
+        size: picture.size.into(),
+        view,
+    };
+    let cameras = pictures.iter().zip(views).map(camera).collect();
+    let quality = Some(quality);
+    let file = "calibration".into();
+    let mut rig = Rig { file, panorama, cameras, quality, calibrations: Vec::new() };
+    let geometry = rig.geometry()?;
+    if options.crop {
+        let (first, size) = largest_rectangle(&geometry).ok_or(Refusal::Crop)?;
+        let Canvas { scale, centre, .. } = geometry.canvas;
+        let centre = centre - first.as_dvec2();
+        rig.panorama = Panorama { fov_vertical: None, ..rig.panorama };
+        place(&mut rig.panorama, size, scale.x, centre);
+    }
+    Ok(rig)
+}
+
+/// Gives a panorama its size, its scale and the pixel of its middle's ray.
+fn place(panorama: &mut Panorama, size: UVec2, scale: f64, centre: DVec2) {
+    let half = f64::from(size.x) / 2.0 / scale;
+    let half = if panorama.projection.straight_columns() { libm::atan(half) } else { half };
+    (panorama.width, panorama.height) = (size.x, size.y);
+    panorama.fov = (2.0 * half).to_degrees();
+    panorama.centre = Some(centre.into());
+}
+
+/// A panorama that looks ahead.
+fn panorama(projection: ProjectionName) -> Panorama {
+    let (width, height, fov) = (1, 1, 90.0);
+    let (fov_vertical, yaw, pitch, centre) = (None, 0.0, 0.0, None);
+    Panorama { projection, width, height, fov, fov_vertical, yaw, pitch, centre }
+}
+
+/// Pictures on the plane of the reference.
+fn on_plane(
+    pictures: &[Picture],
+    matrices: &[DMat3],
+    options: &RigOptions,
+) -> Result<(Panorama, Vec<View>), Refusal> {
+    if let Some(projection) = options.projection.filter(|&p| p != ProjectionName::Planar) {
+        return Err(Refusal::ProjectionOfPlane { projection: projection.as_str() });
+    }
+    let maps: Vec<_> =
+        matrices.iter().zip(pictures).map(|(matrix, picture)| (*matrix, picture.size)).collect();
+    let geometry = span("calibration".as_ref(), &maps)?;
+    let canvas = geometry.canvas;
+    let mut panorama = panorama(ProjectionName::Planar);
+    (panorama.width, panorama.height) = (canvas.size.x, canvas.size.y);
+    // With a field of 90° rays reach from -1 to 1 over the canvas, whatever the lenses are.
+    let own = panorama.canvas();
+    let pixel =
+        DMat3::from_cols(DVec3::X * own.scale.x, DVec3::Y * own.scale.y, own.centre.extend(1.0));
+    let plane = DMat3::from_translation(-canvas.centre);
+    let view = |camera: &Camera| {
+        // A canvas is not mirrored, and neither is a picture of it.
+        View::Homography(normed(camera.from_ray * plane * pixel))
+    };
+    Ok((panorama, geometry.cameras.iter().map(view).collect()))
+}
+
+/// Where the borders of the pictures lie, seen from the middle.
+struct Extent {
+    /// Least and greatest place on the canvas in units of its scale.
+    low: DVec2,
+    high: DVec2,
+}
+
+/// Cameras in one place.
+fn in_one_place(
+    cameras: &[Camera],
+    reference: usize,
+    options: &RigOptions,
+) -> Result<(Panorama, Vec<View>), Refusal> {
+    let to_world: Vec<DMat3> = cameras.iter().map(|camera| camera.from_ray.transpose()).collect();
+    let ahead = to_world.iter().map(|axes| axes.z_axis).sum::<DVec3>();
+    let levelled = level(up(&to_world, reference), ahead);
+    let rays: Vec<DVec3> = cameras
+        .iter()
+        .zip(&to_world)
+        .flat_map(|(camera, axes)| border(camera).flatten().map(move |ray| levelled * *axes * ray))
+        .collect();
+    let (mut middle, mut width) = longitudes(&rays);
+    // Where the largest gap is seen it is one between samples: the cameras see all around.
+    if sees(cameras, levelled, middle + std::f64::consts::PI) {
+        let ahead = to_world.get(reference).map_or(DVec3::Z, |axes| levelled * axes.z_axis);
+        (middle, width) = (libm::atan2(ahead.x, ahead.z), std::f64::consts::TAU);
+    }
+    let centred = rotation(middle.to_degrees(), 0.0, 0.0).transpose();
+    let rays: Vec<DVec3> = rays.into_iter().map(|ray| centred * ray).collect();
+    let elevation = |ray: &DVec3| libm::atan2(-ray.y, libm::hypot(ray.x, ray.z)).to_degrees();
+    let (low, high) = rays
+        .iter()
+        .map(elevation)
+        .fold((90.0_f64, -90.0_f64), |(low, high), e| (low.min(e), high.max(e)));
+    let width = width.to_degrees();
+    // A pole within a picture is on no border.
+    let pole = [DVec3::Y, -DVec3::Y].into_iter().any(|pole| sees_ray(cameras, levelled, pole));
+    let highest = if pole { 90.0 } else { high.max(-low) };
+    let suits = if width < PLANAR && high - low < PLANAR && !pole {
+        ProjectionName::Planar
+    } else if highest < CYLINDRICAL {
+        ProjectionName::Cylindrical
+    } else {
+        ProjectionName::Equirectangular
+    };
+    let projection = options.projection.unwrap_or(suits);
+    let (degrees, most) = match projection {
+        ProjectionName::Planar if pole => (180.0, PLANAR_AT_MOST),
+        ProjectionName::Planar => (width.max(high - low), PLANAR_AT_MOST),
+        ProjectionName::Cylindrical => (2.0 * highest, 2.0 * CYLINDRICAL_AT_MOST),
+        ProjectionName::Equirectangular => (0.0, 360.0),
+    };
+    if degrees >= most {
+        let (projection, suits) = (projection.as_str(), suits.as_str());
+        return Err(Refusal::Projection { projection, degrees, most, suits });
+    }
+    let mut panorama = panorama(projection);
+    if projection == ProjectionName::Planar {
+        // A photograph that looks at the middle; a cylinder stays upright instead.
+        panorama.pitch = 0.5 * (low + high);
+    }
+    let tilted = rotation(0.0, panorama.pitch, 0.0).transpose();
+    let extent = extent(&rays, projection, tilted, width, pole);
+    let mut focals: Vec<f64> = cameras.iter().map(|camera| camera.focal.x).collect();
+    focals.sort_by(f64::total_cmp);
+    let span = (extent.high - extent.low).max(DVec2::splat(1e-9));
+    let most = f64::from(MAX_CANVAS_SIDE) - 2.0;
+    let scale = focals[focals.len() / 2]
+        .min(most / span.max_element())
+        // A thousandth less, for the pixels that rounding adds.
+        .min(0.999 * (MAX_CANVAS_AREA as f64 / span.element_product()).sqrt());
+    let (low, high) = (extent.low * scale, extent.high * scale);
+    let size = (high - low).ceil().max(DVec2::ONE);
+    place(&mut panorama, size.as_uvec2(), scale, -low - 0.5);
+    let (most_x, most_y) = match projection {
+        ProjectionName::Planar => (179.0, f64::INFINITY),
+        ProjectionName::Cylindrical => (360.0, f64::INFINITY),
+        ProjectionName::Equirectangular => (360.0, 180.0),
+    };
+    panorama.fov = panorama.fov.min(most_x);
+    // Rounded up to whole pixels, a whole sphere is a little more than one.
+    let rows = (most_y.to_radians() * panorama.scale().y).floor();
+    panorama.height = panorama.height.min(rows.clamp(1.0, f64::from(u32::MAX)) as u32);
+    let view = |(camera, axes): (&Camera, &DMat3)| {
+        let [yaw, pitch, roll] = angles(centred * levelled * *axes);
+        View::Mount(Mount {
+            lens: if camera.lens == Lens::FISHEYE { LensName::Fisheye } else { LensName::Pinhole },
+            matrix: Matrix {
+                fx: camera.focal.x,
+                fy: camera.focal.y,
+                cx: camera.centre.x,
+                cy: camera.centre.y,
+            },
+            distortion: coefficients(camera),
+            yaw,
+            pitch,
+            roll,
+        })
+    };
+    Ok((panorama, cameras.iter().zip(&to_world).map(view).collect()))
+}
+
+/// Whether a camera sees a ray of the levelled world.
+fn sees_ray(cameras: &[Camera], levelled: DMat3, ray: DVec3) -> bool {
+    let ray = levelled.transpose() * ray;
+    cameras.iter().any(|camera| {
+        kernels_gpu::warp::project(camera, camera.from_ray * ray)
+            .is_some_and(|at| inside(at, camera.size))
+    })
+}
+
+/// Whether a camera sees anything at this longitude in radians, between the poles.
+fn sees(cameras: &[Camera], levelled: DMat3, longitude: f64) -> bool {
+    let ahead = DVec3::new(libm::sin(longitude), 0.0, libm::cos(longitude));
+    (-89..90).any(|degrees| {
+        let elevation = f64::from(degrees).to_radians();
+        let ray = ahead * libm::cos(elevation) - DVec3::Y * libm::sin(elevation);
+        sees_ray(cameras, levelled, ray)
+    })
+}
+
+/// Without the zeros at the end.
+fn coefficients(camera: &Camera) -> Vec<f64> {
+    let many = camera.distortion.iter().rposition(|&k| k != 0.0).map_or(0, |last| last + 1);
+    camera.distortion[..many].to_vec()
+}
+
+/// Middle and width in radians of what lies outside of the largest gap between longitudes; that there is
+/// one is taken for granted.
+fn longitudes(rays: &[DVec3]) -> (f64, f64) {
+    let turn = 2.0 * std::f64::consts::PI;
+    let mut all: Vec<f64> = rays.iter().map(|ray| libm::atan2(ray.x, ray.z)).collect();
+    all.sort_by(f64::total_cmp);
+    let (Some(&first), Some(&last)) = (all.first(), all.last()) else { return (0.0, 1e-9) };
+    let around = [last, first + turn];
+    let (mut gap, mut from) = (around[1] - around[0], first);
+    for pair in all.windows(2) {
+        if pair[1] - pair[0] > gap {
+            (gap, from) = (pair[1] - pair[0], pair[1]);
+        }
+    }
+    let width = turn - gap;
+    let middle = from + 0.5 * width;
+    (middle - turn * (middle / turn).round(), width)
+}
+
+/// Where rays lie on a canvas of scale 1 whose middle `tilted` brings ahead.
+fn extent(
+    rays: &[DVec3],
+    projection: ProjectionName,
+    tilted: DMat3,
+    width: f64,
+    pole: bool,
+) -> Extent {
+    let at = |ray: &DVec3| {
+        let ray = tilted * *ray;
+        let flat = libm::hypot(ray.x, ray.z);
+        match projection {
+            ProjectionName::Planar => DVec2::new(ray.x, ray.y) / ray.z.max(1e-3),
+            ProjectionName::Cylindrical => {
+                DVec2::new(libm::atan2(ray.x, ray.z), ray.y / flat.max(1e-3))
+            }
+            ProjectionName::Equirectangular => {
+                DVec2::new(libm::atan2(ray.x, ray.z), libm::atan2(ray.y, flat))
+            }
+        }
+    };
+    let start = (DVec2::INFINITY, DVec2::NEG_INFINITY);
+    let (mut low, mut high) =
+        rays.iter().map(at).fold(start, |(low, high), p| (low.min(p), high.max(p)));
+    if projection != ProjectionName::Planar {
+        // Longitudes at the seam behind are on either side of it.
+        let half = if pole { std::f64::consts::PI } else { 0.5 * width.to_radians() };
+        (low.x, high.x) = (-half, half);
+    }
+    if pole && projection == ProjectionName::Equirectangular {
+        let quarter = std::f64::consts::FRAC_PI_2;
+        // Which pole is not asked: a border of black is better than a picture cut off.
+        (low.y, high.y) = (-quarter, quarter);
+    }
+    Extent { low, high }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longitudes_across_the_seam_behind() {
+        let ray = |degrees: f64| rotation(degrees, 0.0, 0.0) * DVec3::Z;
+        let (middle, width) = longitudes(&[ray(170.0), ray(-160.0), ray(175.0), ray(-175.0)]);
+        assert!((middle.to_degrees() - -175.0).abs() < 1e-9, "{}", middle.to_degrees());
+        assert!((width.to_degrees() - 30.0).abs() < 1e-9);
+        let (middle, width) = longitudes(&[ray(-20.0), ray(50.0)]);
+        assert!(
+            (middle.to_degrees() - 15.0).abs() < 1e-9 && (width.to_degrees() - 70.0).abs() < 1e-9
+        );
+    }
+}

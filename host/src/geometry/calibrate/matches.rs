@@ -1,0 +1,122 @@
+//! Correspondences as they come in, checked, each counted once, the best first.
+
+use glam::{DVec2, UVec2};
+
+use super::fit::Sight;
+use super::{Correspondence, Picture, Refusal};
+use crate::io::picture::MAX_SIDE;
+
+/// Fewest correspondences that must agree. A homography is determined by four; ten leave twelve equations
+/// to check it by, the fewest with which noise can be told at all.
+pub(super) const MIN_INLIERS: usize = 10;
+
+/// Correspondences that lie nearer to each other than this in both pictures, in pixels, are one: a detector
+/// that finds a corner at several scales must not count it several times.
+const SAME: f64 = 0.5;
+
+/// How far beyond its picture's pixel centres a point may lie: detectors interpolate at the border.
+const BEYOND: f64 = 1.0;
+
+/// Checked correspondences between two pictures.
+#[derive(Clone, Debug)]
+pub(super) struct Matches {
+    /// The most trustworthy first.
+    pub(super) sights: Vec<Sight>,
+    /// Which correspondence each of them was.
+    pub(super) index: Vec<usize>,
+}
+
+impl Matches {
+    /// Between the pictures `link`, left and right.
+    pub(super) fn new(
+        correspondences: &[Correspondence],
+        link: [usize; 2],
+        pictures: [&Picture; 2],
+    ) -> Result<Self, Refusal> {
+        for (index, one) in correspondences.iter().enumerate() {
+            let sides = [("left", one.left), ("right", one.right)];
+            for ((side, at), picture) in sides.into_iter().zip(pictures) {
+                let end = picture.size.as_dvec2() - 1.0 + BEYOND;
+                // A NaN is outside.
+                let inside = at.cmpge(DVec2::splat(-BEYOND)).all() && at.cmple(end).all();
+                if !inside {
+                    let UVec2 { x: width, y: height } = picture.size;
+                    let (x, y) = (at.x, at.y);
+                    return Err(Refusal::Correspondence { index, side, x, y, width, height });
+                }
+            }
+        }
+        let mut order: Vec<usize> = (0..correspondences.len()).collect();
+        // Stable, and NaN has a place in it.
+        order.sort_by(|&a, &b| correspondences[b].score.total_cmp(&correspondences[a].score));
+        let index = first_of_each(correspondences, &order);
+        let sight = |&i: &usize| {
+            let Correspondence { left, right, .. } = correspondences[i];
+            Sight { link, left, right }
+        };
+        let sights: Vec<Sight> = index.iter().map(sight).collect();
+        if sights.len() < MIN_INLIERS {
+            return Err(Refusal::TooFew { found: sights.len() });
+        }
+        Ok(Self { sights, index })
+    }
+}
+
+/// The first in `order` of correspondences that are the same.
+fn first_of_each(correspondences: &[Correspondence], order: &[usize]) -> Vec<usize> {
+    let key = |i: usize| {
+        let Correspondence { left, right, .. } = correspondences[i];
+        [left.x, left.y, right.x, right.y].map(|c| (c / SAME).round() as i64)
+    };
+    let mut seen = std::collections::HashSet::with_capacity(order.len());
+    order.iter().copied().filter(|&i| seen.insert(key(i))).collect()
+}
+
+/// Refuses sizes that no picture has, and lenses that none has.
+pub(super) fn check_picture(picture: &Picture) -> Result<(), Refusal> {
+    let UVec2 { x: width, y: height } = picture.size;
+    let name = || picture.name.clone();
+    if picture.size.min_element() == 0 || picture.size.max_element() > MAX_SIDE {
+        return Err(Refusal::PictureSize { name: name(), width, height });
+    }
+    let Some(lens) = &picture.lens else { return Ok(()) };
+    let m = lens.matrix;
+    for (field, value) in [("fx", m.fx), ("fy", m.fy)] {
+        if !(1.0..=1e6).contains(&value) {
+            return Err(Refusal::Lens { name: name(), field, value });
+        }
+    }
+    let others = lens.distortion.iter().map(|&k| ("distortion", k));
+    for (field, value) in [("cx", m.cx), ("cy", m.cy)].into_iter().chain(others) {
+        if !(-1e6..=1e6).contains(&value) {
+            return Err(Refusal::Lens { name: name(), field, value });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sorted_counted_once_and_checked() {
+        let at = |x: f64, score| {
+            let (left, right) = (DVec2::new(x, 5.0), DVec2::new(x, 7.0));
+            Correspondence { left, right, score }
+        };
+        let picture = Picture::new("a", UVec2::new(100, 50));
+        let new = |all: &[Correspondence]| Matches::new(all, [0, 1], [&picture, &picture]);
+        let mut all: Vec<_> = (0..12).map(|i| at(f64::from(i) * 3.0, f64::from(i))).collect();
+        all.push(at(33.1, 99.0));
+        let matches = new(&all).unwrap();
+        assert_eq!(matches.index[..3], [12, 10, 9]);
+        assert_eq!(matches.sights.len(), 12);
+        assert!(matches!(new(&all[..4]), Err(Refusal::TooFew { found: 4 })));
+        for bad in [f64::NAN, -2.0, 101.0, f64::INFINITY] {
+            all[3] = at(bad, 0.0);
+            let refusal = new(&all);
+            assert!(matches!(refusal, Err(Refusal::Correspondence { index: 3, .. })), "{bad}");
+        }
+    }
+}

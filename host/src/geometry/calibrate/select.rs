@@ -1,0 +1,348 @@
+//! Two pictures: is it one plane, or a camera that turns?
+//!
+//! A homography fits both as long as lenses do not distort, so it is found first and is the answer when
+//! in doubt. Cameras that turn need fewer numbers, know about lenses and give panoramas of any width, so
+//! they are the answer when they explain the correspondences (nearly) as well.
+//!
+//! Both are compared by the Bayesian information criterion with a robust cost, as Torr's GRIC (1998): the
+//! sum of squared residuals over the noise, each at most [`CHI2`], plus `ln(2n)` for each number.
+
+use glam::UVec2;
+use shared_types::warp::Camera;
+
+use super::cameras::{Cameras, Focal, plain_camera, rays, rotation_between};
+use super::fit::{Model, Sight, covariance, fit, squared};
+use super::loss::{CHI2, Loss};
+use super::matches::Matches;
+use super::planes::{Planes, of_four};
+use super::robust::search;
+use super::{ModelChoice, Options, Picture, Refusal};
+use crate::geometry::homography::corners;
+use crate::geometry::rig::lens_camera;
+use crate::geometry::unproject;
+
+/// Focal lengths that a camera can have, in sides of its picture: 118° to 6° across. Those of fisheyes and
+/// telescopes must be given.
+pub(super) const FOCALS: std::ops::RangeInclusive<f64> = 0.3..=10.0;
+
+/// Largest standard deviation of the logarithm of a focal length. A camera that hardly turns, or about its
+/// own axis, says nothing about it; then the plane is as good.
+const FOCAL_DOUBT: f64 = 0.25;
+
+/// What a model of turning cameras may be worse than a homography, as a share of the picture's larger
+/// side: a lens that distorts a little, or turns beside its centre, is no plane.
+const TOLERANCE: f64 = 1e-3;
+
+/// Least noise that is believed, in pixels: detectors are no better, and a threshold needs some width.
+pub(super) const LEAST_NOISE: f64 = 0.3;
+
+/// Largest noise by default, in pixels, for sides of up to 2000 pixels; more in proportion, since features
+/// of larger pictures are found on smaller copies.
+const MOST_NOISE: f64 = 3.0;
+
+/// Right correspondences, about, that one candidate is fitted to.
+const FEW: usize = 300;
+
+/// Right correspondences, about, that the chosen cameras are fitted to: noise of 1 px is then a twentieth of
+/// a pixel, under what lenses are off.
+const MANY: usize = 800;
+
+/// A model with the noise of what agrees with it, in pixels.
+#[derive(Clone, Debug)]
+pub(super) struct Fitted<M> {
+    pub(super) model: M,
+    pub(super) noise: f64,
+}
+
+/// What two pictures, or more, turned out to be.
+#[derive(Clone, Debug)]
+pub(super) enum Choice {
+    /// One plane.
+    Planes(Fitted<Planes>),
+    /// Cameras in one place.
+    Cameras(Fitted<Cameras>),
+}
+
+/// Largest noise in pixels for pictures of these sizes.
+pub(super) fn most_noise(options: &Options, sizes: &[UVec2]) -> f64 {
+    let side = sizes.iter().map(|size| size.max_element()).max().unwrap_or(0);
+    let most = options.most_noise_px.unwrap_or(MOST_NOISE * (f64::from(side) / 2000.0).max(1.0));
+    // Whatever is asked for: a number, and no picture's size.
+    most.max(LEAST_NOISE).min(0.1 * f64::from(side).max(10.0))
+}
+
+/// Every `n`th of them, so that about `most` remain.
+pub(super) fn some<T>(all: &[T], most: usize) -> Vec<&T> {
+    all.iter().step_by(all.len().div_ceil(most.max(1)).max(1)).collect()
+}
+
+/// The noise in pixels of the correspondences that agree: of a χ² with two degrees of freedom the median is
+/// 2 ln 2.
+fn noise<'s, M: Model>(model: &M, sights: impl Iterator<Item = &'s Sight>, most: f64) -> f64 {
+    let mut all: Vec<f64> = sights.map(|sight| squared(model, sight)).collect();
+    all.sort_by(f64::total_cmp);
+    let mut noise = most;
+    for _ in 0..8 {
+        let agree = all.partition_point(|&r| r < CHI2 * noise * noise);
+        if agree == 0 {
+            break;
+        }
+        let now = (all[agree / 2] / (2.0 * std::f64::consts::LN_2)).sqrt();
+        noise = now.clamp(LEAST_NOISE, most);
+    }
+    noise
+}
+
+/// Fits a model to what agrees with it until nothing changes, with ever better known noise.
+pub(super) fn settle<M: Model>(start: M, sights: &[&Sight], most: f64) -> Fitted<M> {
+    let mut fitted = Fitted { model: start, noise: most };
+    for _ in 0..3 {
+        // Wide enough not to lose what agrees while the model is not yet right.
+        let loss = Loss::new((1.5 * fitted.noise).min(most));
+        let Some(model) = fit(&fitted.model, sights, |r| loss.weight(r), 2) else { break };
+        let noise = noise(&model, sights.iter().copied(), most);
+        let done = (noise - fitted.noise).abs() < 0.02 * noise;
+        fitted = Fitted { model, noise };
+        if done {
+            break;
+        }
+    }
+    fitted
+}
+
+/// Cost of a model for this noise; the least is the best.
+pub(super) fn evidence<M: Model>(model: &M, sights: &[Sight], noise: f64) -> f64 {
+    let cost = |sight| (squared(model, sight) / (noise * noise)).min(CHI2);
+    let numbers = model.freedom() as f64 * libm::log(2.0 * sights.len() as f64);
+    sights.iter().map(cost).sum::<f64>() + numbers
+}
+
+/// Noise when models of different kind are compared: what a lens may be off counts as noise.
+pub(super) fn tolerant(noise: f64, sizes: &[UVec2]) -> f64 {
+    let side = sizes.iter().map(|size| size.max_element()).max().unwrap_or(0);
+    libm::hypot(noise, TOLERANCE * f64::from(side))
+}
+
+/// The model of a pair.
+pub(super) fn choose(
+    matches: &Matches,
+    pictures: [&Picture; 2],
+    options: &Options,
+) -> Result<Choice, Refusal> {
+    let sights = &matches.sights;
+    let sizes = pictures.map(|picture| picture.size);
+    let most = most_noise(options, &sizes);
+    let loss = Loss::new(most);
+    let nothing = || Refusal::Chance { matches: sights.len(), inliers: 0 };
+    let all: Vec<&Sight> = sights.iter().collect();
+
+    let known = pictures.iter().all(|picture| picture.lens.is_some());
+    if known && options.model != ModelChoice::Homography {
+        let start = start(pictures, |_| 1.0);
+        let solve = |sample: &[Sight; 2]| {
+            let pairs = [rays(start.cameras(), &sample[0])?, rays(start.cameras(), &sample[1])?];
+            // Two directions are as far apart in both pictures, or one of them is wrong.
+            let apart = |side: usize| pairs[0][side].angle_between(pairs[1][side]);
+            let slack = 4.0 * most / start.cameras().iter().fold(1e6, |f: f64, c| f.min(c.focal.x));
+            let fits = (apart(0) - apart(1)).abs() < slack && apart(0) > slack;
+            Some(start.turned(1, rotation_between(pairs)?.transpose())).filter(|_| fits)
+        };
+        let found = search(sights, solve, &loss, options.seed).ok_or_else(nothing)?;
+        let turning = settle(found.model, &all, most);
+        // Unless a plane was allowed and agrees with far more: then the cameras moved.
+        if options.model == ModelChoice::Rotation || found.cost < 0.5 * sights.len() as f64 {
+            return Ok(Choice::Cameras(turning));
+        }
+        let plane = plane(sights, sizes, &loss, options.seed).ok_or_else(nothing)?;
+        let plane = settle(plane, &all, most);
+        return Ok(better(plane, turning, sights, &sizes));
+    }
+
+    let plane = plane(sights, sizes, &loss, options.seed).ok_or_else(nothing)?;
+    let plane = settle(plane, &some(sights, FEW.max(sights.len() / 2)), most);
+    if options.model != ModelChoice::Homography {
+        let turning = turning(&plane, sights, pictures, options, most);
+        match turning {
+            Ok(turning) => {
+                let agree = sights.iter().filter(|sight| {
+                    squared(&turning.model, sight) < CHI2 * turning.noise * turning.noise
+                });
+                let many = some(sights, MANY * sights.len() / agree.count().max(1));
+                let chosen = match options.model {
+                    ModelChoice::Rotation => Choice::Cameras(turning),
+                    _ => better(plane.clone(), turning, sights, &sizes),
+                };
+                if let Choice::Cameras(turning) = chosen {
+                    return Ok(Choice::Cameras(settle(turning.model, &many, most)));
+                }
+            }
+            Err(reason) if options.model == ModelChoice::Rotation => {
+                return Err(Refusal::NotTurning { reason });
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(Choice::Planes(settle(plane.model, &all, most)))
+}
+
+/// The better of two kinds; in doubt the plane.
+fn better(
+    plane: Fitted<Planes>,
+    turning: Fitted<Cameras>,
+    sights: &[Sight],
+    sizes: &[UVec2],
+) -> Choice {
+    let noise = tolerant(plane.noise.min(turning.noise), sizes);
+    let costs = [evidence(&plane.model, sights, noise), evidence(&turning.model, sights, noise)];
+    if costs[1] < costs[0] { Choice::Cameras(turning) } else { Choice::Planes(plane) }
+}
+
+/// The homography that most agree on.
+fn plane(sights: &[Sight], sizes: [UVec2; 2], loss: &Loss, seed: u64) -> Option<Planes> {
+    let start = Planes::new(&sizes, 0, vec![glam::DMat3::IDENTITY; 2]);
+    let solve = |sample: &[Sight; 4]| {
+        let matrix = of_four(sample)?;
+        Some(start.replaced(vec![glam::DMat3::IDENTITY, matrix]))
+    };
+    search(sights, solve, loss, seed).map(|found| found.model)
+}
+
+/// Cameras that look the same way, with the lenses that are known and elsewhere focal lengths of `focal`.
+fn start(pictures: [&Picture; 2], focal: impl Fn(usize) -> f64) -> Cameras {
+    let camera = |i: usize| camera_of(pictures[i], focal(i));
+    let known = pictures.iter().map(|picture| picture.lens.is_some()).collect();
+    Cameras::new(vec![camera(0), camera(1)], known, 0)
+}
+
+/// A camera that looks ahead, with the picture's lens or, where it is not known, a focal length in pixels.
+pub(super) fn camera_of(picture: &Picture, focal: f64) -> Camera {
+    match &picture.lens {
+        Some(known) => lens_camera(
+            glam::DMat3::IDENTITY,
+            picture.size,
+            known.lens,
+            &known.matrix,
+            &known.distortion,
+        ),
+        None => plain_camera(picture.size, focal),
+    }
+}
+
+/// The cameras that explain what a homography explains, or why there are none.
+///
+/// The focal length is looked for on a grid, with the best rotation for each: unlike the closed forms
+/// from the homography it needs no special case.
+fn turning(
+    plane: &Fitted<Planes>,
+    sights: &[Sight],
+    pictures: [&Picture; 2],
+    options: &Options,
+    most: f64,
+) -> Result<Fitted<Cameras>, String> {
+    /// Focal lengths that are tried over the range of [`FOCALS`].
+    const GRID: i32 = 16;
+    let sizes = pictures.map(|picture| picture.size);
+    let side = f64::from(sizes[0].max(sizes[1]).max_element());
+    let cut = CHI2 * plane.noise * plane.noise;
+    let agree: Vec<&Sight> =
+        sights.iter().filter(|sight| squared(&plane.model, sight) < cut).collect();
+    // Wrong ones are among them, and cost little.
+    let few = some(sights, FEW * sights.len() / agree.len().max(1));
+    let agree: Vec<&Sight> = some(&agree, 96).into_iter().copied().collect();
+    let (low, high) = (libm::log(*FOCALS.start()), libm::log(*FOCALS.end()));
+    // How much larger the left picture shows things: that of two focal lengths, about.
+    let scales = agree.iter().filter_map(|s| Some(plane.model.local(0, 1, s.right)?.1));
+    let mut scales: Vec<f64> = scales.map(|j| j.determinant().abs().sqrt()).collect();
+    scales.sort_by(f64::total_cmp);
+    let scale = scales.get(scales.len() / 2).copied().unwrap_or(1.0);
+    let loss = Loss::new(4.0 * most);
+    let mut best: Option<(f64, Cameras)> = None;
+    for step in 0..=GRID {
+        let focal = side * libm::exp(low + (high - low) * f64::from(step) / f64::from(GRID));
+        for ratio in [1.0, scale] {
+            let start = start(pictures, |i| if i == 0 { focal } else { focal / ratio });
+            let pairs = agree.iter().filter_map(|sight| rays(start.cameras(), sight));
+            let Some(rotation) = rotation_between(pairs) else { continue };
+            let model = start.turned(1, rotation.transpose());
+            let cost: f64 = agree.iter().map(|sight| loss.loss(squared(&model, sight))).sum();
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, model));
+            }
+        }
+    }
+    let Some((_, start)) = best else {
+        return Err("what agrees lies on one ray".to_owned());
+    };
+    let mut candidates: Vec<Fitted<Cameras>> = Vec::new();
+    // Each begins where the last one with fewer numbers ended, without and with a radial coefficient.
+    let mut starts = [start.clone(), start];
+    for (focal, radial) in kinds(pictures, options) {
+        let fitted = settle(starts[usize::from(radial)].freed(focal, radial), &few, most);
+        if !radial {
+            starts[0] = fitted.model.clone();
+        }
+        if radial || candidates.is_empty() {
+            starts[1] = fitted.model.clone();
+        }
+        candidates.push(fitted);
+    }
+    let noise = candidates.iter().fold(most, |least, fitted| least.min(fitted.noise));
+    let mut reason = "no focal length fits".to_owned();
+    let mut best: Option<(f64, Fitted<Cameras>)> = None;
+    for fitted in candidates {
+        let cost = evidence(&fitted.model, sights, noise);
+        if best.as_ref().is_some_and(|(least, _)| cost >= *least) {
+            continue;
+        }
+        match plausible(&fitted, &few) {
+            Ok(()) => best = Some((cost, fitted)),
+            Err(why) => reason = why,
+        }
+    }
+    best.map(|(_, fitted)| fitted).ok_or(reason)
+}
+
+/// What may be free of unknown lenses, the fewest numbers first.
+fn kinds(pictures: [&Picture; 2], options: &Options) -> Vec<(Focal, bool)> {
+    let unknown = pictures.iter().filter(|picture| picture.lens.is_none()).count();
+    let mut focals = Vec::new();
+    if unknown == 1 || pictures[0].size == pictures[1].size {
+        focals.push(Focal::Shared);
+    }
+    if unknown == 2 {
+        focals.push(Focal::Each);
+    }
+    let radial: &[bool] = if options.radial { &[false, true] } else { &[false] };
+    focals.into_iter().flat_map(|focal| radial.iter().map(move |&r| (focal, r))).collect()
+}
+
+/// Whether the cameras could be real ones, or why not.
+pub(super) fn plausible(fitted: &Fitted<Cameras>, sights: &[&Sight]) -> Result<(), String> {
+    let model = &fitted.model;
+    for i in model.unknown() {
+        let camera = &model.cameras()[i];
+        let share = camera.focal.x / f64::from(camera.size.max_element());
+        if !FOCALS.contains(&share) {
+            return Err(format!("the focal length would be {share:.2} sides of the picture"));
+        }
+        // A lens that folds within the picture was bent to fit something else.
+        if corners(camera.size).iter().any(|&corner| unproject(camera, corner).is_none()) {
+            let k1 = camera.distortion[0];
+            return Err(format!("the distortion would be {k1:.3}, which folds the picture"));
+        }
+    }
+    let cut = CHI2 * fitted.noise * fitted.noise;
+    let agree: Vec<&Sight> = sights.iter().copied().filter(|s| squared(model, s) < cut).collect();
+    let Some(covariance) = covariance(model, &agree) else {
+        return Err("the focal length stays open".to_owned());
+    };
+    for n in model.focal_numbers() {
+        let doubt = fitted.noise * covariance[(n, n)].sqrt();
+        // Written so that a NaN is doubt.
+        let sure = doubt < FOCAL_DOUBT;
+        if !sure {
+            return Err(format!("the focal length is uncertain by {:.0} %", 100.0 * doubt));
+        }
+    }
+    Ok(())
+}

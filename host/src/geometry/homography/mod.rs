@@ -1,0 +1,241 @@
+//! A homography between two pictures: reading it, and the panorama it makes.
+//!
+//! The matrix takes pixels of the right picture to pixels of the left one, pixel centres at integers
+//! and the first pixel at 0. The left picture stays as it is and the right one is bent onto its
+//! plane, so this suits two cameras in (nearly) one place, or a flat scene, and a total field of view
+//! well below 180°.
+//!
+//! Text: nine numbers row by row, separated by white space or commas; `#` starts a comment.
+
+mod error;
+
+use std::path::{Path, PathBuf};
+
+use glam::{DMat3, DVec2, DVec3, UVec2};
+use shared_types::warp::{Camera, Canvas};
+
+use crate::geometry::{Geometry, MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
+use crate::io::text::read_text;
+pub use error::HomographyError;
+
+/// Below this share of its largest possible value (the product of the row lengths, Hadamard's
+/// bound) a determinant is rounding noise.
+const SINGULAR: f64 = 1e-12;
+
+/// A matrix that takes right pixels to left pixels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Homography {
+    file: PathBuf,
+    matrix: DMat3,
+}
+
+impl Homography {
+    /// Reads a homography file.
+    ///
+    /// # Errors
+    /// [`HomographyError::Text`] and those of [`parse`](Self::parse).
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, HomographyError> {
+        Self::parse(&read_text(path.as_ref())?, path)
+    }
+
+    /// Reads a homography from text; `file` is named in errors.
+    ///
+    /// # Errors
+    /// [`Count`](HomographyError::Count), [`NotANumber`](HomographyError::NotANumber),
+    /// [`NotFinite`](HomographyError::NotFinite) or [`Singular`](HomographyError::Singular).
+    pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, HomographyError> {
+        let file = file.as_ref().to_owned();
+        let mut numbers = [0.0; 9];
+        let mut found = 0;
+        // Editors on some systems begin a text with a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        for (line, content) in text.lines().enumerate() {
+            let content = content.split('#').next().unwrap_or("");
+            for word in content.split(|c: char| c.is_whitespace() || c == ',') {
+                if word.is_empty() {
+                    continue;
+                }
+                let Ok(number) = word.parse::<f64>() else {
+                    let word = word.chars().take(40).collect();
+                    return Err(HomographyError::NotANumber { file, line: line + 1, word });
+                };
+                if let Some(slot) = numbers.get_mut(found) {
+                    *slot = number;
+                }
+                found += 1;
+            }
+        }
+        if found != 9 {
+            return Err(HomographyError::Count { file, found });
+        }
+        // Beyond 1e100 the determinant overflows.
+        let wild = |n: &f64| !n.is_finite() || n.abs() > 1e100;
+        if let Some(i) = numbers.iter().position(wild) {
+            let value = numbers[i];
+            return Err(HomographyError::NotFinite {
+                file,
+                row: i / 3 + 1,
+                column: i % 3 + 1,
+                value,
+            });
+        }
+        // A homography has no scale of its own: one far from 1 is taken out before it underflows.
+        let largest = numbers.iter().fold(0.0_f64, |most, n| most.max(n.abs()));
+        if largest > 0.0 && !(1e-20..1e20).contains(&largest) {
+            numbers = numbers.map(|n| n / largest);
+        }
+        let matrix = DMat3::from_cols_array(&numbers).transpose();
+        if is_singular(&matrix) {
+            return Err(HomographyError::Singular { file });
+        }
+        Ok(Self { file, matrix })
+    }
+
+    /// The matrix as read: right pixel → left pixel.
+    #[must_use]
+    pub fn matrix(&self) -> DMat3 {
+        self.matrix
+    }
+
+    /// The nine numbers as text that [`parse`](Self::parse) reads back unchanged.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        [0, 1, 2]
+            .map(|row| self.matrix.row(row))
+            .map(|r| format!("{:?} {:?} {:?}\n", r.x, r.y, r.z))
+            .concat()
+    }
+
+    /// The smallest planar panorama that holds both pictures, sizes in pixels.
+    ///
+    /// Canvas pixels are left pixels moved by a whole number, so the left picture is not resampled.
+    /// Pictures reach half a pixel beyond their outermost pixel centres.
+    ///
+    /// # Errors
+    /// [`PictureSize`](HomographyError::PictureSize), [`Infinity`](HomographyError::Infinity) or
+    /// [`CanvasTooLarge`](HomographyError::CanvasTooLarge).
+    pub fn geometry(&self, left: UVec2, right: UVec2) -> Result<Geometry, HomographyError> {
+        let file = || self.file.clone();
+        for (picture, size) in [("left", left), ("right", right)] {
+            if size.min_element() == 0 || size.max_element() > crate::io::picture::MAX_SIDE {
+                let (width, height) = (size.x, size.y);
+                return Err(HomographyError::PictureSize { file: file(), picture, width, height });
+            }
+        }
+        span(&self.file, &[(DMat3::IDENTITY, left), (self.matrix, right)])
+    }
+}
+
+/// The smallest planar panorama that holds pictures which matrices take to one plane.
+///
+/// Canvas pixels are the plane's, moved by a whole number. `file` is named in errors, which are
+/// [`Infinity`](HomographyError::Infinity) and [`CanvasTooLarge`](HomographyError::CanvasTooLarge).
+pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, HomographyError> {
+    let mut low = DVec2::INFINITY;
+    let mut high = DVec2::NEG_INFINITY;
+    let mut cameras = Vec::new();
+    for &(matrix, size) in maps {
+        let images = corners(size).map(|corner| matrix * corner.extend(1.0));
+        let least = images.iter().fold(f64::INFINITY, |m, p| m.min(p.z));
+        let most = images.iter().fold(f64::NEG_INFINITY, |m, p| m.max(p.z));
+        // The denominator is linear in x and y: it keeps its sign in the picture if it does so at
+        // the corners. Where it falls to a millionth of its size, pixels are stretched as much.
+        let margin = 1e-6 * least.abs().max(most.abs());
+        if !(least > margin || most < -margin) {
+            return Err(HomographyError::Infinity { file: file.to_owned(), least, most });
+        }
+        // A homography and its negative are the same map; this one has z > 0 over the picture.
+        let matrix = if most < 0.0 { matrix * -1.0 } else { matrix };
+        for bent in images.map(|p: DVec3| p.truncate() / p.z) {
+            (low, high) = (low.min(bent), high.max(bent));
+        }
+        cameras.push(Camera::from_matrix(matrix.inverse(), size));
+    }
+    // Pixel i covers i - 0.5 to i + 0.5.
+    let first = (low + 0.5).floor();
+    let size = (high - 0.5).ceil() - first + 1.0;
+    let too_large =
+        size.max_element() > f64::from(MAX_CANVAS_SIDE) || size.x * size.y > MAX_CANVAS_AREA as f64;
+    if too_large || !size.is_finite() {
+        let (width, height) = (size.x, size.y);
+        return Err(HomographyError::CanvasTooLarge { file: file.to_owned(), width, height });
+    }
+    Ok(Geometry { canvas: Canvas::of_pixels(-first, size.as_uvec2()), cameras })
+}
+
+/// Whether a matrix has no inverse, as far as rounding lets one tell.
+pub(crate) fn is_singular(matrix: &DMat3) -> bool {
+    let rows = [0, 1, 2].map(|row| matrix.row(row).length());
+    let bound: f64 = rows.iter().product();
+    // Written so that a NaN or a zero row is singular too.
+    let regular = matrix.determinant().abs() > SINGULAR * bound;
+    !regular
+}
+
+/// The outer corners of a picture's pixels.
+pub(crate) fn corners(size: UVec2) -> [DVec2; 4] {
+    let far = size.as_dvec2() - 0.5;
+    [(-0.5, -0.5), (far.x, -0.5), (-0.5, far.y), (far.x, far.y)].map(DVec2::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Homography, HomographyError> {
+        Homography::parse(text, "h.txt")
+    }
+
+    #[test]
+    fn reads_commas_comments_and_blank_lines() {
+        let h = parse("# right to left\n1, 0,10\n\n0 1 -2 # row 2\n0,0,1\n").unwrap();
+        assert_eq!(h.matrix() * DVec3::new(0.0, 0.0, 1.0), DVec3::new(10.0, -2.0, 1.0));
+        assert_eq!(parse(&h.to_text()).unwrap(), h);
+    }
+
+    #[test]
+    fn a_shift_makes_the_canvas_both_pictures_span() {
+        let g = parse("1 0 -30  0 1 -2  0 0 1").unwrap();
+        let g = g.geometry(UVec2::new(100, 50), UVec2::new(40, 60)).unwrap();
+        // Right covers -30..9 and -2..57; left 0..99 and 0..49.
+        assert_eq!(g.canvas.size, UVec2::new(130, 60));
+        assert_eq!(g.canvas.centre, DVec2::new(30.0, 2.0));
+        assert_eq!(g.cameras[0].from_ray, DMat3::IDENTITY);
+        let seen = g.cameras[1].from_ray * DVec3::new(-30.0, -2.0, 1.0);
+        assert_eq!(seen / seen.z, DVec3::new(0.0, 0.0, 1.0));
+    }
+
+    #[test]
+    fn the_negative_is_the_same_map() {
+        let size = UVec2::new(64, 48);
+        let plus = parse("1.1 0.02 20  0.01 0.9 3  1e-4 2e-5 1").unwrap();
+        let minus = parse("-1.1 -0.02 -20  -0.01 -0.9 -3  -1e-4 -2e-5 -1").unwrap();
+        let (a, b) = (plus.geometry(size, size).unwrap(), minus.geometry(size, size).unwrap());
+        assert_eq!(a, b);
+        let middle = plus.matrix() * DVec3::new(30.0, 20.0, 1.0);
+        let back = a.cameras[1].from_ray * (middle / middle.z);
+        assert!(back.z > 0.0);
+        assert!((back.truncate() / back.z - DVec2::new(30.0, 20.0)).length() < 1e-9);
+    }
+
+    #[test]
+    fn what_cannot_be_a_panorama() {
+        let size = UVec2::new(100, 100);
+        assert!(matches!(parse("1 2 3"), Err(HomographyError::Count { found: 3, .. })));
+        assert!(matches!(parse("1 x"), Err(HomographyError::NotANumber { line: 1, .. })));
+        assert!(matches!(
+            parse("1 0 0 0 nan 0 0 0 1"),
+            Err(HomographyError::NotFinite { row: 2, column: 2, .. })
+        ));
+        assert!(matches!(parse("1 2 3 2 4 6 0 0 1"), Err(HomographyError::Singular { .. })));
+        assert!(matches!(parse("0 0 0 0 0 0 0 0 0"), Err(HomographyError::Singular { .. })));
+        let h = parse("1 0 0 0 1 0 -0.02 0 1").unwrap();
+        assert!(matches!(h.geometry(size, size), Err(HomographyError::Infinity { .. })));
+        let h = parse("1 0 40000 0 1 0 0 0 1").unwrap();
+        assert!(matches!(h.geometry(size, size), Err(HomographyError::CanvasTooLarge { .. })));
+        let h = parse("1 0 20000 0 1 20000 0 0 1").unwrap();
+        assert!(matches!(h.geometry(size, size), Err(HomographyError::CanvasTooLarge { .. })));
+        let none = h.geometry(UVec2::new(0, 4), size);
+        assert!(matches!(none, Err(HomographyError::PictureSize { picture: "left", .. })));
+    }
+}

@@ -1,0 +1,69 @@
+//! What can be wrong with a calibration file.
+
+use std::path::PathBuf;
+
+use crate::geometry::intrinsics::MATRIX_NAMES;
+use crate::geometry::intrinsics::opencv_yaml::YamlError;
+
+/// Why a calibration file does not give a camera.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IntrinsicsError {
+    /// The file is not readable as YAML.
+    #[error(transparent)]
+    Yaml(#[from] YamlError),
+    /// There is no camera matrix.
+    #[error("{}: no camera matrix of camera {camera}; looked for {} with and without the number", file.display(), MATRIX_NAMES.join(", "))]
+    NoMatrix {
+        /// The file.
+        file: PathBuf,
+        /// Number of the camera in the file, from 1.
+        camera: u32,
+    },
+    /// A matrix does not have the shape that its meaning asks for.
+    #[error("{}: {name} has {found}; must be {expected}", file.display())]
+    Shape {
+        /// The file.
+        file: PathBuf,
+        /// Name of the matrix.
+        name: String,
+        /// What it has.
+        found: String,
+        /// What it must have.
+        expected: &'static str,
+    },
+    /// An element is no finite number.
+    #[error("{}: {name}: {text:?} is not a finite number", file.display())]
+    NotANumber {
+        /// The file.
+        file: PathBuf,
+        /// Name of the matrix or value.
+        name: String,
+        /// The element, cut short.
+        text: String,
+    },
+    /// The camera matrix has a skew or is not `fx 0 cx; 0 fy cy; 0 0 1`.
+    #[error("{}: {name} must be [fx 0 cx; 0 fy cy; 0 0 1] but element {row},{column} is {value}", file.display())]
+    NotACamera {
+        /// The file.
+        file: PathBuf,
+        /// Name of the matrix.
+        name: String,
+        /// Row, from 1.
+        row: usize,
+        /// Column, from 1.
+        column: usize,
+        /// The element.
+        value: f64,
+    },
+    /// The picture size is not two whole numbers of at least 1.
+    #[error("{}: the picture size is {width} by {height}; must be whole numbers of at least 1", file.display())]
+    Size {
+        /// The file.
+        file: PathBuf,
+        /// Width as read.
+        width: f64,
+        /// Height as read.
+        height: f64,
+    },
+}

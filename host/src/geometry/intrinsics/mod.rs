@@ -1,0 +1,209 @@
+//! A camera's matrix K and distortion D from an OpenCV calibration file.
+//!
+//! Files of `cv::FileStorage` (its calibration and stereo samples) and ROS `camera_info` files; the
+//! YAML is in `opencv_yaml`. OpenCV does not store which lens model the coefficients belong to, so
+//! the caller says whether they are fisheye ones.
+
+mod error;
+mod opencv_yaml;
+
+use std::path::Path;
+
+use glam::{DVec2, UVec2};
+
+use crate::geometry::rig::Matrix;
+use crate::io::text::read_text;
+pub use error::IntrinsicsError;
+pub use opencv_yaml::YamlError;
+use opencv_yaml::{Node, parse};
+
+/// Names under which calibration tools store K; a stereo file appends the camera's number.
+pub(crate) const MATRIX_NAMES: [&str; 6] =
+    ["camera_matrix", "cameraMatrix", "CameraMatrix", "K", "M", "intrinsic_matrix"];
+/// Names under which calibration tools store D.
+const DISTORTION_NAMES: [&str; 7] = [
+    "dist_coeffs",
+    "distortion_coefficients",
+    "distCoeffs",
+    "DistCoeffs",
+    "distortion_coeffs",
+    "dist_coefs",
+    "D",
+];
+/// Pairs of names under which calibration tools store the picture's width and height.
+const SIZE_NAMES: [[&str; 2]; 2] = [["image_width", "image_height"], ["width", "height"]];
+/// Names of a list of width and height.
+const SIZE_LIST_NAMES: [&str; 3] = ["resolution", "image_size", "imageSize"];
+
+/// K, D and the picture size of one camera.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Intrinsics {
+    /// Focal lengths `fx`, `fy` in pixels.
+    pub focal: DVec2,
+    /// Principal point `cx`, `cy` in pixels, pixel centres at integers.
+    pub centre: DVec2,
+    /// Distortion coefficients in OpenCV's order; empty if the file has none.
+    pub distortion: Vec<f64>,
+    /// Picture size in pixels, if the file says.
+    pub size: Option<UVec2>,
+}
+
+impl Intrinsics {
+    /// Reads camera number `camera` (from 1) of the file: `M2` or `cameraMatrix2` of a stereo file for
+    /// 2, or else the names without a number.
+    ///
+    /// # Errors
+    /// [`IntrinsicsError`], each naming the file.
+    pub fn open(path: impl AsRef<Path>, camera: u32) -> Result<Self, IntrinsicsError> {
+        let file = path.as_ref();
+        let text = read_text(file).map_err(YamlError::from)?;
+        Self::parse(&text, file, camera)
+    }
+
+    /// The camera matrix, as a rig has it.
+    #[must_use]
+    pub fn matrix(&self) -> Matrix {
+        let Self { focal, centre, .. } = self;
+        Matrix { fx: focal.x, fy: focal.y, cx: centre.x, cy: centre.y }
+    }
+
+    /// As [`open`](Self::open), from text; `file` is named in errors.
+    ///
+    /// # Errors
+    /// [`IntrinsicsError`], each naming the file.
+    pub fn parse(text: &str, file: impl AsRef<Path>, camera: u32) -> Result<Self, IntrinsicsError> {
+        let file = file.as_ref();
+        let root = parse(text, file)?;
+        let Some((name, node)) = find(&root, &MATRIX_NAMES, camera) else {
+            return Err(IntrinsicsError::NoMatrix { file: file.to_owned(), camera });
+        };
+        let k = matrix(file, &name, node)?;
+        let Ok([fx, skew, cx, zero, fy, cy, bottom @ ..]) = <[f64; 9]>::try_from(k.as_slice())
+        else {
+            return Err(shape(file, name, format!("{} elements", k.len()), "3×3"));
+        };
+        let fixed = [(1, 2, skew, 0.0), (2, 1, zero, 0.0)].into_iter().chain(
+            bottom.into_iter().zip([0.0, 0.0, 1.0]).enumerate().map(|(i, (v, e))| (3, i + 1, v, e)),
+        );
+        for (row, column, value, expected) in fixed {
+            if value != expected {
+                let file = file.to_owned();
+                return Err(IntrinsicsError::NotACamera { file, name, row, column, value });
+            }
+        }
+        let distortion = match find(&root, &DISTORTION_NAMES, camera) {
+            Some((name, node)) => matrix(file, &name, node)?,
+            None => Vec::new(),
+        };
+        let size = size(file, &root)?;
+        Ok(Self { focal: DVec2::new(fx, fy), centre: DVec2::new(cx, cy), distortion, size })
+    }
+}
+
+/// The first of `names`, with the camera's number or without, that the file has.
+fn find<'n>(root: &'n Node, names: &[&str], camera: u32) -> Option<(String, &'n Node)> {
+    let numbered = names.iter().map(|name| format!("{name}{camera}"));
+    let plain = names.iter().map(|name| (*name).to_owned());
+    numbered.chain(plain).find_map(|name| root.get(&name).map(|node| (name, node)))
+}
+
+/// The elements of an `opencv-matrix` (`rows`, `cols`, `data`) or of a plain list.
+fn matrix(file: &Path, name: &str, node: &Node) -> Result<Vec<f64>, IntrinsicsError> {
+    let data = node.get("data").unwrap_or(node);
+    let Node::List(items) = data else {
+        let expected = "a matrix with rows, cols and data";
+        return Err(shape(file, name.to_owned(), "no list of numbers".to_owned(), expected));
+    };
+    let elements: Vec<f64> =
+        items.iter().map(|item| number(file, name, item)).collect::<Result<_, _>>()?;
+    if let (Some(rows), Some(cols)) = (node.get("rows"), node.get("cols")) {
+        let (rows, cols) = (number(file, name, rows)?, number(file, name, cols)?);
+        if rows * cols != elements.len() as f64 {
+            let found = format!("{} elements", elements.len());
+            let found = format!("{found} but states {rows} rows of {cols}");
+            return Err(shape(file, name.to_owned(), found, "rows × cols elements"));
+        }
+    }
+    Ok(elements)
+}
+
+fn size(file: &Path, root: &Node) -> Result<Option<UVec2>, IntrinsicsError> {
+    let list = SIZE_LIST_NAMES.iter().find_map(|name| Some((*name, root.get(name)?)));
+    let pair = SIZE_NAMES.iter().find_map(|[w, h]| Some((*w, root.get(w)?, *h, root.get(h)?)));
+    let (width, height) = match (list, pair) {
+        (Some((name, node)), _) => match matrix(file, name, node)?.as_slice() {
+            &[width, height] => (width, height),
+            other => {
+                let found = format!("{} elements", other.len());
+                return Err(shape(file, name.to_owned(), found, "width and height"));
+            }
+        },
+        (None, Some((w, width, h, height))) => (number(file, w, width)?, number(file, h, height)?),
+        (None, None) => return Ok(None),
+    };
+    let whole = |v: f64| v >= 1.0 && v <= f64::from(u32::MAX) && v.fract() == 0.0;
+    if !whole(width) || !whole(height) {
+        return Err(IntrinsicsError::Size { file: file.to_owned(), width, height });
+    }
+    Ok(Some(DVec2::new(width, height).as_uvec2()))
+}
+
+fn number(file: &Path, name: &str, node: &Node) -> Result<f64, IntrinsicsError> {
+    let text = match node {
+        Node::Scalar(text) => text.as_str(),
+        Node::List(_) => "a list",
+        Node::Map(_) => "a map",
+    };
+    text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| IntrinsicsError::NotANumber {
+        file: file.to_owned(),
+        name: name.to_owned(),
+        text: text.chars().take(40).collect(),
+    })
+}
+
+fn shape(file: &Path, name: String, found: String, expected: &'static str) -> IntrinsicsError {
+    IntrinsicsError::Shape { file: file.to_owned(), name, found, expected }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEREO: &str = "%YAML:1.0\n---\nM1: !!opencv-matrix\n   rows: 3\n   cols: 3\n   dt: d\n   \
+        data: [ 500., 0., 320., 0., 501., 240., 0., 0., 1. ]\nD1: [ -0.1, 0.2, 0., 0., 0.3 ]\nM2: \
+        !!opencv-matrix\n   rows: 3\n   cols: 3\n   dt: d\n   data: [ 600., 0., 321., 0., 601., 241., \
+        0., 0., 1. ]\n";
+
+    #[test]
+    fn stereo_files_hold_two_cameras() {
+        let one = Intrinsics::parse(STEREO, "s.yml", 1).unwrap();
+        assert_eq!((one.focal, one.centre), (DVec2::new(500.0, 501.0), DVec2::new(320.0, 240.0)));
+        assert_eq!(one.distortion, [-0.1, 0.2, 0.0, 0.0, 0.3]);
+        let two = Intrinsics::parse(STEREO, "s.yml", 2).unwrap();
+        assert_eq!(two.focal, DVec2::new(600.0, 601.0));
+        assert!(two.distortion.is_empty() && two.size.is_none());
+        let three = Intrinsics::parse(STEREO, "s.yml", 3);
+        assert!(matches!(three, Err(IntrinsicsError::NoMatrix { camera: 3, .. })));
+    }
+
+    #[test]
+    fn each_wrong_matrix_has_its_error() {
+        let parse = |text: &str| Intrinsics::parse(text, "x.yaml", 1).unwrap_err();
+        assert!(matches!(parse("K: [1, 2]"), IntrinsicsError::Shape { .. }));
+        assert!(matches!(parse("K: 7"), IntrinsicsError::Shape { .. }));
+        assert!(matches!(
+            parse("K: {rows: 2, cols: 3, data: [1,0,1,0,1,1,0,0,1]}"),
+            IntrinsicsError::Shape { .. }
+        ));
+        assert!(matches!(parse("K: [1,0,.Nan,0,1,1,0,0,1]"), IntrinsicsError::NotANumber { .. }));
+        assert!(matches!(parse("K: [1,0,[2],0,1,1,0,0,1]"), IntrinsicsError::NotANumber { .. }));
+        assert!(matches!(
+            parse("K: [1,0.5,2,0,1,1,0,0,1]"),
+            IntrinsicsError::NotACamera { row: 1, column: 2, .. }
+        ));
+        let sized = "K: [1,0,1,0,1,1,0,0,1]\nimage_width: 0\nimage_height: 4\n";
+        assert!(matches!(parse(sized), IntrinsicsError::Size { .. }));
+        let message = parse("a: 1").to_string();
+        assert!(message.starts_with("x.yaml: no camera matrix"), "{message}");
+    }
+}

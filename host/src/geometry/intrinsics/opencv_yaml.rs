@@ -1,0 +1,168 @@
+//! The part of YAML that OpenCV's `FileStorage` writes: a map of numbers and matrices.
+//!
+//! OpenCV opens its files with `%YAML:1.0`, which no YAML parser accepts as a directive, so that line
+//! is dropped. Aliases are refused: `FileStorage` writes none, and expanding them is how a small
+//! YAML file takes all memory. Only event parsing is used; nothing recurses.
+
+use std::path::{Path, PathBuf};
+
+use saphyr_parser::{Event, Parser};
+
+use crate::io::text::TextError;
+
+/// Deepest nesting that is read. `FileStorage` matrices are two deep.
+const MAX_DEPTH: usize = 16;
+
+/// Why a calibration could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum YamlError {
+    /// The file could not be read as text.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// The text is no YAML.
+    #[error("{}:{line}:{column}: not valid YAML: {reason}", file.display())]
+    Syntax {
+        /// The file.
+        file: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What the parser said.
+        reason: String,
+    },
+    /// The text uses an alias (`*name`).
+    #[error("{}:{line}: a YAML alias; OpenCV writes none and they are not read", file.display())]
+    Alias {
+        /// The file.
+        file: PathBuf,
+        /// Line, from 1.
+        line: usize,
+    },
+    /// The text is nested deeper than any calibration.
+    #[error("{}:{line}: nested more than {MAX_DEPTH} deep; is it an OpenCV calibration?", file.display())]
+    TooDeep {
+        /// The file.
+        file: PathBuf,
+        /// Line, from 1.
+        line: usize,
+    },
+    /// The text is not a map of names to values.
+    #[error("{}: not a map of names to values, as OpenCV's FileStorage writes", file.display())]
+    NotAMap {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// A value in the file.
+#[derive(Debug)]
+pub(crate) enum Node {
+    Scalar(String),
+    List(Vec<Node>),
+    /// In file order; of equal names the first counts.
+    Map(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// The value under `name` of a map.
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+        match self {
+            Self::Map(entries) => entries.iter().find(|(n, _)| n == name).map(|(_, node)| node),
+            _ => None,
+        }
+    }
+}
+
+/// A map or list that is still open.
+struct Open {
+    node: Node,
+    /// In a map: the name whose value comes next.
+    name: Option<String>,
+}
+
+/// Parses the first document of `text`; `file` is named in errors.
+pub(crate) fn parse(text: &str, file: &Path) -> Result<Node, YamlError> {
+    let file = || file.to_owned();
+    let body = match text.strip_prefix("%YAML:") {
+        // The line break stays, so that line numbers in messages are right.
+        Some(rest) => rest.find('\n').map_or("", |end| &rest[end..]),
+        None => text,
+    };
+    let mut open: Vec<Open> = Vec::new();
+    for event in Parser::new_from_str(body) {
+        let (event, span) = event.map_err(|error| YamlError::Syntax {
+            file: file(),
+            line: error.marker().line(),
+            column: error.marker().col() + 1,
+            reason: error.info().to_owned(),
+        })?;
+        let line = span.start.line();
+        let finished = match event {
+            Event::Alias(_) => return Err(YamlError::Alias { file: file(), line }),
+            Event::SequenceStart(..) | Event::MappingStart(..) if open.len() == MAX_DEPTH => {
+                return Err(YamlError::TooDeep { file: file(), line });
+            }
+            Event::SequenceStart(..) => {
+                open.push(Open { node: Node::List(Vec::new()), name: None });
+                continue;
+            }
+            Event::MappingStart(..) => {
+                open.push(Open { node: Node::Map(Vec::new()), name: None });
+                continue;
+            }
+            Event::Scalar(value, ..) => Node::Scalar(value.into_owned()),
+            Event::SequenceEnd | Event::MappingEnd => match open.pop() {
+                Some(Open { node, .. }) => node,
+                None => break,
+            },
+            Event::DocumentEnd | Event::StreamEnd => break,
+            Event::Nothing | Event::StreamStart | Event::DocumentStart(_) => continue,
+        };
+        let Some(parent) = open.last_mut() else {
+            return match finished {
+                map @ Node::Map(_) => Ok(map),
+                _ => Err(YamlError::NotAMap { file: file() }),
+            };
+        };
+        match (&mut parent.node, parent.name.take()) {
+            (Node::List(items), _) => items.push(finished),
+            (Node::Map(entries), Some(name)) => entries.push((name, finished)),
+            // A name that is itself a list or map is legal YAML, but no FileStorage name.
+            (_, None) => match finished {
+                Node::Scalar(name) => parent.name = Some(name),
+                _ => parent.name = Some(String::new()),
+            },
+            (Node::Scalar(_), Some(_)) => {}
+        }
+    }
+    Err(YamlError::NotAMap { file: file() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_storage_document() {
+        let text = "%YAML:1.0\n---\na: 1.\nm: !!opencv-matrix\n   rows: 1\n   data: [ 1., 2.,\n      3. ]\n";
+        let root = parse(text, Path::new("x.yaml")).unwrap();
+        assert!(matches!(root.get("a"), Some(Node::Scalar(s)) if s == "1."));
+        let data = root.get("m").and_then(|m| m.get("data"));
+        assert!(matches!(data, Some(Node::List(items)) if items.len() == 3));
+    }
+
+    #[test]
+    fn bombs_and_nonsense() {
+        let parse = |text: &str| parse(text, Path::new("x.yaml"));
+        let bomb = "a: &a [x,x]\nb: &b [*a,*a]\n";
+        assert!(matches!(parse(bomb), Err(YamlError::Alias { line: 2, .. })));
+        let deep = "[".repeat(100_000);
+        assert!(matches!(parse(&deep), Err(YamlError::TooDeep { .. } | YamlError::Syntax { .. })));
+        assert!(matches!(parse("a: [1, 2"), Err(YamlError::Syntax { .. })));
+        assert!(matches!(parse(""), Err(YamlError::NotAMap { .. })));
+        assert!(matches!(parse("- 1\n- 2\n"), Err(YamlError::NotAMap { .. })));
+        assert!(matches!(parse("%YAML:1.0"), Err(YamlError::NotAMap { .. })));
+    }
+}

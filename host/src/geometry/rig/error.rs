@@ -1,0 +1,264 @@
+//! What can be wrong with a rig, and the checks of its numbers.
+//!
+//! Each message names the file, the field, the value and what is allowed. The bounds are far beyond
+//! real hardware; they catch a missing digit, a unit mixed up, or a matrix of another resolution.
+
+use std::path::{Path, PathBuf};
+
+use crate::geometry::homography::is_singular;
+use crate::geometry::intrinsics::IntrinsicsError;
+use crate::geometry::rig::{MAX_CAMERAS, Panorama, ProjectionName, Quality, Rig, RigCamera, View};
+use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
+use crate::io::picture::MAX_SIDE;
+use crate::io::text::TextError;
+
+/// Why a rig is refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
+pub enum RigError {
+    /// The file could not be read as text.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// The text is no TOML, or not the TOML of a rig.
+    #[error("{}:{line}:{column}: {reason}", file.display())]
+    Syntax { file: PathBuf, line: usize, column: usize, reason: String },
+    /// A calibration file that the rig names does not give a camera.
+    #[error("{}: {field}: {source}", file.display())]
+    Calibration { file: PathBuf, field: String, source: Box<IntrinsicsError> },
+    /// A camera has neither `matrix` nor `opencv`, or both.
+    #[error("{}: {field} has {found}; exactly one of matrix and opencv is needed", file.display())]
+    MatrixSource { file: PathBuf, field: String, found: &'static str },
+    /// `distortion` or `opencv_camera` contradicts where the matrix comes from.
+    #[error("{}: {field} {reason}", file.display())]
+    Contradiction { file: PathBuf, field: String, reason: &'static str },
+    /// Neither the rig nor the calibration file says how large the pictures are.
+    #[error("{}: {field} is missing and the calibration file does not say it either; give size = [width, height]", file.display())]
+    SizeMissing { file: PathBuf, field: String },
+    /// The calibration was made at another picture size.
+    #[error("{}: {field} is {}×{} but the calibration was made at {}×{}; calibrate at the size in use", file.display(), size[0], size[1], calibrated[0], calibrated[1])]
+    SizeMismatch { file: PathBuf, field: String, size: [u32; 2], calibrated: [u32; 2] },
+    /// There are too few cameras, or too many.
+    #[error("{}: {value} cameras; 2 to {MAX_CAMERAS} [[camera]] tables are allowed", file.display())]
+    CameraCount { file: PathBuf, value: usize },
+    /// A camera's name is empty or used twice.
+    #[error("{}: {field} is {value:?}; must be unique and not empty", file.display())]
+    CameraName { file: PathBuf, field: String, value: String },
+    /// A number is NaN or infinite.
+    #[error("{}: {field} is {value}; must be a finite number", file.display())]
+    NotFinite { file: PathBuf, field: String, value: f64 },
+    /// A picture side is impossible.
+    #[error("{}: {field} is {value}; allowed are 1 to {MAX_SIDE} pixels", file.display())]
+    PictureSize { file: PathBuf, field: String, value: i64 },
+    /// A panorama side is impossible.
+    #[error("{}: {field} is {value}; allowed are 1 to {MAX_CANVAS_SIDE} pixels", file.display())]
+    CanvasSize { file: PathBuf, field: String, value: i64 },
+    /// The panorama has too many pixels.
+    #[error("{}: {field} is {value} pixels; at most {MAX_CANVAS_AREA} are allowed", file.display())]
+    CanvasArea { file: PathBuf, field: String, value: u64 },
+    /// A field of view is impossible for its projection.
+    #[error("{}: {field} is {value}°; a {} panorama allows 0.01° to {most}°", file.display(), projection.as_str())]
+    Fov { file: PathBuf, field: String, value: f64, projection: ProjectionName, most: f64 },
+    /// An equirectangular panorama is higher than from pole to pole.
+    #[error("{}: {field} is {value} pixels or {degrees:.1}° high with square pixels; at most 180° are allowed: lower it or give fov_vertical", file.display())]
+    BeyondPoles { file: PathBuf, field: String, value: u32, degrees: f64 },
+    /// An angle is beyond a full turn.
+    #[error("{}: {field} is {value}; allowed are -360 to 360 degrees", file.display())]
+    Angle { file: PathBuf, field: String, value: f64 },
+    /// A focal length is impossible.
+    #[error("{}: {field} is {value}; allowed are 1 to 1e6, in pixels", file.display())]
+    Focal { file: PathBuf, field: String, value: f64 },
+    /// A principal point is far outside of the picture.
+    #[error("{}: {field} is {value}; allowed are {least} to {most}, one picture size beyond either side", file.display())]
+    PrincipalPoint { file: PathBuf, field: String, value: f64, least: f64, most: f64 },
+    /// A distortion coefficient is beyond any lens.
+    #[error("{}: {field} is {value}; allowed are -1e6 to 1e6", file.display())]
+    Distortion { file: PathBuf, field: String, value: f64 },
+    /// There are more distortion coefficients than the lens model has.
+    #[error("{}: {field} has {value} coefficients; the lens model has {most} (more are allowed if they are 0)", file.display())]
+    DistortionCount { file: PathBuf, field: String, value: usize, most: usize },
+    /// Where the middle's ray lands is beyond any canvas.
+    #[error("{}: {field} is {value}; allowed are -{MAX_CANVAS_SIDE} to {MAX_CANVAS_SIDE}, in pixels", file.display())]
+    Centre { file: PathBuf, field: String, value: f64 },
+    /// A homography is no map between pictures.
+    #[error("{}: {field} is {reason}", file.display())]
+    Homography { file: PathBuf, field: String, reason: &'static str },
+    /// A quality figure is impossible.
+    #[error("{}: {field} is {value}; allowed are {allowed}", file.display())]
+    Quality { file: PathBuf, field: String, value: f64, allowed: &'static str },
+    /// The file could not be written.
+    #[error("{}: cannot be written: {source}", file.display())]
+    Unsaved { file: PathBuf, source: std::io::Error },
+    /// A name or number has no TOML form.
+    #[error("{}: cannot be written as TOML: {reason}", file.display())]
+    Unwritable { file: PathBuf, reason: String },
+}
+
+/// Refuses what is not [two to many](MAX_CAMERAS) cameras.
+pub(super) fn check_count(value: usize, file: &Path) -> Result<(), RigError> {
+    if (2..=MAX_CAMERAS).contains(&value) {
+        return Ok(());
+    }
+    Err(RigError::CameraCount { file: file.to_owned(), value })
+}
+
+impl Rig {
+    /// Checks every number.
+    pub(crate) fn check(&self) -> Result<(), RigError> {
+        let file = || self.file.clone();
+        self.check_panorama(&self.panorama)?;
+        check_count(self.cameras.len(), &self.file)?;
+        for (i, camera) in self.cameras.iter().enumerate() {
+            let name = &camera.name;
+            if name.is_empty() || self.cameras[..i].iter().any(|c| c.name == *name) {
+                let field = format!("name of camera {}", i + 1);
+                return Err(RigError::CameraName { file: file(), field, value: name.clone() });
+            }
+            self.check_camera(camera)?;
+        }
+        self.quality.as_ref().map_or(Ok(()), |quality| self.check_quality(quality))
+    }
+
+    fn check_quality(&self, quality: &Quality) -> Result<(), RigError> {
+        let shares = [("overlap", quality.overlap), ("coverage", quality.coverage)];
+        let pixels = [("rms_px", quality.rms_px), ("seam_error_px", quality.seam_error_px)];
+        let wrong = |field: &str, value, allowed| {
+            let field = format!("calibration {field}");
+            Err(RigError::Quality { file: self.file.clone(), field, value, allowed })
+        };
+        for (field, value) in shares {
+            if !(0.0..=1.0).contains(&value) {
+                return wrong(field, value, "0 to 1");
+            }
+        }
+        for (field, value) in pixels {
+            if !(0.0..=1e6).contains(&value) {
+                return wrong(field, value, "0 to 1e6 pixels");
+            }
+        }
+        if quality.inliers > quality.matches {
+            return wrong("inliers", quality.inliers.into(), "at most as many as matches");
+        }
+        Ok(())
+    }
+
+    fn check_panorama(&self, panorama: &Panorama) -> Result<(), RigError> {
+        let file = || self.file.clone();
+        for (side, value) in [("width", panorama.width), ("height", panorama.height)] {
+            if !(1..=MAX_CANVAS_SIDE).contains(&value) {
+                let field = format!("panorama {side}");
+                return Err(RigError::CanvasSize { file: file(), field, value: value.into() });
+            }
+        }
+        let area = u64::from(panorama.width) * u64::from(panorama.height);
+        if area > MAX_CANVAS_AREA {
+            let field = "panorama area".to_owned();
+            return Err(RigError::CanvasArea { file: file(), field, value: area });
+        }
+        let projection = panorama.projection;
+        let most = |straight, whole| if straight { 179.0 } else { whole };
+        let horizontal = most(projection.straight_columns(), 360.0);
+        let vertical = most(projection.straight_rows(), 180.0);
+        let fovs = [
+            ("panorama fov", Some(panorama.fov), horizontal),
+            ("panorama fov_vertical", panorama.fov_vertical, vertical),
+        ];
+        for (field, value, most) in fovs {
+            let Some(value) = value else { continue };
+            self.finite(field, value)?;
+            if !(0.01..=most).contains(&value) {
+                let field = field.to_owned();
+                return Err(RigError::Fov { file: file(), field, value, projection, most });
+            }
+        }
+        // With fov_vertical this was checked above.
+        let degrees = (f64::from(panorama.height) / panorama.scale().y).to_degrees();
+        if !projection.straight_rows() && degrees > 180.0 + 1e-9 {
+            let field = "panorama height".to_owned();
+            let value = panorama.height;
+            return Err(RigError::BeyondPoles { file: file(), field, value, degrees });
+        }
+        for (side, value) in ["x", "y"].into_iter().zip(panorama.centre.unwrap_or_default()) {
+            let field = format!("panorama centre {side}");
+            self.finite(&field, value)?;
+            if value.abs() > f64::from(MAX_CANVAS_SIDE) {
+                return Err(RigError::Centre { file: file(), field, value });
+            }
+        }
+        self.angle("panorama yaw", panorama.yaw)?;
+        self.angle("panorama pitch", panorama.pitch)
+    }
+
+    fn check_camera(&self, camera: &RigCamera) -> Result<(), RigError> {
+        let file = || self.file.clone();
+        let field = |name: &str| format!("{name} of camera {:?}", camera.name);
+        for value in camera.size {
+            if !(1..=MAX_SIDE).contains(&value) {
+                let field = field("size");
+                return Err(RigError::PictureSize { file: file(), field, value: value.into() });
+            }
+        }
+        let mount = match &camera.view {
+            View::Mount(mount) => mount,
+            View::Homography(matrix) => {
+                let wrong =
+                    if matrix.to_cols_array().iter().any(|n| !n.is_finite() || n.abs() > 1e100) {
+                        Some("not nine finite numbers of at most 1e100")
+                    } else if is_singular(matrix) {
+                        Some("singular: it flattens the picture to a line or a point")
+                    } else {
+                        None
+                    };
+                let field = field("homography");
+                return wrong.map_or(Ok(()), |reason| {
+                    Err(RigError::Homography { file: file(), field, reason })
+                });
+            }
+        };
+        let m = mount.matrix;
+        for (name, value) in [("fx", m.fx), ("fy", m.fy)] {
+            self.finite(&field(name), value)?;
+            if !(1.0..=1e6).contains(&value) {
+                return Err(RigError::Focal { file: file(), field: field(name), value });
+            }
+        }
+        for (name, value, size) in [("cx", m.cx, camera.size[0]), ("cy", m.cy, camera.size[1])] {
+            self.finite(&field(name), value)?;
+            let (least, most) = (-f64::from(size), 2.0 * f64::from(size));
+            if !(least..=most).contains(&value) {
+                let field = field(name);
+                return Err(RigError::PrincipalPoint { file: file(), field, value, least, most });
+            }
+        }
+        let most = mount.lens.coefficients();
+        for (i, &value) in mount.distortion.iter().enumerate() {
+            let name = field(&format!("distortion[{i}]"));
+            self.finite(&name, value)?;
+            if i >= most && value != 0.0 {
+                let (field, value) = (field("distortion"), mount.distortion.len());
+                return Err(RigError::DistortionCount { file: file(), field, value, most });
+            }
+            if value.abs() > 1e6 {
+                return Err(RigError::Distortion { file: file(), field: name, value });
+            }
+        }
+        self.angle(&field("yaw"), mount.yaw)?;
+        self.angle(&field("pitch"), mount.pitch)?;
+        self.angle(&field("roll"), mount.roll)
+    }
+
+    fn finite(&self, field: &str, value: f64) -> Result<(), RigError> {
+        if value.is_finite() {
+            return Ok(());
+        }
+        Err(RigError::NotFinite { file: self.file.clone(), field: field.to_owned(), value })
+    }
+
+    fn angle(&self, field: &str, value: f64) -> Result<(), RigError> {
+        self.finite(field, value)?;
+        if value.abs() <= 360.0 {
+            return Ok(());
+        }
+        Err(RigError::Angle { file: self.file.clone(), field: field.to_owned(), value })
+    }
+}

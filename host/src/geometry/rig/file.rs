@@ -1,0 +1,243 @@
+//! The TOML of a rig as it lies in the file, read and written, and what it refers to.
+//!
+//! Whole numbers are read as `i64`, so that a negative or huge one gets the message of its field and
+//! not "invalid type". Ranges of the rest are checked once the rig is complete, in `error`.
+
+use std::path::{Path, PathBuf};
+
+use glam::DMat3;
+use serde::{Deserialize, Serialize};
+
+use crate::geometry::MAX_CANVAS_SIDE;
+use crate::geometry::intrinsics::Intrinsics;
+use crate::geometry::rig::error::check_count;
+use crate::geometry::rig::{
+    LensName, Matrix, Mount, Panorama, ProjectionName, Quality, Rig, RigCamera, RigError, View,
+};
+use crate::io::picture::MAX_SIDE;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RigTable {
+    panorama: PanoramaTable,
+    #[serde(default)]
+    camera: Vec<CameraTable>,
+    calibration: Option<Quality>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PanoramaTable {
+    projection: ProjectionName,
+    width: i64,
+    height: i64,
+    fov: f64,
+    fov_vertical: Option<f64>,
+    #[serde(default)]
+    yaw: f64,
+    #[serde(default)]
+    pitch: f64,
+    centre: Option<[f64; 2]>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CameraTable {
+    name: String,
+    size: Option<Vec<i64>>,
+    lens: Option<LensName>,
+    matrix: Option<Matrix>,
+    opencv: Option<PathBuf>,
+    opencv_camera: Option<u32>,
+    distortion: Option<Vec<f64>>,
+    yaw: Option<f64>,
+    pitch: Option<f64>,
+    roll: Option<f64>,
+    homography: Option<Vec<f64>>,
+}
+
+/// A checked rig as TOML.
+pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
+    let p = &rig.panorama;
+    let panorama = PanoramaTable {
+        projection: p.projection,
+        width: p.width.into(),
+        height: p.height.into(),
+        fov: p.fov,
+        fov_vertical: p.fov_vertical,
+        yaw: p.yaw,
+        pitch: p.pitch,
+        centre: p.centre,
+    };
+    let camera = |camera: &RigCamera| {
+        let (name, size) = (camera.name.clone(), Some(camera.size.map(i64::from).to_vec()));
+        match &camera.view {
+            View::Mount(mount) => CameraTable {
+                name,
+                size,
+                lens: Some(mount.lens),
+                matrix: Some(mount.matrix),
+                distortion: Some(mount.distortion.clone()),
+                yaw: Some(mount.yaw),
+                pitch: Some(mount.pitch),
+                roll: Some(mount.roll),
+                ..CameraTable::default()
+            },
+            View::Homography(matrix) => {
+                let homography = Some(matrix.transpose().to_cols_array().to_vec());
+                CameraTable { name, size, homography, ..CameraTable::default() }
+            }
+        }
+    };
+    let camera = rig.cameras.iter().map(camera).collect();
+    let table = RigTable { panorama, camera, calibration: rig.quality.clone() };
+    toml::to_string(&table)
+        .map_err(|error| RigError::Unwritable { file: rig.file.clone(), reason: error.to_string() })
+}
+
+/// Parses a rig and reads the calibration files it names; numbers are not yet checked.
+pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
+    let table: RigTable = toml::from_str(text).map_err(|error| {
+        let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or("");
+        RigError::Syntax {
+            file: file.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before.chars().rev().take_while(|&c| c != '\n').count() + 1,
+            reason: error.message().replace('\n', "; "),
+        }
+    })?;
+    let p = table.panorama;
+    let side = |name: &str, value| {
+        canvas_side(value).ok_or_else(|| RigError::CanvasSize {
+            file: file.to_owned(),
+            field: format!("panorama {name}"),
+            value,
+        })
+    };
+    let panorama = Panorama {
+        projection: p.projection,
+        width: side("width", p.width)?,
+        height: side("height", p.height)?,
+        fov: p.fov,
+        fov_vertical: p.fov_vertical,
+        yaw: p.yaw,
+        pitch: p.pitch,
+        centre: p.centre,
+    };
+    check_count(table.camera.len(), file)?;
+    let calibrations = table.camera.iter().filter_map(|camera| calibration(camera, file)).collect();
+    let cameras =
+        table.camera.into_iter().map(|camera| complete(camera, file)).collect::<Result<_, _>>()?;
+    let quality = table.calibration;
+    Ok(Rig { file: file.to_owned(), panorama, cameras, quality, calibrations })
+}
+
+fn canvas_side(value: i64) -> Option<u32> {
+    u32::try_from(value).ok().filter(|v| (1..=MAX_CANVAS_SIDE).contains(v))
+}
+
+/// The calibration file that a camera names, relative to the rig.
+fn calibration(camera: &CameraTable, rig: &Path) -> Option<PathBuf> {
+    let path = camera.opencv.as_ref()?;
+    Some(rig.parent().unwrap_or(Path::new("")).join(path))
+}
+
+/// Fills in what the calibration file says.
+fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
+    let file = || rig.to_owned();
+    let field = |name: &str| format!("{name} of camera {:?}", camera.name);
+    let contradiction = |name: &str, reason| {
+        Err(RigError::Contradiction { file: file(), field: field(name), reason })
+    };
+    let stated = match &camera.size {
+        None => None,
+        Some(sides) if sides.len() != 2 => {
+            return contradiction("size", "is two numbers, width and height");
+        }
+        Some(sides) => {
+            let mut size = [0; 2];
+            for (side, &value) in size.iter_mut().zip(sides) {
+                let fits = u32::try_from(value).ok().filter(|v| (1..=MAX_SIDE).contains(v));
+                *side = fits.ok_or_else(|| RigError::PictureSize {
+                    file: file(),
+                    field: field("size"),
+                    value,
+                })?;
+            }
+            Some(size)
+        }
+    };
+    if let Some(numbers) = &camera.homography {
+        let others = [
+            ("lens", camera.lens.is_some()),
+            ("matrix", camera.matrix.is_some()),
+            ("opencv", camera.opencv.is_some()),
+            ("opencv_camera", camera.opencv_camera.is_some()),
+            ("distortion", camera.distortion.is_some()),
+            ("yaw", camera.yaw.is_some()),
+            ("pitch", camera.pitch.is_some()),
+            ("roll", camera.roll.is_some()),
+        ];
+        if let Some((name, _)) = others.into_iter().find(|(_, given)| *given) {
+            return contradiction(name, "is given beside homography, which says it all; remove it");
+        }
+        let Ok(rows) = <[f64; 9]>::try_from(numbers.as_slice()) else {
+            return contradiction("homography", "is nine numbers, 3 rows of 3");
+        };
+        let Some(size) = stated else {
+            return contradiction("size", "is missing; give size = [width, height]");
+        };
+        let view = View::Homography(DMat3::from_cols_array(&rows).transpose());
+        return Ok(RigCamera { name: camera.name, size, view });
+    }
+    let Some(lens) = camera.lens else {
+        return contradiction("lens", "is missing; give \"pinhole\" or \"fisheye\"");
+    };
+    let (matrix, distortion, calibrated) = match (camera.matrix, calibration(&camera, rig)) {
+        (Some(matrix), None) => {
+            if camera.opencv_camera.is_some() {
+                return contradiction("opencv_camera", "is given without opencv; remove it");
+            }
+            (matrix, camera.distortion.clone().unwrap_or_default(), None)
+        }
+        (None, Some(path)) => {
+            if camera.distortion.is_some() {
+                return contradiction(
+                    "distortion",
+                    "is given beside opencv, which has it; remove it",
+                );
+            }
+            let number = camera.opencv_camera.unwrap_or(1);
+            let found = Intrinsics::open(path, number).map_err(|source| RigError::Calibration {
+                file: file(),
+                field: field("opencv"),
+                source: Box::new(source),
+            })?;
+            (found.matrix(), found.distortion, found.size.map(<[u32; 2]>::from))
+        }
+        (given, _) => {
+            let found = if given.is_some() { "both" } else { "neither" };
+            let field = format!("camera {:?}", camera.name);
+            return Err(RigError::MatrixSource { file: file(), field, found });
+        }
+    };
+    let size = match (stated, calibrated) {
+        (Some(size), Some(calibrated)) if size != calibrated => {
+            let field = field("size");
+            return Err(RigError::SizeMismatch { file: file(), field, size, calibrated });
+        }
+        (Some(size), _) | (None, Some(size)) => size,
+        (None, None) => {
+            return Err(RigError::SizeMissing { file: file(), field: field("size") });
+        }
+    };
+    let mount = Mount {
+        lens,
+        matrix,
+        distortion,
+        yaw: camera.yaw.unwrap_or_default(),
+        pitch: camera.pitch.unwrap_or_default(),
+        roll: camera.roll.unwrap_or_default(),
+    };
+    Ok(RigCamera { name: camera.name, size, view: View::Mount(mount) })
+}

@@ -1,0 +1,515 @@
+//! A rig: how the cameras stand, what their lenses do, and which panorama is wanted.
+//!
+//! # Conventions
+//! A camera's frame is OpenCV's: x right, y down, z forward. Angles are degrees.
+//! - `yaw` > 0 turns the camera to the right, about y.
+//! - `pitch` > 0 turns it up, about its x.
+//! - `roll` > 0 turns it clockwise as the camera itself sees it, about its z.
+//!
+//! `R = Ry(yaw) · Rx(pitch) · Rz(roll)` takes a vector from the camera's frame to the world's.
+//! The panorama has a frame like a camera's, turned by its own `yaw` and `pitch`: they say where in
+//! the world its middle looks. Cameras stand in one point; parallax is not modelled.
+//!
+//! # File
+//! ```toml
+//! [panorama]
+//! projection = "cylindrical"    # planar, cylindrical or equirectangular
+//! width = 5700                  # pixels
+//! height = 1900
+//! fov = 150.0                   # horizontal; vertical follows from square pixels in the middle
+//! # fov_vertical = 50.0         # unless given
+//! # yaw = 0.0
+//! # pitch = 0.0
+//! # centre = [2849.5, 700.0]    # pixel of the middle's ray, where that is not the canvas's own
+//!
+//! [[camera]]                    # two or more; of two, left then right
+//! name = "left"
+//! size = [3840, 2160]
+//! lens = "pinhole"              # or "fisheye"
+//! matrix = { fx = 2100.0, fy = 2100.0, cx = 1919.5, cy = 1079.5 }
+//! distortion = [-0.05, 0.01, 0.0, 0.0, 0.0]    # OpenCV's order; missing ones are 0
+//! yaw = -35.0
+//!
+//! [[camera]]
+//! name = "right"
+//! lens = "pinhole"
+//! opencv = "calibration.yaml"   # K, D and perhaps the size; relative to this file
+//! # opencv_camera = 2           # of a stereo file that holds M1, D1, M2, D2
+//! yaw = 35.0
+//!
+//! # [calibration]               # how well it is known, where it was found from pictures
+//! # model = "rotation"          # or "homography"
+//! # matches = 800
+//! # inliers = 640
+//! # rms_px = 0.7
+//! # overlap = 0.3
+//! # coverage = 0.8
+//! # seam_error_px = 0.4
+//! ```
+//! Where only a homography is known (a flat scene seen from several places), a camera has `homography`
+//! instead of lens, matrix, distortion and angles: nine numbers row by row, which take a ray of the
+//! world to a pixel `(x/z, y/z)` of its picture. A camera without distortion is one too, `K·Rᵀ`. So the
+//! canvas means what it always does; a planar one of `fov = 90` has rays from −1 to 1 across.
+//!
+//! Unknown keys are errors. [`Rig::to_toml`] writes the same without `opencv`: one file that stands
+//! alone.
+
+mod error;
+mod file;
+mod lens_limit;
+
+use std::path::{Path, PathBuf};
+
+use glam::{DMat3, DVec2, UVec2};
+use serde::{Deserialize, Serialize};
+use shared_types::warp::{Camera, Canvas, Lens, Projection};
+
+use crate::geometry::Geometry;
+pub use error::RigError;
+pub(crate) use lens_limit::radial_limit;
+
+/// Most cameras of a rig: more than a ring needs, and few enough that their pairs can be listed.
+pub const MAX_CAMERAS: usize = 64;
+
+/// How the panorama is laid out; see [`Projection`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProjectionName {
+    /// A flat picture plane.
+    Planar,
+    /// Columns are angles, verticals stay straight.
+    Cylindrical,
+    /// Columns are longitudes, rows are latitudes.
+    Equirectangular,
+}
+
+impl ProjectionName {
+    /// The name as files have it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Planar => "planar",
+            Self::Cylindrical => "cylindrical",
+            Self::Equirectangular => "equirectangular",
+        }
+    }
+
+    /// The number as kernels have it.
+    #[must_use]
+    pub const fn projection(self) -> Projection {
+        match self {
+            Self::Planar => Projection::PLANAR,
+            Self::Cylindrical => Projection::CYLINDRICAL,
+            Self::Equirectangular => Projection::EQUIRECTANGULAR,
+        }
+    }
+
+    /// Whether rows are tangents, not angles.
+    pub(crate) const fn straight_rows(self) -> bool {
+        !matches!(self, Self::Equirectangular)
+    }
+
+    /// Whether columns are tangents, not angles.
+    pub(crate) const fn straight_columns(self) -> bool {
+        matches!(self, Self::Planar)
+    }
+}
+
+/// The lens model; see [`Lens`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LensName {
+    /// Perspective with Brown–Conrady distortion `k1 k2 p1 p2 k3`.
+    Pinhole,
+    /// Equidistant with `k1 k2 k3 k4`.
+    Fisheye,
+}
+
+impl LensName {
+    /// The number as kernels have it.
+    #[must_use]
+    pub const fn lens(self) -> Lens {
+        match self {
+            Self::Pinhole => Lens::PINHOLE,
+            Self::Fisheye => Lens::FISHEYE,
+        }
+    }
+
+    /// How many coefficients the model has.
+    #[must_use]
+    pub const fn coefficients(self) -> usize {
+        match self {
+            Self::Pinhole => 5,
+            Self::Fisheye => 4,
+        }
+    }
+}
+
+/// The panorama that is wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panorama {
+    /// How it is laid out.
+    pub projection: ProjectionName,
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    /// Horizontal field of view over the full width, in degrees, if the middle's ray lands in the
+    /// middle. Elsewhere too it gives the scale.
+    pub fov: f64,
+    /// Vertical field of view over the full height, in degrees; `None` for square pixels.
+    pub fov_vertical: Option<f64>,
+    /// Where the middle looks, in degrees to the right.
+    pub yaw: f64,
+    /// Where the middle looks, in degrees up.
+    pub pitch: f64,
+    /// The canvas pixel at which the middle's ray lands; `None` for the canvas's own middle. A cropped
+    /// panorama has it.
+    pub centre: Option<[f64; 2]>,
+}
+
+/// OpenCV's camera matrix K without skew, in pixels, pixel centres at integers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Matrix {
+    /// Horizontal focal length.
+    pub fx: f64,
+    /// Vertical focal length.
+    pub fy: f64,
+    /// Column of the principal point.
+    pub cx: f64,
+    /// Row of the principal point.
+    pub cy: f64,
+}
+
+/// One camera of a rig.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RigCamera {
+    /// Its name in messages.
+    pub name: String,
+    /// Picture width and height in pixels.
+    pub size: [u32; 2],
+    /// Where rays of the world land in its picture.
+    pub view: View,
+}
+
+/// Where rays of the world land in a camera's picture.
+#[derive(Clone, Debug, PartialEq)]
+pub enum View {
+    /// Through a lens.
+    Mount(Mount),
+    /// By a matrix that takes a ray of the world to `(x, y, z)`, which is the pixel `(x/z, y/z)` where
+    /// `z` is positive and unseen elsewhere.
+    Homography(DMat3),
+}
+
+/// A camera's lens and how it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mount {
+    /// Lens model.
+    pub lens: LensName,
+    /// Camera matrix.
+    pub matrix: Matrix,
+    /// Distortion in OpenCV's order; missing coefficients are 0.
+    pub distortion: Vec<f64>,
+    /// Degrees to the right.
+    pub yaw: f64,
+    /// Degrees up.
+    pub pitch: f64,
+    /// Degrees clockwise as the camera sees it.
+    pub roll: f64,
+}
+
+/// What describes several pictures' geometry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelName {
+    /// A matrix from picture to picture: a flat scene, or cameras in one place.
+    Homography,
+    /// Cameras in one place that look in different directions.
+    Rotation,
+}
+
+impl ModelName {
+    /// The name in a rig file.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Homography => "homography",
+            Self::Rotation => "rotation",
+        }
+    }
+}
+
+/// How well a rig is known that was found from pictures. Of several pairs of cameras, that of the worst
+/// one counts; matches and inliers are sums.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quality {
+    /// What was fitted.
+    pub model: ModelName,
+    /// How many correspondences there were.
+    pub matches: u32,
+    /// How many of them agree.
+    pub inliers: u32,
+    /// Root mean square of the distance between where inliers are and should be, in pixels.
+    pub rms_px: f64,
+    /// Fraction of a picture that its neighbour sees.
+    pub overlap: f64,
+    /// Fraction of the overlap that has inliers.
+    pub coverage: f64,
+    /// Expected misalignment in the overlap, in pixels.
+    pub seam_error_px: f64,
+}
+
+/// A panorama and the cameras that fill it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rig {
+    /// Where it came from; named in errors.
+    pub file: PathBuf,
+    /// The panorama.
+    pub panorama: Panorama,
+    /// The cameras; of two, left and right.
+    pub cameras: Vec<RigCamera>,
+    /// How well it is known, where it was found from pictures.
+    pub quality: Option<Quality>,
+    /// Calibration files that K and D came from.
+    pub calibrations: Vec<PathBuf>,
+}
+
+impl Rig {
+    /// Reads a rig file and the calibration files it names.
+    ///
+    /// # Errors
+    /// [`RigError`], each naming the file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, RigError> {
+        let file = path.as_ref();
+        Self::parse(&crate::io::text::read_text(file)?, file)
+    }
+
+    /// Reads a rig from text. `file` is named in errors, and calibration files are looked for in its
+    /// directory.
+    ///
+    /// # Errors
+    /// [`RigError`], each naming the file.
+    pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, RigError> {
+        let rig = crate::geometry::rig::file::parse(text, file.as_ref())?;
+        rig.check()?;
+        Ok(rig)
+    }
+
+    /// The rig as TOML that [`parse`](Self::parse) reads back unchanged and that needs no other file.
+    ///
+    /// # Errors
+    /// What [`parse`](Self::parse) would refuse, or [`RigError::Unwritable`] if a name has no TOML form.
+    pub fn to_toml(&self) -> Result<String, RigError> {
+        self.check()?;
+        file::write(self)
+    }
+
+    /// Writes the rig to a file, which is replaced as a whole or not at all.
+    ///
+    /// # Errors
+    /// As [`to_toml`](Self::to_toml), and [`RigError::Unsaved`].
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), RigError> {
+        let (file, text) = (path.as_ref(), self.to_toml()?);
+        crate::io::text::replace_text(file, &text)
+            .map_err(|source| RigError::Unsaved { file: file.to_owned(), source })
+    }
+
+    /// The numbers that the warp kernel takes.
+    ///
+    /// # Errors
+    /// Those of [`RigError`] about numbers, for a rig that was built or changed in code.
+    pub fn geometry(&self) -> Result<Geometry, RigError> {
+        self.check()?;
+        let panorama = &self.panorama;
+        let to_world = rotation(panorama.yaw, panorama.pitch, 0.0);
+        Ok(Geometry {
+            canvas: panorama.canvas(),
+            cameras: self.cameras.iter().map(|camera| camera.camera(to_world)).collect(),
+        })
+    }
+}
+
+impl Panorama {
+    /// The same view on a canvas of another size: both fields of view stay, so pixels are no longer
+    /// square where the aspect ratio differs.
+    #[must_use]
+    pub fn resized(&self, size: UVec2) -> Self {
+        let same_aspect =
+            u64::from(size.x) * u64::from(self.height) == u64::from(size.y) * u64::from(self.width);
+        let fov_vertical = match self.fov_vertical {
+            None if !same_aspect => {
+                let half = f64::from(self.height) / 2.0 / self.scale().y;
+                let half = if self.projection.straight_rows() { libm::atan(half) } else { half };
+                Some(2.0 * half.to_degrees())
+            }
+            given => given,
+        };
+        let from = UVec2::new(self.width, self.height).as_dvec2();
+        let moved = |centre| (DVec2::from(centre) + 0.5) * size.as_dvec2() / from - 0.5;
+        let centre = self.centre.map(|centre| moved(centre).into());
+        Self { width: size.x, height: size.y, fov_vertical, centre, ..self.clone() }
+    }
+
+    /// Pixels per radian or per unit of tangent: the full width spans `fov`.
+    pub(crate) fn scale(&self) -> DVec2 {
+        let along = |pixels: u32, fov: f64, straight: bool| {
+            let half = fov.to_radians() / 2.0;
+            f64::from(pixels) / 2.0 / if straight { libm::tan(half) } else { half }
+        };
+        let x = along(self.width, self.fov, self.projection.straight_columns());
+        let y = self
+            .fov_vertical
+            .map_or(x, |fov| along(self.height, fov, self.projection.straight_rows()));
+        DVec2::new(x, y)
+    }
+
+    pub(crate) fn canvas(&self) -> Canvas {
+        let size = UVec2::new(self.width, self.height);
+        Canvas {
+            centre: self.centre.map_or((size.as_dvec2() - 1.0) / 2.0, DVec2::from),
+            scale: self.scale(),
+            size,
+            projection: self.projection.projection(),
+            reserved: 0,
+        }
+    }
+}
+
+impl RigCamera {
+    fn camera(&self, panorama_to_world: DMat3) -> Camera {
+        let size = UVec2::from(self.size);
+        match &self.view {
+            View::Mount(mount) => {
+                let to_world = rotation(mount.yaw, mount.pitch, mount.roll);
+                // The inverse of a rotation is its transpose.
+                lens_camera(
+                    to_world.transpose() * panorama_to_world,
+                    size,
+                    mount.lens,
+                    &mount.matrix,
+                    &mount.distortion,
+                )
+            }
+            View::Homography(matrix) => Camera::from_matrix(*matrix * panorama_to_world, size),
+        }
+    }
+
+    /// Its lens and how it stands, unless it is a homography.
+    #[must_use]
+    pub fn mount(&self) -> Option<&Mount> {
+        match &self.view {
+            View::Mount(mount) => Some(mount),
+            View::Homography(_) => None,
+        }
+    }
+
+    /// As [`mount`](Self::mount), to be changed.
+    #[must_use]
+    pub fn mount_mut(&mut self) -> Option<&mut Mount> {
+        match &mut self.view {
+            View::Mount(mount) => Some(mount),
+            View::Homography(_) => None,
+        }
+    }
+}
+
+/// A camera with a lens, turned by `from_ray`.
+pub(crate) fn lens_camera(
+    from_ray: DMat3,
+    size: UVec2,
+    lens: LensName,
+    matrix: &Matrix,
+    coefficients: &[f64],
+) -> Camera {
+    let mut distortion = [0.0; 5];
+    for (slot, k) in distortion.iter_mut().zip(coefficients) {
+        *slot = *k;
+    }
+    Camera {
+        from_ray,
+        focal: DVec2::new(matrix.fx, matrix.fy),
+        centre: DVec2::new(matrix.cx, matrix.cy),
+        distortion,
+        limit: radial_limit(lens.lens(), &distortion),
+        size,
+        lens: lens.lens(),
+        reserved: 0,
+    }
+}
+
+/// `Ry(yaw) · Rx(pitch) · Rz(roll)` of angles in degrees.
+///
+/// With y down and z forward the textbook matrices turn the way the conventions ask: Ry takes
+/// forward to the right, Rx takes forward up, Rz takes right to down.
+pub(crate) fn rotation(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
+    DMat3::from_rotation_y(yaw.to_radians())
+        * DMat3::from_rotation_x(pitch.to_radians())
+        * DMat3::from_rotation_z(roll.to_radians())
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::DVec3;
+
+    use super::*;
+
+    fn close(a: DVec3, b: DVec3) {
+        assert!((a - b).length() < 1e-12, "{a} is not {b}");
+    }
+
+    #[test]
+    fn axes_turn_as_documented() {
+        let (right, down, forward) = (DVec3::X, DVec3::Y, DVec3::Z);
+        close(rotation(90.0, 0.0, 0.0) * forward, right);
+        close(rotation(0.0, 90.0, 0.0) * forward, -down);
+        close(rotation(0.0, 0.0, 90.0) * right, down);
+        // Turned right, then tilted up: still looks right of the world's forward, and up.
+        let seen = rotation(30.0, 20.0, 0.0) * forward;
+        let (yaw, pitch) = (30.0f64.to_radians(), 20.0f64.to_radians());
+        close(seen, DVec3::new(yaw.sin() * pitch.cos(), -pitch.sin(), yaw.cos() * pitch.cos()));
+        // Roll is innermost: it does not move where the camera looks.
+        close(rotation(30.0, 20.0, 45.0) * forward, seen);
+    }
+
+    #[test]
+    fn another_size_keeps_both_fields_of_view() {
+        for projection in
+            [ProjectionName::Planar, ProjectionName::Cylindrical, ProjectionName::Equirectangular]
+        {
+            let (width, height, fov_vertical) = (200, 100, None);
+            let (fov, yaw, pitch) = (90.0, 5.0, -3.0);
+            let whole =
+                Panorama { projection, width, height, fov, fov_vertical, yaw, pitch, centre: None };
+            let half = whole.resized(UVec2::new(100, 50));
+            assert_eq!(half.fov_vertical, None);
+            assert!((half.scale() * 2.0 - whole.scale()).length() < 1e-12);
+            let narrow = whole.resized(UVec2::new(100, 100));
+            assert!((narrow.scale() * DVec2::new(2.0, 1.0) - whole.scale()).length() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_full_width_spans_the_field_of_view() {
+        let panorama = |projection, fov_vertical| Panorama {
+            projection,
+            width: 200,
+            height: 100,
+            fov: 90.0,
+            fov_vertical,
+            yaw: 0.0,
+            pitch: 0.0,
+            centre: None,
+        };
+        let planar = panorama(ProjectionName::Planar, None).canvas();
+        assert!((planar.scale - DVec2::splat(100.0)).length() < 1e-12);
+        assert_eq!(planar.centre, DVec2::new(99.5, 49.5));
+        let quarter = std::f64::consts::FRAC_PI_2;
+        let cylinder = panorama(ProjectionName::Cylindrical, Some(90.0)).scale();
+        assert!((cylinder - DVec2::new(200.0 / quarter, 50.0)).length() < 1e-12);
+        let sphere = panorama(ProjectionName::Equirectangular, Some(90.0)).scale();
+        assert!((sphere - DVec2::new(200.0 / quarter, 100.0 / quarter)).length() < 1e-12);
+    }
+}

@@ -1,0 +1,140 @@
+//! Decoding JPEG without forgiveness.
+//!
+//! JPEG decoders paint what is missing gray and report success, as viewers like it. A camera frame
+//! that is half gray must not reach a panorama. So the decoder runs strictly, the markers are walked
+//! to the end first, and a file too short for the pixels it claims is refused.
+//!
+//! What is still not noticed: damaged data that happen to decode, and data missing just before the
+//! end marker. Only a checksum could tell, and JPEG has none.
+
+use std::io::Read;
+use std::path::Path;
+
+use image::ColorType;
+use image::metadata::Orientation;
+use zune_core::bytestream::ZCursor;
+use zune_core::colorspace::ColorSpace;
+use zune_core::options::DecoderOptions;
+use zune_jpeg::JpegDecoder;
+
+use crate::io::picture::decode::{Decoded, MEMORY, admit, convert, corrupt_because};
+use crate::io::picture::{MAX_SIDE, Picture, PictureError};
+
+/// Reads a JPEG of `bytes` bytes.
+pub(crate) fn decode_jpeg(
+    path: &Path,
+    reader: impl Read,
+    bytes: u64,
+) -> Result<Picture, PictureError> {
+    if bytes > MEMORY / 4 {
+        return Err(corrupt_because(path, format!("{bytes} bytes are too long for a JPEG file")));
+    }
+    let mut content = Vec::with_capacity(bytes as usize);
+    reader
+        .take(bytes)
+        .read_to_end(&mut content)
+        .map_err(|source| PictureError::Unreadable { file: path.to_owned(), source })?;
+    let Some(frame) = walk(&content) else {
+        return Err(PictureError::Truncated { file: path.to_owned() });
+    };
+    let (width, height) = (u32::from(frame.width), u32::from(frame.height));
+    if frame.scans > MAX_SCANS {
+        return Err(corrupt_because(
+            path,
+            format!("{} scans, {MAX_SCANS} are allowed", frame.scans),
+        ));
+    }
+    admit(path, width, height, ColorType::Rgb8, bytes)?;
+    if !frame.fits() {
+        let reason = format!("{bytes} bytes cannot hold {width}×{height} pixels");
+        return Err(corrupt_because(path, reason));
+    }
+    let decoded =
+        decode(&content, width, height).map_err(|reason| corrupt_because(path, reason))?;
+    drop(content);
+    convert(path, decoded)
+}
+
+fn decode(content: &[u8], width: u32, height: u32) -> Result<Decoded, String> {
+    let options = DecoderOptions::default()
+        .set_strict_mode(true)
+        .set_max_width(MAX_SIDE as usize)
+        .set_max_height(MAX_SIDE as usize);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(content), options);
+    decoder.decode_headers().map_err(|error| error.to_string())?;
+    if decoder.dimensions() != Some((width as usize, height as usize)) {
+        return Err("it has two frames of different sizes".to_owned());
+    }
+    let gray = decoder.input_colorspace() == Some(ColorSpace::Luma);
+    let (space, colour) = match gray {
+        true => (ColorSpace::Luma, ColorType::L8),
+        false => (ColorSpace::RGB, ColorType::Rgb8),
+    };
+    decoder.set_options(options.jpeg_set_out_colorspace(space));
+    let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
+    let bytes = width as usize * height as usize * usize::from(colour.bytes_per_pixel());
+    let mut samples = vec![0; bytes];
+    decoder.decode_into(&mut samples).map_err(|error| error.to_string())?;
+    let orientation = orientation.unwrap_or(Orientation::NoTransforms);
+    Ok(Decoded { width, height, colour, samples, orientation })
+}
+
+/// Most scans of a frame: each is a pass over the whole picture. Encoders make about ten.
+const MAX_SCANS: u32 = 32;
+
+/// What the frame header says, and what follows it.
+struct Frame {
+    width: u16,
+    height: u16,
+    progressive: bool,
+    /// Scans of the file.
+    scans: u32,
+    /// Bytes between segments, most of them entropy-coded data.
+    entropy: usize,
+}
+
+impl Frame {
+    /// Whether the data can hold the frame: each 8×8 block of the first component takes a code of at
+    /// least one bit for its mean and, if not progressive, one for its end.
+    fn fits(&self) -> bool {
+        let blocks = usize::from(self.width).div_ceil(8) * usize::from(self.height).div_ceil(8);
+        self.entropy * 8 >= blocks * if self.progressive { 1 } else { 2 }
+    }
+}
+
+/// Walks the markers (ITU-T T.81, annex B) and returns the last frame header, or `None` if they do
+/// not run on to the end marker.
+fn walk(content: &[u8]) -> Option<Frame> {
+    let mut frame = Frame { width: 0, height: 0, progressive: false, scans: 0, entropy: 0 };
+    let mut at = 2; // after SOI
+    loop {
+        // Anything between segments up to the next marker is entropy-coded data or padding. In it
+        // 0xFF00 is a stuffed byte and 0xFFD0 to 0xFFD7 restart it.
+        let data = content.get(at..)?.iter().position(|&byte| byte == 0xFF)?;
+        frame.entropy += data;
+        at += data + 1;
+        match content.get(at)? {
+            0xD9 => return Some(frame),
+            0xFF => {}
+            0x00 | 0x01 | 0xD0..=0xD8 => {
+                frame.entropy += 2;
+                at += 1;
+            }
+            kind => {
+                let &[high, low] = content.get(at + 1..at + 3)?.as_array()?;
+                // Start of frame, but for the tables DHT, JPG and DAC that lie among them.
+                if matches!(kind, 0xC0..=0xCF) && !matches!(kind, 0xC4 | 0xC8 | 0xCC) {
+                    let &[h1, h0, w1, w0] = content.get(at + 4..at + 8)?.as_array()?;
+                    frame = Frame {
+                        width: u16::from_be_bytes([w1, w0]),
+                        height: u16::from_be_bytes([h1, h0]),
+                        progressive: *kind == 0xC2,
+                        ..frame
+                    };
+                }
+                frame.scans += u32::from(*kind == 0xDA);
+                at += 1 + usize::from(u16::from_be_bytes([high, low])).max(2);
+            }
+        }
+    }
+}

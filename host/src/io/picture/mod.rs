@@ -1,0 +1,334 @@
+//! A picture in memory, and PNG and JPEG files of it.
+//!
+//! Decoding is in `decode`. There is no colour management: the numbers in the file are the
+//! numbers in memory.
+
+mod decode;
+mod jpeg;
+mod png;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use glam::UVec2;
+use image::codecs::jpeg::JpegEncoder;
+use image::codecs::png::PngEncoder;
+use image::{ExtendedColorType, ImageEncoder, ImageError};
+use shared_types::Rgba8;
+
+use crate::device::{DeviceError, Image, Stream};
+use crate::io::replace;
+
+/// Widest and highest picture that is read, in pixels a side.
+pub const MAX_SIDE: u32 = 16_384;
+
+/// Quality of JPEG files written, of 100.
+const JPEG_QUALITY: u8 = 92;
+
+/// Why a picture could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PictureError {
+    /// The file is not there, may not be read, or is no regular file.
+    #[error("{}: cannot be read: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The content is no picture at all.
+    #[error("{}: not a picture; PNG and JPEG are read", file.display())]
+    NotAPicture {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The content is a picture in a format that is not read.
+    #[error("{}: a {found} picture; PNG and JPEG are read, convert it first", file.display())]
+    WrongFormat {
+        /// The file.
+        file: PathBuf,
+        /// Name of the format found.
+        found: String,
+    },
+    /// The sides are beyond [`MAX_SIDE`].
+    #[error("{}: {width}×{height} pixels; at most {MAX_SIDE} a side are read", file.display())]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+        /// Width that the file states, in pixels.
+        width: u32,
+        /// Height that the file states, in pixels.
+        height: u32,
+    },
+    /// Decoding would take more memory than allowed.
+    #[error("{}: decoding {width}×{height} pixels takes more than {limit} bytes", file.display())]
+    TooMuchMemory {
+        /// The file.
+        file: PathBuf,
+        /// Width that the file states, in pixels.
+        width: u32,
+        /// Height that the file states, in pixels.
+        height: u32,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// The file ends before the picture does.
+    #[error("{}: truncated: the file ends before the picture does", file.display())]
+    Truncated {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The content breaks the rules of its format.
+    #[error("{}: corrupt: {reason}", file.display())]
+    Corrupt {
+        /// The file.
+        file: PathBuf,
+        /// What the decoder said.
+        reason: String,
+    },
+    /// The name to write to ends neither in `.png` nor in `.jpg` or `.jpeg`.
+    #[error("{}: cannot be written: the name must end in .png, .jpg or .jpeg", file.display())]
+    Extension {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The format cannot hold a picture of this size.
+    #[error("{}: cannot be written: {reason}", file.display())]
+    Unencodable {
+        /// The file.
+        file: PathBuf,
+        /// What the encoder said.
+        reason: String,
+    },
+    /// The operating system refused to write.
+    #[error("{}: cannot be written: {source}", file.display())]
+    Unwritable {
+        /// The file.
+        file: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// A picture: rows from the top, pixels from the left, no padding between rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    width: u32,
+    height: u32,
+    pixels: Vec<Rgba8>,
+}
+
+impl Picture {
+    /// A picture of `width`×`height` from its pixels, or `None` unless there are exactly so many.
+    #[must_use]
+    pub fn from_pixels(width: u32, height: u32, pixels: Vec<Rgba8>) -> Option<Self> {
+        (pixels.len() as u64 == u64::from(width) * u64::from(height)).then_some(Self {
+            width,
+            height,
+            pixels,
+        })
+    }
+
+    /// A picture of one colour.
+    #[must_use]
+    pub fn filled(width: u32, height: u32, colour: Rgba8) -> Self {
+        let pixels = vec![colour; width as usize * height as usize];
+        Self { width, height, pixels }
+    }
+
+    /// Reads a PNG or JPEG file, whatever its name; the EXIF orientation is applied.
+    ///
+    /// Gray, palette and 16-bit pictures become 8-bit RGBA (16 bits rounded to nearest).
+    ///
+    /// # Errors
+    /// Every variant of [`PictureError`] up to [`Corrupt`](PictureError::Corrupt).
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, PictureError> {
+        decode::open(path.as_ref())
+    }
+
+    /// Reads the content of a PNG or JPEG file, as [`open`](Self::open) does; `name` stands for the file
+    /// in errors.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn decode(content: &[u8], name: impl AsRef<Path>) -> Result<Self, PictureError> {
+        decode::decode(content, name.as_ref())
+    }
+
+    /// Whether [`save`](Self::save) knows the format that the name asks for; for asking before the
+    /// work is done.
+    ///
+    /// # Errors
+    /// [`Extension`](PictureError::Extension).
+    pub fn check_name(path: impl AsRef<Path>) -> Result<(), PictureError> {
+        PictureFormat::of(path.as_ref()).map(|_| ())
+    }
+
+    /// Writes a PNG, or a JPEG of quality 92 without alpha, by the extension; replaces the file at
+    /// once or not at all.
+    ///
+    /// # Errors
+    /// [`Extension`](PictureError::Extension), [`Unencodable`](PictureError::Unencodable) (no pixels,
+    /// or more than 65 535 a side as JPEG) or [`Unwritable`](PictureError::Unwritable).
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), PictureError> {
+        let file = path.as_ref();
+        let format = PictureFormat::of(file)?;
+        replace(file, |out| self.write(format, out)).map_err(|refusal| refusal.of(file))
+    }
+
+    /// Writes levels of gray, row by row from the top, as a PNG of 8 bits whatever the name's extension;
+    /// replaces the file at once or not at all.
+    ///
+    /// # Errors
+    /// [`Unencodable`](PictureError::Unencodable) (no pixels, or not as many as `size` has) or
+    /// [`Unwritable`](PictureError::Unwritable).
+    pub fn save_gray(
+        path: impl AsRef<Path>,
+        size: UVec2,
+        levels: &[u8],
+    ) -> Result<(), PictureError> {
+        let file = path.as_ref();
+        let expected = u64::from(size.x) * u64::from(size.y);
+        let written = replace(file, |out| {
+            if levels.is_empty() || levels.len() as u64 != expected {
+                let (found, UVec2 { x, y }) = (levels.len(), size);
+                return Err(Refusal::Encoder(format!("{found} levels for {x}×{y} pixels")));
+            }
+            PngEncoder::new(out).write_image(levels, size.x, size.y, ExtendedColorType::L8)?;
+            Ok(())
+        });
+        written.map_err(|refusal| refusal.of(file))
+    }
+
+    /// The content of a file as [`save`](Self::save) writes it.
+    ///
+    /// # Errors
+    /// [`Unencodable`](PictureError::Unencodable).
+    pub fn encode(&self, format: PictureFormat) -> Result<Vec<u8>, PictureError> {
+        let mut content = Vec::new();
+        let written = self.write(format, &mut content);
+        written.map_err(|refusal| refusal.of(Path::new("a picture in memory")))?;
+        Ok(content)
+    }
+
+    fn write(&self, format: PictureFormat, out: &mut impl Write) -> Result<(), Refusal> {
+        let (width, height) = (self.width, self.height);
+        if self.pixels.is_empty() {
+            return Err(Refusal::Encoder("the picture has no pixels".into()));
+        }
+        match format {
+            PictureFormat::Png => {
+                let pixels = bytemuck::cast_slice(&self.pixels);
+                let colour = ExtendedColorType::Rgba8;
+                PngEncoder::new(out).write_image(pixels, width, height, colour)?;
+            }
+            PictureFormat::Jpeg => {
+                let rgb: Vec<u8> = self.pixels.iter().flat_map(|p| [p.r, p.g, p.b]).collect();
+                let mut encoder = JpegEncoder::new_with_quality(out, JPEG_QUALITY);
+                encoder.encode(&rgb, width, height, ExtendedColorType::Rgb8)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Width in pixels.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Height in pixels.
+    #[must_use]
+    pub fn height(&self) -> u32 {
+        self.height
+    }
+
+    /// Width and height in pixels.
+    #[must_use]
+    pub fn size(&self) -> UVec2 {
+        UVec2::new(self.width, self.height)
+    }
+
+    /// All pixels, row by row from the top.
+    #[must_use]
+    pub fn pixels(&self) -> &[Rgba8] {
+        &self.pixels
+    }
+
+    /// Copies the picture to the stream's device and waits until that is done.
+    ///
+    /// # Errors
+    /// What the driver says.
+    #[track_caller]
+    pub fn upload(&self, stream: &Stream) -> Result<Image<Rgba8>, DeviceError> {
+        Image::from_slice(stream, self.width, self.height, &self.pixels)
+    }
+
+    /// All pixels, row by row from the top.
+    pub fn pixels_mut(&mut self) -> &mut [Rgba8] {
+        &mut self.pixels
+    }
+
+    /// The pixels alone, row by row from the top.
+    #[must_use]
+    pub fn into_pixels(self) -> Vec<Rgba8> {
+        self.pixels
+    }
+}
+
+/// A format that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PictureFormat {
+    /// Every pixel as it is.
+    Png,
+    /// Quality 92, without alpha.
+    Jpeg,
+}
+
+impl PictureFormat {
+    fn of(file: &Path) -> Result<Self, PictureError> {
+        let extension = file.extension().and_then(|e| e.to_str()).unwrap_or("");
+        match extension.to_ascii_lowercase().as_str() {
+            "png" => Ok(Self::Png),
+            "jpg" | "jpeg" => Ok(Self::Jpeg),
+            _ => Err(PictureError::Extension { file: file.to_owned() }),
+        }
+    }
+}
+
+/// What stops writing, before the file is named.
+enum Refusal {
+    System(io::Error),
+    Encoder(String),
+}
+
+impl Refusal {
+    fn of(self, file: &Path) -> PictureError {
+        let file = file.to_owned();
+        match self {
+            Self::System(source) => PictureError::Unwritable { file, source },
+            Self::Encoder(reason) => PictureError::Unencodable { file, reason },
+        }
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl From<ImageError> for Refusal {
+    fn from(error: ImageError) -> Self {
+        match error {
+            ImageError::IoError(error) => Self::System(error),
+            other => Self::Encoder(one_line(&other)),
+        }
+    }
+}
+
+/// What the image library says, in one line.
+pub(crate) fn one_line(error: &ImageError) -> String {
+    error.to_string().replace('\n', " ")
+}

@@ -1,0 +1,274 @@
+//! What a video file holds, as ffprobe says.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use glam::UVec2;
+use serde::Deserialize;
+
+use super::process::Child;
+use super::{FFPROBE, url};
+use crate::frame::Rate;
+use crate::frame::{Matrix, Range, YuvEncoding};
+use crate::io::video::medium::customary;
+use crate::io::video::{Stop, VideoError, Work};
+
+/// Most of ffprobe's answer that is read.
+const MAX_ANSWER: u64 = 4 << 20;
+
+/// A stream whose average rate is so near to its nominal one has that.
+const CONSTANT: f64 = 1e-2;
+
+/// An average so near to a rate that cameras have means it.
+const MEANT: f64 = 2e-3;
+
+/// What there is to know of a video before it is decoded.
+#[derive(Clone, Debug)]
+pub(in crate::io::video) struct Probe {
+    /// Which stream of the file.
+    pub(super) index: u32,
+    /// Size as it is shown: turned upright, if the file says how.
+    pub(in crate::io::video) size: UVec2,
+    pub(in crate::io::video) rate: Option<Rate>,
+    pub(in crate::io::video) duration: Option<Duration>,
+    pub(in crate::io::video) sound: Option<Sound>,
+    /// `None` if it is neither BT.601 nor BT.709.
+    encoding: Option<YuvEncoding>,
+}
+
+/// The sound of a video that is to accompany another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sound {
+    /// The video file.
+    pub file: PathBuf,
+    /// When its first frame is shown, after the file's start.
+    pub(super) offset: Duration,
+}
+
+impl Probe {
+    /// What the frames are decoded to: as they are stored if that is BT.601 or BT.709; anything else
+    /// is converted to BT.709 by ffmpeg.
+    pub(in crate::io::video) fn encoding(&self) -> YuvEncoding {
+        self.encoding.unwrap_or_default()
+    }
+
+    /// How the frames are stored, if ffmpeg need not be trusted to know.
+    pub(super) fn stored(&self) -> Option<YuvEncoding> {
+        self.encoding
+    }
+}
+
+/// Asks ffprobe.
+pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, VideoError> {
+    let metadata = std::fs::metadata(path)
+        .map_err(|source| VideoError::Unreadable { file: path.to_owned(), source })?;
+    // Reading a pipe to look at it would take from it what is wanted.
+    if !metadata.is_file() {
+        return Err(VideoError::NotRegular { file: path.to_owned() });
+    }
+    let mut command = FFPROBE.command();
+    command
+        .args([
+            "-hide_banner",
+            "-loglevel",
+            "error",
+            "-show_streams",
+            "-show_format",
+            "-of",
+            "json",
+        ])
+        .arg(url(path))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let child = Child::start(FFPROBE, &mut command, path, Work::Probing, stop)?;
+    let mut answer = Vec::new();
+    if let Some(stdout) = child.stdout() {
+        stdout
+            .take(MAX_ANSWER)
+            .read_to_end(&mut answer)
+            .map_err(|source| VideoError::Unreadable { file: path.to_owned(), source })?;
+    }
+    match child.wait(None) {
+        // A status of its own: it has looked, and does not know the format.
+        Err(VideoError::Ffmpeg { file, status, said, .. }) if status.code().is_some() => {
+            return Err(VideoError::NotVideo { file, said });
+        }
+        done => done?,
+    }
+    let answer: Answer = serde_json::from_slice(&answer)
+        .map_err(|error| VideoError::NotVideo { file: path.to_owned(), said: error.to_string() })?;
+    answer.probe(path)
+}
+
+/// The part of ffprobe's JSON that is looked at.
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    streams: Vec<Stream>,
+    #[serde(default)]
+    format: Format,
+}
+
+#[derive(Default, Deserialize)]
+struct Format {
+    start_time: Option<String>,
+    duration: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Stream {
+    index: u32,
+    codec_type: Option<String>,
+    width: Option<u32>,
+    height: Option<u32>,
+    pix_fmt: Option<String>,
+    color_range: Option<String>,
+    color_space: Option<String>,
+    r_frame_rate: Option<String>,
+    avg_frame_rate: Option<String>,
+    start_time: Option<String>,
+    duration: Option<String>,
+    #[serde(default)]
+    disposition: Disposition,
+    #[serde(default)]
+    side_data_list: Vec<SideData>,
+}
+
+#[derive(Default, Deserialize)]
+struct Disposition {
+    /// A cover picture of a piece of music.
+    #[serde(default)]
+    attached_pic: u8,
+}
+
+#[derive(Deserialize)]
+struct SideData {
+    rotation: Option<f64>,
+}
+
+impl Answer {
+    fn probe(self, path: &Path) -> Result<Probe, VideoError> {
+        let is = |stream: &Stream, kind| stream.codec_type.as_deref() == Some(kind);
+        let sounds = self.streams.iter().any(|stream| is(stream, "audio"));
+        let video = self.streams.iter().find(|s| is(s, "video") && s.disposition.attached_pic == 0);
+        let (Some(video), Some(size)) = (video, video.and_then(Stream::size)) else {
+            return Err(VideoError::NoVideoStream { file: path.to_owned() });
+        };
+        let start = |text: &Option<String>| text.as_deref().and_then(|t| t.parse::<f64>().ok());
+        let offset = start(&video.start_time).zip(start(&self.format.start_time));
+        let offset = seconds(offset.map_or(0.0, |(video, file)| video - file));
+        let sound =
+            sounds.then(|| Sound { file: path.to_owned(), offset: offset.unwrap_or_default() });
+        let duration = [&video.duration, &self.format.duration].into_iter().find_map(start);
+        Ok(Probe {
+            index: video.index,
+            size,
+            rate: video.rate(),
+            duration: duration.and_then(seconds),
+            sound,
+            encoding: video.encoding(),
+        })
+    }
+}
+
+fn seconds(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+impl Stream {
+    /// Size after the rotation that ffmpeg applies.
+    fn size(&self) -> Option<UVec2> {
+        let size = UVec2::new(self.width?, self.height?);
+        let turned = self.side_data_list.iter().find_map(|data| data.rotation).unwrap_or(0.0);
+        let sideways = (turned / 90.0).round() as i64 % 2 != 0;
+        Some(if sideways { UVec2::new(size.y, size.x) } else { size })
+    }
+
+    /// The nominal rate if the average agrees, as it does unless the rate varies; or else the average.
+    fn rate(&self) -> Option<Rate> {
+        let rate = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
+        let nominal: Option<Rate> = rate(&self.r_frame_rate);
+        let Some(average) = rate(&self.avg_frame_rate) else { return nominal };
+        let constant = nominal.filter(|nominal| nominal.distance(average) < CONSTANT);
+        Some(constant.unwrap_or_else(|| average.usual(MEANT)))
+    }
+
+    fn encoding(&self) -> Option<YuvEncoding> {
+        let pixels = self.pix_fmt.as_deref().unwrap_or_default();
+        if !["yuv", "nv", "gray"].iter().any(|kind| pixels.starts_with(kind)) {
+            return None;
+        }
+        let full = self.color_range.as_deref() == Some("pc") || pixels.starts_with("yuvj");
+        let range = if full { Range::Full } else { Range::Limited };
+        match self.color_space.as_deref() {
+            Some("bt709") => Some(YuvEncoding { matrix: Matrix::Bt709, range }),
+            Some("smpte170m" | "bt470bg") => Some(YuvEncoding { matrix: Matrix::Bt601, range }),
+            None | Some("unknown" | "unspecified") => Some(customary(self.size()?, range)),
+            Some(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probe(stream: &str) -> Probe {
+        let text = format!(
+            r#"{{"streams": [
+                {{"index": 0, "codec_type": "video", "width": 9, "height": 9,
+                  "disposition": {{"attached_pic": 1}}}},
+                {{"index": 1, "codec_type": "audio"}},
+                {{"index": 2, "codec_type": "video", "width": 1920, "height": 1080,
+                  "pix_fmt": "yuv420p", "start_time": "1.5", {stream}}}],
+              "format": {{"start_time": "1.0", "duration": "9.0"}}}}"#
+        );
+        serde_json::from_str::<Answer>(&text).unwrap().probe(Path::new("a")).unwrap()
+    }
+
+    #[test]
+    fn reads_what_matters() {
+        let probe = probe(r#""r_frame_rate": "30/1", "avg_frame_rate": "30/1", "duration": "N/A""#);
+        assert_eq!((probe.index, probe.size), (2, UVec2::new(1920, 1080)));
+        assert_eq!(probe.sound.unwrap().offset, Duration::from_millis(500));
+        assert_eq!(probe.duration, Some(Duration::from_secs(9)));
+    }
+
+    #[test]
+    fn turned_videos_are_upright() {
+        for (rotation, size) in [(90, [1080, 1920]), (-90, [1080, 1920]), (180, [1920, 1080])] {
+            let probe = probe(&format!(r#""side_data_list": [{{}}, {{"rotation": {rotation}}}]"#));
+            assert_eq!(probe.size.to_array(), size, "{rotation}");
+        }
+    }
+
+    #[test]
+    fn rates_that_vary_become_their_average() {
+        for (nominal, average, rate) in [
+            ("30000/1001", "30000/1001", "30000/1001"),
+            ("30/1", "2990/100", "30"),
+            ("90000/1", "1797/60", "30000/1001"),
+            ("120/1", "4113/150", "1371/50"),
+            ("25/1", "0/0", "25"),
+        ] {
+            let probe =
+                probe(&format!(r#""r_frame_rate": "{nominal}", "avg_frame_rate": "{average}""#));
+            assert_eq!(probe.rate.unwrap().to_string(), rate, "{nominal} {average}");
+        }
+    }
+
+    #[test]
+    fn colour_is_what_is_stored_or_customary() {
+        let encoding = |text: &str| probe(text).encoding;
+        let some = |matrix, range| Some(YuvEncoding { matrix, range });
+        assert_eq!(encoding(r#""color_space": "bt709""#), some(Matrix::Bt709, Range::Limited));
+        assert_eq!(
+            encoding(r#""color_space": "bt470bg", "color_range": "pc""#),
+            some(Matrix::Bt601, Range::Full)
+        );
+        assert_eq!(encoding(r#""profile": "x""#), some(Matrix::Bt709, Range::Limited));
+        assert_eq!(encoding(r#""color_space": "bt2020nc""#), None);
+    }
+}

@@ -1,0 +1,285 @@
+//! A child process whose end is always taken notice of.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{self, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::io::video::{Stop, VideoError, Work};
+use crate::lock::lock;
+
+/// A program and the variable that names another in its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tool {
+    name: &'static str,
+    variable: &'static str,
+}
+
+pub(super) const FFMPEG: Tool = Tool { name: "ffmpeg", variable: "PANOWEAVE_FFMPEG" };
+pub(super) const FFPROBE: Tool = Tool { name: "ffprobe", variable: "PANOWEAVE_FFPROBE" };
+
+/// Bytes of stderr that are kept: the last.
+const KEPT: usize = 4096;
+
+/// Lines of them that are quoted.
+const QUOTED: usize = 3;
+
+/// How often a child is asked whether it has ended.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// How long the last words of a child that has ended may take, if its own children hold its stderr.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+impl Tool {
+    pub(super) fn command(self) -> Command {
+        let named = std::env::var_os(self.variable).filter(|name| !name.is_empty());
+        Command::new(named.unwrap_or_else(|| OsString::from(self.name)))
+    }
+}
+
+/// A running program; killed and reaped when the last clone goes.
+#[derive(Clone)]
+pub(super) struct Child(Arc<Inner>);
+
+struct Inner {
+    tool: Tool,
+    file: PathBuf,
+    work: Work,
+    child: Arc<Mutex<process::Child>>,
+    said: Mutex<Said>,
+}
+
+/// Kills a child that others wait for.
+pub(in crate::io::video) struct Killer(pub(super) Child);
+
+impl Drop for Killer {
+    fn drop(&mut self) {
+        self.0.kill();
+    }
+}
+
+impl Child {
+    /// Starts `command` for the video `file`, to do this `work`. The caller says what stdin and
+    /// stdout are.
+    pub(super) fn start(
+        tool: Tool,
+        command: &mut Command,
+        file: &Path,
+        work: Work,
+        stop: &Stop,
+    ) -> Result<Self, VideoError> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let file = file.to_owned();
+        tracing::debug!("{command:?}");
+        let mut child = match command.process_group(0).stderr(Stdio::piped()).spawn() {
+            Ok(child) => child,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let variable = tool.variable;
+                return Err(VideoError::NoFfmpeg { file, program, variable });
+            }
+            Err(source) => return Err(VideoError::Start { file, program, source }),
+        };
+        let said = Mutex::new(Said::listen(child.stderr.take()));
+        let child = Arc::new(Mutex::new(child));
+        stop.watch(&child);
+        Ok(Self(Arc::new(Inner { tool, file, work, child, said })))
+    }
+
+    pub(super) fn stdin(&self) -> Option<ChildStdin> {
+        lock(&self.0.child).stdin.take()
+    }
+
+    pub(super) fn stdout(&self) -> Option<ChildStdout> {
+        lock(&self.0.child).stdout.take()
+    }
+
+    /// Waits until the child has ended; one that takes longer than `limit` is killed.
+    ///
+    /// # Errors
+    /// [`VideoError::Ffmpeg`] if it failed, [`VideoError::Hung`] if it was killed.
+    pub(super) fn wait(&self, limit: Option<Duration>) -> Result<(), VideoError> {
+        match self.ended(limit) {
+            Ok((status, None)) if status.success() => Ok(()),
+            Ok((status, late)) => Err(self.failure(status, late)),
+            Err(source) => Err(VideoError::Start {
+                file: self.0.file.clone(),
+                program: self.0.tool.name.into(),
+                source,
+            }),
+        }
+    }
+
+    /// The error of a child that ended well but did not do its work.
+    pub(super) fn failed(&self) -> VideoError {
+        self.failure(ExitStatus::default(), None)
+    }
+
+    fn failure(&self, status: ExitStatus, late: Option<Duration>) -> VideoError {
+        let (file, work, said) = (self.0.file.clone(), self.0.work, self.said());
+        match late {
+            Some(limit) => VideoError::Hung { file, work, limit, said },
+            None => VideoError::Ffmpeg { file, work, status, said },
+        }
+    }
+
+    /// How it ended; and the limit, if it was killed for it.
+    fn ended(&self, limit: Option<Duration>) -> io::Result<(ExitStatus, Option<Duration>)> {
+        let start = Instant::now();
+        let mut late = None;
+        loop {
+            // Not held while waiting: it must be possible to kill.
+            if let Some(status) = lock(&self.0.child).try_wait()? {
+                return Ok((status, late));
+            }
+            if late.is_none() {
+                late = limit.filter(|limit| start.elapsed() > *limit);
+                late.inspect(|_| self.kill());
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    pub(super) fn kill(&self) {
+        // One that has ended already is as good as killed.
+        let _ = lock(&self.0.child).kill();
+    }
+
+    /// The last lines on stderr, of a child that has ended.
+    pub(super) fn said(&self) -> String {
+        let said = lock(&self.0.said);
+        let _ = said.more.recv_timeout(LAST_WORDS);
+        let lines = said.lines();
+        lines[lines.len().saturating_sub(QUOTED)..].join("; ")
+    }
+
+    /// The lines on stderr until now that are still kept.
+    pub(super) fn lines_so_far(&self) -> Vec<String> {
+        lock(&self.0.said).lines()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let mut child = lock(&self.child);
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+/// The end of what a child says on stderr.
+struct Said {
+    kept: Arc<Mutex<VecDeque<u8>>>,
+    /// Closed when there is no more to come.
+    more: Receiver<()>,
+}
+
+impl Said {
+    fn listen(stderr: Option<ChildStderr>) -> Self {
+        let kept = Arc::new(Mutex::new(VecDeque::new()));
+        let (open, more) = channel();
+        if let Some(stderr) = stderr {
+            let kept = Arc::clone(&kept);
+            // Without a thread there are no last words, and a child that says much waits: so little
+            // is asked of it (`-loglevel error`) that it does not.
+            let _ = thread::Builder::new()
+                .name("stderr".into())
+                .spawn(move || keep(stderr, &kept, &open));
+        }
+        Self { kept, more }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let bytes: Vec<u8> = lock(&self.kept).iter().copied().collect();
+        let text = printable(&String::from_utf8_lossy(&bytes));
+        text.lines().map(without_address).filter(|line| !line.is_empty()).collect()
+    }
+}
+
+fn keep(mut stderr: ChildStderr, kept: &Mutex<VecDeque<u8>>, _open: &Sender<()>) {
+    let mut bytes = [0; KEPT];
+    while let Ok(n @ 1..) = stderr.read(&mut bytes) {
+        let mut kept = lock(kept);
+        kept.extend(&bytes[..n]);
+        let much = kept.len().saturating_sub(KEPT);
+        kept.drain(..much);
+    }
+}
+
+/// Without what would steer a terminal; lines stay lines.
+fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => printable.push(c),
+            '\t' | '\r' => printable.push(' '),
+            c if c.is_control() => printable.extend(c.escape_default()),
+            c => printable.push(c),
+        }
+    }
+    printable
+}
+
+/// A line of ffmpeg's without the address in `[mov @ 0x55d0c8b2c440] …`, which says nothing.
+fn without_address(line: &str) -> String {
+    let line = line.trim();
+    match line.split_once(" @ 0x").map(|(before, rest)| (before, rest.split_once(']'))) {
+        Some((before, Some((_, after)))) if before.starts_with('[') => format!("{before}]{after}"),
+        _ => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, stop: &Stop) -> Child {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::null());
+        Child::start(FFMPEG, &mut command, Path::new("a.mp4"), Work::Encoding, stop).unwrap()
+    }
+
+    #[test]
+    fn last_words_are_quoted() {
+        let child =
+            shell("seq 9999 >&2; echo '[mov @ 0x5d0] no moov' >&2; exit 3", &Stop::default());
+        let error = child.wait(None).unwrap_err().to_string();
+        insta::assert_snapshot!(error, @"a.mp4: ffmpeg failed while encoding, exit status: 3; it said: 9998; 9999; [mov] no moov");
+    }
+
+    #[test]
+    fn last_words_do_not_steer_the_terminal() {
+        let child = shell(r"printf 'a\0b\033[31mred\r\tc\303\244' >&2; exit 3", &Stop::default());
+        let error = child.wait(None).unwrap_err().to_string();
+        insta::assert_snapshot!(error, @r"a.mp4: ffmpeg failed while encoding, exit status: 3; it said: a\u{0}b\u{1b}[31mred  cä");
+    }
+
+    #[test]
+    fn a_child_of_a_child_does_not_hold_us_up() {
+        let start = Instant::now();
+        let child = shell("sleep 20 & echo gone >&2; exit 1", &Stop::default());
+        assert!(child.wait(None).unwrap_err().to_string().ends_with("it said: gone"));
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn who_does_not_end_is_killed() {
+        let start = Instant::now();
+        let stop = Stop::default();
+        let slow = shell("exec sleep 20", &stop);
+        let error = slow.wait(Some(Duration::from_millis(50))).unwrap_err();
+        insta::assert_snapshot!(error, @"a.mp4: ffmpeg did not end while encoding, and was stopped after 0.05 s");
+        let killed = shell("exec sleep 20", &stop);
+        stop.kill();
+        assert!(killed.wait(None).is_err());
+        // Whoever comes after the end was asked for.
+        assert!(shell("exec sleep 20", &stop).wait(None).is_err());
+        drop(shell("exec sleep 20", &stop));
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
+}

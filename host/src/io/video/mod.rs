@@ -1,0 +1,24 @@
+//! Video files and streams, frame by frame.
+//!
+//! A video is a file that `ffmpeg` reads or writes as a child process, a stream of Y4M, NV12 or RGBA frames
+//! in a file or a pipe, or a sequence of pictures. [`Source`] reads and [`Sink`] writes any of them. Memory does
+//! not grow with the length of a video.
+
+mod error;
+mod ffmpeg;
+mod medium;
+mod pattern;
+mod pictures;
+mod sink;
+mod source;
+mod stop;
+mod stream;
+mod y4m;
+
+pub use error::{VideoError, Work};
+pub use ffmpeg::{Crf, Sound};
+pub use medium::{Medium, STANDARD, StreamFormat};
+pub use pattern::Pattern;
+pub use sink::{Output, Sink};
+pub use source::{Input, Source};
+pub use stop::Stop;

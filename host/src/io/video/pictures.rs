@@ -1,0 +1,92 @@
+//! Picture sequences: numbered PNG or JPEG files, in and out.
+
+use glam::UVec2;
+use shared_types::Rgba8;
+
+use super::source::ReadFrame;
+use super::{Pattern, VideoError, stream};
+use crate::frame::Frame;
+use crate::io::picture::Picture;
+
+/// Number of the first picture written, as with ffmpeg.
+const FIRST: u64 = 1;
+
+/// Reads pictures of one size, number after number.
+pub(super) struct Reader {
+    pattern: Pattern,
+    /// What is left; `None` behind the last number that there is.
+    next: Option<u64>,
+    last: u64,
+    size: UVec2,
+}
+
+impl Reader {
+    /// Looks what is there, and at the size of the first.
+    pub(super) fn new(pattern: &Pattern) -> Result<Self, VideoError> {
+        let (first, last) = pattern.find()?;
+        let next = Some(first);
+        let first = Picture::open(pattern.file(first))?;
+        let size = first.size();
+        Ok(Self { pattern: pattern.clone(), next, last, size })
+    }
+
+    pub(super) fn size(&self) -> UVec2 {
+        self.size
+    }
+
+    /// How many pictures there are.
+    pub(super) fn len(&self) -> u64 {
+        self.next.map_or(0, |next| self.last - next + 1)
+    }
+}
+
+impl ReadFrame for Reader {
+    fn read_frame(&mut self, frame: &mut [u8]) -> Result<bool, VideoError> {
+        let Some(next) = self.next.filter(|next| *next <= self.last) else { return Ok(false) };
+        let file = self.pattern.file(next);
+        let picture = Picture::open(&file)?;
+        let (found, expected) = (picture.size(), self.size);
+        if found != expected {
+            return Err(VideoError::Changed { file, found, expected });
+        }
+        frame.copy_from_slice(bytemuck::cast_slice(picture.pixels()));
+        self.next = next.checked_add(1);
+        Ok(true)
+    }
+}
+
+/// Writes pictures.
+pub(super) struct Writer {
+    pattern: Pattern,
+    next: u64,
+    picture: Picture,
+}
+
+impl Writer {
+    pub(super) fn new(pattern: &Pattern, size: UVec2) -> Self {
+        let picture = Picture::filled(size.x, size.y, Rgba8::BLACK);
+        Self { pattern: pattern.clone(), next: FIRST, picture }
+    }
+
+    /// Writes an RGBA frame.
+    pub(super) fn write(&mut self, frame: &Frame<'_>) -> Result<(), VideoError> {
+        let pixels: &mut [u8] = bytemuck::cast_slice_mut(self.picture.pixels_mut());
+        let mut rest = pixels;
+        for row in stream::rows(frame).flatten() {
+            let (to, after) = rest.split_at_mut(row.len());
+            to.copy_from_slice(row);
+            rest = after;
+        }
+        self.picture.save(self.pattern.file(self.next))?;
+        self.next += 1;
+        Ok(())
+    }
+
+    /// Says so if pictures of a longer run are left, which would seem to go on with these.
+    pub(super) fn finish(self) {
+        let next = self.pattern.file(self.next);
+        if next.exists() {
+            tracing::warn!("{} was there before, and is not of this video", next.display());
+        }
+    }
+}

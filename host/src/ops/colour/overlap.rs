@@ -1,0 +1,253 @@
+//! The overlap of a warp on a device, and the sums of a pair of frames over it.
+
+use glam::UVec2;
+use kernels_gpu::colour::{ColourSumsNv12, ColourSumsRgba8, FindOverlap, MapOverlap};
+use shared_types::colour::{
+    BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, RUNNING_SUMS, SumParams,
+};
+
+use super::{Colours, Limits, estimate};
+use crate::device::{Buffer, Device, DeviceError, Image, LaunchConfig, Pinned, Stream};
+use crate::frame::{FrameView, PixelFormat};
+use crate::io::picture::Picture;
+use crate::ops::stitch::{StitchError, check_sources};
+use crate::warp::DeviceWarp;
+
+/// Which pixel of either camera every pixel of the overlap shows.
+#[derive(Debug)]
+pub struct Overlap {
+    place: OverlapBox,
+    sources: [UVec2; 2],
+    pixels: Image<OverlapPixel>,
+}
+
+/// Where one pair of frames is summed up: scratch memory of the device, and the result's on the host.
+/// One launch at a time.
+#[derive(Debug)]
+pub struct Summing {
+    running: Buffer<u64>,
+    sums: Buffer<ColourSums>,
+}
+
+/// The shape that the kernels over the overlap ask for: a thread takes a column of pixels.
+fn cover(size: UVec2) -> LaunchConfig {
+    LaunchConfig {
+        grid: [size.x.div_ceil(BLOCK[0]), size.y.div_ceil(BLOCK_ROWS), 1],
+        block: [BLOCK[0], BLOCK[1], 1],
+        dynamic_shared: 0,
+    }
+}
+
+/// The box of panorama pixels at which both cameras have a weight over `min_weight`; waits for it.
+#[track_caller]
+pub(crate) fn find_box(
+    stream: &Stream,
+    warp: &DeviceWarp,
+    min_weight: f32,
+) -> Result<OverlapBox, DeviceError> {
+    warp.await_ready(stream)?;
+    let empty = bytemuck::cast::<_, [u32; 4]>(OverlapBox::EMPTY);
+    let mut found = Buffer::from_slice(stream, &empty)?;
+    let corners = found.view_mut();
+    let ([planes_left, planes_right], [left, right]) = (warp.planes()?, warp.sources());
+    let kernel = FindOverlap { planes_left, planes_right, left, right, min_weight, corners };
+    stream.launch(&cover(warp.size()), &kernel)?;
+    Ok(bytemuck::pod_read_unaligned(bytemuck::cast_slice(&found.download(stream)?)))
+}
+
+impl Summing {
+    /// Memory for the sums over an overlap.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn new(device: &Device) -> Result<Self, DeviceError> {
+        Ok(Self { running: Buffer::new(device, RUNNING_SUMS)?, sums: Buffer::new(device, 1)? })
+    }
+
+    /// Submits the copy of the sums to the host and does not wait.
+    ///
+    /// # Safety
+    /// `sums` live and nothing else touches them until the copy is done.
+    pub(crate) unsafe fn submit_download(
+        &self,
+        stream: &Stream,
+        sums: &mut Pinned<ColourSums>,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: as the caller vouches.
+        unsafe { self.sums.submit_download(stream, sums) }
+    }
+}
+
+impl Overlap {
+    /// Finds the overlap of a warp, where both cameras count with a weight over 0.1, and waits for it.
+    /// `None` where there is none.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn find(stream: &Stream, warp: &DeviceWarp) -> Result<Option<Self>, DeviceError> {
+        let place = find_box(stream, warp, MIN_WEIGHT)?;
+        if place.is_empty() {
+            return Ok(None);
+        }
+        let size = place.size();
+        let mut pixels = Image::new(stream.device(), size.x, size.y)?;
+        let out = pixels.view_mut();
+        let ([planes_left, planes_right], [left, right]) = (warp.planes()?, warp.sources());
+        let kernel = MapOverlap { planes_left, planes_right, left, right, place, out };
+        stream.launch(&cover(size), &kernel)?;
+        stream.synchronize()?;
+        Ok(Some(Self { place, sources: warp.sources(), pixels }))
+    }
+
+    /// Which pixel of either camera each panorama pixel of its box shows, row by row;
+    /// [`OverlapPixel::NONE`] where one of them does not count.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn pixels(&self, stream: &Stream) -> Result<Vec<OverlapPixel>, DeviceError> {
+        self.pixels.download(stream)
+    }
+
+    /// Which panorama pixels its box holds.
+    #[must_use]
+    pub fn place(&self) -> OverlapBox {
+        self.place
+    }
+
+    /// About the sum of weights if every pixel of its box counts: a third of them, by the band's
+    /// falloff.
+    #[must_use]
+    pub fn full_weight(&self) -> f32 {
+        self.place.size().as_vec2().element_product() / 3.0
+    }
+
+    /// Limits for estimates from sums over it: an overlap that is small has few pixels in the best light,
+    /// and a quarter of them must do.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        let limits = Limits::default();
+        Limits { min_weight: limits.min_weight.min(0.25 * self.full_weight()), ..limits }
+    }
+
+    /// Bytes that one summing up must read: the overlap, and a pixel of either picture each.
+    #[must_use]
+    pub fn bytes(&self, pixels: PixelFormat) -> u64 {
+        let pixel = match pixels {
+            PixelFormat::Rgba8 => 4.0,
+            PixelFormat::Nv12(_) => 1.5,
+        };
+        let count = f64::from(self.place.size().x) * f64::from(self.place.size().y);
+        (count * (size_of::<OverlapPixel>() as f64 + 2.0 * pixel)) as u64
+    }
+
+    /// Sums up a pair of frames and waits for the result.
+    ///
+    /// # Errors
+    /// [`StitchError`].
+    #[track_caller]
+    pub fn sums<'a>(
+        &self,
+        stream: &Stream,
+        left: impl Into<FrameView<'a>>,
+        right: impl Into<FrameView<'a>>,
+    ) -> Result<ColourSums, StitchError> {
+        let mut summing = Summing::new(stream.device())?;
+        // SAFETY: `summing` is new.
+        unsafe { self.submit(stream, left.into(), right.into(), &mut summing)? };
+        Ok(summing.sums.download(stream)?[0])
+    }
+
+    /// Submits the sums of a pair of frames and does not wait.
+    ///
+    /// # Safety
+    /// What other streams were given to do with `summing` is done.
+    ///
+    /// # Errors
+    /// [`StitchError`].
+    #[track_caller]
+    pub unsafe fn submit(
+        &self,
+        stream: &Stream,
+        left: FrameView<'_>,
+        right: FrameView<'_>,
+        summing: &mut Summing,
+    ) -> Result<(), StitchError> {
+        let (l, r) = (left.format(), right.format());
+        check_sources([l.size, r.size], self.sources)?;
+        for (which, view) in [("left", &left), ("right", &right)] {
+            if !view.is_whole() {
+                return Err(StitchError::Chroma { which });
+            }
+        }
+        let width = self.place.size().x as f32;
+        let params = SumParams {
+            centre: 0.5 * (width - 1.0),
+            per_column: 2.0 / width,
+            decode: l.pixels.encoding().to_rgb(),
+        };
+        macro_rules! launch {
+            ($kernel:ident, $left:ident, $right:ident) => {
+                // SAFETY: the shape covers the overlap, as `cover` makes it; `summing` is ours, as the caller
+                // vouches; the pictures have the sizes that the overlap was made for, and all
+                // their planes.
+                unsafe {
+                    stream.launch_unchecked(
+                        &cover(self.place.size()),
+                        &$kernel {
+                            left: $left,
+                            right: $right,
+                            overlap: self.pixels.view(),
+                            params,
+                            running: summing.running.view_mut(),
+                            sums: summing.sums.view_mut(),
+                        },
+                    )
+                }
+            };
+        }
+        match (left, right) {
+            (FrameView::Rgba8(left), FrameView::Rgba8(right)) => {
+                launch!(ColourSumsRgba8, left, right)
+            }
+            (FrameView::Nv12(left, a), FrameView::Nv12(right, b)) if a == b => {
+                launch!(ColourSumsNv12, left, right)
+            }
+            _ => return Err(StitchError::Formats { left: l, right: r }),
+        }
+        .map_err(StitchError::from)
+    }
+}
+
+/// The colours that make two pictures equally bright where both cameras see the same, or `None` where they
+/// are too dark, or overlap too little, to say anything.
+///
+/// # Errors
+/// [`StitchError`].
+#[track_caller]
+pub fn matched_pictures(
+    stream: &Stream,
+    left: &Picture,
+    right: &Picture,
+    warp: &DeviceWarp,
+) -> Result<Option<Colours>, StitchError> {
+    let [left, right] = [left, right].map(|picture| picture.upload(stream));
+    matched(stream, &left?, &right?, warp)
+}
+
+/// As [`matched_pictures`], of frames that lie on the device.
+///
+/// # Errors
+/// [`StitchError`].
+#[track_caller]
+pub fn matched<'a>(
+    stream: &Stream,
+    left: impl Into<FrameView<'a>>,
+    right: impl Into<FrameView<'a>>,
+    warp: &DeviceWarp,
+) -> Result<Option<Colours>, StitchError> {
+    let Some(overlap) = Overlap::find(stream, warp)? else { return Ok(None) };
+    Ok(estimate(&overlap.sums(stream, left, right)?, &overlap.limits()))
+}

@@ -1,0 +1,174 @@
+//! From a picture to its eigenvalues, on the device.
+
+use cuda_std::DeviceView;
+use glam::UVec2;
+use kernels_gpu::features::{LumaRgba8, MinEigenvalue, MinEigenvalue7};
+use shared_types::Rgba8;
+use shared_types::features::{BLOCK, COLUMNS, ROWS, eigenvalue_elements};
+
+use super::{Feature, FeatureError, FeatureOptions, select};
+use crate::device::{DeviceError, Image, LaunchConfig, Stream};
+use crate::ops::convolve::{Between, Filter, GradientFilter, Taps};
+
+/// Standard deviation of the smoothing for each pixel of the window, as in the KLT library.
+const SMOOTHING: f32 = 0.1;
+
+/// Finds features in pictures of one size, on one stream, and keeps the memory for it: 20 bytes a pixel.
+#[derive(Debug)]
+pub struct Detector {
+    options: FeatureOptions,
+    size: UVec2,
+    luma: Image<f32>,
+    maps: Maps,
+}
+
+/// What is made of luma.
+#[derive(Debug)]
+struct Maps {
+    window: u32,
+    smoothing: Option<(Filter, Image<f32>)>,
+    gradient: GradientFilter,
+    along_x: Image<f32>,
+    along_y: Image<f32>,
+    eigenvalues: Image<f32>,
+    between: Between,
+}
+
+impl Detector {
+    /// A detector for pictures of `size`.
+    ///
+    /// # Errors
+    /// [`FeatureError`].
+    #[track_caller]
+    pub fn new(
+        stream: &Stream,
+        size: UVec2,
+        options: &FeatureOptions,
+    ) -> Result<Self, FeatureError> {
+        options.check()?;
+        if size.x.checked_mul(size.y).is_none() {
+            return Err(FeatureError::TooLarge { size });
+        }
+        let image = || Image::new(stream.device(), size.x, size.y);
+        let smoothing = if options.smooth {
+            let taps = Taps::gaussian(SMOOTHING * options.window as f32)?;
+            Some((Filter::new(stream, &taps, &taps)?, image()?))
+        } else {
+            None
+        };
+        let maps = Maps {
+            window: options.window,
+            smoothing,
+            gradient: GradientFilter::new(stream, options.gradient_sigma)?,
+            along_x: image()?,
+            along_y: image()?,
+            eigenvalues: image()?,
+            between: Between::default(),
+        };
+        Ok(Self { options: options.clone(), size, luma: image()?, maps })
+    }
+
+    /// The options that it was made with.
+    #[must_use]
+    pub fn options(&self) -> &FeatureOptions {
+        &self.options
+    }
+
+    /// Luma of the last picture of [`submit`](Self::submit), levels 0 to 255.
+    #[must_use]
+    pub fn luma(&self) -> &Image<f32> {
+        &self.luma
+    }
+
+    /// The last picture smoothed, if the options ask for that.
+    #[must_use]
+    pub fn smoothed(&self) -> Option<&Image<f32>> {
+        self.maps.smoothing.as_ref().map(|(_, smoothed)| smoothed)
+    }
+
+    /// The last picture's gradients along x and y, in levels a pixel.
+    #[must_use]
+    pub fn gradients(&self) -> [&Image<f32>; 2] {
+        [&self.maps.along_x, &self.maps.along_y]
+    }
+
+    /// The smaller eigenvalues around each pixel of the last picture; 0 where the window leaves the picture.
+    #[must_use]
+    pub fn eigenvalues(&self) -> &Image<f32> {
+        &self.maps.eigenvalues
+    }
+
+    /// Submits everything up to the eigenvalues of a picture and does not wait.
+    ///
+    /// # Errors
+    /// [`FeatureError::Size`] or [`FeatureError::Device`].
+    #[track_caller]
+    pub fn submit(
+        &mut self,
+        stream: &Stream,
+        picture: DeviceView<'_, Rgba8>,
+    ) -> Result<(), FeatureError> {
+        self.check_size(picture.size())?;
+        let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
+        stream.launch(&config, &LumaRgba8 { picture, out: self.luma.view_mut() })?;
+        self.maps.submit(stream, self.luma.view())
+    }
+
+    /// Submits everything from smoothing to the eigenvalues of a picture that is luma already, levels 0 to
+    /// 255, and does not wait.
+    ///
+    /// # Errors
+    /// [`FeatureError::Size`] or [`FeatureError::Device`].
+    #[track_caller]
+    pub fn submit_luma(
+        &mut self,
+        stream: &Stream,
+        luma: DeviceView<'_, f32>,
+    ) -> Result<(), FeatureError> {
+        self.check_size(luma.size())?;
+        self.maps.submit(stream, luma)
+    }
+
+    /// Waits for the last picture's eigenvalues and chooses its features, the best first.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn features(&self, stream: &Stream) -> Result<Vec<Feature>, DeviceError> {
+        Ok(select(&self.maps.eigenvalues.download(stream)?, self.size, &self.options))
+    }
+
+    fn check_size(&self, (width, height): (u32, u32)) -> Result<(), FeatureError> {
+        let (found, expected) = (UVec2::new(width, height), self.size);
+        if found == expected { Ok(()) } else { Err(FeatureError::Size { found, expected }) }
+    }
+}
+
+impl Maps {
+    #[track_caller]
+    fn submit(&mut self, stream: &Stream, luma: DeviceView<'_, f32>) -> Result<(), FeatureError> {
+        let Self { window, smoothing, gradient, along_x, along_y, eigenvalues, between } = self;
+        let input = match smoothing {
+            Some((filter, smoothed)) => {
+                filter.convolve(stream, luma, between, smoothed.view_mut())?;
+                smoothed.view()
+            }
+            None => luma,
+        };
+        gradient.convolve(stream, input, between, along_x.view_mut(), along_y.view_mut())?;
+        let config = LaunchConfig {
+            grid: [eigenvalues.width().div_ceil(COLUMNS), eigenvalues.height().div_ceil(ROWS), 1],
+            block: [BLOCK[0], BLOCK[1], 1],
+            dynamic_shared: 4 * eigenvalue_elements(*window),
+        };
+        let (along_x, along_y) = (along_x.view(), along_y.view());
+        let out = eigenvalues.view_mut();
+        // A window that is known when compiling saves a branch at each step.
+        if *window == 7 {
+            stream.launch(&config, &MinEigenvalue7 { along_x, along_y, out })?;
+        } else {
+            stream.launch(&config, &MinEigenvalue { along_x, along_y, window: *window, out })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,338 @@
+//! From a picture to its points and descriptors, on the device.
+
+use std::f64::consts::TAU;
+
+use cuda_std::DeviceView;
+use glam::{DVec2, UVec2, Vec2};
+use kernels_gpu::features::LumaRgba8;
+use kernels_gpu::matching::{Describe, FindPeaks, Orient, Pack, Shrink};
+use shared_types::Rgba8;
+use shared_types::matching::{
+    ALL_FIELDS, BINS, BLOCK, BLOCK_THREADS, CELL, Descriptor, Field, Peak, Pose,
+};
+
+use super::spread::spread;
+use super::{MatchError, MatchOptions};
+use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
+use crate::ops::features::{Detector, FeatureOptions};
+
+/// Levels of the pyramid, each smaller than the one before by the square root of two.
+const LEVELS: u32 = 7;
+
+/// Shorter side of the smallest level, in pixels.
+const SMALLEST: u32 = 48;
+
+/// Pixels along each edge of a level without points.
+const BORDER: u32 = 8;
+
+/// Least eigenvalue of a point, in squared levels a pixel over the detector's window: less than what rounding to
+/// whole levels makes of a blank picture.
+const LEAST_VALUE: f32 = 0.1;
+
+/// Another orientation counts if its sum of gradients is so much of the largest.
+const SECOND_ORIENTATION: f32 = 0.8;
+
+/// Most orientations of a point.
+const ORIENTATIONS: usize = 2;
+
+/// A point of a picture, in one orientation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Keypoint {
+    /// Where it is in the full picture; pixel centres are at integers.
+    pub at: DVec2,
+    /// Pixels of the full picture in one of the level that it was found on.
+    pub scale: f64,
+    /// Its orientation in radians, from the x axis towards the y axis.
+    pub angle: f64,
+    /// The smaller eigenvalue of the gradients' products around it, on its level.
+    pub value: f32,
+}
+
+/// The points of a picture, and their descriptors on the device.
+#[derive(Debug)]
+pub struct Described {
+    pub(super) points: Vec<Keypoint>,
+    pub(super) descriptors: Buffer<Descriptor>,
+}
+
+impl Described {
+    /// The points, in the order of their descriptors.
+    #[must_use]
+    pub fn points(&self) -> &[Keypoint] {
+        &self.points
+    }
+}
+
+/// Finds and describes points in pictures of one size, on one stream, and keeps the memory for it: about 50
+/// bytes a pixel.
+#[derive(Debug)]
+pub struct Describer {
+    options: MatchOptions,
+    size: UVec2,
+    luma: Image<f32>,
+    levels: Vec<Level>,
+    /// Of all levels, one after the other, as all that follows.
+    peaks: Buffer<Peak>,
+    points: Buffer<Vec2>,
+    /// Unit vectors of the orientations' bins.
+    directions: Buffer<Vec2>,
+    /// Of gradients by bin.
+    sums: Buffer<f32>,
+    poses: Buffer<Pose>,
+    fields: Buffer<Field>,
+}
+
+/// One level of the pyramid.
+#[derive(Debug)]
+struct Level {
+    /// The picture's own, if there is none.
+    luma: Option<Image<f32>>,
+    detector: Detector,
+    size: UVec2,
+}
+
+impl Level {
+    fn new(stream: &Stream, size: UVec2, is_picture: bool) -> Result<Self, MatchError> {
+        let image = || Image::new(stream.device(), size.x, size.y);
+        Ok(Self {
+            luma: if is_picture { None } else { Some(image()?) },
+            detector: Detector::new(stream, size, &FeatureOptions::default())?,
+            size,
+        })
+    }
+
+    /// How many peaks are looked for.
+    fn cells(&self) -> u32 {
+        self.size.x.div_ceil(CELL) * self.size.y.div_ceil(CELL)
+    }
+}
+
+impl Describer {
+    /// A describer for pictures of `size`.
+    ///
+    /// # Errors
+    /// [`MatchError`].
+    #[track_caller]
+    pub fn new(stream: &Stream, size: UVec2, options: &MatchOptions) -> Result<Self, MatchError> {
+        options.check()?;
+        let device = stream.device();
+        let angles = (0..BINS).map(|bin| TAU * f64::from(bin) / f64::from(BINS));
+        let directions: Vec<_> = angles.map(|a| DVec2::from_angle(a).as_vec2()).collect();
+        let mut levels = Vec::new();
+        for level in level_sizes(size, options.pixels) {
+            levels.push(Level::new(stream, level, level == size)?);
+        }
+        let cells: u32 = levels.iter().map(Level::cells).sum();
+        let points: usize = share(&levels, options.points).iter().sum();
+        // There is no empty buffer.
+        let points = u32::try_from(points).unwrap_or(u32::MAX).clamp(1, cells.max(1));
+        let poses = points * ORIENTATIONS as u32;
+        Ok(Self {
+            options: options.clone(),
+            size,
+            luma: Image::new(device, size.x, size.y)?,
+            levels,
+            peaks: Buffer::new(device, cells.max(1))?,
+            points: Buffer::new(device, points)?,
+            directions: Buffer::from_slice(stream, &directions)?,
+            sums: Buffer::new(device, points * BINS)?,
+            poses: Buffer::new(device, poses)?,
+            fields: Buffer::new(device, poses * ALL_FIELDS)?,
+        })
+    }
+
+    /// Finds and describes the points of a picture, and waits for them.
+    ///
+    /// # Errors
+    /// [`MatchError`].
+    #[track_caller]
+    pub fn describe(
+        &mut self,
+        stream: &Stream,
+        picture: DeviceView<'_, Rgba8>,
+    ) -> Result<Described, MatchError> {
+        let (width, height) = picture.size();
+        let found = UVec2::new(width, height);
+        if found != self.size {
+            return Err(MatchError::Size { found, expected: self.size });
+        }
+        self.submit_levels(stream, picture)?;
+        let peaks = self.chosen(stream)?;
+        let poses = self.oriented(stream, &peaks)?;
+        let descriptors = self.packed(stream, &poses)?;
+        let mut points = Vec::new();
+        for (level, poses) in self.levels.iter().zip(&poses) {
+            let (size, own) = (self.size.as_dvec2(), level.size.as_dvec2());
+            points.extend(poses.iter().map(|(peak, pose)| Keypoint {
+                at: (pose.at.as_dvec2() + 0.5) * size / own - 0.5,
+                scale: size.x / own.x,
+                angle: f64::from(pose.along.y).atan2(pose.along.x.into()),
+                value: peak.value,
+            }));
+        }
+        Ok(Described { points, descriptors })
+    }
+
+    /// Submits everything up to the points of each level.
+    #[track_caller]
+    fn submit_levels(
+        &mut self,
+        stream: &Stream,
+        picture: DeviceView<'_, Rgba8>,
+    ) -> Result<(), MatchError> {
+        let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
+        stream.launch(&config, &LumaRgba8 { picture, out: self.luma.view_mut() })?;
+        let (mut larger, mut first) = (&self.luma, 0);
+        for Level { luma, detector, size } in &mut self.levels {
+            if let Some(luma) = luma {
+                let config = LaunchConfig::cover(size.x, size.y, BLOCK);
+                let (input, out) = (larger.view(), luma.view_mut());
+                stream.launch(&config, &Shrink { input, out })?;
+                larger = luma;
+            }
+            detector.submit_luma(stream, larger.view())?;
+            let cells = size.x.div_ceil(CELL) * size.y.div_ceil(CELL);
+            let (values, peaks) = (detector.eigenvalues().view(), self.peaks.view_mut());
+            stream.launch(&line(cells), &FindPeaks { values, border: BORDER, first, peaks })?;
+            first += cells;
+        }
+        Ok(())
+    }
+
+    /// Waits for the peaks and chooses each level's.
+    #[track_caller]
+    fn chosen(&self, stream: &Stream) -> Result<Vec<Vec<Peak>>, DeviceError> {
+        let all = self.peaks.download(stream)?;
+        let (mut rest, mut room) = (&all[..], self.points.len() as usize);
+        let shares = share(&self.levels, self.options.points);
+        let chosen = self.levels.iter().zip(shares).map(|(level, share)| {
+            let (own, others) = rest.split_at((level.cells() as usize).min(rest.len()));
+            rest = others;
+            let own = own.iter().filter(|peak| peak.value >= LEAST_VALUE).copied().collect();
+            let chosen = spread(own, share.min(room));
+            room -= chosen.len();
+            chosen
+        });
+        Ok(chosen.collect())
+    }
+
+    /// The poses of each level's points, with the points.
+    #[track_caller]
+    fn oriented(
+        &mut self,
+        stream: &Stream,
+        peaks: &[Vec<Peak>],
+    ) -> Result<Vec<Vec<(Peak, Pose)>>, DeviceError> {
+        let mut points: Vec<_> = peaks.iter().flatten().map(|peak| peak.at).collect();
+        if points.is_empty() {
+            return Ok(vec![Vec::new(); peaks.len()]);
+        }
+        points.resize(self.points.len() as usize, Vec2::ZERO);
+        self.points.upload(stream, &points)?;
+        let mut first = 0;
+        for (level, peaks) in self.levels.iter().zip(peaks) {
+            let count = peaks.len() as u32;
+            if count == 0 {
+                continue;
+            }
+            let [along_x, along_y] = level.detector.gradients().map(Image::view);
+            let (points, directions) = (self.points.view(), self.directions.view());
+            let out = self.sums.view_mut();
+            let kernel = Orient { along_x, along_y, points, first, count, directions, out };
+            stream.launch(&line(count * BINS), &kernel)?;
+            first += count;
+        }
+        let sums = self.sums.download(stream)?;
+        let mut sums = sums.chunks_exact(BINS as usize);
+        let poses = |peaks: &Vec<Peak>| {
+            let poses = peaks.iter().zip(&mut sums).flat_map(|(peak, sums)| {
+                orientations(sums).into_iter().map(move |angle| {
+                    (*peak, Pose { at: peak.at, along: DVec2::from_angle(angle).as_vec2() })
+                })
+            });
+            poses.collect()
+        };
+        Ok(peaks.iter().map(poses).collect())
+    }
+
+    /// Submits the descriptors of each level's poses.
+    #[track_caller]
+    fn packed(
+        &mut self,
+        stream: &Stream,
+        poses: &[Vec<(Peak, Pose)>],
+    ) -> Result<Buffer<Descriptor>, DeviceError> {
+        let mut all: Vec<_> = poses.iter().flatten().map(|(_, pose)| *pose).collect();
+        let count = all.len() as u32;
+        // There is no empty buffer.
+        let mut out = Buffer::new(stream.device(), count.max(1))?;
+        if count == 0 {
+            return Ok(out);
+        }
+        all.resize(self.poses.len() as usize, all[0]);
+        self.poses.upload(stream, &all)?;
+        let mut first = 0;
+        for (level, poses) in self.levels.iter().zip(poses) {
+            let count = poses.len() as u32;
+            if count == 0 {
+                continue;
+            }
+            let [along_x, along_y] = level.detector.gradients().map(Image::view);
+            let (poses, out) = (self.poses.view(), self.fields.view_mut());
+            let kernel = Describe { along_x, along_y, poses, first, count, out };
+            stream.launch(&line(count * ALL_FIELDS), &kernel)?;
+            first += count;
+        }
+        let kernel = Pack { fields: self.fields.view(), out: out.view_mut() };
+        stream.launch(&line(count), &kernel)?;
+        Ok(out)
+    }
+}
+
+/// A thread for each of `count`, in a row of blocks.
+fn line(count: u32) -> LaunchConfig {
+    LaunchConfig::cover(count, 1, [BLOCK_THREADS, 1])
+}
+
+/// Sizes of the levels of a picture of `size`, the first one of at most `pixels` pixels.
+fn level_sizes(size: UVec2, pixels: u64) -> Vec<UVec2> {
+    let area = size.as_dvec2().element_product();
+    let first = (area / pixels.max(1) as f64).log2().max(0.0).ceil();
+    let sizes = (0..LEVELS).map(|level| {
+        let scale = (-0.5 * (first + f64::from(level))).exp2();
+        (size.as_dvec2() * scale).round().as_uvec2().max(UVec2::ONE)
+    });
+    let large = |size: &UVec2| size.min_element() >= SMALLEST;
+    let all: Vec<_> = sizes.take_while(large).collect();
+    // A picture smaller than that has one level.
+    if all.is_empty() { vec![size] } else { all }
+}
+
+/// How many points each level gets: in proportion to its sides.
+fn share(levels: &[Level], points: usize) -> Vec<usize> {
+    let sides: Vec<f64> =
+        levels.iter().map(|level| level.size.as_dvec2().element_product().sqrt()).collect();
+    let all: f64 = sides.iter().sum();
+    sides.iter().map(|side| (points as f64 * side / all).round() as usize).collect()
+}
+
+/// The directions of a point's gradients, from their sums by bin, in radians: the largest, and what comes near it.
+fn orientations(sums: &[f32]) -> Vec<f64> {
+    let largest = sums.iter().copied().fold(0.0, f32::max);
+    if largest <= 0.0 {
+        return Vec::new();
+    }
+    let bins = sums.len();
+    let mut found: Vec<(f32, f64)> = Vec::new();
+    for (bin, &sum) in sums.iter().enumerate() {
+        let (before, after) = (sums[(bin + bins - 1) % bins], sums[(bin + 1) % bins]);
+        if sum >= SECOND_ORIENTATION * largest && sum >= before && sum > after {
+            let bend = f64::from(2.0 * sum - before - after);
+            let top = if bend > 0.0 { 0.5 * f64::from(after - before) / bend } else { 0.0 };
+            found.push((sum, TAU * (bin as f64 + top) / bins as f64));
+        }
+    }
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    found.truncate(ORIENTATIONS);
+    found.into_iter().map(|(_, angle)| angle).collect()
+}

@@ -1,0 +1,43 @@
+//! What each two of several pictures have in common.
+
+use super::{Described, Describer, MatchError, MatchOptions, pairs};
+use crate::device::Stream;
+use crate::geometry::calibrate::Pair;
+use crate::io::picture::Picture;
+
+/// Matches every two of these pictures, and waits for it. What [`calibrate`](crate::geometry::calibrate) makes of them
+/// says which do overlap.
+///
+/// # Errors
+/// [`MatchError`].
+#[track_caller]
+pub fn links(
+    stream: &Stream,
+    pictures: &[Picture],
+    options: &MatchOptions,
+) -> Result<Vec<Pair>, MatchError> {
+    options.check()?;
+    let size = |i: usize| pictures[i].size();
+    // A describer for each size, one after the other: each keeps memory of its own.
+    let mut order: Vec<usize> = (0..pictures.len()).collect();
+    order.sort_by_key(|&i| size(i).to_array());
+    let mut described = Vec::with_capacity(order.len());
+    for alike in order.chunk_by(|&a, &b| size(a) == size(b)) {
+        let size = size(alike[0]);
+        let mut describer = Describer::new(stream, size, options)?;
+        for &i in alike {
+            let image = pictures[i].upload(stream)?;
+            described.push((i, describer.describe(stream, image.view())?));
+        }
+    }
+    described.sort_by_key(|(i, _)| *i);
+    let described: Vec<Described> = described.into_iter().map(|(_, one)| one).collect();
+    let mut links = Vec::new();
+    for right in 1..described.len() {
+        for left in 0..right {
+            let correspondences = pairs(stream, &described[left], &described[right], options)?;
+            links.push(Pair { left, right, correspondences });
+        }
+    }
+    Ok(links)
+}

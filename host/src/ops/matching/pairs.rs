@@ -1,0 +1,115 @@
+//! Which points of two pictures are each other's nearest, and told apart from the rest.
+
+use kernels_gpu::matching::FindNearest;
+use shared_types::matching::{Descriptor, Nearest};
+
+use super::{Described, Keypoint, MatchError, MatchOptions};
+use crate::device::{Buffer, DeviceError, LaunchConfig, Stream};
+use crate::geometry::calibrate::Correspondence;
+
+/// Points nearer than so many pixels of their level are of one place.
+const SAME_PLACE: f64 = 6.0;
+
+/// Threads of a block that compares: few, so that some thousand points keep every processor of a GPU busy.
+const WARP: u32 = 32;
+
+/// Compares the points of two pictures and waits for the matches, the best first.
+///
+/// A point's nearest counts if it is nearer than any of another place by the ratio of the options, and if the
+/// point is of the place that is nearest to it in turn. The score is 1 less that ratio.
+///
+/// # Errors
+/// [`MatchError`].
+#[track_caller]
+pub fn pairs(
+    stream: &Stream,
+    left: &Described,
+    right: &Described,
+    options: &MatchOptions,
+) -> Result<Vec<Correspondence>, MatchError> {
+    options.check()?;
+    if left.points.is_empty() || right.points.is_empty() {
+        return Ok(Vec::new());
+    }
+    let nearest = |these: &Described, others: &Described| -> Result<Buffer<Nearest>, DeviceError> {
+        let mut found = Buffer::new(stream.device(), these.descriptors.len())?;
+        let kernel = FindNearest {
+            these: these.descriptors.view(),
+            others: others.descriptors.view(),
+            out: found.view_mut(),
+        };
+        let config = LaunchConfig::cover(these.descriptors.len(), 1, [WARP, 1]);
+        stream.launch(&config, &kernel)?;
+        Ok(found)
+    };
+    let (to_right, to_left) = (nearest(left, right)?, nearest(right, left)?);
+    let (to_right, to_left) = (to_right.download(stream)?, to_left.download(stream)?);
+    let mut pairs: Vec<Correspondence> = Vec::new();
+    for (point, nearest) in left.points.iter().zip(&to_right) {
+        let partner = right.points[nearest.index[0] as usize];
+        let back = left.points[to_left[nearest.index[0] as usize].index[0] as usize];
+        let ratio = ratio(nearest, &right.points);
+        if ratio <= options.ratio && same_place(&back, point) {
+            let score = f64::from(1.0 - ratio);
+            pairs.push(Correspondence { left: point.at, right: partner.at, score });
+        }
+    }
+    pairs.sort_by(|a, b| b.score.total_cmp(&a.score));
+    Ok(pairs)
+}
+
+fn same_place(a: &Keypoint, b: &Keypoint) -> bool {
+    a.at.distance(b.at) <= SAME_PLACE * a.scale.max(b.scale)
+}
+
+/// Distance to the nearest as a part of that to the next of another place, at most: if all that were kept are of
+/// one place, the next is at least as far as the last of them. 0 if there are no others.
+fn ratio(nearest: &Nearest, points: &[Keypoint]) -> f32 {
+    // Descriptors are of one length, so that their product says their distance.
+    let distance =
+        |product: u32| (2.0 * (Descriptor::LENGTH.powi(2) - product as f32)).max(0.0).sqrt();
+    let first = &points[nearest.index[0] as usize];
+    let kept = nearest.index.iter().zip(nearest.product).skip(1);
+    // What was not filled has no product: there are fewer others.
+    let second = kept
+        .clone()
+        .find(|(index, product)| *product == 0 || !same_place(first, &points[**index as usize]))
+        .or(kept.last());
+    match second {
+        Some((_, product)) if product > 0 => {
+            distance(nearest.product[0]) / distance(product).max(1.0)
+        }
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::DVec2;
+    use shared_types::matching::KEPT;
+
+    use super::*;
+
+    #[test]
+    fn many_of_one_place_are_no_proof() {
+        let at = |x: f64| Keypoint { at: DVec2::new(x, 0.0), scale: 1.0, angle: 0.0, value: 1.0 };
+        let points: Vec<_> = [0.0, 1.0, 2.0, 3.0, 4.0, 90.0].map(at).to_vec();
+        let whole = Descriptor::LENGTH.powi(2) as u32;
+        // Distances √(2·off).
+        let nearest = |off: [u32; KEPT]| Nearest {
+            index: std::array::from_fn(|i| i as u32),
+            product: off.map(|off| whole - off),
+        };
+        let mut all = nearest(std::array::from_fn(|i| 100 * (i as u32 + 1)));
+        let last = 100.0 * KEPT as f32;
+        // As far as the last one, or farther.
+        assert!((ratio(&all, &points) - (100.0 / last).sqrt()).abs() < 1e-6);
+        // The second is of another place.
+        all.index[1] = 5;
+        assert!((ratio(&all, &points) - 0.5_f32.sqrt()).abs() < 1e-6);
+        // There are no more than two, of one place.
+        all.index[1] = 1;
+        all.product[2..].fill(0);
+        assert_eq!(ratio(&all, &points), 0.0);
+    }
+}

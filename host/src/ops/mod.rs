@@ -1,0 +1,14 @@
+//! Operations on frames and pictures: each launches kernels on a device.
+//!
+//! An operation imports only the operations above it in this list.
+
+pub mod colour;
+pub mod convolve;
+pub mod features;
+pub mod matching;
+pub mod resample;
+pub mod seam;
+pub mod ssim;
+pub mod stitch;
+pub mod trajectory;
+pub mod view;

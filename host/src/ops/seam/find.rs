@@ -1,0 +1,333 @@
+//! Finding the seam of a pair of frames, and the weights that it stands for.
+
+use glam::{UVec2, Vec4};
+use kernels_gpu::seam::{SeamCost, SeamDifferenceNv12, SeamDifferenceRgba8, SeamPath, SeamWeights};
+use shared_types::seam::{BLOCK, PLACES, SeamBlend, SeamCosts, SeamGrid, SeamLook};
+
+use super::grid::{Gridded, cover};
+use super::{SeamError, SeamOptions};
+use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Pinned, Stream};
+use crate::frame::{FrameView, PixelFormat};
+use crate::io::picture::Picture;
+use crate::ops::colour::Colours;
+use crate::ops::stitch::{StitchError, StitchOptions, check_sources};
+use crate::warp::DeviceWarp;
+
+/// A search for the cheapest path on a grid: memory of the device. One at a time.
+#[derive(Debug)]
+pub(super) struct Search {
+    gridded: Gridded,
+    /// Cells that a path keeps away from differences, about.
+    reach: u32,
+    difference: Image<Vec4>,
+    cost: Image<u32>,
+    parent: Image<u16>,
+    found: Buffer<u32>,
+    costs: Buffer<SeamCosts>,
+}
+
+impl Search {
+    pub(super) fn new(
+        stream: &Stream,
+        gridded: Gridded,
+        options: SeamOptions,
+    ) -> Result<Self, DeviceError> {
+        let reach = (0.5 * options.feather / gridded.grid.cell as f32).round().max(1.0) as u32;
+        let (device, UVec2 { x: across, y: along }) = (stream.device(), gridded.grid.cells());
+        Ok(Self {
+            gridded,
+            reach,
+            difference: Image::new(device, across, along)?,
+            cost: Image::new(device, across, along)?,
+            parent: Image::new(device, across + 1, along)?,
+            found: Buffer::new(device, along)?,
+            costs: Buffer::new(device, 1)?,
+        })
+    }
+
+    /// Submits the search for what was compared last. It stays near `current` where that costs little, if it is
+    /// `biased`, and says what that costs.
+    pub(super) fn find(
+        &mut self,
+        stream: &Stream,
+        current: &Buffer<u32>,
+        biased: bool,
+    ) -> Result<(), DeviceError> {
+        let Gridded { grid, cells, sides } = &self.gridded;
+        let (cells, difference) = (cells.view(), self.difference.view());
+        let (reach, out) = (self.reach, self.cost.view_mut());
+        stream.launch(&cover(grid.cells()), &SeamCost { cells, difference, reach, out })?;
+        let kernel = SeamPath {
+            cost: self.cost.view(),
+            sides: sides.view(),
+            current: current.view(),
+            biased: biased.into(),
+            parent: self.parent.view_mut(),
+            best: self.found.view_mut(),
+            costs: self.costs.view_mut(),
+        };
+        let config = LaunchConfig { grid: [1; 3], block: [PLACES, 1, 1], dynamic_shared: 0 };
+        // SAFETY: one block of so many threads; costs come from `seam_cost`, which bounds them, and no
+        // panorama has more than 32,768 rows or columns.
+        unsafe { stream.launch_unchecked(&config, &kernel) }
+    }
+
+    /// What the last search found; waits for it.
+    pub(super) fn costs(&self, stream: &Stream) -> Result<SeamCosts, DeviceError> {
+        Ok(self.costs.download(stream)?[0])
+    }
+}
+
+/// The seam of a warp: what is known of the overlap, the current path and the one before it, and memory to
+/// look for another.
+///
+/// All of it is one thread's at a time, but looking for a path and writing weights of those there are may go
+/// on on different streams.
+#[derive(Debug)]
+pub struct Seam {
+    search: Search,
+    /// The current path, if there is one, and the one before it, if there is one.
+    paths: [Buffer<u32>; 2],
+    known: usize,
+    feather: f32,
+}
+
+impl Seam {
+    /// Looks where in a warp's overlap a seam may run, and waits for that.
+    ///
+    /// # Errors
+    /// [`SeamError`].
+    #[track_caller]
+    pub fn new(
+        stream: &Stream,
+        warp: &DeviceWarp,
+        options: SeamOptions,
+    ) -> Result<Self, SeamError> {
+        options.check()?;
+        let search = Search::new(stream, Gridded::best(stream, warp, options)?, options)?;
+        let path = || Buffer::new(stream.device(), search.gridded.grid.cells().y);
+        let paths = [path()?, path()?];
+        stream.synchronize()?;
+        Ok(Self { search, paths, known: 0, feather: options.feather })
+    }
+
+    /// The grid that paths are on.
+    #[must_use]
+    pub fn grid(&self) -> SeamGrid {
+        self.search.gridded.grid
+    }
+
+    /// Submits the search for the best path of a pair of frames, whose cameras will be corrected by
+    /// `colours`. Does not wait. `warp` is the one that the seam was made for.
+    ///
+    /// # Safety
+    /// Searches that other streams were given are done, and no other stream is given one before this one is.
+    ///
+    /// # Errors
+    /// [`StitchError`].
+    #[track_caller]
+    pub unsafe fn submit(
+        &mut self,
+        stream: &Stream,
+        warp: &DeviceWarp,
+        left: FrameView<'_>,
+        right: FrameView<'_>,
+        colours: Colours,
+    ) -> Result<(), StitchError> {
+        let (l, r) = (left.format(), right.format());
+        check_sources([l.size, r.size], warp.sources())?;
+        for (which, view) in [("left", &left), ("right", &right)] {
+            if !view.is_whole() {
+                return Err(StitchError::Chroma { which });
+            }
+        }
+        let [planes_left, planes_right] = warp.planes()?;
+        let grid = self.grid();
+        let decode = l.pixels.encoding().to_rgb();
+        let look = SeamLook { left: colours.left, right: colours.right, decode };
+        macro_rules! launch {
+            ($kernel:ident, $left:ident, $right:ident) => {
+                stream.launch(
+                    &cover(grid.cells()),
+                    &$kernel {
+                        left: $left,
+                        right: $right,
+                        planes_left,
+                        planes_right,
+                        grid,
+                        look,
+                        out: self.search.difference.view_mut(),
+                    },
+                )?
+            };
+        }
+        match (left, right) {
+            (FrameView::Rgba8(left), FrameView::Rgba8(right)) => {
+                launch!(SeamDifferenceRgba8, left, right)
+            }
+            (FrameView::Nv12(left, a), FrameView::Nv12(right, b)) if a == b => {
+                launch!(SeamDifferenceNv12, left, right)
+            }
+            _ => return Err(StitchError::Formats { left: l, right: r }),
+        }
+        Ok(self.search.find(stream, &self.paths[0], self.known > 0)?)
+    }
+
+    /// As [`submit`](Self::submit), and waits for what the search found.
+    ///
+    /// # Errors
+    /// [`StitchError`].
+    #[track_caller]
+    pub fn look<'a>(
+        &mut self,
+        stream: &Stream,
+        warp: &DeviceWarp,
+        left: impl Into<FrameView<'a>>,
+        right: impl Into<FrameView<'a>>,
+        colours: Colours,
+    ) -> Result<SeamCosts, StitchError> {
+        // SAFETY: as who submitted others has vouched; this one is waited for.
+        unsafe { self.submit(stream, warp, left.into(), right.into(), colours)? };
+        Ok(self.search.costs(stream)?)
+    }
+
+    /// Submits the copy of what the search found and does not wait.
+    ///
+    /// # Safety
+    /// `costs` live and nothing else touches them until the copy is done.
+    pub(crate) unsafe fn submit_download(
+        &self,
+        stream: &Stream,
+        costs: &mut Pinned<SeamCosts>,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: as the caller vouches.
+        unsafe { self.search.costs.submit_download(stream, costs) }
+    }
+
+    /// Makes the path that the last search found the current one.
+    ///
+    /// The search must be done, or what follows must be on its stream; and so must be what uses the path
+    /// before the current one, whose memory the next search takes.
+    pub fn accept(&mut self) {
+        let [current, former] = &mut self.paths;
+        std::mem::swap(former, current);
+        std::mem::swap(current, &mut self.search.found);
+        self.known = (self.known + 1).min(2);
+    }
+
+    /// The current path, row by row of the [`grid`](Self::grid): cells before the seam. `None` before the
+    /// first.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn path(&self, stream: &Stream) -> Result<Option<Vec<u32>>, DeviceError> {
+        if self.known == 0 { Ok(None) } else { self.paths[0].download(stream).map(Some) }
+    }
+
+    /// Submits the weights of the fade from the path before the current one, or from the warp's weights where
+    /// there is none, to the current one: `part`, 0 to 1, of it. Only the overlap's box is written.
+    ///
+    /// `out` is a copy of `warp`, made by [`copy`](Self::copy). Before the first path nothing changes.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn weigh(
+        &self,
+        stream: &Stream,
+        warp: &DeviceWarp,
+        part: f32,
+        out: &mut DeviceWarp,
+    ) -> Result<(), DeviceError> {
+        out.await_ready(stream)?;
+        if self.known == 0 {
+            return Ok(());
+        }
+        let grid = self.grid();
+        let [to, from] = self.paths.each_ref().map(Buffer::view);
+        let (part, from_path) = (part.clamp(0.0, 1.0), (self.known > 1).into());
+        let blend = SeamBlend { feather: self.feather, part, from_path };
+        let [out_left, out_right] = out.weights_mut().map(Image::view_mut);
+        let ([planes_left, planes_right], [left, right]) = (warp.planes()?, warp.sources());
+        let size = grid.max - grid.min;
+        let config = LaunchConfig::cover(size.x, size.y, BLOCK);
+        let kernel = SeamWeights {
+            planes_left,
+            planes_right,
+            left,
+            right,
+            grid,
+            from,
+            to,
+            blend,
+            out_left,
+            out_right,
+        };
+        stream.launch(&config, &kernel)?;
+        out.written(stream)
+    }
+
+    /// A copy of the warp whose weights [`weigh`](Self::weigh) can write. Does not wait.
+    ///
+    /// # Errors
+    /// What the device says.
+    #[track_caller]
+    pub fn copy(stream: &Stream, warp: &DeviceWarp) -> Result<DeviceWarp, DeviceError> {
+        warp.reweighted(stream)
+    }
+
+    /// Bytes that a look at a pair of frames, without the search for the path, must read: coordinates,
+    /// weights and a pixel of either picture for each pixel of the box.
+    #[must_use]
+    pub fn bytes(&self, pixels: PixelFormat) -> u64 {
+        let size = self.grid().max - self.grid().min;
+        let pixel = match pixels {
+            PixelFormat::Rgba8 => 4.0,
+            PixelFormat::Nv12(_) => 1.5,
+        };
+        (f64::from(size.x) * f64::from(size.y) * (24.0 + 2.0 * pixel)) as u64
+    }
+}
+
+/// The warp with a seam through its overlap where these two frames, corrected by `colours`, agree the most.
+///
+/// # Errors
+/// [`SeamError`]; see [`SeamError::is_of_warp`].
+#[track_caller]
+pub fn seamed<'a>(
+    stream: &Stream,
+    warp: &DeviceWarp,
+    left: impl Into<FrameView<'a>>,
+    right: impl Into<FrameView<'a>>,
+    colours: Colours,
+    options: SeamOptions,
+) -> Result<DeviceWarp, SeamError> {
+    let mut seam = Seam::new(stream, warp, options)?;
+    // SAFETY: the seam is new, and all is done on this stream.
+    unsafe { seam.submit(stream, warp, left.into(), right.into(), colours)? };
+    seam.accept();
+    let mut out = Seam::copy(stream, warp)?;
+    seam.weigh(stream, warp, 1.0, &mut out)?;
+    Ok(out)
+}
+
+/// As [`seamed`], of pictures in host memory that are stitched with `stitch`'s colours.
+///
+/// # Errors
+/// [`SeamError`].
+#[track_caller]
+pub fn seamed_pictures(
+    stream: &Stream,
+    left: &Picture,
+    right: &Picture,
+    warp: &DeviceWarp,
+    stitch: &StitchOptions,
+    options: SeamOptions,
+) -> Result<DeviceWarp, SeamError> {
+    stitch.check()?;
+    let [left, right] = [left, right].map(|picture| picture.upload(stream));
+    let (left, right) = (left?, right?);
+    let colours = Colours { left: stitch.left, right: stitch.right };
+    seamed(stream, warp, &left, &right, colours, options)
+}

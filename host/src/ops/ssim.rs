@@ -1,0 +1,393 @@
+//! How alike two pictures are: SSIM and PSNR, from one pass over both.
+//!
+//! A [`Comparer`] is for pictures of one size. It takes pair after pair without waiting and without
+//! allocating, up to as many as it has slots, and hands out the results in order. [`compare_pictures`] does
+//! everything for two pictures in host memory. What SSIM is, and over which pixels, is in
+//! [`kernels_gpu::ssim`].
+//!
+//! A pair is one launch: its last block writes the sums where the host reads them.
+
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+
+use cuda_std::{DeviceSliceMut, DeviceView, DeviceViewMut};
+use glam::UVec2;
+use kernels_gpu::ssim::{SsimRgba8, SsimU8, SsimU16};
+use shared_types::Rgba8;
+use shared_types::ssim::{
+    BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, LINES, MARGIN, ONE, RUNNING, SUMS, SsimParams, Sums,
+    WINDOW,
+};
+use thiserror::Error;
+
+use crate::device::{Buffer, Device, DeviceError, Event, Image, LaunchConfig, Pinned, Stream};
+use crate::io::picture::Picture;
+
+/// Multiprocessors where they are not known.
+const MULTIPROCESSORS: u32 = 16;
+
+/// Lowest strips that are tried, in batches of [`LINES`] rows. Of each strip the first [`MARGIN`] rows are filtered for the
+/// strip above, too: of so few more than a third.
+const LEAST_BATCHES: u32 = 7;
+
+/// Highest ones: of so many it is next to nothing.
+const MOST_BATCHES: u32 = 4096;
+
+/// Two pictures to be compared.
+#[derive(Clone, Copy, Debug)]
+pub enum Compared<'a> {
+    /// Planes of luma, 8 bits.
+    Luma8(DeviceView<'a, u8>, DeviceView<'a, u8>),
+    /// Planes of luma of 9 to 16 bits.
+    Luma16 {
+        /// The one.
+        a: DeviceView<'a, u16>,
+        /// The other.
+        b: DeviceView<'a, u16>,
+        /// Bits of the highest level.
+        bits: u32,
+    },
+    /// Pictures in colour, compared by their luma (BT.601 in integers, as Pillow has it).
+    Rgba8(DeviceView<'a, Rgba8>, DeviceView<'a, Rgba8>),
+}
+
+/// How alike two pictures are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Similarity {
+    /// Mean SSIM of luma, over the pixels whose window lies inside; 1 for what is the same.
+    pub ssim: f64,
+    /// PSNR of luma in dB, over all pixels; infinite for what is the same.
+    pub psnr: f64,
+    /// PSNR of red, green and blue in dB; `None` where only luma was compared.
+    pub psnr_rgb: Option<f64>,
+}
+
+/// Pictures cannot be compared, or the device failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SsimError {
+    /// Pictures are smaller than the window.
+    #[error("ssim: pictures of {}×{} pixels; they have at least {WINDOW}×{WINDOW}", .0.x, .0.y)]
+    TooSmall(UVec2),
+    /// No slots.
+    #[error("ssim: a comparer with {0} slots; it has 1 to 1024")]
+    Slots(usize),
+    /// A picture of another size than the comparer's.
+    #[error("ssim: the {which} picture is {}×{} pixels but {}×{} are expected", found.x, found.y, expected.x, expected.y)]
+    Size {
+        /// Which one.
+        which: &'static str,
+        /// Its size.
+        found: UVec2,
+        /// The comparer's.
+        expected: UVec2,
+    },
+    /// Luma of a depth that there is none of.
+    #[error("ssim: luma of {0} bits; it has 9 to 16")]
+    Bits(u32),
+    /// A result must be taken before another pair is submitted.
+    #[error("ssim: all slots of the comparer hold results; take one before the next pair")]
+    Full,
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// A result on its way.
+#[derive(Debug)]
+struct Slot {
+    sums: Pinned<Sums>,
+    done: Event,
+    of: Counted,
+}
+
+/// What a pair's sums are means of.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    highest: f64,
+    colour: bool,
+}
+
+/// Rows of a strip, of so many columns and rows of SSIM, where there is room for so many blocks at a time.
+///
+/// With the margin they are whole batches. Blocks run in rounds of `room`, and those of the last strip, which may be
+/// lower, fill what the last round leaves. Of all heights it is the one whose blocks end first.
+fn strip_rows(inside: UVec2, room: u64) -> u32 {
+    let columns = inside.x.div_ceil(BLOCK_COLUMNS);
+    let batches = |rows: u32| u64::from(rows + MARGIN).div_ceil(LINES.into());
+    let end = |strip: u32| {
+        let blocks = u64::from(inside.y / strip) * u64::from(columns);
+        let (rounds, over) = (blocks / room, blocks % room);
+        let last = if over > 0 { batches(strip) } else { 0 };
+        let below = match inside.y % strip {
+            0 => 0,
+            rows => u64::from(columns).div_ceil(room - over) * batches(rows),
+        };
+        rounds * batches(strip) + last.max(below)
+    };
+    let most = batches(inside.y).clamp(LEAST_BATCHES.into(), MOST_BATCHES.into()) as u32;
+    // Of equals the highest, which filters the fewest rows twice.
+    let strips = (LEAST_BATCHES..=most).rev().map(|batches| batches * LINES - MARGIN);
+    strips.min_by_key(|strip| end(*strip)).expect("a height")
+}
+
+/// Compares pairs of pictures of one size.
+#[derive(Debug)]
+pub struct Comparer {
+    size: UVec2,
+    rows: u32,
+    /// Zeros between pairs.
+    running: Buffer<u64>,
+    waiting: VecDeque<Slot>,
+    free: Vec<Slot>,
+}
+
+impl Comparer {
+    /// For pictures of `size` pixels, and so many pairs at a time.
+    ///
+    /// # Errors
+    /// [`SsimError::TooSmall`], [`SsimError::Slots`], or what the device says.
+    #[track_caller]
+    pub fn new(device: &Device, size: UVec2, slots: usize) -> Result<Self, SsimError> {
+        if size.min_element() < WINDOW {
+            return Err(SsimError::TooSmall(size));
+        }
+        if !(1..=1024).contains(&slots) {
+            return Err(SsimError::Slots(slots));
+        }
+        let stream = device.stream()?;
+        let running = Buffer::from_slice(&stream, &[0; RUNNING as usize])?;
+        let of = Counted { highest: 0.0, colour: false };
+        let slot =
+            |_| Ok(Slot { sums: Pinned::new(device, 1)?, done: Event::for_order(device)?, of });
+        let free = (0..slots).map(slot).collect::<Result<Vec<_>, DeviceError>>()?;
+        let waiting = VecDeque::with_capacity(slots);
+        let processors = device.cuda_info().map_or(MULTIPROCESSORS, |info| info.multiprocessors);
+        let rows = strip_rows(size - MARGIN, (BLOCKS * processors).into());
+        Ok(Self { size, rows, running, waiting, free })
+    }
+
+    /// Size of the pictures in pixels.
+    #[must_use]
+    pub fn size(&self) -> UVec2 {
+        self.size
+    }
+
+    /// Submits a pair and does not wait. Where `map` is given it becomes the SSIM of each pixel whose window
+    /// lies inside, 10 columns and rows less than the pictures have.
+    ///
+    /// # Errors
+    /// [`SsimError`].
+    #[track_caller]
+    pub fn submit(
+        &mut self,
+        stream: &Stream,
+        pair: Compared<'_>,
+        map: Option<&mut Image<f32>>,
+    ) -> Result<(), SsimError> {
+        let of = self.check(&pair)?;
+        let inside = self.size - MARGIN;
+        let map = match map {
+            Some(map) => {
+                check_size("map, 10 columns and rows less than the", map.view().size(), inside)?;
+                map.view_mut()
+            }
+            // SAFETY: nothing lies in it.
+            None => unsafe {
+                DeviceViewMut::new(stream.device().place(), NonNull::dangling().as_ptr(), 0, 0, 0)
+            },
+        };
+        let Some(mut slot) = self.free.pop() else { return Err(SsimError::Full) };
+        slot.of = of;
+        let submitted = self.launch(stream, pair, map, &mut slot);
+        match submitted {
+            Ok(()) => self.waiting.push_back(slot),
+            Err(_) => {
+                // Its sums may be on their way to the slot. A device that cannot be waited for sends none.
+                let _ = stream.synchronize();
+                self.free.push(slot);
+            }
+        }
+        submitted
+    }
+
+    /// Waits for the result of the pair that was submitted first of those whose results were not taken; `None`
+    /// if there is none.
+    ///
+    /// # Errors
+    /// What the device says, of earlier work too.
+    #[track_caller]
+    pub fn take(&mut self) -> Result<Option<Similarity>, SsimError> {
+        let Some(slot) = self.waiting.pop_front() else { return Ok(None) };
+        let waited = slot.done.synchronize();
+        let (sums, of) = (slot.sums[0], slot.of);
+        self.free.push(slot);
+        waited?;
+        Ok(Some(self.similarity(&sums, of)))
+    }
+
+    #[track_caller]
+    fn launch(
+        &mut self,
+        stream: &Stream,
+        pair: Compared<'_>,
+        map: DeviceViewMut<'_, f32>,
+        slot: &mut Slot,
+    ) -> Result<(), SsimError> {
+        // Whatever stream the last pair was on: sums are taken in order.
+        if let Some(last) = self.waiting.back() {
+            stream.wait(&last.done)?;
+        }
+        let blocks = (self.size - MARGIN).x.div_ceil(BLOCK_COLUMNS);
+        let strips = (self.size - MARGIN).y.div_ceil(self.rows);
+        let config = LaunchConfig::cover(blocks * BLOCK_THREADS, strips, [BLOCK_THREADS, 1]);
+        let place = stream.device().place();
+        // SAFETY: what is page-locked has one address for host and device. The slot is not touched before its event
+        // has come, and lives as long.
+        let sums = unsafe { DeviceSliceMut::new(place, slot.sums.as_mut_ptr().cast(), SUMS) };
+        let running = self.running.view_mut();
+        let params = |bits| SsimParams::new(bits, self.rows);
+        match pair {
+            Compared::Luma8(a, b) => {
+                stream.launch(&config, &SsimU8 { a, b, params: params(8), map, running, sums })?;
+            }
+            Compared::Luma16 { a, b, bits } => {
+                stream
+                    .launch(&config, &SsimU16 { a, b, params: params(bits), map, running, sums })?;
+            }
+            Compared::Rgba8(a, b) => {
+                stream
+                    .launch(&config, &SsimRgba8 { a, b, params: params(8), map, running, sums })?;
+            }
+        }
+        Ok(slot.done.record(stream)?)
+    }
+
+    fn check(&self, pair: &Compared<'_>) -> Result<Counted, SsimError> {
+        let (a, b, bits) = match pair {
+            Compared::Luma8(a, b) => (a.size(), b.size(), 8),
+            Compared::Luma16 { bits, .. } if !(9..=16).contains(bits) => {
+                return Err(SsimError::Bits(*bits));
+            }
+            Compared::Luma16 { a, b, bits } => (a.size(), b.size(), *bits),
+            Compared::Rgba8(a, b) => (a.size(), b.size(), 8),
+        };
+        check_size("first", a, self.size)?;
+        check_size("second", b, self.size)?;
+        let highest = f64::from((1_u32 << bits) - 1);
+        Ok(Counted { highest, colour: matches!(pair, Compared::Rgba8(..)) })
+    }
+
+    fn similarity(&self, sums: &Sums, of: Counted) -> Similarity {
+        let area = |size: UVec2| f64::from(size.x) * f64::from(size.y);
+        // Infinite where nothing differs.
+        let psnr = |squares: u64, numbers: f64| {
+            10.0 * (of.highest.powi(2) * numbers / squares as f64).log10()
+        };
+        let pixels = area(self.size);
+        // Of what is the same the kernel's is off by its rounding.
+        let ssim = match sums.squares {
+            0 => 1.0,
+            _ => sums.ssim as f64 / f64::from(ONE) / area(self.size - MARGIN),
+        };
+        Similarity {
+            ssim,
+            psnr: psnr(sums.squares, pixels),
+            psnr_rgb: of.colour.then(|| psnr(sums.colour_squares, 3.0 * pixels)),
+        }
+    }
+}
+
+impl Drop for Comparer {
+    fn drop(&mut self) {
+        // Copies to the slots may be on their way. A device that failed makes none.
+        for slot in &self.waiting {
+            let _ = slot.done.synchronize();
+        }
+    }
+}
+
+fn check_size(which: &'static str, found: (u32, u32), expected: UVec2) -> Result<(), SsimError> {
+    let found = UVec2::from(found);
+    if found == expected { Ok(()) } else { Err(SsimError::Size { which, found, expected }) }
+}
+
+/// Compares two pictures on the stream's device, and waits. The map is the SSIM of each pixel whose window lies
+/// inside, row by row.
+///
+/// # Errors
+/// [`SsimError`].
+#[track_caller]
+pub fn compare_pictures(
+    stream: &Stream,
+    a: &Picture,
+    b: &Picture,
+) -> Result<(Similarity, Vec<f32>), SsimError> {
+    check_size("second", b.size().into(), a.size())?;
+    let mut comparer = Comparer::new(stream.device(), a.size(), 1)?;
+    let (a, b) = (a.upload(stream)?, b.upload(stream)?);
+    let inside = comparer.size() - MARGIN;
+    let mut map = Image::new(stream.device(), inside.x, inside.y)?;
+    comparer.submit(stream, Compared::Rgba8(a.view(), b.view()), Some(&mut map))?;
+    let map = map.download(stream)?;
+    match comparer.take()? {
+        Some(similarity) => Ok((similarity, map)),
+        None => Err(SsimError::Full),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    use glam::uvec2;
+
+    use super::*;
+
+    /// When the last block ends, of strips so high, where each begins as soon as there is room, in batches.
+    fn end(inside: UVec2, room: u64, strip: u32) -> u64 {
+        let mut ends: BinaryHeap<_> = (0..room).map(|_| Reverse(0)).collect();
+        let mut last = 0;
+        for y in (0..inside.y).step_by(strip as usize) {
+            let rows = strip.min(inside.y - y) + MARGIN;
+            for _ in 0..inside.x.div_ceil(BLOCK_COLUMNS) {
+                let Reverse(begin) = ends.pop().expect("room");
+                let end = begin + u64::from(rows.div_ceil(LINES));
+                last = last.max(end);
+                ends.push(Reverse(end));
+            }
+        }
+        last
+    }
+
+    #[test]
+    fn no_strips_of_whole_batches_end_a_fiftieth_earlier() {
+        let sizes = [
+            uvec2(1, 1),
+            uvec2(300, 7),
+            uvec2(1270, 710),
+            uvec2(1910, 1070),
+            uvec2(3830, 2150),
+            uvec2(4990, 90),
+            uvec2(9000, 1000),
+        ];
+        for inside in sizes {
+            for room in [1, 5, 28, 32, 264] {
+                let chosen = strip_rows(inside, room);
+                assert_eq!((chosen + MARGIN) % LINES, 0, "{inside} {room}");
+                let found = end(inside, room, chosen);
+                let least = LEAST_BATCHES * LINES - MARGIN;
+                for strip in (least..=inside.y).step_by(LINES as usize) {
+                    let other = end(inside, room, strip);
+                    let fair = 50 * found <= 51 * other;
+                    assert!(fair, "{inside} {room}: {chosen} {found}, {strip} {other}");
+                }
+            }
+        }
+        // The largest sizes that a program may ask for take no longer.
+        for inside in [uvec2(u32::MAX - MARGIN, 1), UVec2::splat(u32::MAX - MARGIN)] {
+            strip_rows(inside, 264);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Launches of the variants that go by a warp's planes.
+
+use cuda_std::DeviceTexture;
+use glam::Vec4;
+use kernels_gpu::stitch as kernels;
+use shared_types::stitch::BLOCK;
+use shared_types::texture::DeviceTexturedCameraPlanes;
+
+use super::{Power, StitchError, StitchOptions};
+use crate::device::{Device, DeviceError, LaunchConfig, Stream, Textures};
+use crate::frame::{FrameView, FrameViewMut, Textured};
+use crate::ops::colour::GammaTable;
+use crate::warp::{DeviceWarp, Plane};
+
+/// How a launch computes gamma.
+enum Gamma<'a> {
+    Linear,
+    Exact,
+    Fast,
+    Table(&'a GammaTable),
+}
+
+/// Launches the kernel of a pair of formats, of those from RGBA to RGBA, NV12 to NV12, NV12 to RGBA and RGBA to NV12; all
+/// take these arguments, and some a table. Frames of unlike formats are refused before.
+macro_rules! launch_by_formats {
+    (
+        $stream:ident, $source:ident, $frames:ident, [$left:ident, $right:ident], $params:ident, $out:ident:
+        $rgba8:ident $nv12:ident $nv12_rgba8:ident $rgba8_nv12:ident $(, $table:ident)?
+    ) => {{
+        let config = config(&$out);
+        macro_rules! launch {
+            ($kernel:ident, $l:ident, $r:ident, $to:ident) => {
+                $stream.launch(&config, &kernels::$kernel {
+                    left: $l,
+                    right: $r,
+                    planes_left: $left,
+                    planes_right: $right,
+                    $(table: $table.view(),)?
+                    params: $params,
+                    out: $to,
+                })
+            };
+        }
+        use {FrameViewMut as Out, $source as In};
+        match ($frames, $out) {
+            ((In::Rgba8(l), In::Rgba8(r)), Out::Rgba8(out)) => launch!($rgba8, l, r, out),
+            ((In::Nv12(l, _), In::Nv12(r, _)), Out::Nv12(out, _)) => launch!($nv12, l, r, out),
+            ((In::Nv12(l, _), In::Nv12(r, _)), Out::Rgba8(out)) => launch!($nv12_rgba8, l, r, out),
+            ((In::Rgba8(l), In::Rgba8(r)), Out::Nv12(out, _)) => launch!($rgba8_nv12, l, r, out),
+            ((In::Rgba8(_), _) | (In::Nv12(..), _), _) => {
+                unreachable!("both frames are of one format, as checked")
+            }
+        }
+        .map_err(StitchError::from)
+    }};
+}
+
+/// A thread makes a pixel, or the four of a chroma sample.
+fn config(out: &FrameViewMut<'_>) -> LaunchConfig {
+    let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
+    let [columns, rows] = out.format().size.to_array().map(|side| side.div_ceil(cell));
+    LaunchConfig::cover(columns, rows, BLOCK)
+}
+
+/// By loads, with any power.
+#[track_caller]
+pub(super) fn launch(
+    stream: &Stream,
+    frames: (FrameView<'_>, FrameView<'_>),
+    warp: &DeviceWarp,
+    options: &StitchOptions,
+    table: Option<&mut GammaTable>,
+    out: FrameViewMut<'_>,
+) -> Result<(), StitchError> {
+    warp.await_ready(stream)?;
+    let [left, right] = warp.planes()?;
+    let params = options.params(frames.0.format().pixels, out.format().pixels);
+    let gamma = match (table, options.power) {
+        (Some(table), _) => {
+            table.update(stream, options.left, options.right)?;
+            Gamma::Table(table)
+        }
+        _ if options.is_linear() => Gamma::Linear,
+        (None, Power::Exact) => Gamma::Exact,
+        (None, Power::Fast | Power::Table) => Gamma::Fast,
+    };
+    match gamma {
+        Gamma::Linear => launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
+            StitchPlanesLinear StitchPlanesNv12Linear StitchPlanesNv12Rgba8Linear
+            StitchPlanesRgba8Nv12Linear),
+        Gamma::Exact => launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
+            StitchPlanesExact StitchPlanesNv12Exact StitchPlanesNv12Rgba8Exact
+            StitchPlanesRgba8Nv12Exact),
+        Gamma::Fast => launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
+            StitchPlanesFast StitchPlanesNv12Fast StitchPlanesNv12Rgba8Fast
+            StitchPlanesRgba8Nv12Fast),
+        Gamma::Table(table) => {
+            launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
+            StitchPlanesTable StitchPlanesNv12Table StitchPlanesNv12Rgba8Table
+            StitchPlanesRgba8Nv12Table, table)
+        }
+    }
+}
+
+/// Frames in textures, with fast powers.
+#[track_caller]
+pub(super) fn launch_hardware(
+    stream: &Stream,
+    frames: (Textured<'_>, Textured<'_>),
+    warp: &DeviceWarp,
+    options: &StitchOptions,
+    out: FrameViewMut<'_>,
+) -> Result<(), StitchError> {
+    warp.await_ready(stream)?;
+    let [left, right] = warp.planes()?;
+    let params = options.params(frames.0.pixels(), out.format().pixels);
+    launch_by_formats!(stream, Textured, frames, [left, right], params, out:
+        StitchHardwareRgba8 StitchHardwareNv12 StitchHardwareNv12Rgba8 StitchHardwareRgba8Nv12)
+}
+
+/// Planes in textures, with fast powers.
+#[track_caller]
+pub(super) fn launch_textured(
+    stream: &Stream,
+    frames: (FrameView<'_>, FrameView<'_>),
+    [left, right]: [DeviceTexturedCameraPlanes<'_>; 2],
+    options: &StitchOptions,
+    out: FrameViewMut<'_>,
+) -> Result<(), StitchError> {
+    let params = options.params(frames.0.format().pixels, out.format().pixels);
+    launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
+        StitchTexturedPlanesRgba8 StitchTexturedPlanesNv12 StitchTexturedPlanesNv12Rgba8
+        StitchTexturedPlanesRgba8Nv12)
+}
+
+/// A warp's planes as textures, left and right, which live as long as `textures` is not asked for many others. `None`
+/// where the device cannot read them so.
+#[track_caller]
+pub(super) fn textured<'a>(
+    stream: &Stream,
+    textures: &mut Textures,
+    warp: &'a DeviceWarp,
+) -> Result<Option<[DeviceTexturedCameraPlanes<'a>; 2]>, DeviceError> {
+    warp.await_ready(stream)?;
+    let device: &Device = stream.device();
+    let mut plane = |plane| {
+        let handle = textures.over(device, &warp.plane(plane).view())?;
+        // SAFETY: of a plane that lives so long, for reads of numbers; the caller holds on to the objects.
+        Ok::<_, DeviceError>(
+            handle.map(|handle| unsafe { DeviceTexture::<'a, Vec4>::new(device.place(), handle) }),
+        )
+    };
+    let (width, height) = warp.size().into();
+    let mut camera = |[x, y, weight]: [Plane; 3]| {
+        let planes = plane(x)?.zip(plane(y)?).zip(plane(weight)?);
+        Ok::<_, DeviceError>(planes.map(|((x, y), weight)| DeviceTexturedCameraPlanes {
+            x,
+            y,
+            weight,
+            width,
+            height,
+        }))
+    };
+    let left = camera([Plane::LeftX, Plane::LeftY, Plane::WeightLeft])?;
+    let right = camera([Plane::RightX, Plane::RightY, Plane::WeightRight])?;
+    Ok(left.zip(right).map(<[_; 2]>::from))
+}

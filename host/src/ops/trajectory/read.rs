@@ -1,0 +1,174 @@
+//! Reading trajectories, and times alone, from text.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::{Fault, TIME, Trajectory, TrajectoryError, row_fault};
+use crate::io::text::{TextError, read_text_up_to};
+
+/// The largest file of a trajectory that is read, in bytes: two hours of a camera's path at 100 a second.
+pub const FILE_LIMIT: u64 = 64 << 20;
+
+/// The columns of a file without a header, if it has these many and spaces between them.
+const TUM: [&str; 7] = ["tx", "ty", "tz", "qx", "qy", "qz", "qw"];
+
+/// Longest part of a word that errors show, in characters.
+const SHOWN: usize = 40;
+
+/// Reads the first column of a file as times in seconds, in any order. Other columns may be anything.
+///
+/// # Errors
+/// [`TrajectoryError::Text`], [`TrajectoryError::Empty`] or [`TrajectoryError::Line`].
+pub fn open_times(path: impl AsRef<Path>) -> Result<Vec<f64>, TrajectoryError> {
+    parse_times(&text_of(path.as_ref())?, path)
+}
+
+/// As [`open_times`], from text; `file` is named in errors.
+///
+/// # Errors
+/// [`TrajectoryError::Empty`] or [`TrajectoryError::Line`].
+pub fn parse_times(text: &str, file: impl AsRef<Path>) -> Result<Vec<f64>, TrajectoryError> {
+    let table = Table::of(text, file.as_ref());
+    let mut times = Vec::new();
+    for (line, content) in table.rows() {
+        let word = table.fields(content).next().unwrap_or_default();
+        let at = |fault| table.at(line, fault);
+        let time = number(1, word).map_err(at)?;
+        row_fault(time, time, &[]).map_or(Ok(()), |fault| Err(at(fault)))?;
+        times.push(time);
+    }
+    if times.is_empty() {
+        return Err(table.empty());
+    }
+    Ok(times)
+}
+
+/// A file's text.
+pub(super) fn text_of(path: &Path) -> Result<String, TextError> {
+    read_text_up_to(path, FILE_LIMIT)
+}
+
+/// As [`Trajectory::parse`].
+pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryError> {
+    let table = Table::of(text, file);
+    let Some((first, content)) = table.lines().next() else { return Err(table.empty()) };
+    let width = table.fields(content).count();
+    if width < 2 {
+        return Err(table.at(first, Fault::NoValues));
+    }
+    let mut time_name = TIME;
+    let columns: Vec<String> = if table.has_header {
+        let mut names = table.fields(content);
+        // Some leave out the name of the times.
+        time_name = names.next().filter(|name| !name.is_empty()).unwrap_or(TIME);
+        names.map(str::to_owned).collect()
+    } else if !table.commas && width == 1 + TUM.len() {
+        TUM.map(str::to_owned).to_vec()
+    } else {
+        (1..width).map(|i| format!("c{i}")).collect()
+    };
+    if let Some(fault) = name_fault(time_name, &columns) {
+        return Err(table.at(first, fault));
+    }
+    let (mut times, mut values) = (Vec::new(), Vec::new());
+    let mut before = f64::NEG_INFINITY;
+    for (line, content) in table.rows() {
+        let start = values.len();
+        let at = |fault| table.at(line, fault);
+        let found = table.fields(content).count();
+        if found != width {
+            return Err(at(Fault::Fields { found, expected: width }));
+        }
+        let mut time = before;
+        for (i, word) in table.fields(content).enumerate() {
+            let number = number(i + 1, word).map_err(at)?;
+            if i == 0 { time = number } else { values.push(number) }
+        }
+        row_fault(before, time, &values[start..]).map_or(Ok(()), |fault| Err(at(fault)))?;
+        times.push(time);
+        before = time;
+    }
+    if times.is_empty() {
+        return Err(table.empty());
+    }
+    Ok(Trajectory { time: time_name.to_owned(), columns, times, values })
+}
+
+/// The first fault of the names of times and columns.
+pub(super) fn name_fault(time: &str, columns: &[String]) -> Option<Fault> {
+    let mut known = HashSet::new();
+    let mut is_bad = |name| {
+        let odd = |c: char| matches!(c, ',' | '"' | '#' | '\u{feff}') || c.is_control();
+        let plain = |name: &str| !name.is_empty() && name.trim() == name && !name.contains(odd);
+        !plain(name) || like_number(name) || !known.insert(name)
+    };
+    let mut names = [time].into_iter().chain(columns.iter().map(String::as_str)).enumerate();
+    let (i, name) = names.find(|&(_, name)| is_bad(name))?;
+    Some(Fault::Name { column: i + 1, name: shown(name) })
+}
+
+/// Whether a word is a number, or was meant to be one.
+fn like_number(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
+        || word.parse::<f64>().is_ok()
+}
+
+fn number(column: usize, word: &str) -> Result<f64, Fault> {
+    word.parse().map_err(|_| Fault::NotANumber { column, word: shown(word) })
+}
+
+fn shown(word: &str) -> String {
+    word.chars().take(SHOWN).collect()
+}
+
+/// Text as lines of fields.
+struct Table<'a> {
+    text: &'a str,
+    file: &'a Path,
+    /// Commas separate the fields, not spaces.
+    commas: bool,
+    has_header: bool,
+}
+
+impl<'a> Table<'a> {
+    fn of(text: &'a str, file: &'a Path) -> Self {
+        // Editors on some systems begin a text with a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut table = Self { text, file, commas: false, has_header: false };
+        if let Some((_, content)) = table.lines().next() {
+            table.commas = content.contains(',');
+            table.has_header = !table.fields(content).any(like_number);
+        }
+        table
+    }
+
+    /// Lines that say something, counted from 1, without their comments.
+    fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+        let content = |line: &'a str| line.split('#').next().unwrap_or_default().trim();
+        let lines = self.text.lines().enumerate().map(move |(i, line)| (i + 1, content(line)));
+        lines.filter(|(_, content)| !content.is_empty())
+    }
+
+    /// Those that are not the header.
+    fn rows(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+        self.lines().skip(usize::from(self.has_header))
+    }
+
+    fn fields(&self, content: &'a str) -> impl Iterator<Item = &'a str> + use<'a> {
+        let bare = |word: &'a str| {
+            let word = word.trim();
+            word.strip_prefix('"').and_then(|word| word.strip_suffix('"')).unwrap_or(word)
+        };
+        let by_comma = self.commas.then(|| content.split(','));
+        let by_space = (!self.commas).then(|| content.split_whitespace());
+        by_comma.into_iter().flatten().chain(by_space.into_iter().flatten()).map(bare)
+    }
+
+    fn at(&self, line: usize, fault: Fault) -> TrajectoryError {
+        TrajectoryError::Line { file: self.file.to_owned(), line, fault }
+    }
+
+    fn empty(&self) -> TrajectoryError {
+        TrajectoryError::Empty { file: self.file.to_owned() }
+    }
+}

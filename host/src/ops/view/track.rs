@@ -1,0 +1,209 @@
+//! A track: where a virtual camera looks over time, from keyframes in a file to a view for every frame.
+//!
+//! The file is a [trajectory](crate::ops::trajectory) with the columns `pan`, `tilt` and `fov`, and `roll` if it is to be
+//! other than 0, in degrees:
+//! ```csv
+//! t,pan,tilt,fov
+//! 0,-20,0,60
+//! 2.5,15,-3,40
+//! ```
+//! Times are seconds from the first frame. Between keyframes views change linearly, before the first and after
+//! the last they stay. Then the track is smoothed, since a camera has no corners: each view is the mean of
+//! those around it, weighed by a Gaussian over time.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::{MAX_FOV, MIN_FOV, View, ViewError};
+use crate::device::Stream;
+use crate::frame::Rate;
+use crate::ops::trajectory::{Trajectory, TrajectoryError};
+
+/// The longest smoothing, in seconds of standard deviation.
+pub const MAX_SMOOTHING: f64 = 60.0;
+
+/// Standard deviations on either side that the Gaussian is looked at.
+const REACH: f64 = 3.0;
+
+/// Most views of a track: a day at 60 frames a second.
+const MAX_VIEWS: f64 = 86_400.0 * 60.0;
+
+/// Views of a video's frames.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Track {
+    rate: Rate,
+    /// Of each frame; after the last, all are like it.
+    views: Vec<View>,
+}
+
+/// A file is no track.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TrackError {
+    /// It is no trajectory.
+    #[error(transparent)]
+    Trajectory(#[from] TrajectoryError),
+    /// A column is missing.
+    #[error("{}: a track of views has the columns t, pan, tilt and fov, and perhaps roll, but {missing} is missing", file.display())]
+    Missing {
+        /// The file.
+        file: PathBuf,
+        /// The column.
+        missing: &'static str,
+    },
+    /// A column that a track has not.
+    #[error("{}: the first line of a track names its columns, t, pan, tilt, fov and perhaps roll, and {column:?} is none of them", file.display())]
+    Unknown {
+        /// The file.
+        file: PathBuf,
+        /// The column.
+        column: String,
+    },
+    /// A row that is no view.
+    #[error("{}: the keyframe at {time} s: {source}", file.display())]
+    View {
+        /// The file.
+        file: PathBuf,
+        /// The row's time.
+        time: f64,
+        /// What is wrong.
+        source: ViewError,
+    },
+    /// Smoothing by no time, or too long.
+    #[error("smoothing a track by {0} s; it is from 0 to {MAX_SMOOTHING} s")]
+    Smoothing(f64),
+    /// Keyframes too late for the frame rate.
+    #[error("{}: the last keyframe is at {seconds} s; a track has at most {MAX_VIEWS} frames", file.display())]
+    TooLong {
+        /// The file.
+        file: PathBuf,
+        /// When it ends.
+        seconds: f64,
+    },
+}
+
+impl Track {
+    /// Reads keyframes, and makes views of them for frames at `rate`, smoothed by a Gaussian of `smoothing`
+    /// seconds of standard deviation. The stream's device resamples; this waits for it.
+    ///
+    /// # Errors
+    /// [`TrackError`].
+    pub fn open(
+        stream: &Stream,
+        path: impl AsRef<Path>,
+        rate: Rate,
+        smoothing: f64,
+    ) -> Result<Self, TrackError> {
+        let file = path.as_ref();
+        Self::new(stream, &Trajectory::open(file)?, file, rate, smoothing)
+    }
+
+    /// As [`open`](Self::open), of keyframes that were read; `file` is named in errors.
+    ///
+    /// # Errors
+    /// [`TrackError`].
+    pub fn new(
+        stream: &Stream,
+        keyframes: &Trajectory,
+        file: &Path,
+        rate: Rate,
+        smoothing: f64,
+    ) -> Result<Self, TrackError> {
+        if !(0.0..=MAX_SMOOTHING).contains(&smoothing) {
+            return Err(TrackError::Smoothing(smoothing));
+        }
+        let columns = Columns::find(keyframes, file)?;
+        for (i, &time) in keyframes.times().iter().enumerate() {
+            columns.view(keyframes.row(i)).check().map_err(|source| TrackError::View {
+                file: file.to_owned(),
+                time,
+                source,
+            })?;
+        }
+        let weights = gaussian(smoothing * rate.per_second());
+        let radius = weights.len() as i64 - 1;
+        let seconds = keyframes.times().last().copied().unwrap_or(0.0).max(0.0);
+        let frames = (seconds * rate.per_second()).ceil() + radius as f64 + 1.0;
+        if frames > MAX_VIEWS {
+            return Err(TrackError::TooLong { file: file.to_owned(), seconds });
+        }
+        let last = frames as i64 - 1;
+        let (numerator, denominator) = rate.fraction();
+        let time = |n: i64| n as f64 * f64::from(denominator) / f64::from(numerator);
+        let times: Vec<f64> = (-radius..=last + radius).map(time).collect();
+        let resampled = keyframes.resample(stream, &times)?;
+        let view = |i: usize| columns.view(resampled.row(i));
+        let views = (0..=last as usize).map(|i| smoothed(&view, i + radius as usize, &weights));
+        Ok(Self { rate, views: views.collect() })
+    }
+
+    /// The view of the frame at a time.
+    #[must_use]
+    pub fn at(&self, time: Duration) -> View {
+        let last = self.views.len() - 1;
+        let frame = usize::try_from(self.rate.frames(time)).unwrap_or(last);
+        self.views[frame.min(last)]
+    }
+}
+
+/// Where a track's columns are in a row.
+struct Columns {
+    pan: usize,
+    tilt: usize,
+    roll: Option<usize>,
+    fov: usize,
+}
+
+impl Columns {
+    fn find(keyframes: &Trajectory, file: &Path) -> Result<Self, TrackError> {
+        let known = |name: &str| matches!(name, "pan" | "tilt" | "roll" | "fov");
+        if let Some(column) = keyframes.columns().iter().find(|column| !known(column)) {
+            let (file, column) = (file.to_owned(), column.clone());
+            return Err(TrackError::Unknown { file, column });
+        }
+        let needed = |missing: &'static str| {
+            let column = keyframes.column(missing);
+            column.ok_or_else(|| TrackError::Missing { file: file.to_owned(), missing })
+        };
+        let (pan, tilt, fov) = (needed("pan")?, needed("tilt")?, needed("fov")?);
+        Ok(Self { pan, tilt, roll: keyframes.column("roll"), fov })
+    }
+
+    fn view(&self, row: &[f64]) -> View {
+        let Self { pan, tilt, roll, fov } = *self;
+        View { pan: row[pan], tilt: row[tilt], roll: roll.map_or(0.0, |i| row[i]), fov: row[fov] }
+    }
+}
+
+/// Half of a Gaussian, from its middle on, whose sum over both halves is 1; `sigma` in frames.
+fn gaussian(sigma: f64) -> Vec<f64> {
+    let radius = (REACH * sigma).ceil() as u32;
+    let weight = |i: u32| match i {
+        0 => 1.0,
+        i => libm::exp(-0.5 * (f64::from(i) / sigma).powi(2)),
+    };
+    let half: Vec<f64> = (0..=radius).map(weight).collect();
+    let sum = 2.0 * half.iter().sum::<f64>() - 1.0;
+    half.into_iter().map(|weight| weight / sum).collect()
+}
+
+/// The mean of the views around `middle`.
+fn smoothed(view: &impl Fn(usize) -> View, middle: usize, half: &[f64]) -> View {
+    let mut mean = View { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 0.0 };
+    let mut add = |weight: f64, view: View| {
+        mean.pan += weight * view.pan;
+        mean.tilt += weight * view.tilt;
+        mean.roll += weight * view.roll;
+        mean.fov += weight * view.fov;
+    };
+    add(half[0], view(middle));
+    for (i, &weight) in half.iter().enumerate().skip(1) {
+        add(weight, view(middle - i));
+        add(weight, view(middle + i));
+    }
+    // The weights' sum is rounded, and the outermost views are views too.
+    mean.fov = mean.fov.clamp(MIN_FOV, MAX_FOV);
+    mean
+}
