@@ -9,7 +9,7 @@ use glam::UVec2;
 use panoweave::device::Device;
 use panoweave::geometry::homography::Homography;
 use panoweave::io::video::{Crf, Input, Medium, Output, Sink, Source, Stop, VideoError};
-use panoweave::video::{Summary, VideoOptions, stitch_video};
+use panoweave::video::{Summary, VideoOptions, VideoStitchError, stitch_video};
 use panoweave::warp::DeviceWarp;
 
 use super::flat;
@@ -21,7 +21,7 @@ fn stitch(
     inputs: [&str; 2],
     output: &str,
     size: UVec2,
-) -> Result<Summary, VideoError> {
+) -> Result<Summary, VideoStitchError> {
     let stop = Stop::default();
     let sources = inputs.map(|name| {
         let path = folder.path(name);
@@ -76,6 +76,6 @@ fn an_error_of_the_sink_does_not_wait_for_a_pipe() {
         let result = ended.recv_timeout(Duration::from_secs(20));
         drop(held);
         let error = result.expect("it does not end").unwrap_err();
-        assert!(matches!(error, VideoError::Unwritable { .. }), "{error}");
+        assert!(matches!(error, VideoStitchError::Video(VideoError::Unwritable { .. })), "{error}");
     });
 }
