@@ -15,7 +15,7 @@ pub mod search;
 use std::path::Path;
 
 use glam::{UVec2, uvec2};
-use panoweave::device::{Arch, Device, KernelModule, PtxImage, Stream};
+use panoweave::device::{Arch, Device, KernelModule, PtxImage, PtxText, Stream};
 use panoweave::frame::{
     DeviceFrame, Frame, FrameFormat, Matrix as YuvMatrix, PixelFormat, Range, YuvEncoding,
 };
@@ -174,7 +174,7 @@ pub fn reference(name: &str) -> Option<Device> {
     };
     let file = Path::new(&folder).join(name).with_extension("ptx");
     let text = match std::fs::read_to_string(&file) {
-        Ok(text) => text.leak(),
+        Ok(text) => PtxText::Static(text.leak()),
         Err(e) => {
             println!("no CUDA C++ to compare with: {}: {e}", file.display());
             return None;

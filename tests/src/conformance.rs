@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use panoweave::device::{Arch, Device, KernelModule, PtxImage, Stream};
+use panoweave::device::{Arch, Device, KernelModule, PtxImage, PtxText, Stream};
 
 use crate::devices::first_gpu;
 
@@ -10,11 +10,11 @@ use crate::devices::first_gpu;
 pub static CONFORMANCE: &[PtxImage] = &[
     PtxImage {
         arch: Arch { major: 8, minor: 7 },
-        text: include_str!(concat!(env!("OUT_DIR"), "/conformance.sm_87.ptx")),
+        text: PtxText::Static(include_str!(concat!(env!("OUT_DIR"), "/conformance.sm_87.ptx"))),
     },
     PtxImage {
         arch: Arch { major: 9, minor: 0 },
-        text: include_str!(concat!(env!("OUT_DIR"), "/conformance.sm_90.ptx")),
+        text: PtxText::Static(include_str!(concat!(env!("OUT_DIR"), "/conformance.sm_90.ptx"))),
     },
 ];
 

@@ -34,11 +34,14 @@ fn compare(builder: CudaBuilder, out: &Path) {
     let build = builder.build().unwrap_or_else(|e| panic!("{e}"));
     let fresh_report = build.write_json().expect("the report is written");
     let kept = root().join("host/ptx");
-    for arch in &build.archs {
-        let name = &arch.file;
-        let kept = fs::read(kept.join(name)).unwrap_or_else(|e| panic!("{name}: {e}; {HOW}"));
-        let fresh = fs::read(&arch.ptx).expect("the PTX just built");
-        assert!(kept == fresh, "host/ptx/{name} is not what the kernels give; {HOW}");
+    for (arch, image) in build.archs.iter().zip(panoweave::kernels::IMAGES) {
+        let fresh = fs::read_to_string(&arch.ptx).expect("the PTX just built");
+        assert_eq!(arch.arch.name(), image.arch.to_string());
+        assert!(
+            image.text.get() == fresh,
+            "the PTX for {} is not what the kernels give; {HOW}",
+            image.arch
+        );
     }
     let (mut fresh, mut kept) = (report(fresh_report), report(&kept.join("kernels.json")));
     for (fresh, kept) in fresh.archs.iter_mut().zip(&mut kept.archs) {

@@ -1,22 +1,28 @@
-//! `cargo xtask kernels`: compiles the kernels to PTX and keeps it in `host/ptx/`.
+//! `cargo xtask kernels`: compiles the kernels to PTX and stores it in `host/ptx/`.
 //!
-//! It is kept in the repository so that `panoweave` builds as any other crate, without `core`'s source
-//! or an unstable compiler. `tests/tests/kept_ptx.rs` fails where it is not what the kernels give.
+//! The repository holds the PTX, so `panoweave` builds like any other crate, without the source of `core` and without
+//! unstable features. It holds the text for one architecture; `host/src/kernels.rs` derives the other.
+//! `tests/tests/kept_ptx.rs` fails if either differs from a fresh build.
+
+use std::fs;
 
 use cuda_builder::{Arch, CudaBuilder, Spills};
 
 use crate::Result;
-use crate::cargo::root;
+use crate::cargo::{root, target};
 use crate::ptxas;
 
 pub(crate) fn run() -> Result {
     let mut builder = settings(CudaBuilder::new(root().join("kernels-gpu")))
-        .copy_to(root().join("host/ptx/kernels.ptx"));
+        .copy_to(target().join("kernels/kernels.ptx"));
     if let Some(ptxas) = ptxas::provide() {
         builder = builder.ptxas(ptxas);
     }
     let build = builder.build()?;
-    build.write_json()?;
+    let kept = root().join("host/ptx");
+    fs::copy(build.write_json()?, kept.join("kernels.json"))?;
+    let newest = build.archs.last().ok_or("no architecture was built")?;
+    fs::copy(&newest.ptx, kept.join(&newest.file))?;
     for arch in &build.archs {
         let by = arch.ptxas.as_deref().unwrap_or("not measured");
         println!("{}: {} kernels, {by}", arch.ptx.display(), arch.kernels.len());

@@ -8,7 +8,7 @@ mod name;
 pub use cust::typed::{
     Address, Arch, Array, Buffer, Counters, CudaInfo, Device, DeviceError, ErrorKind, Event,
     Filter, Image, KernelModule, KernelResources, LaunchConfig, Pinned, Place, Priority, PtxImage,
-    Stream, Texel, Texture, TextureMode,
+    PtxText, Stream, Texel, Texture, TextureMode,
 };
 pub(crate) use cust::typed::{Rows, RowsMut, Textures, insist};
 

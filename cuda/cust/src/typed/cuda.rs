@@ -182,7 +182,7 @@ impl CudaDevice {
         let device = Self { modules: Modules::default(), context, info };
         let _current = Current::enter(device.context.as_raw()).check("opening a CUDA context")?;
         for (package, image) in images {
-            device.modules.add(Module::load(&device.context, package, image.text)?);
+            device.modules.add(Module::load(&device.context, package, &image.text.get())?);
         }
         Ok(device)
     }
@@ -192,7 +192,7 @@ impl CudaDevice {
     pub(super) fn load(&self, module: &KernelModule) -> Result<(), DeviceError> {
         let image = image_for(module, self.info.arch)?;
         self.enter("loading kernels", || {
-            self.modules.add(Module::load(&self.context, module.package, image.text)?);
+            self.modules.add(Module::load(&self.context, module.package, &image.text.get())?);
             Ok(())
         })
     }

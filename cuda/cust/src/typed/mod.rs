@@ -48,7 +48,7 @@ pub use image::Image;
 pub use memory::Memory;
 pub use pinned::Pinned;
 pub use pinned_copy::PinnedCopy;
-pub use ptx::{Arch, KernelModule, PtxImage, REGISTERED};
+pub use ptx::{Arch, KernelModule, PtxImage, PtxText, REGISTERED};
 pub use stream::{Priority, Rows, RowsMut, Stream};
 pub use texture::{Array, ReadMode, Texture, TextureMode};
 pub use textures::Textures;

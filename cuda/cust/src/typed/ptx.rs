@@ -3,6 +3,7 @@
 //! A program has the kernels of any number of crates. Each crate's images register themselves by
 //! [`kernels!`](crate::kernels), and [`Device::cuda`](super::Device::cuda) loads all of them.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// The compiled kernels of one kernel crate.
@@ -20,7 +21,27 @@ pub struct PtxImage {
     /// The oldest GPU that it runs on.
     pub arch: Arch,
     /// The PTX itself.
-    pub text: &'static str,
+    pub text: PtxText,
+}
+
+/// The text of a [`PtxImage`].
+#[derive(Clone, Copy, Debug)]
+pub enum PtxText {
+    /// Embedded as it is.
+    Static(&'static str),
+    /// Made from another image when a GPU needs it, so that the program holds the common part once.
+    Made(fn() -> String),
+}
+
+impl PtxText {
+    /// Returns the text.
+    #[must_use]
+    pub fn get(self) -> Cow<'static, str> {
+        match self {
+            Self::Static(text) => text.into(),
+            Self::Made(make) => make().into(),
+        }
+    }
 }
 
 /// A GPU architecture, that is a compute capability.
@@ -42,12 +63,16 @@ impl PtxImage {
     /// Whether it runs on `gpu`. PTX runs on every later architecture, but of a variant such as `sm_90a`
     /// on that architecture alone, and of `sm_100f` on those of the same major version.
     fn runs_on(&self, gpu: Arch) -> bool {
-        let target = self.text.lines().find_map(|line| line.strip_prefix(".target "));
+        if self.arch > gpu {
+            return false;
+        }
+        let text = self.text.get();
+        let target = text.lines().find_map(|line| line.strip_prefix(".target "));
         let name = target.and_then(|words| words.split([',', ' ']).next()).unwrap_or_default();
         match name.chars().last() {
             Some('a') => self.arch == gpu,
-            Some('f') => self.arch.major == gpu.major && self.arch <= gpu,
-            _ => self.arch <= gpu,
+            Some('f') => self.arch.major == gpu.major,
+            _ => true,
         }
     }
 }
@@ -55,7 +80,9 @@ impl PtxImage {
 impl KernelModule {
     /// The newest image that runs on `gpu`.
     pub(super) fn newest_for(&self, gpu: Arch) -> Option<PtxImage> {
-        self.images.iter().copied().filter(|i| i.runs_on(gpu)).max_by_key(|i| i.arch)
+        let mut images: Vec<_> = self.images.iter().copied().collect();
+        images.sort_by_key(|image| std::cmp::Reverse(image.arch));
+        images.into_iter().find(|image| image.runs_on(gpu))
     }
 }
 
@@ -79,7 +106,7 @@ macro_rules! kernels {
             package: $package,
             images: &[$($crate::typed::PtxImage {
                 arch: $crate::typed::Arch { major: $major, minor: $minor },
-                text: $text,
+                text: $crate::typed::PtxText::Static($text),
             }),*],
         }
     };
@@ -101,13 +128,20 @@ mod tests {
         Arch { major, minor }
     }
 
+    const fn image(major: u32, minor: u32, text: &'static str) -> PtxImage {
+        PtxImage { arch: arch(major, minor), text: PtxText::Static(text) }
+    }
+
     #[test]
     fn the_newest_image_that_runs_is_chosen() {
         const IMAGES: &[PtxImage] = &[
-            PtxImage { arch: arch(7, 5), text: ".version 6.3\n.target sm_75\n" },
-            PtxImage { arch: arch(8, 7), text: ".version 7.4\n.target sm_87, debug\n" },
-            PtxImage { arch: arch(9, 0), text: ".version 8.0\n.target sm_90a\n" },
-            PtxImage { arch: arch(10, 0), text: ".version 8.8\n.target sm_100f\n" },
+            image(7, 5, ".version 6.3\n.target sm_75\n"),
+            image(8, 7, ".version 7.4\n.target sm_87, debug\n"),
+            image(9, 0, ".version 8.0\n.target sm_90a\n"),
+            PtxImage {
+                arch: arch(10, 0),
+                text: PtxText::Made(|| ".version 8.8\n.target sm_100f\n".to_owned()),
+            },
         ];
         let module = KernelModule { package: "", images: IMAGES };
         let newest = |gpu| module.newest_for(gpu).map(|image| image.arch);
