@@ -9,6 +9,9 @@
 //! from pixel to pixel: the order of additions is the same everywhere, so that CPU and GPU
 //! agree to the bit.
 
+use crate::convolve::slide::{fits, slide, store_down};
+use crate::convolve::tile::SharedTile;
+use crate::unroll::unroll;
 use cuda_std::prelude::*;
 use shared_types::Rgba8;
 use shared_types::colour::LUMA;
@@ -16,8 +19,6 @@ use shared_types::convolve::{pitch, with_halo};
 use shared_types::features::{
     BLOCK, BLOCK_THREADS, COLUMNS, MAX_WINDOW, ROWS, RUN, eigenvalue_elements,
 };
-
-use crate::tile::{Tile, each_result, fits, slide, store_down};
 
 const _: () = assert!(RUN <= 16 && ROWS.is_multiple_of(RUN) && COLUMNS.is_multiple_of(RUN));
 
@@ -60,9 +61,9 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
         return;
     }
     let (columns, rows) = (with_halo(COLUMNS, window), with_halo(ROWS, window));
-    let staged = |i: u32| Tile::new(memory, i * rows * pitch(columns), pitch(columns));
+    let staged = |i: u32| SharedTile::new(memory, i * rows * pitch(columns), pitch(columns));
     let summed = |i: u32| {
-        Tile::new(memory, rows * (2 * pitch(columns) + i * pitch(COLUMNS)), pitch(COLUMNS))
+        SharedTile::new(memory, rows * (2 * pitch(columns) + i * pitch(COLUMNS)), pitch(COLUMNS))
     };
     let (x0, y0) = (thread::block_idx_x() * COLUMNS, thread::block_idx_y() * ROWS);
     let origin = (x0.wrapping_sub(window / 2), y0.wrapping_sub(window / 2));
@@ -107,7 +108,7 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
         };
         let (x, y) = (x0 + x, y0 + first);
         let mut values = [0.0; RUN as usize];
-        each_result!(RUN as usize, |i| {
+        unroll!(RUN as usize, |i| {
             if fits(x, window, width) && fits(y + i as u32, window, height) {
                 values[i] = smaller_eigenvalue(xx[i], xy[i], yy[i]);
             }
@@ -136,7 +137,7 @@ unsafe fn sum_down(from: Shared<f32>, window: u32) -> [f32; RUN as usize] {
 #[inline(always)]
 unsafe fn store_run(to: Shared<f32>, results: [f32; RUN as usize]) {
     // SAFETY: as the caller vouches.
-    each_result!(RUN as usize, |i| unsafe { to.store(i as u32, results[i]) });
+    unroll!(RUN as usize, |i| unsafe { to.store(i as u32, results[i]) });
 }
 
 /// The smaller eigenvalue over windows of any odd width up to [`MAX_WINDOW`]; 0 where the window leaves the

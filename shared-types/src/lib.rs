@@ -9,7 +9,6 @@ pub mod colour;
 pub mod convolve;
 pub mod features;
 pub mod matching;
-pub mod mesh;
 pub mod nv12;
 mod pixel;
 pub mod resample;

@@ -3,7 +3,7 @@
 
 use glam::{UVec2, Vec3, uvec2};
 use kernels_gpu::colour::GammaTable as BuildTable;
-use kernels_gpu::stitch as kernels;
+use kernels_gpu::stitch::planes as kernels;
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, FrameViewMut, Matrix, PixelFormat, Range, YuvEncoding,
@@ -523,7 +523,7 @@ fn missing_planes_count_as_weight_zero() {
         let small = DevicePlanes::upload(&stream, UVec2::ONE, &small, [0; 2]);
         let [planes_left, planes_right] = small.cameras();
         let mut out = Image::new(&device, 3, 2).unwrap();
-        let kernel = kernels_gpu::stitch::StitchPlanesLinear {
+        let kernel = kernels_gpu::stitch::planes::StitchPlanesLinear {
             left: picture.view(),
             right: picture.view(),
             planes_left,

@@ -6,8 +6,8 @@
 use std::sync::{Arc, Mutex};
 
 use glam::UVec2;
-use kernels_gpu::mesh::MeshWeigh;
-use shared_types::mesh::{Layer, Patch, Place, WEIGH_BLOCK};
+use kernels_gpu::stitch::mesh::MeshWeigh;
+use shared_types::stitch::mesh::{Layer, Patch, Place, WEIGH_BLOCK};
 use shared_types::warp::DeviceCameraPlanes;
 
 use super::mesh::{Mesh, Parts};

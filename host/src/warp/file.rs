@@ -5,7 +5,7 @@
 //!
 //! | tensor | type | shape | of each |
 //! |---|---|---|---|
-//! | `mesh_layers` | U32 | `[layers, 5]` | camera (65535: none), cell, places, shares, next: see [`Layer`](shared_types::mesh::Layer) |
+//! | `mesh_layers` | U32 | `[layers, 5]` | camera (65535: none), cell, places, shares, next: see [`Layer`](shared_types::stitch::mesh::Layer) |
 //! | `mesh_layer_patches` | F32 | `[layers, 2, 6]` | the patch of the whole tile: u and v of 1, x, y, x², xy, y² |
 //! | `mesh_patches` | F32 | `[patches, 2, 6]` | a cell's patch |
 //! | `mesh_places` | F32 | `[tiles, 32, 32, 2]` | the places of a tile that no patches are near enough to: column, row |

@@ -32,9 +32,9 @@ mod weights;
 pub use path::*;
 pub use weights::*;
 
-use crate::camera::Camera;
-use crate::grade::{Fast, Grade};
-use crate::picture::Picture;
+use crate::colour::grade::{Fast, Grade};
+use crate::io::Sampler2d;
+use crate::warp::camera::Camera;
 use crate::warp::edge_distance;
 
 /// Both cameras' planes.
@@ -210,7 +210,7 @@ macro_rules! seam_difference {
             look: SeamLook,
             out: ViewMut<Vec4>,
         ) {
-            let sizes = [Picture::size(&left), Picture::size(&right)];
+            let sizes = [Sampler2d::size(&left), Sampler2d::size(&right)];
             let cameras = Cameras::new([planes_left, planes_right], sizes);
             if left.is_whole() && right.is_whole() {
                 difference(left, right, &cameras, &grid, &look, out);
@@ -229,7 +229,7 @@ seam_difference! {
 }
 
 #[inline(always)]
-fn difference<P: Picture>(
+fn difference<P: Sampler2d>(
     left: P,
     right: P,
     cameras: &Cameras,

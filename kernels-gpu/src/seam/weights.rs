@@ -1,11 +1,10 @@
 //! From paths to weights.
 
+use super::{Cameras, Seen};
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2};
 use shared_types::seam::{BLOCK_THREADS, FREEDOM, SeamBlend, SeamGrid};
 use shared_types::warp::CameraPlanes;
-
-use super::{Cameras, Seen};
 
 /// Writes the weights of the box's pixels, which sum to 1 where anybody sees the pixel.
 ///

@@ -10,8 +10,8 @@ use panoweave::device::Device;
 use panoweave::geometry::rig::Rig;
 use panoweave::warp::{DeviceWarp, MESH_ERROR, Mesh, MeshError, Plane, Warp};
 use panoweave_tests::random::{Random, random_rig, random_warp};
-use shared_types::mesh::{CELLS, TILE};
 use shared_types::stitch::MIN_WEIGHT;
+use shared_types::stitch::mesh::{CELLS, TILE};
 
 fn render(rig: &Rig) -> Warp {
     let stream = Device::cpu().stream().unwrap();

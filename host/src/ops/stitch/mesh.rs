@@ -1,9 +1,9 @@
 //! Launches of the variant that goes by a mesh, of two cameras or more.
 
 use glam::UVec2;
-use kernels_gpu::mesh as kernels;
-use shared_types::mesh::{BLOCK, Grading, MAX_CAMERAS, MeshParams};
+use kernels_gpu::stitch::mesh as kernels;
 use shared_types::stitch::Colour;
+use shared_types::stitch::mesh::{BLOCK, Grading, MAX_CAMERAS, MeshParams};
 
 use super::{StitchError, check_colour};
 use crate::device::{LaunchConfig, Stream};

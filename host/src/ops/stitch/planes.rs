@@ -2,7 +2,7 @@
 
 use cuda_std::DeviceTexture;
 use glam::Vec4;
-use kernels_gpu::stitch as kernels;
+use kernels_gpu::stitch::planes as kernels;
 use shared_types::stitch::BLOCK;
 use shared_types::texture::DeviceTexturedCameraPlanes;
 

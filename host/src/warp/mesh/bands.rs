@@ -9,7 +9,7 @@ use std::panic::resume_unwind;
 use std::thread::{self, available_parallelism};
 
 use glam::UVec2;
-use shared_types::mesh::{CELLS, Layer, NONE, Patch, Place, REST, TILE, WHOLE_SHARE};
+use shared_types::stitch::mesh::{CELLS, Layer, NONE, Patch, Place, REST, TILE, WHOLE_SHARE};
 
 use super::Mesh;
 use super::fit::{Tile, corners};

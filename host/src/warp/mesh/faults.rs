@@ -5,7 +5,7 @@
 //! chains end, and no two layers have anything in common. Then each pixel is held against the planes.
 
 use glam::UVec2;
-use shared_types::mesh::{CELLS, Layer, NO_CAMERA, NONE, REST, TILE, WHOLE_SHARE};
+use shared_types::stitch::mesh::{CELLS, Layer, NO_CAMERA, NONE, REST, TILE, WHOLE_SHARE};
 
 use super::Mesh;
 use super::bands::{bands, each_band};

@@ -6,8 +6,8 @@
 use std::ops::Range;
 
 use glam::{DVec2, UVec2, Vec2};
-use kernels_gpu::mesh;
-use shared_types::mesh::{Patch, TILE};
+use kernels_gpu::stitch::mesh;
+use shared_types::stitch::mesh::{Patch, TILE};
 
 use super::looks::Looks;
 use crate::warp::counting;

@@ -3,7 +3,7 @@
 //! Both are planes, those of a geometry without the pairs that a warp has.
 
 use glam::UVec2;
-use shared_types::mesh::MAX_CAMERAS;
+use shared_types::stitch::mesh::MAX_CAMERAS;
 
 use super::MeshError;
 use crate::device::Stream;

@@ -16,8 +16,8 @@ mod looks;
 mod tensors;
 
 use glam::{UVec2, Vec2};
-use kernels_gpu::mesh;
-use shared_types::mesh::{
+use kernels_gpu::stitch::mesh;
+use shared_types::stitch::mesh::{
     CELLS, Layer, MAX_CAMERAS, NO_CAMERA, NONE, Patch, Place, REST, TILE, WHOLE_SHARE,
 };
 use thiserror::Error;

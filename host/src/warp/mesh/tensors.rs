@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use glam::{UVec2, vec2};
 use safetensors::tensor::Dtype;
-use shared_types::mesh::{CELLS, Layer, Patch, Place, TILE};
+use shared_types::stitch::mesh::{CELLS, Layer, Patch, Place, TILE};
 
 use super::{Mesh, MeshFault};
 use crate::warp::raw::{bytes_of, numbers_of};

@@ -5,11 +5,15 @@
 //! applies the camera's colour and adds to a weighted mean, which is rounded once. `planes` is the
 //! reference that every faster variant is measured against, and the fallback that takes any warp and any memory.
 //! `textured planes` reads the same planes through the texture unit, with the same result; `hardware bilinear` has the
-//! pictures in textures, whose filter has 8 bits. [`mesh`](crate::mesh) is the variant without planes.
+//! pictures in textures, whose filter has 8 bits. [`mesh`](crate::stitch::mesh) is the variant without planes.
 //!
 //! Cost: 24 bytes of warp planes a pixel, more than the picture data itself; a camera whose weight is
 //! too small does not read its coordinates.
 
+use crate::colour::grade::{Exact, Fast, Grade, Linear, Table};
+use crate::io::{Sampler2d, Target};
+use crate::stitch::edge_boost;
+use crate::warp::camera::{Camera, Planes};
 use cuda_std::prelude::*;
 use glam::Vec3;
 use shared_types::Rgba8;
@@ -19,10 +23,6 @@ use shared_types::stitch::{BLOCK_THREADS, MIN_WEIGHT, StitchParams};
 use shared_types::texture::{Nv12Texture, Rgba8Texture, TexturedCameraPlanes};
 use shared_types::warp::CameraPlanes;
 use shared_types::yuv::YuvToRgb;
-
-use crate::camera::{Camera, Planes};
-use crate::grade::{Exact, Fast, Grade, Linear, Table};
-use crate::picture::{Panorama, Picture};
 
 /// Defines one kernel of the variant: formats in and out, and how colour is corrected.
 macro_rules! stitch_planes {
@@ -80,62 +80,77 @@ stitch_planes! {
     /// RGBA to RGBA with gains only; both gammas are taken to be 1.
     stitch_planes_linear, View<Rgba8> => ViewMut<Rgba8>, Linear
 }
+
 stitch_planes! {
     /// RGBA to RGBA with exact gamma.
     stitch_planes_exact, View<Rgba8> => ViewMut<Rgba8>, Exact
 }
+
 stitch_planes! {
     /// RGBA to RGBA with fast gamma.
     stitch_planes_fast, View<Rgba8> => ViewMut<Rgba8>, Fast
 }
+
 stitch_planes! {
     /// RGBA to RGBA with gains and gamma from a table.
     stitch_planes_table, View<Rgba8> => ViewMut<Rgba8>, Table
 }
+
 stitch_planes! {
     /// NV12 to NV12 with gains only; both gammas are taken to be 1.
     stitch_planes_nv12_linear, Nv12 => Nv12Mut, Linear
 }
+
 stitch_planes! {
     /// NV12 to NV12 with exact gamma.
     stitch_planes_nv12_exact, Nv12 => Nv12Mut, Exact
 }
+
 stitch_planes! {
     /// NV12 to NV12 with fast gamma.
     stitch_planes_nv12_fast, Nv12 => Nv12Mut, Fast
 }
+
 stitch_planes! {
     /// NV12 to NV12 with gains and gamma from a table.
     stitch_planes_nv12_table, Nv12 => Nv12Mut, Table
 }
+
 stitch_planes! {
     /// NV12 to RGBA with gains only; both gammas are taken to be 1.
     stitch_planes_nv12_rgba8_linear, Nv12 => ViewMut<Rgba8>, Linear
 }
+
 stitch_planes! {
     /// NV12 to RGBA with exact gamma.
     stitch_planes_nv12_rgba8_exact, Nv12 => ViewMut<Rgba8>, Exact
 }
+
 stitch_planes! {
     /// NV12 to RGBA with fast gamma.
     stitch_planes_nv12_rgba8_fast, Nv12 => ViewMut<Rgba8>, Fast
 }
+
 stitch_planes! {
     /// NV12 to RGBA with gains and gamma from a table.
     stitch_planes_nv12_rgba8_table, Nv12 => ViewMut<Rgba8>, Table
 }
+
 stitch_planes! {
     /// RGBA to NV12 with gains only; both gammas are taken to be 1.
     stitch_planes_rgba8_nv12_linear, View<Rgba8> => Nv12Mut, Linear
 }
+
 stitch_planes! {
     /// RGBA to NV12 with exact gamma.
     stitch_planes_rgba8_nv12_exact, View<Rgba8> => Nv12Mut, Exact
 }
+
 stitch_planes! {
     /// RGBA to NV12 with fast gamma.
     stitch_planes_rgba8_nv12_fast, View<Rgba8> => Nv12Mut, Fast
 }
+
 stitch_planes! {
     /// RGBA to NV12 with gains and gamma from a table.
     stitch_planes_rgba8_nv12_table, View<Rgba8> => Nv12Mut, Table
@@ -145,30 +160,37 @@ stitch_planes! {
     /// RGBA to RGBA from planes in textures, with fast gamma.
     stitch_textured_planes_rgba8, View<Rgba8> => ViewMut<Rgba8>, Fast, TexturedCameraPlanes
 }
+
 stitch_planes! {
     /// NV12 to NV12 from planes in textures, with fast gamma.
     stitch_textured_planes_nv12, Nv12 => Nv12Mut, Fast, TexturedCameraPlanes
 }
+
 stitch_planes! {
     /// NV12 to RGBA from planes in textures, with fast gamma.
     stitch_textured_planes_nv12_rgba8, Nv12 => ViewMut<Rgba8>, Fast, TexturedCameraPlanes
 }
+
 stitch_planes! {
     /// RGBA to NV12 from planes in textures, with fast gamma.
     stitch_textured_planes_rgba8_nv12, View<Rgba8> => Nv12Mut, Fast, TexturedCameraPlanes
 }
+
 stitch_planes! {
     /// RGBA to RGBA from pictures in textures, with fast gamma.
     stitch_hardware_rgba8, Rgba8Texture => ViewMut<Rgba8>, Fast
 }
+
 stitch_planes! {
     /// NV12 to NV12 from pictures in textures, with fast gamma.
     stitch_hardware_nv12, Nv12Texture => Nv12Mut, Fast
 }
+
 stitch_planes! {
     /// NV12 to RGBA from pictures in textures, with fast gamma.
     stitch_hardware_nv12_rgba8, Nv12Texture => ViewMut<Rgba8>, Fast
 }
+
 stitch_planes! {
     /// RGBA to NV12 from pictures in textures, with fast gamma.
     stitch_hardware_rgba8_nv12, Rgba8Texture => Nv12Mut, Fast
@@ -176,7 +198,7 @@ stitch_planes! {
 
 /// What every kernel of the variants does: one thread a cell of the panorama.
 #[inline(always)]
-fn stitch<P: Picture, M: Planes, G: Grade, O: Panorama>(
+fn stitch<P: Sampler2d, M: Planes, G: Grade, O: Target>(
     left: Source<P, M>,
     right: Source<P, M>,
     grades: &[G; 2],
@@ -209,7 +231,7 @@ struct Source<P, M> {
     planes: M,
 }
 
-impl<P: Picture, M: Planes> Source<P, M> {
+impl<P: Sampler2d, M: Planes> Source<P, M> {
     /// Adds what the camera sees at panorama pixel `(x, y)`, if it counts there.
     #[inline(always)]
     fn add<G: Grade>(&self, x: u32, y: u32, grade: &G, decode: &YuvToRgb, sum: &mut WeightedSum) {
@@ -220,14 +242,6 @@ impl<P: Picture, M: Planes> Source<P, M> {
             sum.add(weight, grade.apply(levels * (255.0 / P::WHITE)));
         }
     }
-}
-
-/// Gain towards both ends of the panorama.
-#[inline(always)]
-pub(crate) fn edge_boost(x: u32, width: u32) -> f32 {
-    let half = 0.5 * width as f32;
-    let d = (x as f32 - half).abs() / half;
-    if d > 0.8 { (d - 0.8).mul_add(1.75, 1.0).min(1.35) } else { 1.0 }
 }
 
 /// Σ weight·colour and Σ weight, colour from 0 to 1.

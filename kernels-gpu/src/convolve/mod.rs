@@ -14,13 +14,17 @@
 //! with different filters do not meet, and nothing is uploaded. A single `constant!` array would have
 //! to be waited for by all streams at each change. Wider ones come from global memory.
 
+pub(crate) mod slide;
+pub(crate) mod tile;
+
+use crate::convolve::slide::{MAX_WINDOW, all_fit, fits, slide, slide_far, store_down};
+use crate::convolve::tile::SharedTile;
+use crate::unroll::unroll;
 use cuda_std::prelude::*;
 use shared_types::convolve::{
     BLOCK, BLOCK_THREADS, ConstantTaps, MAX_LINES, MAX_WIDTH, RUN, TILE, column_pass_elements,
     fused_elements, pitch, row_pass_elements, with_halo,
 };
-
-use crate::tile::{MAX_WINDOW, Tile, all_fit, each_result, fits, slide, slide_far, store_down};
 
 const _: () = assert!(RUN <= 16 && TILE.is_multiple_of(RUN));
 
@@ -91,7 +95,13 @@ impl Taps for Global {
 /// - Every thread of the block calls it, behind the barrier after staging.
 /// - Both tiles hold so much, and nothing else touches `to` since that barrier.
 #[inline(always)]
-unsafe fn filter_rows(from: Tile, taps: &impl Taps, (x0, width): (u32, u32), rows: u32, to: Tile) {
+unsafe fn filter_rows(
+    from: SharedTile,
+    taps: &impl Taps,
+    (x0, width): (u32, u32),
+    rows: u32,
+    to: SharedTile,
+) {
     // The same for the whole block, and nearly always so.
     let all_fit = all_fit(x0, TILE, taps.width(), width);
     let mut item = thread::rank();
@@ -105,7 +115,7 @@ unsafe fn filter_rows(from: Tile, taps: &impl Taps, (x0, width): (u32, u32), row
         if !all_fit {
             clear_unfit(&mut sums, x0 + first, taps.width(), width);
         }
-        each_result!(RUN as usize, |i| {
+        unroll!(RUN as usize, |i| {
             // SAFETY: inside of the tile; each element has one thread.
             unsafe { to.store(first + i as u32, y, sums[i]) };
         });
@@ -116,7 +126,7 @@ unsafe fn filter_rows(from: Tile, taps: &impl Taps, (x0, width): (u32, u32), row
 /// Clears the results from place `first` on whose windows of `width` do not lie in `0..extent`.
 #[inline(always)]
 fn clear_unfit(results: &mut [f32; RUN as usize], first: u32, width: u32, extent: u32) {
-    each_result!(RUN as usize, |i| {
+    unroll!(RUN as usize, |i| {
         if !fits(first + i as u32, width, extent) {
             results[i] = 0.0;
         }
@@ -131,7 +141,7 @@ fn clear_unfit(results: &mut [f32; RUN as usize], first: u32, width: u32, extent
 /// - The tile holds so much and the halo; no other block writes this part of the output.
 #[inline(always)]
 unsafe fn filter_columns(
-    from: Tile,
+    from: SharedTile,
     taps: &impl Taps,
     (x0, y0): (u32, u32),
     columns: u32,
@@ -185,8 +195,8 @@ fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
     }
     let memory = shared::dynamic_shared_mem::<f32>();
     let columns = with_halo(TILE, width);
-    let staged = Tile::new(memory, 0, pitch(columns));
-    let filtered = Tile::new(memory, lines * pitch(columns), pitch(TILE));
+    let staged = SharedTile::new(memory, 0, pitch(columns));
+    let filtered = SharedTile::new(memory, lines * pitch(columns), pitch(TILE));
     let (x0, y0) = (thread::block_idx_x() * TILE, thread::block_idx_y() * lines);
     // SAFETY: all threads are still here; the tiles have room, as just checked, and do not overlap.
     unsafe {
@@ -218,7 +228,7 @@ fn column_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>)
     {
         return;
     }
-    let staged = Tile::new(shared::dynamic_shared_mem(), 0, pitch(lines));
+    let staged = SharedTile::new(shared::dynamic_shared_mem(), 0, pitch(lines));
     let (x0, y0) = (thread::block_idx_x() * lines, thread::block_idx_y() * TILE);
     // SAFETY: all threads are still here; the tile has room, as just checked.
     unsafe {
@@ -238,8 +248,8 @@ fn fused(input: View<f32>, horizontal: impl Taps, vertical: impl Taps, out: View
     }
     let memory = shared::dynamic_shared_mem::<f32>();
     let (columns, rows) = (with_halo(TILE, width), with_halo(TILE, height));
-    let staged = Tile::new(memory, 0, pitch(columns));
-    let filtered = Tile::new(memory, rows * pitch(columns), pitch(TILE));
+    let staged = SharedTile::new(memory, 0, pitch(columns));
+    let filtered = SharedTile::new(memory, rows * pitch(columns), pitch(TILE));
     let (x0, y0) = (thread::block_idx_x() * TILE, thread::block_idx_y() * TILE);
     // SAFETY: all threads are still here; the tiles have room, as just checked, and do not overlap.
     unsafe {
@@ -274,17 +284,17 @@ fn gradients(
     let filtered = side * pitch(side);
     // Where the narrower one's halo begins.
     let inset = |taps: u32| width / 2 - taps / 2;
-    let rows_of = |taps: u32| Tile::new(memory, inset(taps), pitch(side));
+    let rows_of = |taps: u32| SharedTile::new(memory, inset(taps), pitch(side));
     let columns_of =
-        |taps: u32| Tile::new(memory, filtered + inset(taps) * pitch(TILE), pitch(TILE));
-    let to = Tile::new(memory, filtered, pitch(TILE));
+        |taps: u32| SharedTile::new(memory, filtered + inset(taps) * pitch(TILE), pitch(TILE));
+    let to = SharedTile::new(memory, filtered, pitch(TILE));
     let (x0, y0) = (thread::block_idx_x() * TILE, thread::block_idx_y() * TILE);
     let origin = (x0.wrapping_sub(width / 2), y0.wrapping_sub(width / 2));
     let columns = (x0, input.width());
     // SAFETY: all threads are still here; the tiles have room, as just checked, and what is filtered does
     // not overlap what is staged.
     unsafe {
-        Tile::new(memory, 0, pitch(side)).stage(input, origin, side, side);
+        SharedTile::new(memory, 0, pitch(side)).stage(input, origin, side, side);
         thread::sync_threads();
         filter_rows(rows_of(derive.width()), &derive, columns, side, to);
         thread::sync_threads();

@@ -10,15 +10,17 @@
 //! In f64 throughout, and sine and cosine are our own, so that CPU and GPU agree to the bit. Cost:
 //! some hundred f64 operations a pixel, once a rig.
 
-use core::f64::consts::{FRAC_2_PI, FRAC_PI_2};
+pub(crate) mod camera;
+pub(crate) mod lens;
+pub(crate) mod patch;
 
+use crate::warp::camera::is_inside;
+use crate::warp::lens::bend;
+use core::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 use cuda_std::prelude::*;
 use glam::{DVec2, DVec3, UVec2, Vec2, dvec2, dvec3, vec2};
 use shared_types::stitch::MIN_WEIGHT;
 use shared_types::warp::{BLOCK_THREADS, Camera, CameraPlanes, Canvas, Projection, UNSEEN};
-
-use crate::camera::is_inside;
-use crate::lens::bend;
 
 /// Writes source coordinates and edge distance of one camera for every canvas pixel.
 ///

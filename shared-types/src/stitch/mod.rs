@@ -1,5 +1,7 @@
 //! What the stitch kernels share with their host: colour, options, thresholds and block shape.
 
+pub mod mesh;
+
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
 use glam::Vec3;

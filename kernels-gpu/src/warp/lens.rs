@@ -3,13 +3,11 @@
 //! In f64 for warps, which are made once a rig, and in f32 for views, which look through the lens at every
 //! pixel of every frame: with coordinates up to some thousand pixels that is off by some thousandths.
 
+use crate::unroll::unroll;
 use core::f32::consts::{FRAC_PI_2, PI};
 use core::ops::{Add, Div, Mul};
-
 use cuda_std::prelude::*;
 use shared_types::warp::Lens;
-
-use crate::tile::each_result;
 
 /// What a lens is computed in.
 pub(crate) trait Real:
@@ -137,7 +135,7 @@ fn angle(x: f32, y: f32) -> f32 {
     let q = if long > 0.0 { short * long.fast_recip() } else { 0.0 };
     let mut sum = ARC[0];
     // A loop over them would have them in local memory.
-    each_result!(8, |i| sum = (q * q).mul_add(sum, ARC[i + 1]));
+    unroll!(8, |i| sum = (q * q).mul_add(sum, ARC[i + 1]));
     let angle = q * sum;
     let angle = if steep { FRAC_PI_2 - angle } else { angle };
     let angle = if x < 0.0 { PI - angle } else { angle };

@@ -7,12 +7,11 @@
 //! makes 6 next to black. Levels beyond 0 to 255, which Y'CbCr can have, are cut off before the gain
 //! there and after it elsewhere.
 
+use crate::unroll::unroll;
 use cuda_std::prelude::*;
 use glam::{Vec3, vec3};
 use shared_types::colour::{TABLE_LEN, TABLE_LEVELS, TableEntry};
 use shared_types::stitch::Colour;
-
-use crate::tile::each_result;
 
 /// Corrects levels 0 to 255 to colours 0 to 1.
 pub(crate) trait Grade {
@@ -69,7 +68,7 @@ impl Scaled {
     pub(crate) fn apply(&self, samples: [Vec3; 4]) -> [Vec3; 4] {
         let Self(Colour { gain, gamma }) = *self;
         let mut colours = samples;
-        each_result!(4, |i| colours[i] = samples[i] * gain);
+        unroll!(4, |i| colours[i] = samples[i] * gain);
         powers(colours, gamma)
     }
 }
@@ -78,12 +77,12 @@ impl Scaled {
 #[inline(always)]
 pub(crate) fn powers(colours: [Vec3; 4], gamma: f32) -> [Vec3; 4] {
     let mut powers = colours;
-    each_result!(4, |i| {
+    unroll!(4, |i| {
         let Vec3 { x, y, z } = colours[i];
         powers[i] = vec3(x.saturate(), y.saturate(), z.saturate());
     });
     if gamma != 1.0 {
-        each_result!(4, |i| {
+        unroll!(4, |i| {
             let Vec3 { x, y, z } = powers[i];
             powers[i] = vec3(x.fast_powf(gamma), y.fast_powf(gamma), z.fast_powf(gamma));
         });

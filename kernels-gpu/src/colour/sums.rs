@@ -8,6 +8,7 @@
 //!
 //! Cost: about 45 instructions a pixel, a third of them addresses. It waits for memory, not for them.
 
+use crate::io::{Sampler2d, yuv_levels};
 use cuda_std::prelude::*;
 use glam::Vec3;
 use shared_types::colour::{
@@ -17,8 +18,6 @@ use shared_types::colour::{
 use shared_types::nv12::Nv12;
 use shared_types::yuv::YuvToRgb;
 use shared_types::{Chroma, Rgba8};
-
-use crate::picture::{Picture, yuv_levels};
 
 /// A sum for each of the left camera's three bytes, the right camera's, and the weights.
 const SUMS: usize = 7;
@@ -36,7 +35,7 @@ const ONE: u32 = 0x01_00_00_00;
 const WARPS: u32 = BLOCK_THREADS / warp::WARP_SIZE;
 
 /// A picture whose colours can be added up as the bytes that they are stored in.
-pub(crate) trait Stored: Picture {
+pub(crate) trait Stored: Sampler2d {
     /// The bytes of a pixel, the first one lowest, and a fourth that is 1.
     ///
     /// # Safety

@@ -9,6 +9,12 @@
 //! white. Cost: 8 bytes of overlap and two pixels of pictures for each pixel of the overlap,
 //! where the six planes would be 24 and the whole panorama five times as many.
 
+pub(crate) mod grade;
+mod sums;
+
+use crate::colour::grade::graded;
+use crate::colour::sums::{add_blocks, colour_sums, column_sums};
+use crate::warp::camera::Camera;
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, uvec2};
 use shared_types::Rgba8;
@@ -19,10 +25,6 @@ use shared_types::colour::{
 use shared_types::nv12::Nv12;
 use shared_types::stitch::Colour;
 use shared_types::warp::CameraPlanes;
-
-use crate::camera::Camera;
-use crate::grade::graded;
-use crate::sums::{add_blocks, colour_sums, column_sums};
 
 /// Enlarges a box until it holds the overlap: `corners` are smallest column and row, then one after the
 /// largest, and stand at [`OverlapBox::EMPTY`] before.

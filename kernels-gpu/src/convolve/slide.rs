@@ -1,0 +1,119 @@
+//! Windows that slide over a row or column of elements, with several results a thread.
+
+use crate::unroll::unroll;
+use cuda_std::prelude::*;
+
+/// Calls a macro with the numbers of all steps that a window of constant width can have.
+macro_rules! all_steps {
+    ($step:ident) => {
+        $step! {
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61
+            62
+        }
+    };
+}
+
+/// Widest window of [`slide`].
+pub(crate) const MAX_WINDOW: u32 = 63;
+
+/// `R` results whose windows of `width` elements, at most [`MAX_WINDOW`], begin at elements 0 to `R − 1`:
+/// of each, `add` over its elements in ascending order, from `zero`. `add` is told the step.
+///
+/// Unrolled over the steps, so that what depends on a step is known when compiling: taps become constant
+/// operands of the instruction that uses them. A `width` that is known then leaves no branch.
+#[inline(always)]
+pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
+    width: u32,
+    load: impl Fn(u32) -> V,
+    zero: A,
+    add: impl Fn(A, V, u32) -> A,
+) -> [A; R] {
+    let mut sums = [zero; R];
+    // The elements that the next step needs, the i-th at i mod R.
+    let mut window: [V; R] = core::array::from_fn(|i| load(i as u32));
+    macro_rules! steps {
+        ($($step:literal)*) => {
+            'done: {
+                $(
+                    if $step >= width {
+                        break 'done;
+                    }
+                    if $step > 0 {
+                        window[($step + R - 1) % R] = load($step + R as u32 - 1);
+                    }
+                    for result in 0..R {
+                        sums[result] = add(sums[result], window[($step + result) % R], $step);
+                    }
+                )*
+            }
+        };
+    }
+    all_steps!(steps);
+    sums
+}
+
+/// As [`slide`], of any width: in a loop.
+#[inline(always)]
+pub(crate) fn slide_far<const R: usize>(
+    width: u32,
+    load: impl Fn(u32) -> f32,
+    tap: impl Fn(u32) -> f32,
+) -> [f32; R] {
+    let mut sums = [0.0; R];
+    let mut window: [f32; R] = core::array::from_fn(|i| load(i as u32));
+    let mut step = 0;
+    while step < width {
+        let tap = tap(step);
+        for result in 0..R {
+            sums[result] = window[result].mul_add(tap, sums[result]);
+        }
+        step += 1;
+        for result in 0..R - 1 {
+            window[result] = window[result + 1];
+        }
+        // After the last step there is none.
+        if step < width {
+            window[R - 1] = load(step + R as u32 - 1);
+        }
+    }
+    sums
+}
+
+/// Whether the windows of `width` around `many` elements from `at` on all lie in `0..extent`.
+#[inline(always)]
+pub(crate) fn all_fit(at: u32, many: u32, width: u32, extent: u32) -> bool {
+    fits(at, width, extent) && fits(at + many - 1, width, extent)
+}
+
+/// Whether a window of `width` around `at` lies in `0..extent`.
+#[inline(always)]
+pub(crate) fn fits(at: u32, width: u32, extent: u32) -> bool {
+    let radius = width / 2;
+    at >= radius && at.wrapping_add(radius) < extent
+}
+
+/// Stores results below each other from `(x, y)` on, as far as they lie in the picture.
+///
+/// # Safety
+/// No other thread touches these pixels.
+#[inline(always)]
+pub(crate) unsafe fn store_down<const R: usize>(
+    out: ViewMut<f32>,
+    (x, y): (u32, u32),
+    results: [f32; R],
+) {
+    // Were each store in a branch of its own, its result would be too: one chain of additions after the
+    // other.
+    if out.contains(x, y + R as u32 - 1) {
+        // SAFETY: the last one is inside, so all are; they are this thread's, as the caller vouches.
+        unroll!(R, |i| unsafe { out.store(x, y + i as u32, results[i]) });
+    } else {
+        unroll!(R, |i| {
+            if out.contains(x, y + i as u32) {
+                // SAFETY: inside, as just checked; the rest is the caller's.
+                unsafe { out.store(x, y + i as u32, results[i]) };
+            }
+        });
+    }
+}

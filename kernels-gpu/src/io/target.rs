@@ -1,0 +1,295 @@
+//! Output pictures: RGBA or NV12, written in cells of pixels.
+
+use crate::io::pack::beside;
+use crate::io::pack::fused_dot;
+use crate::io::pack::in_a_row;
+use crate::io::pack::opaque;
+use crate::io::pack::yuv_of_four;
+use crate::unroll::unroll;
+use cuda_std::prelude::*;
+use glam::{UVec2, Vec3, uvec2};
+use shared_types::nv12::Nv12Mut;
+use shared_types::yuv::RgbToYuv;
+use shared_types::{Chroma, Rgba8};
+
+/// What a panorama is written to: in cells of [`CELL`](Self::CELL) by as many pixels, four pixels or eight a call.
+pub(crate) trait Target: Copy {
+    /// Pixels of a cell along each side.
+    const CELL: u32;
+
+    /// Columns.
+    fn width(&self) -> u32;
+
+    /// Rows.
+    fn height(&self) -> u32;
+
+    /// As [`Sampler2d::is_whole`].
+    fn is_whole(&self) -> bool;
+
+    /// Writes the cell that begins at `(x, y)`, whose pixels have the levels `colour(x, y)`, rounding
+    /// once. Those beyond the panorama's edge repeat the last ones.
+    ///
+    /// # Safety
+    /// - The panorama is whole, and the cell's first pixel is inside.
+    /// - No other thread writes the cell.
+    unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv);
+
+    /// Columns and rows of [`store_four`](Self::store_four)'s pixels.
+    const FOUR: UVec2;
+
+    /// Writes [`FOUR`](Self::FOUR) pixels from `(x, y)` on, row after row, of these colours, 0 to 1, rounding once. What
+    /// lies beyond the panorama's edge is not looked at: chroma repeats the last ones. If `flip` is set, all lie where a
+    /// turn by 180° takes them.
+    ///
+    /// # Safety
+    /// - The panorama is whole, and `(x, y)` is inside, a multiple of [`CELL`](Self::CELL).
+    /// - No other thread writes them.
+    /// - What is flipped is a multiple of [`CELL`](Self::CELL) in size.
+    unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool);
+
+    /// Columns and rows of [`store_eight`](Self::store_eight)'s pixels: two fours beside or below each other.
+    const EIGHT: UVec2;
+
+    /// Where the `i`-th of them is from the first one, four after four as [`store_four`](Self::store_four) has them.
+    #[inline(always)]
+    fn of_eight(i: u32) -> UVec2 {
+        let second = if i < 4 { UVec2::ZERO } else { Self::EIGHT - Self::FOUR };
+        second + uvec2(i % Self::FOUR.x, i % 4 / Self::FOUR.x)
+    }
+
+    /// As [`store_four`](Self::store_four), of two fours. Those of NV12 that lie side by side go out as one store where
+    /// rows begin at a multiple of four bytes.
+    ///
+    /// # Safety
+    /// As there, but `x` and `y` are multiples of [`EIGHT`](Self::EIGHT).
+    unsafe fn store_eight(
+        &self,
+        x: u32,
+        y: u32,
+        colours: [[Vec3; 4]; 2],
+        encode: &RgbToYuv,
+        flip: bool,
+    );
+}
+
+impl Target for ViewMut<Rgba8> {
+    const CELL: u32 = 1;
+
+    #[inline(always)]
+    fn width(&self) -> u32 {
+        ViewMut::width(self)
+    }
+
+    #[inline(always)]
+    fn height(&self) -> u32 {
+        ViewMut::height(self)
+    }
+
+    #[inline(always)]
+    fn is_whole(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, _: &RgbToYuv) {
+        let [r, g, b] = colour(x, y).to_array().map(GpuPower::to_u8_saturating);
+        // SAFETY: as the caller vouches.
+        unsafe { ViewMut::store(self, x, y, Rgba8::opaque(r, g, b)) };
+    }
+
+    const FOUR: UVec2 = uvec2(1, 4);
+    const EIGHT: UVec2 = uvec2(1, 8);
+
+    #[inline(always)]
+    unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], _: &RgbToYuv, flip: bool) {
+        // SAFETY: as the caller vouches.
+        unsafe { store_down(self, x, y, colours, flip) };
+    }
+
+    #[inline(always)]
+    unsafe fn store_eight(
+        &self,
+        x: u32,
+        y: u32,
+        [[a, b, c, d], [e, f, g, h]]: [[Vec3; 4]; 2],
+        _: &RgbToYuv,
+        flip: bool,
+    ) {
+        // SAFETY: as the caller vouches.
+        unsafe { store_down(self, x, y, [a, b, c, d, e, f, g, h], flip) };
+    }
+}
+
+/// Stores opaque pixels below each other from `(x, y)` on, as far as they lie in the panorama.
+///
+/// # Safety
+/// As [`Target::store_four`].
+#[inline(always)]
+pub(super) unsafe fn store_down<const N: usize>(
+    out: &ViewMut<Rgba8>,
+    x: u32,
+    y: u32,
+    colours: [Vec3; N],
+    flip: bool,
+) {
+    let (width, height) = (out.width(), out.height());
+    let pixels = colours.map(opaque);
+    let x = if flip { width - 1 - x } else { x };
+    let row = |i: usize| {
+        let y = y + i as u32;
+        if flip { height - 1 - y } else { y }
+    };
+    if y + (N as u32 - 1) < height {
+        // SAFETY: the last one is inside, so all are; the rest is the caller's.
+        unroll!(N, |i| unsafe { out.store(x, row(i), pixels[i]) });
+    } else {
+        unroll!(N, |i| {
+            if y + (i as u32) < height {
+                // SAFETY: inside; the rest is the caller's.
+                unsafe { out.store(x, row(i), pixels[i]) };
+            }
+        });
+    }
+}
+
+impl Target for Nv12Mut {
+    const CELL: u32 = 2;
+
+    #[inline(always)]
+    fn width(&self) -> u32 {
+        self.y.width()
+    }
+
+    #[inline(always)]
+    fn height(&self) -> u32 {
+        self.y.height()
+    }
+
+    #[inline(always)]
+    fn is_whole(&self) -> bool {
+        Nv12Mut::is_whole(self)
+    }
+
+    #[inline(always)]
+    unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv) {
+        let mut sum = Vec3::ZERO;
+        // One after the other: an array of colours would lie in local memory.
+        for i in 0..4 {
+            let (x, y) = (x + i % 2, y + i / 2);
+            let at = (x.min(self.y.width() - 1), y.min(self.y.height() - 1));
+            // What shows no colour is clamped before it is averaged.
+            let colour = colour(at.0, at.1).clamp(Vec3::ZERO, Vec3::splat(255.0));
+            sum += colour;
+            if self.y.contains(x, y) {
+                let luma = fused_dot(encode.y, colour, encode.black).to_u8_saturating();
+                // SAFETY: inside, as just checked; the rest is the caller's.
+                unsafe { self.y.store(x, y, luma) };
+            }
+        }
+        let mean = sum * 0.25;
+        let chroma = Chroma {
+            u: fused_dot(encode.cb, mean, 128.0).to_u8_saturating(),
+            v: fused_dot(encode.cr, mean, 128.0).to_u8_saturating(),
+        };
+        // SAFETY: the chroma plane has a sample for every cell; the rest is the caller's.
+        unsafe { self.uv.store(x / 2, y / 2, chroma) };
+    }
+
+    const FOUR: UVec2 = uvec2(2, 2);
+    const EIGHT: UVec2 = uvec2(4, 2);
+
+    #[inline(always)]
+    unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool) {
+        let (width, height) = (self.y.width(), self.y.height());
+        let wide = self.y.is_aligned(2) && self.uv.is_aligned(2);
+        // SAFETY: inside, as checked; two side by side are stored as one where both begin at an even byte. The rest is the
+        // caller's.
+        unsafe {
+            if !wide || x + 1 >= width || y + 1 >= height {
+                return store_bytes(self, x, y, colours, encode, flip);
+            }
+            let ([a, b, c, d], chroma) = yuv_of_four(colours, encode);
+            let (x, y, top, bottom) = if flip {
+                (width - 2 - x, height - 2 - y, [d, c], [b, a])
+            } else {
+                (x, y, [a, b], [c, d])
+            };
+            self.y.store_wide(x, y, beside(top));
+            self.y.store_wide(x, y + 1, beside(bottom));
+            self.uv.store_wide(x / 2, y / 2, beside(chroma));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_eight(
+        &self,
+        x: u32,
+        y: u32,
+        [first, second]: [[Vec3; 4]; 2],
+        encode: &RgbToYuv,
+        flip: bool,
+    ) {
+        let (width, height) = (self.y.width(), self.y.height());
+        let wide = self.y.is_aligned(4) && self.uv.is_aligned(4) && (!flip || width % 4 == 0);
+        // SAFETY: inside, as checked; four side by side are stored as one where rows begin at a multiple of four bytes,
+        // and the first one's column is such a multiple, as the caller vouches, also flipped in so wide a panorama. The
+        // rest is the caller's.
+        unsafe {
+            if !wide || x + 3 >= width || y + 1 >= height {
+                store_bytes(self, x, y, first, encode, flip);
+                if x + 2 < width {
+                    store_bytes(self, x + 2, y, second, encode, flip);
+                }
+                return;
+            }
+            let ([a, b, c, d], left) = yuv_of_four(first, encode);
+            let ([e, f, g, h], right) = yuv_of_four(second, encode);
+            let (x, y, top, bottom, [[cb, cr], [next_cb, next_cr]]) = if flip {
+                let (x, y) = (width - 4 - x, height - 2 - y);
+                (x, y, [h, g, d, c], [f, e, b, a], [right, left])
+            } else {
+                (x, y, [a, b, e, f], [c, d, g, h], [left, right])
+            };
+            self.y.store_wide(x, y, in_a_row(top));
+            self.y.store_wide(x, y + 1, in_a_row(bottom));
+            self.uv.store_wide(x / 2, y / 2, in_a_row([cb, cr, next_cb, next_cr]));
+        }
+    }
+}
+
+/// As [`Target::store_four`], byte by byte, wherever the four lie.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+pub(super) unsafe fn store_bytes(
+    out: &Nv12Mut,
+    x: u32,
+    y: u32,
+    mut colours: [Vec3; 4],
+    encode: &RgbToYuv,
+    flip: bool,
+) {
+    let (width, height) = (out.y.width(), out.y.height());
+    // Those beyond the edge repeat the last ones.
+    if x + 1 >= width {
+        [colours[1], colours[3]] = [colours[0], colours[2]];
+    }
+    if y + 1 >= height {
+        [colours[2], colours[3]] = [colours[0], colours[1]];
+    }
+    let (levels, [u, v]) = yuv_of_four(colours, encode);
+    // SAFETY: inside, as checked or the caller vouches, and the whole chroma plane has a sample for every cell.
+    unsafe {
+        unroll!(4, |i| {
+            let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);
+            if x < width && y < height {
+                let (x, y) = if flip { (width - 1 - x, height - 1 - y) } else { (x, y) };
+                out.y.store(x, y, levels[i].to_u8_saturating());
+            }
+        });
+        let (x, y) = if flip { (width - 2 - x, height - 2 - y) } else { (x, y) };
+        let chroma = Chroma { u: u.to_u8_saturating(), v: v.to_u8_saturating() };
+        out.uv.store(x / 2, y / 2, chroma);
+    }
+}

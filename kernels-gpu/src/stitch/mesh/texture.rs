@@ -1,0 +1,152 @@
+//! Camera pictures in textures: four samples at once, and prefetch of the rows to come.
+
+use crate::colour::grade;
+use crate::stitch::mesh::ROWS_AHEAD;
+use crate::stitch::mesh::patch::column;
+use crate::stitch::mesh::patch::offset_from_centre;
+use crate::stitch::mesh::rank;
+use crate::unroll::unroll;
+use bytemuck::Pod;
+use cuda_std::LINE_BYTES;
+use cuda_std::prelude::*;
+use glam::{Vec2, Vec3, vec2};
+use shared_types::stitch::mesh::{BLOCK_THREADS, Grading, Patch, TILE};
+use shared_types::texture::{Nv12Texture, Rgba8Texture};
+
+/// Brings into the L2 cache the lines of memory that the tile [`ROWS_AHEAD`] rows of tiles further down shows, as far
+/// as this tile's patch goes on to there: samples are answered in their order, so that one that waits for memory holds
+/// up all after it.
+///
+/// A thread looks at half a row of the panorama, and does something where that begins another row of the picture than
+/// the half row above. It then fetches the first line of memory that begins between the tile's two sides: the one that
+/// goes on from before is that of the tile beside. The block's other threads fetch the second such line, or, of NV12,
+/// the one of chroma. Up to two rows of the picture a row, and two lines a tile, all are fetched but those that begin
+/// in a tile beside which fetches none, at a camera's edge or where cameras meet.
+#[inline(always)]
+pub(super) fn fetch_ahead<P: TextureSampler>(picture: P, patch: &Patch) {
+    const ROWS: u32 = BLOCK_THREADS / 2;
+    const STEP: f32 = TILE as f32 / ROWS as f32;
+    let (which, row) = (rank() / ROWS, rank() % ROWS);
+    let y = (row as f32).mul_add(STEP, offset_from_centre(ROWS_AHEAD * TILE));
+    let sides = (column(patch, offset_from_centre(0)), column(patch, offset_from_centre(TILE)));
+    let (one, other) = (sides.0.at(y), sides.1.at(y));
+    let (from, to) = (one.x.min(other.x), one.x.max(other.x));
+    picture.fetch(which, RowSpan { from, to, row: one.y, above: sides.0.at(y - STEP).y });
+}
+
+/// Between the sides of a tile, in a picture: columns, the row, and that of half a row of the panorama above.
+#[derive(Clone, Copy)]
+pub(super) struct RowSpan {
+    pub(super) from: f32,
+    pub(super) to: f32,
+    pub(super) row: f32,
+    pub(super) above: f32,
+}
+
+impl RowSpan {
+    /// In chroma.
+    #[inline(always)]
+    pub(super) fn half(self) -> Self {
+        let Self { from, to, row, above } = self;
+        Self { from: from * 0.5, to: to * 0.5, row: row * 0.5, above: above * 0.5 }
+    }
+
+    /// Fetches the `which`-th line of memory that begins here, from 0 on, if the row is another one than that above.
+    #[inline(always)]
+    pub(super) fn fetch<T: Pod>(self, rows: View<T>, which: u32) {
+        let each = (LINE_BYTES / size_of::<T>()) as f32;
+        let row = self.row.floor();
+        let first = (self.from * (1.0 / each)).floor() + (which + 1) as f32;
+        if row != self.above.floor() && first * each <= self.to {
+            // What lies below 0 becomes 0, which does no harm; what lies beyond is not fetched.
+            rows.prefetch((first * each) as u32, row as u32);
+        }
+    }
+}
+
+/// A picture in textures, four samples of which are on their way at once.
+pub(super) trait TextureSampler: Copy {
+    type Samples: Copy;
+
+    /// Whether it has chroma, which pixels may share.
+    const CHROMA: bool;
+
+    /// Samples at texture coordinates, of pixels that share chroma if `cell` is 2.
+    fn take(&self, places: &[Vec2; 4], cell: u32) -> Self::Samples;
+
+    /// From 0 to 1.
+    fn colours(&self, samples: Self::Samples, grading: &Grading) -> [Vec3; 4];
+
+    /// Has one of two lines of memory brought into the L2 cache.
+    fn fetch(&self, which: u32, span: RowSpan);
+}
+
+impl TextureSampler for Rgba8Texture {
+    type Samples = [Vec3; 4];
+
+    const CHROMA: bool = false;
+
+    #[inline(always)]
+    fn take(&self, places: &[Vec2; 4], _: u32) -> [Vec3; 4] {
+        let at = |place: Vec2| self.texels.read(place.x, place.y).truncate();
+        [at(places[0]), at(places[1]), at(places[2]), at(places[3])]
+    }
+
+    #[inline(always)]
+    fn colours(&self, samples: [Vec3; 4], grading: &Grading) -> [Vec3; 4] {
+        let mut colours = samples;
+        unroll!(4, |i| colours[i] = samples[i] * grading.gain);
+        grade::powers(colours, grading.gamma)
+    }
+
+    #[inline(always)]
+    fn fetch(&self, which: u32, span: RowSpan) {
+        span.fetch(self.rows, which);
+    }
+}
+
+impl TextureSampler for Nv12Texture {
+    /// Luma, and Cb and Cr.
+    type Samples = ([f32; 4], [Vec2; 4]);
+
+    const CHROMA: bool = true;
+
+    #[inline(always)]
+    fn take(&self, places: &[Vec2; 4], cell: u32) -> Self::Samples {
+        let luma = |place: Vec2| self.y.read(place.x, place.y).x;
+        let chroma = |place: Vec2| {
+            let value = self.uv.read(place.x, place.y);
+            vec2(value.x, value.y)
+        };
+        let [a, b, c, d] = *places;
+        let lumas = [luma(a), luma(b), luma(c), luma(d)];
+        // A chroma sample lies in the middle of its four pixels.
+        let chromas = if cell == 2 {
+            [chroma((a + d) * 0.25); 4]
+        } else {
+            [chroma(a * 0.5), chroma(b * 0.5), chroma(c * 0.5), chroma(d * 0.5)]
+        };
+        (lumas, chromas)
+    }
+
+    #[inline(always)]
+    fn colours(&self, (lumas, chromas): Self::Samples, grading: &Grading) -> [Vec3; 4] {
+        let Grading { luma, blue, red, offset, gamma, .. } = *grading;
+        let mut colours = [Vec3::ZERO; 4];
+        unroll!(4, |i| {
+            let base = grade::fused(blue, chromas[i].x, grade::fused(red, chromas[i].y, offset));
+            colours[i] = grade::fused(luma, lumas[i], base);
+        });
+        grade::powers(colours, gamma)
+    }
+
+    /// Luma's line, and chroma's.
+    #[inline(always)]
+    fn fetch(&self, which: u32, span: RowSpan) {
+        if which == 0 {
+            span.fetch(self.rows.y, 0);
+        } else {
+            span.half().fetch(self.rows.uv, 0);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The kernel that rewrites a mesh's shares after the weights of a warp changed.
+
+use crate::warp::camera::Camera;
+use cuda_std::prelude::*;
+use glam::{UVec2, uvec2};
+use shared_types::stitch::MIN_WEIGHT;
+use shared_types::stitch::mesh::{
+    Layer, NONE, REST, TILE, WEIGH_BLOCK, WEIGH_THREADS, WHOLE_SHARE,
+};
+use shared_types::warp::CameraPlanes;
+
+/// Gives a mesh other weights, a block a tile: of the layers that have shares, those and what they leave are rewritten.
+///
+/// `base` is the mesh's layers as its own weights made them; `layers` are as many, of which only the tiles' first ones
+/// are written, and `shares` are of both. What the weights of a camera that has no layer in a tile say there is not
+/// looked at. Nothing is written where there are fewer layers than tiles.
+///
+/// # Safety
+/// - Blocks are of [`WEIGH_BLOCK`].
+/// - What `base` says exists; it has no layers of other cameras than these two, in this order.
+#[kernel(launch_bounds(WEIGH_THREADS, 2), barriers(1))]
+pub unsafe fn mesh_weigh(
+    base: Slice<Layer>,
+    left: CameraPlanes,
+    right: CameraPlanes,
+    left_size: UVec2,
+    right_size: UVec2,
+    layers: SliceMut<Layer>,
+    shares: SliceMut<u16>,
+) {
+    let tile = uvec2(thread::block_idx_x(), thread::block_idx_y());
+    let index = tile.y * left.width().div_ceil(TILE) + tile.x;
+    if index >= base.len() || index >= layers.len() {
+        return;
+    }
+    // SAFETY: it is there, as checked.
+    let first = unsafe { base.load(index) };
+    // The same for the whole block.
+    if first.shares == NONE {
+        return;
+    }
+    // SAFETY: as the caller vouches.
+    let second = (first.next != NONE).then(|| unsafe { base.load(first.next) });
+    let cameras =
+        [Camera { planes: left, size: left_size }, Camera { planes: right, size: right_size }];
+    // Of the first layer and of the second: whether it counts wholly at all pixels, and at all.
+    let (mut whole, mut any) = ([true; 2], [false; 2]);
+    let mut y = thread::thread_idx_y();
+    while y < TILE {
+        let in_tile = uvec2(thread::thread_idx_x(), y);
+        let UVec2 { x, y: row } = tile * TILE + in_tile;
+        let weight = |camera: Camera| camera.source(x, row, MIN_WEIGHT).map_or(0.0, |(_, w)| w);
+        let [a, b] = cameras.map(weight);
+        let of = |layer: &Layer| if layer.camera == 0 { a } else { b };
+        let [one, other] = [of(&first), second.as_ref().map_or(0.0, of)];
+        let sum = one + other;
+        let scale = if sum > 0.0 { WHOLE_SHARE / sum } else { 0.0 };
+        let inside = left.contains(x, row);
+        let mut store = |which: usize, layer: &Layer, weight: f32| {
+            let share = (weight * scale).round_ties_even() as u16;
+            whole[which] &= share == u16::MAX || !inside;
+            any[which] |= share > 0;
+            if layer.shares != REST {
+                // SAFETY: a tile has shares for all its pixels; each is one thread's.
+                unsafe { shares.store(layer.shares + in_tile.y * TILE + in_tile.x, share) };
+            }
+        };
+        store(0, &first, one);
+        if let Some(second) = &second {
+            store(1, second, other);
+        }
+        y += WEIGH_BLOCK[1];
+    }
+    let votes = shared_array![u32; WEIGH_BLOCK[1] as usize];
+    // SAFETY: all lanes of all warps are here; each element has one writer, and is read behind the barrier.
+    unsafe {
+        let vote = |holds: bool| u32::from(warp::warp_vote_all(warp::FULL_MASK, holds));
+        let vote = vote(whole[0]) | vote(whole[1]) << 1 | vote(!any[0]) << 2 | vote(!any[1]) << 3;
+        if warp::lane_id() == 0 {
+            votes.store(thread::rank() / 32, vote);
+        }
+        thread::sync_threads();
+        if thread::rank() != 0 {
+            return;
+        }
+        let mut vote = !0;
+        let mut i = 0;
+        while i < WEIGH_BLOCK[1] {
+            vote &= votes.load(i);
+            i += 1;
+        }
+        let holds = |bit: u32| vote >> bit & 1 != 0;
+        let (only_first, only_second) = (holds(3) || second.is_none(), holds(2));
+        let layer = match second {
+            _ if only_first && only_second => Layer::BLACK,
+            // What is left beside nothing is all.
+            Some(second) if only_second => {
+                let alone = holds(1) || second.shares == REST;
+                Layer { shares: if alone { NONE } else { second.shares }, ..second }
+            }
+            _ if only_first => {
+                Layer { shares: if holds(0) { NONE } else { first.shares }, next: NONE, ..first }
+            }
+            _ => first,
+        };
+        layers.store(index, layer);
+    }
+}

@@ -1,0 +1,18 @@
+//! Stitch: the pictures of several cameras and a warp make a panorama.
+//!
+//! [`mesh`] is the fast variant; [`planes`] is the reference and the fallback for every warp.
+
+pub mod mesh;
+pub mod planes;
+
+// The host has these methods of `f32` in `core` or `std`.
+#[cfg(target_arch = "nvptx64")]
+use cuda_std::GpuFloat as _;
+
+/// Gain towards both ends of the panorama.
+#[inline(always)]
+pub(crate) fn edge_boost(x: u32, width: u32) -> f32 {
+    let half = 0.5 * width as f32;
+    let d = (x as f32 - half).abs() / half;
+    if d > 0.8 { (d - 0.8).mul_add(1.75, 1.0).min(1.35) } else { 1.0 }
+}

@@ -1,0 +1,20 @@
+//! Unrolled loops over a thread's results.
+
+/// Runs `$body` once for each index below `$run`, a constant of at most 16.
+///
+/// Each index is a literal, so the results stay in registers. A loop would put them into an array in local memory.
+macro_rules! unroll {
+    ($run:expr, |$i:ident| $body:expr) => {{
+        const { assert!($run <= 16, "`unroll!` runs at most 16 times") };
+        $crate::unroll::unroll! { $run, $i, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 }
+    }};
+    ($run:expr, $i:ident, $body:expr, $($number:literal)*) => {
+        $(
+            let $i: usize = $number;
+            if $i < $run {
+                $body
+            }
+        )*
+    };
+}
+pub(crate) use unroll;

@@ -1,0 +1,85 @@
+//! Maps from a view's pixel to a camera's picture or to a canvas.
+
+// The host has these methods of `f32` in `core` or `std`.
+use crate::view::tile::Columns;
+use crate::view::tile::Pixel;
+use crate::warp::lens::{Real, bend};
+use crate::warp::patch::Map;
+#[cfg(target_arch = "nvptx64")]
+use cuda_std::GpuFloat as _;
+use glam::{Vec2, vec2};
+use shared_types::view::{Rays, ViewCamera, ViewCanvas};
+use shared_types::warp::Projection;
+
+/// Where something lies at the pixels of a tile.
+pub(super) trait TileMap {
+    fn place(&self, pixel: Pixel) -> Option<Vec2>;
+}
+
+/// Interpolated.
+impl TileMap for Columns {
+    #[inline(always)]
+    fn place(&self, pixel: Pixel) -> Option<Vec2> {
+        Some(self.at(pixel))
+    }
+}
+
+/// Pixel by pixel.
+impl<M: Map> TileMap for M {
+    #[inline(always)]
+    fn place(&self, pixel: Pixel) -> Option<Vec2> {
+        Map::place(self, pixel.at)
+    }
+}
+
+/// LensMap a camera's lens to its picture.
+pub(super) struct LensMap<'a> {
+    pub(super) camera: &'a ViewCamera,
+    /// [`Sampler2d::MIDDLE`].
+    pub(super) middle: f32,
+}
+
+impl Map for LensMap<'_> {
+    /// Where the ray of a place in the view is thrown, as samples of the picture are counted.
+    #[inline(always)]
+    fn place(&self, at: Vec2) -> Option<Vec2> {
+        let ViewCamera { rays, focal, centre, distortion, limit, lens, .. } = self.camera;
+        let [x, y] = bend(*lens, distortion, *limit, ray(rays, at))?;
+        let centre = *centre + self.middle;
+        let place = vec2(x.mul_add(focal.x, centre.x), y.mul_add(focal.y, centre.y));
+        // A ray almost in the picture plane overflows.
+        place.is_finite().then_some(place)
+    }
+}
+
+/// On a canvas without edges.
+pub(super) struct CanvasMap<'a>(pub(super) &'a ViewCanvas);
+
+impl Map for CanvasMap<'_> {
+    /// Where the ray of a place in the view would meet the canvas.
+    #[inline(always)]
+    fn place(&self, at: Vec2) -> Option<Vec2> {
+        let canvas = self.0;
+        let [x, y, z] = ray(&canvas.rays, at);
+        let p = match canvas.projection {
+            Projection::CYLINDRICAL => vec2(Real::angle_from(x, z), y / x.mul_add(x, z * z).sqrt()),
+            Projection::EQUIRECTANGULAR => {
+                vec2(Real::angle_from(x, z), Real::angle_from(y, x.mul_add(x, z * z).sqrt()))
+            }
+            _ if z > 0.0 => vec2(x / z, y / z),
+            _ => return None,
+        };
+        Some(p * canvas.scale + canvas.centre)
+    }
+}
+
+/// The ray of a place in the view.
+#[inline(always)]
+pub(super) fn ray(Rays { middle, along, down }: &Rays, at: Vec2) -> [f32; 3] {
+    let axis = |m: f32, a: f32, d: f32| at.x.mul_add(a, at.y.mul_add(d, m));
+    [
+        axis(middle.x, along.x, down.x),
+        axis(middle.y, along.y, down.y),
+        axis(middle.z, along.z, down.z),
+    ]
+}

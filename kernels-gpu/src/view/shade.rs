@@ -1,0 +1,163 @@
+//! Pixel colours in two steps: samples first, then colours, so that samples overlap.
+
+use crate::colour::grade::{Scaled, fused};
+use crate::io::Sampler2d;
+use crate::unroll::unroll;
+use crate::view::camera::SourceCamera;
+use crate::view::camera::Weights;
+use crate::view::camera::clamp_to_canvas;
+use crate::view::map::TileMap;
+use crate::view::tile::Columns;
+use crate::view::tile::Pixel;
+use cuda_std::prelude::*;
+use glam::Vec3;
+use shared_types::stitch::{Colour, MIN_WEIGHT};
+use shared_types::view::{ViewCanvas, ViewFrame};
+
+/// What a pixel is made of, in two steps, so that the first one of four pixels comes before the second.
+pub(super) trait Shader {
+    type Sample: Copy;
+
+    /// Whether there are registers for samples of all the thread's pixels.
+    const AHEAD: bool;
+
+    fn sample(&self, pixel: Pixel) -> Self::Sample;
+
+    /// From 0 to 1.
+    fn colours(&self, samples: [Self::Sample; 4]) -> [Vec3; 4];
+}
+
+/// Black.
+pub(super) struct Black;
+
+impl Shader for Black {
+    type Sample = ();
+
+    const AHEAD: bool = false;
+
+    #[inline(always)]
+    fn sample(&self, _: Pixel) {}
+
+    #[inline(always)]
+    fn colours(&self, _: [(); 4]) -> [Vec3; 4] {
+        [Vec3::ZERO; 4]
+    }
+}
+
+/// A panorama.
+pub(super) struct FromPanorama<'a, P, M> {
+    pub(super) panorama: P,
+    pub(super) canvas: &'a ViewCanvas,
+    pub(super) frame: &'a ViewFrame,
+    pub(super) map: M,
+}
+
+impl<P: Sampler2d, M: TileMap> Shader for FromPanorama<'_, P, M> {
+    type Sample = Vec3;
+
+    const AHEAD: bool = false;
+
+    #[inline(always)]
+    fn sample(&self, pixel: Pixel) -> Vec3 {
+        const { assert!(P::MIDDLE == 0.0, "as the canvas counts") };
+        let place = self.map.place(pixel).and_then(|place| clamp_to_canvas(self.canvas, place));
+        // SAFETY: the panorama is whole and not empty, as the tile has checked.
+        let sample =
+            unsafe { self.panorama.sample_near(place.unwrap_or_default(), &self.frame.decode) };
+        if place.is_some() { sample } else { Vec3::ZERO }
+    }
+
+    #[inline(always)]
+    fn colours(&self, samples: [Vec3; 4]) -> [Vec3; 4] {
+        Scaled::new(Colour::IDENTITY, P::WHITE).apply(samples)
+    }
+}
+
+/// OneCamera camera, where it alone can see.
+pub(super) struct OneCamera<'a, P> {
+    pub(super) camera: SourceCamera<'a, P>,
+    pub(super) map: Columns,
+}
+
+impl<P: Sampler2d> Shader for OneCamera<'_, P> {
+    /// A sample, and whether it is of the picture.
+    type Sample = (Vec3, bool);
+
+    const AHEAD: bool = true;
+
+    #[inline(always)]
+    fn sample(&self, pixel: Pixel) -> (Vec3, bool) {
+        let place = self.map.at(pixel);
+        (self.camera.sample(place), self.camera.is_inside(place))
+    }
+
+    #[inline(always)]
+    fn colours(&self, samples: [(Vec3, bool); 4]) -> [Vec3; 4] {
+        let mut colours = self.camera.colour.apply(samples.map(|(sample, _)| sample));
+        unroll!(4, |i| {
+            if !samples[i].1 {
+                colours[i] = Vec3::ZERO;
+            }
+        });
+        colours
+    }
+}
+
+/// Two cameras, by the weights of a warp or feathered.
+pub(super) struct TwoCameras<'a, P, M, C> {
+    pub(super) left: SourceCamera<'a, P>,
+    pub(super) right: SourceCamera<'a, P>,
+    pub(super) maps: (M, M),
+    pub(super) counts: Option<(&'a Weights<'a>, C)>,
+}
+
+impl<P: Sampler2d, M: TileMap, C: TileMap> TwoCameras<'_, P, M, C> {
+    /// How much the left camera counts, and the sum of both, where their margins are these.
+    #[inline(always)]
+    pub(super) fn counts(&self, pixel: Pixel, [left, right]: [f32; 2]) -> (f32, f32) {
+        if let Some((weights, map)) = &self.counts
+            && left > 0.0
+            && right > 0.0
+            && let Some(place) = map.place(pixel)
+            && let Some(place) = clamp_to_canvas(weights.canvas, place)
+            && let Some([left, right]) = weights.at(place)
+        {
+            return (left, left + right);
+        }
+        let left = left * self.left.per_side;
+        (left, right.mul_add(self.right.per_side, left))
+    }
+}
+
+impl<P: Sampler2d, M: TileMap, C: TileMap> Shader for TwoCameras<'_, P, M, C> {
+    /// Samples, and the left one's share; `None` where neither counts.
+    type Sample = ([Vec3; 2], Option<f32>);
+
+    const AHEAD: bool = false;
+
+    #[inline(always)]
+    fn sample(&self, pixel: Pixel) -> Self::Sample {
+        let (l, r) = (self.maps.0.place(pixel), self.maps.1.place(pixel));
+        let (counts, sum) = self.counts(pixel, [self.left.margin(l), self.right.margin(r)]);
+        let samples =
+            [self.left.sample(l.unwrap_or_default()), self.right.sample(r.unwrap_or_default())];
+        let share = counts * sum.fast_recip();
+        // As of a warp's weights, whose sum is 1, too small ones are none.
+        let share = if share > MIN_WEIGHT { share } else { 0.0 };
+        let share = if share < 1.0 - MIN_WEIGHT { share } else { 1.0 };
+        (samples, (sum > 0.0).then_some(share))
+    }
+
+    #[inline(always)]
+    fn colours(&self, samples: [Self::Sample; 4]) -> [Vec3; 4] {
+        let left = self.left.colour.apply(samples.map(|([left, _], _)| left));
+        let mut colours = self.right.colour.apply(samples.map(|([_, right], _)| right));
+        unroll!(4, |i| {
+            colours[i] = match samples[i].1 {
+                Some(share) => fused(left[i] - colours[i], share, colours[i]),
+                None => Vec3::ZERO,
+            };
+        });
+        colours
+    }
+}

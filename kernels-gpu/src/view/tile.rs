@@ -1,0 +1,182 @@
+//! A block's tile of the view: which pixels a thread makes, and how it writes them.
+
+use crate::io::{Sampler2d, Target};
+use crate::view::shade::Shader;
+use crate::warp::patch::{Fit, Line, Map, Patches};
+use cuda_std::prelude::*;
+use glam::{UVec2, Vec2, Vec3, uvec2};
+use shared_types::view::{BLOCK, RUN, ViewCamera, ViewFrame, tile};
+
+/// A pixel of a thread: which of its columns it is in, which row of the tile, and how far from the view's middle.
+#[derive(Clone, Copy)]
+pub(super) struct Pixel {
+    pub(super) column: u32,
+    pub(super) row: f32,
+    pub(super) at: Vec2,
+}
+
+/// What a block makes of a view.
+pub(super) struct ViewTile<O> {
+    pub(super) frame: ViewFrame,
+    pub(super) out: O,
+    /// Its first pixel.
+    pub(super) corner: UVec2,
+}
+
+/// Interpolated places along a thread's columns.
+#[derive(Clone, Copy)]
+pub(super) struct Columns(pub(super) [Line; 2]);
+
+impl Columns {
+    #[inline(always)]
+    pub(super) fn at(&self, pixel: Pixel) -> Vec2 {
+        // Where the column is known when compiling, so is this choice.
+        if pixel.column == 0 { self.0[0].at(pixel.row) } else { self.0[1].at(pixel.row) }
+    }
+}
+
+impl<O: Target> ViewTile<O> {
+    /// Columns and rows.
+    pub(super) const SIZE: UVec2 = tile(O::CELL);
+
+    /// `None` where nothing is to be written: for all threads of a block or for none.
+    #[inline(always)]
+    pub(super) fn new<P: Sampler2d>(pictures: &[P], frame: &ViewFrame, out: O) -> Option<Self> {
+        let sound = |picture: &P| picture.is_whole() && picture.size().min_element() > 0;
+        let shape = thread::block_dim_x() == BLOCK[0] && thread::block_dim_y() == BLOCK[1];
+        let corner = uvec2(thread::block_idx_x(), thread::block_idx_y()) * Self::SIZE;
+        let inside = corner.x < out.width() && corner.y < out.height();
+        (pictures.iter().all(sound) && shape && inside && out.is_whole()).then_some(Self {
+            frame: *frame,
+            out,
+            corner,
+        })
+    }
+
+    /// How far a place of the tile is from the view's middle.
+    #[inline(always)]
+    pub(super) fn place(&self, at: Vec2) -> Vec2 {
+        self.corner.as_vec2() + at - self.frame.middle
+    }
+
+    /// Whether the camera may see something of the tile.
+    #[inline(always)]
+    pub(super) fn may_see(&self, camera: &ViewCamera) -> bool {
+        let middle = self.place(0.5 * Self::SIZE.as_vec2() - 0.5);
+        let sees = |b: &Vec3| middle.x.mul_add(b.x, middle.y.mul_add(b.y, b.z)) >= 0.0;
+        let [a, b, c, d] = &camera.bounds;
+        sees(a) & sees(b) & sees(c) & sees(d)
+    }
+
+    /// Of the tile's pixels along x: the `column`-th of this thread.
+    #[inline(always)]
+    pub(super) fn x(column: u32) -> u32 {
+        thread::thread_idx_x() * O::FOUR.x + column
+    }
+
+    /// Makes the tile's patch of a map, if it is wanted.
+    ///
+    /// # Safety
+    /// As [`Patches::make`].
+    #[inline(always)]
+    pub(super) unsafe fn make(&self, patches: Patches, which: u32, map: &impl Map, wanted: bool) {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            if wanted {
+                patches.make(which, map, self.place(Vec2::ZERO), Self::SIZE);
+            } else {
+                patches.set_fit(which, Fit::Unused);
+            }
+        }
+    }
+
+    /// A patch along the thread's columns.
+    ///
+    /// # Safety
+    /// It was made, and a barrier followed.
+    #[inline(always)]
+    pub(super) unsafe fn columns(&self, patches: Patches, which: u32) -> Columns {
+        let (first, second) = (Self::x(0) as f32, Self::x(1) as f32);
+        // SAFETY: as the caller vouches. Where there is one column, the other is not used.
+        unsafe { Columns([patches.line(which, first), patches.line(which, second)]) }
+    }
+
+    /// Writes the thread's pixels, four at a time. All samples, or those of four, are asked for before the first one is
+    /// used.
+    #[inline(always)]
+    pub(super) fn each_four<S: Shader>(&self, sampler: &S) {
+        const { assert!(RUN == 8) };
+        let x = self.corner.x + Self::x(0);
+        let y = self.corner.y + Self::first_row();
+        let [inside, all_inside] = [y, y + O::FOUR.y].map(|y| y < self.out.height());
+        if x >= self.out.width() || !inside {
+            return;
+        }
+        let ahead = S::AHEAD.then(|| self.four(sampler, O::FOUR.y));
+        // SAFETY: the view is whole and `(x, y)` inside, as checked; the four are this thread's.
+        unsafe {
+            let colours = sampler.colours(self.four(sampler, 0));
+            self.out.store_four(x, y, colours, &self.frame.encode, false);
+            if all_inside {
+                let samples = match ahead {
+                    Some(samples) => samples,
+                    None => self.four(sampler, O::FOUR.y),
+                };
+                let colours = sampler.colours(samples);
+                self.out.store_four(x, y + O::FOUR.y, colours, &self.frame.encode, false);
+            }
+        }
+    }
+
+    /// Of the tile's rows: the first of this thread.
+    #[inline(always)]
+    pub(super) fn first_row() -> u32 {
+        thread::thread_idx_y() * (RUN / O::FOUR.x)
+    }
+
+    /// Samples of four of the thread's pixels, from the `from`-th of its rows on.
+    #[inline(always)]
+    pub(super) fn four<S: Shader>(&self, sampler: &S, from: u32) -> [S::Sample; 4] {
+        [
+            sampler.sample(self.of_four(from, 0)),
+            sampler.sample(self.of_four(from, 1)),
+            sampler.sample(self.of_four(from, 2)),
+            sampler.sample(self.of_four(from, 3)),
+        ]
+    }
+
+    /// The `i`-th of them.
+    #[inline(always)]
+    pub(super) fn of_four(&self, from: u32, i: u32) -> Pixel {
+        self.pixel(i % O::FOUR.x, from + i / O::FOUR.x)
+    }
+
+    /// The same, one pixel after the other: slower, with few values at a time.
+    #[inline(always)]
+    pub(super) fn each<S: Shader>(&self, sampler: &S) {
+        let x = self.corner.x + Self::x(0);
+        if x >= self.out.width() {
+            return;
+        }
+        let first = self.corner.y + Self::first_row();
+        let mut row = 0;
+        while row < RUN / O::FOUR.x && first + row < self.out.height() {
+            let colour = |px: u32, py: u32| {
+                let sample = sampler.sample(self.pixel(px - x, py - first));
+                sampler.colours([sample; 4])[0] * 255.0
+            };
+            // SAFETY: the view is whole and `(x, y)` inside, as checked; the cell is this thread's.
+            unsafe { self.out.store(x, first + row, colour, &self.frame.encode) };
+            row += O::CELL;
+        }
+    }
+
+    /// The pixel in one of the thread's columns and one of its rows; it may lie beyond the view.
+    #[inline(always)]
+    pub(super) fn pixel(&self, column: u32, of_thread: u32) -> Pixel {
+        let in_view = self.corner + uvec2(Self::x(column), Self::first_row() + of_thread);
+        // The thread's first row is converted once, not the row of each pixel.
+        let row = Self::first_row() as f32 + of_thread as f32;
+        Pixel { column, row, at: in_view.as_vec2() - self.frame.middle }
+    }
+}
