@@ -1,5 +1,6 @@
 //! Helpers that several test files share.
 
+pub mod alone;
 pub mod conformance;
 mod devices;
 pub mod live;

@@ -1,0 +1,269 @@
+//! Each driver call of a run fails in turn: once, for ever, and with an error that ends the process's GPU.
+
+use std::env;
+
+use panoweave::device::{Counters, Device, ErrorKind};
+use panoweave::live::{ColourState, Dropped, LiveError, Stitcher};
+use panoweave::warp::Warp;
+
+use crate::live_faults::fake::{Counts, Fake, Fault, Live, part, run_alone};
+use crate::live_faults::run::{FRAMES, Film, film, following, small_warp, start, trying, watch};
+
+/// CUDA says of none of these that the process must be restarted: an invalid value, out of memory, an
+/// invalid context, an unknown error.
+const RECOVERABLE: [u32; 4] = [1, 2, 201, 999];
+
+/// CUDA says so of these: an illegal address, a failed launch, an ECC error, a misaligned address, a
+/// stack error, a timeout, an illegal instruction.
+const FATAL: [u32; 7] = [700, 719, 214, 716, 714, 702, 715];
+
+/// GPUs of the fake: each can be lost once a process.
+const GPUS: usize = 63;
+
+/// How far apart calls in the middle of the film are.
+const STRIDE: i64 = 9;
+
+/// Every call in start-up, in the first frames and from the last frames on, some of those between; all of
+/// them if `PANOWEAVE_EVERY_CALL` is 1.
+fn calls_to_fail(clean: &Clean) -> Vec<i64> {
+    let all = env::var("PANOWEAVE_EVERY_CALL").is_ok_and(|value| value == "1");
+    let frame = (clean.closed - clean.started) / i64::from(FRAMES);
+    let (first, last) = (clean.started + 6 * frame, clean.closed - 3 * frame);
+    let stride = |n: i64| n < first || n > last || n % STRIDE == 0;
+    // Retries, and threads that meet otherwise, make a run longer or shorter.
+    (1..=clean.calls + 20).filter(|n| all || stride(*n)).collect()
+}
+
+/// A run without faults.
+struct Clean {
+    /// Calls until the first frame, until the stitcher was closed and read to the end, and in all.
+    started: i64,
+    closed: i64,
+    calls: i64,
+    /// The most objects that lived.
+    most: Live,
+}
+
+/// A process with the fake, and what a clean run on it takes.
+struct Bench {
+    fake: Fake,
+    warp: Warp,
+    clean: Clean,
+}
+
+impl Bench {
+    fn new() -> Self {
+        watch();
+        let fake = Fake::loaded();
+        let warp = small_warp();
+        trying("a clean run");
+        fake.reset();
+        let stitcher = start(GPUS as u32, &warp, following()).unwrap();
+        let started = fake.counts().calls;
+        let film = film(&stitcher, FRAMES);
+        all_came(&film, &stitcher);
+        assert!(film.counters.analyses > 100, "{:?}", film.counters);
+        assert_eq!(film.counters.seam_moves, 1, "{:?}", film.counters);
+        let closed = fake.counts().calls;
+        drop(stitcher);
+        let [now, most] = fake.live();
+        assert_eq!((now.objects, now.contexts), (Counters::default(), 0));
+        assert_eq!(Counters::now(), now.objects);
+        let Counts { calls, damage, .. } = fake.counts();
+        assert_eq!(damage, 0);
+        Self { fake, warp, clean: Clean { started, closed, calls, most } }
+    }
+
+    /// A run with a fault. `judge` is given the stitcher with its film, or why it did not start.
+    fn run(
+        &self,
+        ordinal: u32,
+        fault: Fault,
+        judge: impl FnOnce(Result<(&Stitcher, &Film), &LiveError>),
+    ) {
+        trying(format!("{fault:?} on GPU {ordinal}"));
+        self.fake.reset();
+        self.fake.fail(fault);
+        match start(ordinal, &self.warp, following()) {
+            Ok(stitcher) => {
+                let film = film(&stitcher, FRAMES);
+                judge(Ok((&stitcher, &film)));
+            }
+            Err(error) => judge(Err(&error)),
+        }
+        let [_, most] = self.fake.live();
+        assert!(most.is_within(&self.clean.most), "{most:?} in place of {:?}", self.clean.most);
+        assert_eq!(self.fake.counts().damage, 0, "memory used or freed that was free");
+    }
+
+    /// The calls that this process is to fail: its share of at most so many.
+    fn share(&self, most: usize) -> Vec<i64> {
+        let calls = calls_to_fail(&self.clean);
+        let rest = &calls[calls.len().min(most * part())..];
+        println!("{LEFT}{}", rest.len().saturating_sub(most));
+        rest[..rest.len().min(most)].to_vec()
+    }
+}
+
+/// How a process begins to say how many calls it leaves to the next.
+const LEFT: &str = "calls left: ";
+
+/// Runs an ignored test in process after process until no call is left.
+fn run_shares(name: &str) {
+    for part in 0.. {
+        let Some(text) = run_alone(name, part) else { return };
+        let left = text.lines().find_map(|line| line.strip_prefix(LEFT));
+        if left.expect("a number of calls") == "0" {
+            return;
+        }
+    }
+}
+
+/// The driver's code that an error comes from.
+fn code_of(error: &LiveError) -> Option<u32> {
+    let LiveError::Device(mut error) = error.clone() else { return None };
+    while let ErrorKind::Lost(earlier) = error.kind {
+        error = *earlier;
+    }
+    match error.kind {
+        ErrorKind::Cuda { code, .. } => Some(code),
+        _ => None,
+    }
+}
+
+fn all_came(film: &Film, stitcher: &Stitcher) {
+    assert!(film.read.iter().copied().eq(0..FRAMES), "{:?}, {:?}", film.read, film.counters);
+    assert_eq!(film.taken, FRAMES);
+    assert_eq!(film.counters.dropped, Dropped::default());
+    assert!(stitcher.health().is_ok());
+    let ColourState { following, strikes, .. } = film.colour;
+    assert!(following && strikes <= 1, "{:?}", film.colour);
+}
+
+#[test]
+fn no_single_failure_costs_a_frame() {
+    run_shares("every_call::alone_one_call_fails");
+}
+
+#[test]
+#[ignore = "run by no_single_failure_costs_a_frame, with the fake driver"]
+fn alone_one_call_fails() {
+    let bench = Bench::new();
+    for n in bench.share(usize::MAX) {
+        let code = RECOVERABLE[n as usize % RECOVERABLE.len()];
+        let fault = Fault { label: "", from: n, count: 1, code };
+        let mut refused = false;
+        bench.run(0, fault, |result| match result {
+            Ok((stitcher, film)) => {
+                all_came(film, stitcher);
+                assert!(film.counters.strikes <= 1 && film.counters.retries <= 1);
+            }
+            Err(error) => {
+                assert_eq!(code_of(error), Some(code), "{error}");
+                refused = true;
+            }
+        });
+        nothing_lives(&bench.fake);
+        if refused {
+            let stitcher = start(0, &bench.warp, following()).unwrap();
+            assert_eq!(film(&stitcher, 3).read, [0, 1, 2]);
+            drop(stitcher);
+            nothing_lives(&bench.fake);
+        }
+    }
+}
+
+/// All was given back, and this thread's context is what it was: none.
+fn nothing_lives(fake: &Fake) {
+    let [now, _] = fake.live();
+    assert_eq!((now.objects, Counters::now()), (Counters::default(), Counters::default()));
+    assert_eq!(now.contexts, 0);
+    assert!(!fake.has_context());
+}
+
+#[test]
+fn a_driver_that_fails_for_ever_ends_the_stitcher_in_order() {
+    run_shares("every_call::alone_all_calls_fail");
+}
+
+#[test]
+#[ignore = "run by a_driver_that_fails_for_ever_ends_the_stitcher_in_order, with the fake driver"]
+fn alone_all_calls_fail() {
+    let bench = Bench::new();
+    for n in bench.share(usize::MAX) {
+        let code = RECOVERABLE[n as usize % RECOVERABLE.len()];
+        let before = Counters::now();
+        bench.run(0, Fault { label: "", from: n, count: 0, code }, |result| match result {
+            Ok((stitcher, film)) => ended_or_all_came(stitcher, film, code),
+            Err(error) => assert_eq!(code_of(error), Some(code), "{error}"),
+        });
+        what_is_left_is_counted(&bench.fake, before);
+    }
+}
+
+/// Either the stitcher failed, which it says, and nothing came after; or all had come before the fault.
+fn ended_or_all_came(stitcher: &Stitcher, film: &Film, code: u32) {
+    let Err(error) = stitcher.health() else { return all_came(film, stitcher) };
+    assert_eq!(code_of(&error), Some(code), "{error}");
+    let Dropped { failed, lost, .. } = film.counters.dropped;
+    assert_eq!(film.counters.dropped, Dropped { failed, lost, ..Dropped::default() });
+    // None is missing between two that came.
+    assert!(film.read.iter().copied().eq(0..film.read.len() as u32), "{:?}", film.read);
+    assert!(stitcher.panoramas().next().is_none());
+}
+
+/// What the driver did not take back is what the counters say.
+fn what_is_left_is_counted(fake: &Fake, before: Counters) {
+    let [now, _] = fake.live();
+    let after = Counters::now();
+    let left = Counters {
+        device_bytes: after.device_bytes - before.device_bytes,
+        pinned_bytes: after.pinned_bytes - before.pinned_bytes,
+        streams: after.streams - before.streams,
+        events: after.events - before.events,
+        modules: after.modules - before.modules,
+        textures: after.textures - before.textures,
+        arrays: after.arrays - before.arrays,
+    };
+    assert_eq!(left, now.objects);
+}
+
+#[test]
+fn a_lost_gpu_reports_no_success() {
+    run_shares("every_call::alone_the_gpu_is_lost");
+}
+
+#[test]
+#[ignore = "run by a_lost_gpu_reports_no_success, with the fake driver"]
+fn alone_the_gpu_is_lost() {
+    let bench = Bench::new();
+    for (ordinal, n) in bench.share(GPUS).into_iter().enumerate() {
+        let code = FATAL[n as usize % FATAL.len()];
+        // As CUDA does, every later call fails too; but nobody may count on it.
+        let count = i64::from(n % 2 == 0);
+        let before = Counters::now();
+        let ordinal = ordinal as u32;
+        let fault = Fault { label: "", from: n, count, code };
+        let mut lost = false;
+        bench.run(ordinal, fault, |result| match result {
+            Ok((stitcher, film)) => {
+                ended_or_all_came(stitcher, film, code);
+                let healthy = stitcher.device().is_healthy();
+                assert_eq!(stitcher.health().is_ok(), healthy);
+                assert!(film.refused.is_none() || !healthy);
+                lost = !healthy;
+            }
+            Err(error) => {
+                assert!(matches!(error, LiveError::Device(error) if error.is_fatal()), "{error}");
+                assert_eq!(code_of(error), Some(code), "{error}");
+                lost = true;
+            }
+        });
+        what_is_left_is_counted(&bench.fake, before);
+        bench.fake.heal();
+        if lost {
+            let again = Device::cuda(ordinal).unwrap_err();
+            assert!(matches!(again.kind, ErrorKind::Lost(_)), "{again}");
+        }
+    }
+}

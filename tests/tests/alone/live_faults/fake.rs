@@ -1,0 +1,180 @@
+//! The fake driver, built with `cc`, and tests that run again in a process of their own with it.
+//!
+//! The driver is chosen once a process, by an environment variable. A test that needs the fake is marked
+//! `#[ignore]` and started by [`run_alone`].
+
+use std::ffi::{CString, c_char, c_int};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::{env, fs};
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use panoweave::device::Counters;
+
+/// The fake as this process has it loaded.
+pub(crate) struct Fake(Library);
+
+/// Live objects by kind, and how many contexts are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Live {
+    pub(crate) objects: Counters,
+    pub(crate) contexts: i64,
+}
+
+impl Live {
+    fn of(kinds: [i64; 8]) -> Self {
+        let [device_bytes, pinned_bytes, streams, events, modules, textures, arrays, contexts] =
+            kinds;
+        let objects =
+            Counters { device_bytes, pinned_bytes, streams, events, modules, textures, arrays };
+        Self { objects, contexts }
+    }
+
+    /// Whether there is no more of anything than in `other`.
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        let all = |live: &Self| {
+            let Counters { device_bytes, pinned_bytes, streams, events, modules, textures, arrays } =
+                live.objects;
+            [device_bytes, pinned_bytes, streams, events, modules, textures, arrays, live.contexts]
+        };
+        all(self).iter().zip(all(other)).all(|(here, there)| *here <= there)
+    }
+}
+
+/// Calls fail from the `from`th on: `count` of them, or all if that is 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fault {
+    /// Part of the function's name, or of the kernel's that is launched; all match an empty one.
+    pub(crate) label: &'static str,
+    pub(crate) from: i64,
+    pub(crate) count: i64,
+    pub(crate) code: u32,
+}
+
+/// What there was since the last [`Fake::fail`] or [`Fake::reset`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    pub(crate) calls: i64,
+    /// Calls that failed because they were told to.
+    pub(crate) failed: i64,
+    /// Uses of memory that was freed, and objects freed twice; only [`Fake::reset`] forgets them.
+    pub(crate) damage: i64,
+}
+
+impl Fake {
+    /// The library that the process was started with.
+    pub(crate) fn loaded() -> Self {
+        let path = env::var_os(cust::LIBRARY_VARIABLE).expect("started by `run_alone`");
+        // SAFETY: the fake's constructors do nothing.
+        Self(unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.unwrap())
+    }
+
+    /// # Safety
+    /// `F` is the function's type.
+    unsafe fn function<F: Copy>(&self, name: &str) -> F {
+        // SAFETY: as the caller vouches; the library is never closed before `self`.
+        *unsafe { self.0.get::<F>(name) }.unwrap()
+    }
+
+    pub(crate) fn fail(&self, Fault { label, from, count, code }: Fault) {
+        type Fail = unsafe extern "C" fn(*const c_char, i64, i64, c_int);
+        let label = CString::new(label).unwrap();
+        // SAFETY: the fake's type; the label is read during the call.
+        unsafe { self.function::<Fail>("fake_fail")(label.as_ptr(), from, count, code as c_int) }
+    }
+
+    /// Nothing fails from now on.
+    pub(crate) fn heal(&self) {
+        self.fail(Fault { label: "", from: 0, count: 0, code: 0 });
+    }
+
+    /// Launches of a kernel never end, until another is named.
+    pub(crate) fn hang(&self, kernel: &str) {
+        let kernel = CString::new(kernel).unwrap();
+        // SAFETY: the fake's type; the name is read during the call.
+        unsafe {
+            self.function::<unsafe extern "C" fn(*const c_char)>("fake_hang")(kernel.as_ptr());
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = [0_i64; 3];
+        // SAFETY: the fake's type; it writes three numbers.
+        unsafe {
+            self.function::<unsafe extern "C" fn(*mut i64)>("fake_counts")(counts.as_mut_ptr());
+        }
+        let [calls, failed, damage] = counts;
+        Counts { calls, failed, damage }
+    }
+
+    /// What lives now, and the most that did since the last [`reset`](Self::reset).
+    pub(crate) fn live(&self) -> [Live; 2] {
+        let (mut now, mut most) = ([0_i64; 8], [0_i64; 8]);
+        type Read = unsafe extern "C" fn(*mut i64, *mut i64);
+        // SAFETY: the fake's type; it writes eight numbers each.
+        unsafe { self.function::<Read>("fake_live")(now.as_mut_ptr(), most.as_mut_ptr()) };
+        [now, most].map(Live::of)
+    }
+
+    /// Whether this thread has a context.
+    pub(crate) fn has_context(&self) -> bool {
+        // SAFETY: the fake's type.
+        unsafe { self.function::<unsafe extern "C" fn() -> c_int>("fake_has_context")() != 0 }
+    }
+
+    /// Frees what a run left; nothing of it is used any more.
+    pub(crate) fn reset(&self) {
+        // SAFETY: the fake's type, and what the host still has of it is abandoned.
+        unsafe { self.function::<unsafe extern "C" fn()>("fake_reset")() }
+    }
+}
+
+/// The fake, built once; `None`, with a line that says so, where there is no C compiler.
+fn library() -> Option<&'static Path> {
+    static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
+    LIBRARY
+        .get_or_init(|| {
+            let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("live_faults");
+            fs::create_dir_all(&folder).unwrap();
+            let library = folder.join("libfake_cuda.so");
+            let source =
+                concat!(env!("CARGO_MANIFEST_DIR"), "/tests/alone/live_faults/fake_driver.c");
+            let mut cc = Command::new("cc");
+            cc.args(["-shared", "-fPIC", "-O2", "-pthread", source, "-o"]).arg(&library);
+            match cc.status() {
+                Ok(status) => {
+                    assert!(status.success(), "cc could not build {source}");
+                    Some(library)
+                }
+                Err(error) => {
+                    eprintln!("SKIPPED: needs a C compiler: cc: {error}");
+                    None
+                }
+            }
+        })
+        .as_deref()
+}
+
+/// Runs the ignored test `name` of this file in a new process with the fake, telling it which part of its
+/// work to do; what it printed. `None` where there is no C compiler.
+pub(crate) fn run_alone(name: &str, part: usize) -> Option<String> {
+    let output = Command::new(env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "--nocapture", name])
+        .env(cust::LIBRARY_VARIABLE, library()?)
+        .env(PART, part.to_string())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {}\n{text}\n{errors}", output.status);
+    assert!(text.contains("1 passed"), "no test {name} was run:\n{text}");
+    Some(text)
+}
+
+/// Which part of its work a test that runs alone is to do.
+pub(crate) fn part() -> usize {
+    env::var(PART).unwrap().parse().unwrap()
+}
+
+const PART: &str = "PANOWEAVE_TEST_PART";

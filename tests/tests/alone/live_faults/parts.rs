@@ -1,0 +1,440 @@
+//! Parts of the driver fail: the analysis of colours, one pair, one way of waiting. The rest goes on.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use panoweave::device::{Device, Image, Pinned};
+use panoweave::live::{
+    ColourOptions, ColourState, Dropped, LiveCounters, LiveOptions, Panorama, Panoramas, Stitcher,
+};
+use panoweave::ops::colour::{Colours, Overlap};
+use panoweave::ops::seam::{Seam, SeamOptions};
+use panoweave::ops::stitch::stitch;
+use panoweave::warp::DeviceWarp;
+use panoweave_tests::live::{FRAME, STILL, frame, stamp, stitcher, waiting};
+use panoweave_tests::{by_planes, panoweave_devices};
+
+use crate::live_faults::fake::{Fake, Fault, run_alone};
+use crate::live_faults::run::{following, small_warp, start, submit, trying, watch};
+
+/// The kernel of the analysis.
+const ANALYSIS: &str = "colour_sums";
+
+/// A stitcher on the fake, fed one pair after the other.
+struct Bench {
+    fake: Fake,
+    stitcher: Stitcher,
+    panoramas: Panoramas,
+    pairs: u32,
+}
+
+impl Bench {
+    fn new(options: LiveOptions) -> Self {
+        watch();
+        trying("a part fails");
+        let fake = Fake::loaded();
+        let stitcher = start(0, &small_warp(), options).unwrap();
+        let panoramas = stitcher.panoramas();
+        Self { fake, stitcher, panoramas, pairs: 0 }
+    }
+
+    /// The panorama of one more pair.
+    fn show(&mut self, levels: [u8; 2]) -> Panorama {
+        let at = self.pairs;
+        self.pairs += 1;
+        submit(&self.stitcher, at, levels).unwrap();
+        let panorama = self.panoramas.next().unwrap();
+        assert_eq!(panorama.timestamp(), FRAME * at);
+        assert_eq!(panorama.bytes()[0], levels[0]);
+        panorama
+    }
+
+    /// As many pairs of cameras that are not equally bright; the colours of the last.
+    fn film(&mut self, pairs: u32) -> Colours {
+        (0..pairs).map(|_| self.show([60, 120]).colours()).last().unwrap()
+    }
+
+    /// From now on calls fail, so many of them or for ever.
+    fn fail(&self, label: &'static str, count: i64) {
+        self.fake.fail(Fault { label, from: 1, count, code: 1 });
+    }
+
+    fn colour(&self) -> ColourState {
+        self.stitcher.colour()
+    }
+
+    fn counters(&self) -> LiveCounters {
+        self.stitcher.counters()
+    }
+
+    /// Nothing was lost, and everything is given back.
+    fn end(mut self) {
+        let counters = self.counters();
+        assert_eq!(counters.panoramas, u64::from(self.pairs));
+        assert_eq!(counters.dropped, Dropped::default());
+        self.stitcher.health().unwrap();
+        self.stitcher.close();
+        assert!(self.panoramas.next().is_none());
+        self.fake.heal();
+        self.fake.hang("");
+        let Self { fake, stitcher, panoramas, .. } = self;
+        drop((stitcher, panoramas));
+        let [now, _] = fake.live();
+        assert_eq!((now.objects, now.contexts), Default::default());
+    }
+}
+
+#[test]
+fn three_failures_switch_the_correction_off_and_only_asking_switches_it_on() {
+    run_alone("live_faults::parts::alone_three_failures", 0);
+}
+
+#[test]
+#[ignore = "run by three_failures_switch_the_correction_off_and_only_asking_switches_it_on"]
+fn alone_three_failures() {
+    for label in [ANALYSIS, "cuStreamQuery"] {
+        let mut bench = Bench::new(following());
+        assert_ne!(bench.film(20), Colours::IDENTITY);
+        for round in 1..=2 {
+            bench.fail(label, 0);
+            for strikes in 1..=3 {
+                bench.film(1);
+                let ColourState { following, strikes: found, .. } = bench.colour();
+                assert_eq!((following, found), (strikes < 3, strikes), "{label}");
+            }
+            // Off before the next launch; the correction fades from the next frame on.
+            assert_eq!(bench.fake.counts().failed, 3);
+            let fading = bench.show([60, 120]).colours();
+            assert!(fading != Colours::IDENTITY || round == 2);
+            assert_eq!(bench.film(90), Colours::IDENTITY);
+            assert_eq!(bench.colour().strikes, 3, "{label}");
+            assert_eq!(bench.counters().strikes, 3 * round);
+            bench.fake.heal();
+            // It does not come back by itself.
+            assert_eq!(bench.film(30), Colours::IDENTITY);
+            assert!(!bench.colour().following);
+            bench.stitcher.follow_colour(true);
+            if round == 2 {
+                let analyses = bench.counters().analyses;
+                assert_ne!(bench.film(20), Colours::IDENTITY);
+                let ColourState { following, strikes, .. } = bench.colour();
+                assert!(following && strikes == 0);
+                assert!(bench.counters().analyses >= analyses + 15);
+            } else {
+                bench.film(1);
+            }
+        }
+        bench.end();
+    }
+}
+
+#[test]
+fn three_failures_leave_the_seam_where_it_is_until_somebody_asks() {
+    run_alone("live_faults::parts::alone_the_seam_is_not_found", 0);
+}
+
+#[test]
+#[ignore = "run by three_failures_leave_the_seam_where_it_is_until_somebody_asks"]
+fn alone_the_seam_is_not_found() {
+    const SEARCH: &str = "seam_path";
+    let colour =
+        ColourOptions { follow: false, deadline: Duration::from_millis(5), ..following().colour };
+    let mut bench = Bench::new(LiveOptions { colour, ..following() });
+    // What comes after three deadlines moves nothing.
+    bench.fake.hang(SEARCH);
+    let begun = Instant::now();
+    while bench.colour().seeking {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", bench.colour());
+        bench.film(1);
+        thread::sleep(Duration::from_millis(1));
+    }
+    bench.fake.hang("");
+    bench.film(30);
+    assert_eq!((bench.colour().strikes, bench.counters().seam_moves), (3, 0));
+    // Whoever switches the colours, on or off, has the seam looked for again.
+    bench.stitcher.follow_colour(false);
+    bench.film(30);
+    let ColourState { following, seeking, strikes, .. } = bench.colour();
+    assert_eq!((following, seeking, strikes), (false, true, 0));
+    assert_eq!(bench.counters().seam_moves, 1);
+
+    bench.fail(SEARCH, 0);
+    for strikes in 1..=3 {
+        bench.film(1);
+        let ColourState { following, seeking, strikes: found, .. } = bench.colour();
+        assert_eq!((following, seeking, found), (false, strikes < 3, strikes));
+    }
+    bench.film(30);
+    assert_eq!(bench.fake.counts().failed, 3);
+    // Weights are not written any more, and no colours were asked for.
+    bench.fail("seam_weights", 0);
+    assert_eq!(bench.film(30), Colours::IDENTITY);
+    assert_eq!(bench.fake.counts().failed, 0);
+    let LiveCounters { seam_moves, strikes, analyses, retries, .. } = bench.counters();
+    assert_eq!((seam_moves, strikes, analyses, retries), (1, 6, 0, 0));
+    bench.fake.heal();
+    bench.stitcher.follow_colour(true);
+    assert_ne!(bench.film(20), Colours::IDENTITY);
+    assert!(bench.colour().following && bench.colour().seeking);
+    bench.end();
+}
+
+#[test]
+fn a_success_forgets_two_failures() {
+    run_alone("live_faults::parts::alone_two_failures_and_a_success", 0);
+}
+
+#[test]
+#[ignore = "run by a_success_forgets_two_failures"]
+fn alone_two_failures_and_a_success() {
+    let mut bench = Bench::new(following());
+    for round in 1..=20 {
+        bench.fail(ANALYSIS, 2);
+        bench.film(2);
+        assert_eq!(bench.colour().strikes, 2);
+        bench.film(2);
+        assert_eq!(bench.colour().strikes, 0);
+        assert!(bench.colour().following);
+        assert_eq!(bench.counters().strikes, 2 * round);
+    }
+    assert_ne!(bench.film(10), Colours::IDENTITY);
+    bench.end();
+}
+
+#[test]
+fn a_result_that_never_comes_is_a_strike_at_each_deadline() {
+    run_alone("live_faults::parts::alone_the_analysis_hangs", 0);
+}
+
+#[test]
+#[ignore = "run by a_result_that_never_comes_is_a_strike_at_each_deadline"]
+fn alone_the_analysis_hangs() {
+    const DEADLINE: Duration = Duration::from_millis(20);
+    let colour = ColourOptions { deadline: DEADLINE, ..following().colour };
+    // One that was launched as it should be, and one that failed half-way.
+    for fails_too in [false, true] {
+        let mut bench = Bench::new(LiveOptions { colour, ..following() });
+        bench.film(20);
+        for round in 1..=2 {
+            let begun = Instant::now();
+            if fails_too && round == 1 {
+                // Of a frame's copies the sums are the fourth, and the launch is before.
+                let label = "cuMemcpy2DAsync";
+                bench.fake.fail(Fault { label, from: 4, count: 1, code: 1 });
+                bench.film(1);
+                assert_eq!(bench.colour().strikes, 1);
+            }
+            bench.fake.hang(ANALYSIS);
+            while bench.colour().following {
+                assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", bench.colour());
+                bench.film(1);
+                thread::sleep(DEADLINE / 20);
+            }
+            assert!(begun.elapsed() >= 2 * DEADLINE);
+            assert_eq!((bench.colour().strikes, bench.counters().strikes), (3, 3 * round));
+            thread::sleep(2 * DEADLINE);
+            assert_eq!(bench.film(150), Colours::IDENTITY);
+            // Those that are overdue no more count than those that nobody waits for.
+            assert_eq!((bench.colour().strikes, bench.counters().strikes), (3, 3 * round));
+            bench.stitcher.follow_colour(true);
+            bench.film(1);
+            assert!(bench.colour().following);
+        }
+        bench.fake.hang("");
+        assert_ne!(bench.film(10), Colours::IDENTITY);
+        assert_eq!(bench.colour().strikes, 0);
+        // Closing waits for no analysis.
+        bench.fake.hang(ANALYSIS);
+        bench.film(3);
+        bench.end();
+    }
+}
+
+#[test]
+fn the_dark_is_no_failure() {
+    run_alone("live_faults::parts::alone_the_dark", 0);
+    for device in panoweave_devices() {
+        let colour = ColourOptions { follow: true, every: 1, ..STILL };
+        let stitcher = stitcher(&device, LiveOptions { colour, ..waiting() });
+        let mut panoramas = stitcher.panoramas();
+        let mut show = |i: u32, levels: [u8; 2]| {
+            let [left, right] = levels.map(stamp);
+            stitcher.submit(frame(&left), frame(&right), FRAME * i).unwrap();
+            panoramas.next().unwrap().colours()
+        };
+        for i in 0..1000 {
+            assert_eq!(show(i, [0, 0]), Colours::IDENTITY);
+        }
+        let counters = stitcher.counters();
+        assert!(counters.dark >= 100 && counters.dark == counters.analyses, "{counters:?}");
+        assert_eq!((counters.strikes, counters.panoramas), (0, 1000));
+        assert!(stitcher.colour().following);
+        let lit = (1000..1090).map(|i| show(i, [60, 120])).last().unwrap();
+        assert!(lit.left.gain.x > 1.3 && lit.right.gain.x < 0.8, "{device}: {lit:?}");
+    }
+}
+
+#[test]
+#[ignore = "run by the_dark_is_no_failure, with the fake driver"]
+fn alone_the_dark() {
+    let mut bench = Bench::new(following());
+    for _ in 0..1000 {
+        assert_eq!(bench.show([0, 0]).colours(), Colours::IDENTITY);
+    }
+    let counters = bench.counters();
+    assert!(counters.dark >= 990 && counters.dark == counters.analyses, "{counters:?}");
+    assert!(bench.colour().following && bench.colour().strikes == 0);
+    assert_ne!(bench.film(90), Colours::IDENTITY);
+    bench.end();
+}
+
+#[test]
+fn a_pair_is_given_up_after_three_attempts_and_the_next_one_comes() {
+    run_alone("live_faults::parts::alone_a_pair_is_given_up", 0);
+}
+
+#[test]
+#[ignore = "run by a_pair_is_given_up_after_three_attempts_and_the_next_one_comes"]
+fn alone_a_pair_is_given_up() {
+    let mut bench = Bench::new(following());
+    bench.film(10);
+    for round in 1..=50 {
+        bench.fail("stitch_mesh", 3);
+        submit(&bench.stitcher, 1000, [1, 2]).unwrap();
+        bench.film(1);
+        let LiveCounters { dropped, retries, .. } = bench.counters();
+        assert_eq!(dropped, Dropped { failed: round, ..Dropped::default() });
+        assert_eq!(retries, 2 * round);
+    }
+    bench.stitcher.health().unwrap();
+    let [now, most] = bench.fake.live();
+    assert_eq!(now.objects.pinned_bytes, most.objects.pinned_bytes);
+}
+
+#[test]
+fn a_panorama_comes_though_its_event_cannot_be_waited_for() {
+    run_alone("live_faults::parts::alone_no_event_can_be_waited_for", 0);
+}
+
+#[test]
+#[ignore = "run by a_panorama_comes_though_its_event_cannot_be_waited_for"]
+fn alone_no_event_can_be_waited_for() {
+    let mut bench = Bench::new(following());
+    bench.fail("cuEventSynchronize", 0);
+    assert_ne!(bench.film(50), Colours::IDENTITY);
+    assert_eq!(bench.fake.counts().failed, 150);
+    bench.end();
+}
+
+#[test]
+fn a_gpu_that_somebody_else_loses_ends_the_stitcher() {
+    run_alone("live_faults::parts::alone_somebody_else_loses_the_gpu", 0);
+}
+
+#[test]
+#[ignore = "run by a_gpu_that_somebody_else_loses_ends_the_stitcher"]
+fn alone_somebody_else_loses_the_gpu() {
+    let mut bench = Bench::new(following());
+    bench.film(10);
+    let stream = bench.stitcher.device().stream().unwrap();
+    bench.fake.fail(Fault { label: "cuStreamSynchronize", from: 1, count: 1, code: 700 });
+    thread::scope(|scope| {
+        // It waits already, or will.
+        let reader = scope.spawn(|| bench.panoramas.next().is_none());
+        stream.synchronize().unwrap_err();
+        let error = bench.stitcher.health().unwrap_err();
+        assert!(error.to_string().contains("(700)"), "{error}");
+        assert!(reader.join().unwrap());
+    });
+    assert!(submit(&bench.stitcher, 10, [1, 2]).is_err());
+    assert_eq!(bench.counters().dropped, Dropped::default());
+}
+
+#[test]
+fn kernels_are_looked_up_once() {
+    run_alone("live_faults::parts::alone_no_kernel_is_found_any_more", 0);
+}
+
+#[test]
+#[ignore = "run by kernels_are_looked_up_once, with the fake driver"]
+fn alone_no_kernel_is_found_any_more() {
+    let mut bench = Bench::new(following());
+    bench.film(10);
+    bench.fail("cuModuleGetFunction", 0);
+    assert_ne!(bench.film(50), Colours::IDENTITY);
+    let LiveCounters { retries, strikes, .. } = bench.counters();
+    assert_eq!((bench.fake.counts().failed, retries, strikes), (0, 0, 0));
+    bench.end();
+}
+
+#[test]
+fn whoever_uses_a_warp_waits_until_it_is_there() {
+    run_alone("live_faults::parts::alone_no_stream_waits", 0);
+}
+
+#[test]
+#[ignore = "run by whoever_uses_a_warp_waits_until_it_is_there, with the fake driver"]
+fn alone_no_stream_waits() {
+    watch();
+    let fake = Fake::loaded();
+    let device = Device::cuda(0).unwrap();
+    let (made_on, stream) = (device.stream().unwrap(), device.stream().unwrap());
+    // What is over is not waited for, so each use has a warp of its own.
+    let new = || DeviceWarp::upload(&made_on, &small_warp()).unwrap();
+    let warp = new();
+    let [left, right] = warp.sources().map(|size| Image::new(&device, size.x, size.y).unwrap());
+    let mut out = Image::new(&device, warp.size().x, warp.size().y).unwrap();
+    let seam = Seam::new(&made_on, &warp, SeamOptions::default()).unwrap();
+    let mut uses = |n, warp: &DeviceWarp, copy: &mut DeviceWarp| match n {
+        0 => warp.download(&stream).is_ok(),
+        1 => Overlap::find(&stream, warp).is_ok(),
+        2 => warp.resized(&stream, warp.size()).is_ok(),
+        3 => Seam::new(&stream, warp, SeamOptions::default()).is_ok(),
+        4 => Seam::copy(&stream, warp).is_ok(),
+        5 => seam.weigh(&stream, warp, 1.0, copy).is_ok(),
+        _ => stitch(&stream, &left, &right, warp, &by_planes(), &mut out).is_ok(),
+    };
+    for n in 0..7 {
+        let of = |warp: &DeviceWarp| Seam::copy(&made_on, warp).unwrap();
+        let warp = new();
+        assert!(uses(n, &warp, &mut of(&warp)), "use {n}");
+        // A question that fails is noticed, so there is one.
+        let warp = new();
+        let mut copy = of(&new());
+        fake.fail(Fault { label: "cuEventQuery", from: 1, count: 1, code: 1 });
+        assert!(!uses(n, &warp, &mut copy), "use {n} does not wait");
+        fake.heal();
+    }
+}
+
+#[test]
+fn a_copy_that_succeeds_is_done() {
+    run_alone("live_faults::parts::alone_copies", 0);
+}
+
+#[test]
+#[ignore = "run by a_copy_that_succeeds_is_done"]
+fn alone_copies() {
+    watch();
+    let fake = Fake::loaded();
+    let device = Device::cuda(0).unwrap();
+    let stream = device.stream().unwrap();
+    let mut image = Image::<u8>::new(&device, 300, 3).unwrap();
+    let mut host = Pinned::<u8>::new(&device, 900).unwrap();
+    let mut succeeded = 0;
+    for (n, count) in (1..=16).flat_map(|n| [(n, 1), (n, 0)]) {
+        trying(format!("copies from call {n} on, {count}"));
+        host.fill(7);
+        fake.fail(Fault { label: "", from: n, count, code: 999 });
+        let uploaded = image.upload(&stream, &host);
+        fake.heal();
+        // Memory that is lent for a copy is one's own again.
+        host.fill(9);
+        stream.synchronize().unwrap();
+        if uploaded.is_ok() {
+            succeeded += 1;
+            assert_eq!(image.download(&stream).unwrap(), [7; 900]);
+        }
+    }
+    assert!((8..32).contains(&succeeded), "{succeeded}");
+}

@@ -1,0 +1,13 @@
+//! Tests that need a process of their own: they count the process's objects or memory, choose its driver, or lose
+//! its GPU.
+//!
+//! [`alone`](panoweave_tests::alone::alone) starts this executable again for each of them.
+
+mod files_memory;
+mod live_faults;
+mod live_memory;
+mod lost_gpu;
+mod planted;
+mod ssim_memory;
+mod teardown;
+mod view_memory;

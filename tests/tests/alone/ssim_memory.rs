@@ -1,0 +1,30 @@
+//! Comparers give back what they took. Alone in its process, since the counters are the process's.
+
+use glam::uvec2;
+use panoweave::device::{Counters, Image};
+use panoweave::ops::ssim::{Compared, Comparer};
+use panoweave_tests::alone::alone;
+use panoweave_tests::panoweave_devices;
+
+#[test]
+fn a_thousand_comparers_leave_nothing() {
+    alone(a_thousand_comparers_leave_nothing, || {
+        for device in panoweave_devices() {
+            let stream = device.stream().unwrap();
+            let size = uvec2(32, 20);
+            let image: Image<u8> = Image::new(&device, size.x, size.y).unwrap();
+            let before = Counters::now();
+            for i in 0..1000 {
+                let mut comparer = Comparer::new(&device, size, 2).unwrap();
+                comparer
+                    .submit(&stream, Compared::Luma8(image.view(), image.view()), None)
+                    .unwrap();
+                // Half of them are dropped with a result on its way.
+                if i % 2 == 0 {
+                    assert_eq!(comparer.take().unwrap().unwrap().ssim, 1.0);
+                }
+            }
+            assert_eq!(Counters::now(), before, "{device}");
+        }
+    });
+}

@@ -1,0 +1,88 @@
+//! Views leave nothing behind. Alone in its process, since the counters are the process's.
+
+use panoweave_tests::alone::alone;
+use std::sync::Arc;
+
+use glam::uvec2;
+use panoweave::device::{Counters, Device};
+use panoweave::frame::{DeviceFrame, FrameFormat};
+use panoweave::geometry::rig::Rig;
+use panoweave::live::{LiveOptions, Stitcher};
+use panoweave::ops::stitch::StitchOptions;
+use panoweave::ops::view::{View, Viewer, VirtualCamera, view_panorama};
+use panoweave::warp::DeviceWarp;
+use panoweave_tests::live::{FRAME, SOURCE, frame, stamp, waiting};
+use panoweave_tests::panoweave_devices;
+
+const RIG: &str = r#"
+[panorama]
+projection = "cylindrical"
+width = 32
+height = 16
+fov = 90.0
+
+[[camera]]
+name = "left"
+size = [65, 47]
+lens = "pinhole"
+matrix = { fx = 60.0, fy = 60.0, cx = 32.0, cy = 23.0 }
+yaw = -15.0
+
+[[camera]]
+name = "right"
+size = [65, 47]
+lens = "fisheye"
+matrix = { fx = 60.0, fy = 60.0, cx = 32.0, cy = 23.0 }
+yaw = 15.0
+"#;
+
+/// Views with and without a warp's weights and of a panorama, and in every fourth round live ones.
+fn round(device: &Device, rig: &Rig, i: u32) {
+    let stream = device.stream().unwrap();
+    let geometry = rig.geometry().unwrap();
+    let viewer = Viewer::new(&geometry, i.is_multiple_of(2)).unwrap();
+    let warp = DeviceWarp::render(&stream, &geometry).unwrap();
+    let view = View { pan: f64::from(i % 20), ..View::default() };
+    let (size, options) = (uvec2(16, 9), StitchOptions::default());
+    if i.is_multiple_of(4) {
+        let camera = VirtualCamera { viewer, path: Arc::new(move |_| view) };
+        let live = LiveOptions { size: Some(size), ..waiting() };
+        let stitcher = Stitcher::with_view(device, warp, camera, live).unwrap();
+        let bytes = stamp(50);
+        // None, one or two under way.
+        for n in 0..i / 4 % 3 {
+            stitcher.submit(frame(&bytes), frame(&bytes), FRAME * n).unwrap();
+        }
+        if i.is_multiple_of(16) {
+            let warp = DeviceWarp::render(&stream, &geometry).unwrap();
+            stitcher.swap_viewer(warp, Viewer::new(&geometry, false).unwrap()).unwrap();
+        }
+        return;
+    }
+    let new =
+        |size: glam::UVec2| DeviceFrame::new(device, FrameFormat::rgba8(size.x, size.y)).unwrap();
+    let (left, right, mut out) = (new(SOURCE), new(SOURCE), new(size));
+    let weights = (i % 4 == 1).then_some(&warp);
+    let frames = [left.view(), right.view()];
+    viewer.submit(&stream, frames, weights, &view, &options, &mut out).unwrap();
+    let panorama = new(geometry.canvas.size);
+    view_panorama(&stream, &panorama, &geometry.canvas, &view, &mut out).unwrap();
+    // A third is dropped with its work on its way.
+    if !i.is_multiple_of(3) {
+        stream.synchronize().unwrap();
+    }
+}
+
+#[test]
+fn a_thousand_views_leave_nothing() {
+    alone(a_thousand_views_leave_nothing, || {
+        let rig = Rig::parse(RIG, "made up").unwrap();
+        for device in panoweave_devices() {
+            let before = Counters::now();
+            for i in 0..1000 {
+                round(&device, &rig, i);
+            }
+            assert_eq!(Counters::now(), before, "{device}");
+        }
+    });
+}

@@ -1,0 +1,17 @@
+//! Published crates in kernels: they build, and a kernel gives what the host's own call gives.
+
+use crate::kit::project;
+
+#[test]
+fn published_crates_give_the_hosts_results() {
+    let folder = project::folder("crates");
+    project::copy(&project::root().join("tests/kit/crates"), &folder);
+    for manifest in [folder.join("Cargo.toml"), folder.join("kernels/Cargo.toml")] {
+        project::edit(&manifest, |text| project::with_kit_paths(&text));
+    }
+    // The program compares, on the CPU and on the GPU if there is one, and fails if a byte differs.
+    let output = project::run(project::cargo(&folder, &["run", "--quiet"]));
+    let said = String::from_utf8_lossy(&output.stdout);
+    print!("{said}");
+    assert!(said.lines().count() >= 8, "{said}");
+}

@@ -1,0 +1,93 @@
+//! The kit's packages as `cargo publish` would upload them: complete, and with nothing that they do not need.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::kit::project;
+
+/// The kit's packages that are published, by the folder and the name of each.
+fn published() -> Vec<(String, String)> {
+    let kit = project::root().join("cuda");
+    let mut all = Vec::new();
+    for entry in fs::read_dir(&kit).expect("the kit's folder") {
+        let folder = entry.expect("an entry").path();
+        let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) else { continue };
+        if manifest.lines().any(|line| line.starts_with("publish")) {
+            continue;
+        }
+        let name = manifest.lines().find_map(|line| line.strip_prefix("name = "));
+        let folder = folder.file_name().expect("a name").to_string_lossy().into_owned();
+        all.push((folder, name.expect("a name").trim_matches('"').to_owned()));
+    }
+    all.sort();
+    all
+}
+
+/// The text of the files in a packed crate whose path matches `pattern`.
+fn unpacked(packed: &Path, pattern: &str) -> String {
+    let mut tar = Command::new("tar");
+    tar.arg("-xzOf").arg(packed).args(["--wildcards", pattern]);
+    String::from_utf8(project::run(tar).stdout).expect("packages hold text alone")
+}
+
+#[test]
+fn every_package_of_the_kit_can_be_published() {
+    let published = published();
+    let libraries: Vec<&str> = published.iter().map(|(folder, _)| &**folder).collect();
+    let kit = [
+        "cuda_builder",
+        "cuda_cpu",
+        "cuda_std",
+        "cuda_std_macros",
+        "cust",
+        "cust_core",
+        "cust_derive",
+        "cust_raw",
+    ];
+    assert_eq!(libraries, kit);
+
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("package");
+    let folder = target.to_string_lossy().into_owned();
+    let mut arguments = vec!["package", "--no-verify", "--allow-dirty", "--offline"];
+    arguments.extend(["--target-dir", &folder]);
+    arguments.extend(published.iter().flat_map(|(_, name)| ["--package", name]));
+    let output = project::run(project::cargo(project::root(), &arguments));
+    // Where the repository will be is not known yet; everything else that cargo asks for is there.
+    let complaint = "manifest has no ";
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    for line in said.lines().filter(|line| line.contains(complaint)) {
+        assert!(line.ends_with("has no documentation, homepage or repository"), "{line}");
+    }
+
+    for (library, name) in published {
+        let packed = target.join(format!("package/{name}-0.1.0.crate"));
+        let files = project::run({
+            let mut tar = Command::new("tar");
+            tar.arg("-tzf").arg(&packed);
+            tar
+        });
+        let files = String::from_utf8_lossy(&files.stdout).into_owned();
+        let prefix = format!("{name}-0.1.0/");
+        let files: Vec<&str> =
+            files.lines().map(|file| file.strip_prefix(&prefix).unwrap_or(file)).collect();
+        for needed in ["README.md", "LICENSE-APACHE", "LICENSE-MIT", "src/lib.rs", "Cargo.toml"] {
+            assert!(files.contains(&needed), "{library} lacks {needed}: {files:?}");
+        }
+        for file in &files {
+            let expected = file.starts_with("src/") || !file.contains('/');
+            assert!(expected, "{library} needs no {file}");
+        }
+        let manifest = unpacked(&packed, "*/Cargo.toml");
+        assert!(manifest.contains(&format!("name = \"{library}\"")), "{library}: {manifest}");
+        let dependency_paths = manifest.lines().filter(|line| line.starts_with("path = "));
+        for line in dependency_paths {
+            assert_eq!(line, "path = \"src/lib.rs\"", "{library} depends on a folder");
+        }
+        for field in ["description", "keywords", "categories", "rust-version", "license"] {
+            let is_stated = manifest.lines().any(|line| line.starts_with(&format!("{field} = ")));
+            assert!(is_stated, "{library} states no {field}");
+        }
+        assert!(!unpacked(&packed, "*/src/*").contains("panoweave"), "the kit stands alone");
+    }
+}

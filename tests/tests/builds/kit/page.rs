@@ -1,0 +1,60 @@
+//! The first page: its program builds as printed, is small, and runs.
+
+use std::fs;
+use std::path::Path;
+
+use crate::kit::project;
+
+/// Most packages that a host program with a kernel of its own may need, its own two among them.
+const MOST_PACKAGES: usize = 45;
+
+/// The files that the page prints: a line with the name in backticks, a blank line, a block of code.
+fn files(page: &str) -> Vec<(&str, &str)> {
+    let mut files = Vec::new();
+    for (at, _) in page.match_indices("\n\n```") {
+        let name = page[..at].rsplit('\n').next().unwrap_or_default();
+        let Some(name) = name.strip_prefix('`').and_then(|name| name.strip_suffix('`')) else {
+            continue;
+        };
+        let code = page[at + 2..].split_once('\n').expect("a block of code").1;
+        files.push((name, code.split("```").next().unwrap_or_default()));
+    }
+    files
+}
+
+#[test]
+fn the_first_page_builds_as_printed() {
+    let page = fs::read_to_string(project::root().join("cuda/README.md")).expect("the first page");
+    let files = files(&page);
+    let names: Vec<_> = files.iter().map(|(name, _)| *name).collect();
+    let all = ["kernels/Cargo.toml", "kernels/src/lib.rs", "Cargo.toml", "build.rs", "src/main.rs"];
+    assert_eq!(names, all);
+    let folder = project::folder("page");
+    for (name, code) in files {
+        // The packages are not on a registry yet: this alone is added.
+        let code = match name.ends_with(".toml") {
+            true => project::with_kit_paths(code),
+            false => code.to_owned(),
+        };
+        project::write(&folder.join(name), code.as_bytes());
+    }
+
+    let output = project::run(project::cargo(&folder, &["run", "--quiet"]));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.starts_with("[11.0, 22.0, 33.0] on the "), "{said}");
+
+    let packages = packages(&folder);
+    println!("{packages} packages");
+    assert!(packages <= MOST_PACKAGES, "{packages} packages; at most {MOST_PACKAGES}");
+}
+
+/// Packages that a build of the program compiles for this machine, its own among them.
+fn packages(folder: &Path) -> usize {
+    let arguments = ["tree", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"];
+    let output = project::run(project::cargo(folder, &arguments));
+    let tree = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut all: Vec<&str> = tree.lines().map(|line| line.trim_end_matches(" (*)")).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.iter().filter(|line| !line.is_empty()).count()
+}

@@ -1,0 +1,252 @@
+//! Two pictures: how near the found model is to the true one.
+
+use glam::{DMat3, DVec2, UVec2};
+use panoweave::geometry::calibrate::{
+    KnownLens, ModelChoice, Options, Picture, RigOptions, Views, pair,
+};
+use panoweave::geometry::rig::{LensName, Matrix, ModelName};
+use proptest::prelude::*;
+
+use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, inside, turn};
+
+const SIZE: UVec2 = UVec2::new(1600, 1200);
+
+/// What a mean distance over the overlap may be: what noise of `noise` px leaves of `right` right
+/// correspondences, with room for the tails of the fit, and for a distortion too small to be found.
+fn allowed(noise: f64, right: f64) -> f64 {
+    0.3 + 12.0 * noise / right.sqrt()
+}
+
+proptest! {
+    #![proptest_config(crate::calibrate::config(64))]
+
+    /// Any turn, on its side or upside down, any focal length, distortion, up to 70 % wrong.
+    #[test]
+    fn a_turn_is_found(
+        // As a share of the field of view: 20 to 70 % overlap.
+        yaw in 0.3..0.8,
+        pitch in -0.2..0.2,
+        roll in prop_oneof![-10.0..10.0, Just(90.0), Just(180.0), -180.0..180.0],
+        focal in 0.5..2.5,
+        k1 in prop_oneof![Just(0.0), -0.2..0.1],
+        noise in 0.1..1.5,
+        wrong in 0.0..0.7,
+        many in 200_usize..1200,
+        seed: u64,
+    ) {
+        let fov = 2.0 * f64::atan(0.5 / focal).to_degrees();
+        let left = Pinhole { size: SIZE, focal: 1600.0 * focal, k1, to_world: DMat3::IDENTITY };
+        let right = Pinhole { to_world: turn(yaw * fov, pitch * fov, roll), ..left };
+        let truth = between(left, right);
+        let (_, seen) = grid_distance([SIZE; 2], &truth, &truth);
+        // A lens that folds its own picture's corners is none.
+        let whole = left.ray(DVec2::splat(-0.5)).is_some();
+        prop_assume!(seen > 200 && whole);
+        let matcher = Matcher { many, wrong, noise, seed };
+        let found = matcher.find([SIZE; 2], &truth);
+        let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
+        let calibration = pair(&found, [&pictures[0], &pictures[1]], &Options::default());
+        let calibration =
+            calibration.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
+        let map = |p| calibration.views.map(0, 1, p);
+        let (off, _) = grid_distance([SIZE; 2], &truth, &map);
+        let most = allowed(noise, many as f64 * (1.0 - wrong));
+        prop_assert!(off < most, "off by {} of {} px, {:?}", off, most, calibration.views);
+        let share = seen as f64 / 1600.0;
+        prop_assert!((calibration.overlap[1] - share).abs() < 0.05);
+        // Nearly all that are right, and hardly any that are wrong.
+        let right_ones = many as f64 * (1.0 - wrong);
+        let agree = calibration.inliers.len() as f64;
+        prop_assert!(agree > 0.7 * right_ones - 10.0 && agree < 1.15 * right_ones + 10.0);
+        // The same input gives the same bits.
+        let again = pair(&found, [&pictures[0], &pictures[1]], &Options::default()).unwrap();
+        prop_assert_eq!(again, calibration);
+    }
+
+    #[test]
+    fn a_plane_is_found(
+        numbers in prop::array::uniform8(-1.0..1.0),
+        noise in 0.1..1.5,
+        wrong in 0.0..0.7,
+        many in 200_usize..1200,
+        seed: u64,
+    ) {
+        let [a, b, c, d, e, f, g, h] = numbers;
+        let truth = DMat3::from_cols_array(&[
+            1.0 + 0.2 * a, 0.2 * b, 1.5e-4 * c,
+            0.2 * d, 1.0 + 0.2 * e, 1.5e-4 * f,
+            500.0 + 200.0 * g, 150.0 * h, 1.0,
+        ]);
+        let truth = flat(truth);
+        let (_, seen) = grid_distance([SIZE; 2], &truth, &truth);
+        prop_assume!(seen > 300);
+        let found = Matcher { many, wrong, noise, seed }.find([SIZE; 2], &truth);
+        let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
+        let options = Options { model: ModelChoice::Homography, ..Options::default() };
+        for options in [options, Options::default()] {
+            let calibration = pair(&found, [&pictures[0], &pictures[1]], &options);
+            let calibration =
+                calibration.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
+            let map = |p| calibration.views.map(0, 1, p);
+            let (off, _) = grid_distance([SIZE; 2], &truth, &map);
+            // A homography has twice the numbers, and bends more where there is nothing. A rotation that
+            // is chosen instead may be off by what counts as a lens's fault.
+            let lens = if calibration.views.name() == ModelName::Rotation { 1.0 } else { 0.0 };
+            let most = lens + 0.2 + 16.0 * noise / (many as f64 * (1.0 - wrong)).sqrt();
+            prop_assert!(off < most, "off by {} of {} px", off, most);
+        }
+    }
+
+    /// With lenses that are known, two right correspondences in ten are enough.
+    #[test]
+    fn a_turn_of_known_lenses_is_found(
+        yaw in 10.0..35.0,
+        roll in -180.0..180.0,
+        k1 in -0.2..0.05,
+        noise in 0.1..1.5,
+        wrong in 0.5..0.8,
+        seed: u64,
+    ) {
+        let left = Pinhole { size: SIZE, focal: 1300.0, k1, to_world: DMat3::IDENTITY };
+        let right = Pinhole { to_world: turn(yaw, 3.0, roll), ..left };
+        let truth = between(left, right);
+        let found = Matcher { many: 300, wrong, noise, seed }.find([SIZE; 2], &truth);
+        let matrix = Matrix { fx: 1300.0, fy: 1300.0, cx: 799.5, cy: 599.5 };
+        let lens = Some(KnownLens { lens: LensName::Pinhole, matrix, distortion: vec![k1] });
+        let picture = Picture { lens, ..Picture::new("either", SIZE) };
+        let calibration = pair(&found, [&picture, &picture], &Options::default())
+            .map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
+        let map = |p| calibration.views.map(0, 1, p);
+        let (off, _) = grid_distance([SIZE; 2], &truth, &map);
+        let most = 0.1 + 8.0 * noise / (300.0 * (1.0 - wrong)).sqrt();
+        prop_assert!(off < most, "off by {} of {} px", off, most);
+        let Views::Cameras(cameras) = &calibration.views else { panic!("a plane") };
+        prop_assert_eq!(cameras[1].distortion[0], k1);
+    }
+}
+
+/// Nine of ten wrong, in an order that means something.
+#[test]
+fn one_right_in_ten_is_enough() {
+    let left = Pinhole { size: SIZE, focal: 1400.0, k1: -0.05, to_world: DMat3::IDENTITY };
+    let right = Pinhole { to_world: turn(25.0, 2.0, 1.0), ..left };
+    let truth = between(left, right);
+    for seed in 0..10 {
+        let found = Matcher { many: 1500, wrong: 0.9, noise: 0.8, seed }.find([SIZE; 2], &truth);
+        let picture = Picture::new("either", SIZE);
+        let calibration = pair(&found, [&picture, &picture], &Options::default()).unwrap();
+        let map = |p| calibration.views.map(0, 1, p);
+        let (off, _) = grid_distance([SIZE; 2], &truth, &map);
+        assert!(off < 1.0, "seed {seed}: off by {off} px");
+    }
+}
+
+/// Two equidistant fisheyes, 70° apart: no homography maps one to the other.
+#[test]
+fn known_fisheyes_are_found() {
+    let (focal, centre) = (500.0, DVec2::new(799.5, 599.5));
+    let to_world = turn(70.0, 4.0, -3.0);
+    // r = f·θ, written out.
+    let truth = |right: DVec2| {
+        let at = (right - centre) / focal;
+        let theta = at.length();
+        let ray = (at / theta * theta.sin()).extend(theta.cos());
+        let seen = to_world * ray;
+        let flat = seen.truncate();
+        Some(flat / flat.length() * flat.length().atan2(seen.z) * focal + centre)
+    };
+    let matrix = Matrix { fx: focal, fy: focal, cx: centre.x, cy: centre.y };
+    let lens = Some(KnownLens { lens: LensName::Fisheye, matrix, distortion: Vec::new() });
+    let left = Picture { lens, ..Picture::new("left", SIZE) };
+    let right = Picture { name: "right".to_owned(), ..left.clone() };
+    let found = Matcher { many: 400, wrong: 0.6, noise: 0.7, seed: 4 }.find([SIZE; 2], &truth);
+    let calibration = pair(&found, [&left, &right], &Options::default()).unwrap();
+    assert_eq!(calibration.views.name(), ModelName::Rotation);
+    let map = |p| calibration.views.map(0, 1, p);
+    let (off, _) = grid_distance([SIZE; 2], &truth, &map);
+    assert!(off < 0.5, "off by {off} px");
+    let rig = calibration.rig(&RigOptions::default()).unwrap();
+    assert_eq!(rig.cameras[1].mount().unwrap().lens, LensName::Fisheye);
+    assert!(rig.panorama.fov > 200.0, "{:?}", rig.panorama);
+}
+
+/// Two cameras with different lenses: 1.6 times the focal length, another size.
+#[test]
+fn a_zoomed_camera_keeps_its_own_focal_length() {
+    let left = Pinhole { size: SIZE, focal: 1300.0, k1: 0.0, to_world: DMat3::IDENTITY };
+    let (size, focal, to_world) = (UVec2::new(1280, 960), 2080.0, turn(15.0, 3.0, 5.0));
+    let right = Pinhole { size, focal, to_world, k1: 0.0 };
+    let truth = between(left, right);
+    let matcher = Matcher { many: 800, wrong: 0.4, noise: 0.5, seed: 3 };
+    let found = matcher.find([SIZE, size], &truth);
+    let pictures = [Picture::new("left", SIZE), Picture::new("right", size)];
+    let options = Options { model: ModelChoice::Rotation, ..Options::default() };
+    let calibration = pair(&found, [&pictures[0], &pictures[1]], &options).unwrap();
+    let Views::Cameras(cameras) = &calibration.views else { panic!("a plane") };
+    let [a, b] = [cameras[0].focal.x / 1300.0, cameras[1].focal.x / 2080.0];
+    assert!((a - 1.0).abs() < 0.05 && (b - 1.0).abs() < 0.05, "{a} {b}");
+    let map = |p: DVec2| calibration.views.map(0, 1, p);
+    assert!(grid_distance([SIZE, size], &truth, &map).0 < 0.4);
+}
+
+/// No homography is exact where lenses distort: the one that is told is the nearest, since a step of any of its
+/// numbers, in either direction, takes it farther from the truth.
+#[test]
+fn the_homography_of_lenses_that_distort_is_the_nearest() {
+    let left = Pinhole { size: SIZE, focal: 1500.0, k1: -0.12, to_world: DMat3::IDENTITY };
+    let right = Pinhole { to_world: turn(28.0, 2.0, 3.0), ..left };
+    let truth = between(left, right);
+    let found = Matcher { many: 800, wrong: 0.2, noise: 0.1, seed: 3 }.find([SIZE; 2], &truth);
+    let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
+    let found = pair(&found, [&pictures[0], &pictures[1]], &Options::default()).unwrap();
+    assert_eq!(found.views.name(), ModelName::Rotation);
+    // Noise of both pictures: what the right one shows larger counts less there.
+    let cost = |matrix: DMat3| {
+        let map = flat(matrix);
+        let (mut sum, mut many) = (0.0, 0.0);
+        for i in 0..60 * 60 {
+            let right = DVec2::new(f64::from(i % 60), f64::from(i / 60)) / 59.0 * SIZE.as_dvec2();
+            let seen = truth(right).filter(|left| inside(*left, SIZE)).zip(map(right));
+            let Some((left, at)) = seen else { continue };
+            let area =
+                (map(right + DVec2::X).unwrap() - at).perp_dot(map(right + DVec2::Y).unwrap() - at);
+            sum += (at - left).length_squared() / (1.0 + area.abs());
+            many += 1.0;
+        }
+        sum / many
+    };
+    let homography = found.homography_right_to_left;
+    let least = cost(homography);
+    println!("{:.2} px", least.sqrt());
+    for (i, scale) in [1.0, 1.0, 1e-3, 1.0, 1.0, 1e-3, 1e3, 1e3].into_iter().enumerate() {
+        for step in [-2e-3, 2e-3] {
+            let mut numbers = homography.to_cols_array();
+            numbers[i] += step * scale;
+            let aside = cost(DMat3::from_cols_array(&numbers));
+            assert!(aside > least, "number {i}: {aside} {least}");
+        }
+    }
+}
+
+/// The right picture's first pixel lies behind the left camera: the matrix has the sign of what both see.
+#[test]
+fn a_homography_has_in_front_what_both_see() {
+    let left = Pinhole { size: SIZE, focal: 800.0, k1: 0.0, to_world: DMat3::IDENTITY };
+    let right = Pinhole { to_world: turn(-50.0, 1.0, 2.0), ..left };
+    let truth = between(left, right);
+    let found = Matcher { many: 600, wrong: 0.3, noise: 0.4, seed: 3 }.find([SIZE; 2], &truth);
+    let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
+    for model in [ModelChoice::Homography, ModelChoice::Rotation] {
+        // Without distortion, so that a homography is all there is.
+        let options = Options { model, radial: false, ..Options::default() };
+        let found = pair(&found, [&pictures[0], &pictures[1]], &options).unwrap();
+        let (off, seen) = grid_distance([SIZE; 2], &truth, &|p| found.views.map(0, 1, p));
+        assert!(seen > 200 && off < 1.0, "{model:?}: off by {off} px at {seen} places");
+        let matrix = found.homography_right_to_left;
+        let (off, _) = grid_distance([SIZE; 2], &truth, &flat(matrix));
+        assert!(off < 1.0, "{model:?}: off by {off} px, {matrix}");
+        assert!((matrix.z_axis.z - -1.0).abs() < 1e-9, "{matrix}");
+        let Views::Planes(matrices) = &found.views else { continue };
+        assert_eq!(matrices[0], DMat3::IDENTITY);
+    }
+}

@@ -1,0 +1,273 @@
+//! From a calibration to a rig, and whether a rig still fits.
+
+use glam::{DMat3, DVec2, DVec3, UVec2};
+use panoweave::geometry::Geometry;
+use panoweave::geometry::calibrate::{
+    Calibration, Options, Picture, Refusal, RigOptions, Views, check, pair,
+};
+use panoweave::geometry::rig::{ModelName, ProjectionName, Rig, View};
+use proptest::prelude::*;
+use shared_types::warp::{Camera, Projection};
+
+use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, inside, turn};
+
+const SIZE: UVec2 = UVec2::new(1200, 900);
+
+fn calibrated(left: Pinhole, right: Pinhole, matcher: Matcher) -> Result<Calibration, Refusal> {
+    let found = matcher.find([left.size, right.size], &between(left, right));
+    let pictures = [Picture::new("left", left.size), Picture::new("right", right.size)];
+    pair(&found, [&pictures[0], &pictures[1]], &Options::default())
+}
+
+/// The pixel of a canvas ray in a camera, by the documented formulas; cameras here have no more than k1.
+fn pixel(camera: &Camera, ray: DVec3) -> Option<DVec2> {
+    let p = camera.from_ray * ray;
+    if p.z <= 0.0 {
+        return None;
+    }
+    let at = p.truncate() / p.z;
+    let r2 = at.length_squared();
+    (r2 < camera.limit * camera.limit)
+        .then(|| at * (1.0 + camera.distortion[0] * r2) * camera.focal + camera.centre)
+}
+
+/// What the stitch shows of a picture: from its first pixel's centre up to its size.
+fn stitched(pixel: DVec2, size: UVec2) -> bool {
+    pixel.cmpge(DVec2::ZERO).all() && pixel.cmplt(size.as_dvec2()).all()
+}
+
+fn ray(geometry: &Geometry, at: DVec2) -> DVec3 {
+    let canvas = &geometry.canvas;
+    let p = (at - canvas.centre) / canvas.scale;
+    match canvas.projection {
+        Projection::PLANAR => p.extend(1.0),
+        Projection::CYLINDRICAL => DVec3::new(p.x.sin(), p.y, p.x.cos()),
+        _ => DVec3::new(p.x.sin() * p.y.cos(), p.y.sin(), p.x.cos() * p.y.cos()),
+    }
+}
+
+/// Shares of the left and right picture's places that lie on the canvas of a rig, and the mean distance
+/// on the canvas's pixels between what the rig and the truth say of the right picture.
+fn shown(rig: &Rig, map: &dyn Fn(DVec2) -> Option<DVec2>) -> ([f64; 2], f64) {
+    let geometry = rig.geometry().unwrap();
+    let size = geometry.canvas.size;
+    let mut hit = [vec![false; 24 * 24], vec![false; 24 * 24]];
+    let (mut sum, mut many) = (0.0, 0);
+    for i in 0..500 * 300 {
+        let share = DVec2::new(f64::from(i % 500), f64::from(i / 500)) / DVec2::new(499.0, 299.0);
+        let ray = ray(&geometry, share * (size.as_dvec2() - 1.0));
+        let at = [0, 1].map(|camera| {
+            let picture = UVec2::from(rig.cameras[camera].size);
+            let at = pixel(&geometry.cameras[camera], ray).filter(|at| inside(*at, picture))?;
+            let cell = (at / picture.as_dvec2() * 24.0).as_uvec2().min(UVec2::splat(23));
+            hit[camera][(cell.y * 24 + cell.x) as usize] = true;
+            Some(at)
+        });
+        if let [Some(left), Some(right)] = at
+            && let Some(truth) = map(right)
+        {
+            sum += (truth - left).length();
+            many += 1;
+        }
+    }
+    let share = |hit: &Vec<bool>| hit.iter().filter(|hit| **hit).count() as f64 / 576.0;
+    ([share(&hit[0]), share(&hit[1])], sum / f64::from(many.max(1)))
+}
+
+proptest! {
+    #![proptest_config(crate::calibrate::config(16))]
+
+    /// Whatever the turn: the rig shows both pictures whole, aligned as the truth has it, and comes back from
+    /// its text.
+    #[test]
+    fn a_rig_shows_both_pictures(
+        yaw in 12.0..38.0,
+        pitch in -15.0..15.0,
+        roll in prop_oneof![-5.0..5.0, Just(90.0), Just(180.0), Just(-90.0)],
+        focal in 800.0..2000.0,
+        k1 in prop_oneof![Just(0.0), -0.15..0.05],
+        seed: u64,
+    ) {
+        let left = Pinhole { size: SIZE, focal, k1, to_world: DMat3::IDENTITY };
+        let right = Pinhole { to_world: turn(yaw * 900.0 / focal, pitch, roll), ..left };
+        let matcher = Matcher { many: 500, wrong: 0.4, noise: 0.6, seed };
+        let found = calibrated(left, right, matcher);
+        let found = found.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
+        let rig = found.rig(&RigOptions::default()).unwrap();
+        let (shares, off) = shown(&rig, &between(left, right));
+        prop_assert!(shares[0] > 0.999 && shares[1] > 0.999, "{:?} {:?}", shares, rig.panorama);
+        prop_assert!(off < 1.0, "off by {} px", off);
+        let text = rig.to_toml().unwrap();
+        prop_assert_eq!(&Rig::parse(&text, &rig.file).unwrap(), &rig);
+        let quality = rig.quality.as_ref().unwrap();
+        prop_assert_eq!(quality.inliers as usize, found.inliers.len());
+        // The left camera is upright, whichever way the right one lies.
+        if let View::Mount(mount) = &rig.cameras[0].view {
+            prop_assert!(mount.roll.abs() < 25.0, "{:?}", mount);
+        }
+    }
+}
+
+#[test]
+fn a_narrow_view_is_planar_and_a_wide_one_cylindrical() {
+    let matcher = Matcher { many: 600, wrong: 0.3, noise: 0.5, seed: 1 };
+    let left = Pinhole { size: SIZE, focal: 1800.0, k1: 0.0, to_world: DMat3::IDENTITY };
+    let right = Pinhole { to_world: turn(20.0, 1.0, 0.0), ..left };
+    let narrow = calibrated(left, right, matcher).unwrap().rig(&RigOptions::default()).unwrap();
+    assert_eq!(narrow.panorama.projection, ProjectionName::Planar);
+    let left = Pinhole { focal: 800.0, ..left };
+    let right = Pinhole { to_world: turn(45.0, 1.0, 0.0), ..left };
+    let wide = calibrated(left, right, matcher).unwrap();
+    let rig = wide.rig(&RigOptions::default()).unwrap();
+    assert_eq!(rig.panorama.projection, ProjectionName::Cylindrical);
+    // 45° and 2·atan(600/800); one pixel in the middle is one of the sources.
+    let expected = 45.0 + 2.0 * (600.0_f64 / 800.0).atan().to_degrees();
+    assert!((rig.panorama.fov - expected).abs() < 1.5, "{:?}", rig.panorama);
+    let scale = rig.geometry().unwrap().canvas.scale.x;
+    assert!((scale / 800.0 - 1.0).abs() < 0.02, "{scale}");
+    let asked = RigOptions { projection: Some(ProjectionName::Equirectangular), crop: false };
+    let asked = wide.rig(&asked).unwrap();
+    assert_eq!(asked.panorama.projection, ProjectionName::Equirectangular);
+    assert!(shown(&asked, &between(left, right)).0[1] > 0.999);
+}
+
+#[test]
+fn a_cropped_panorama_has_no_black_edges() {
+    let matcher = Matcher { many: 600, wrong: 0.3, noise: 0.5, seed: 1 };
+    let left = Pinhole { size: SIZE, focal: 1000.0, k1: -0.05, to_world: DMat3::IDENTITY };
+    let right = Pinhole { to_world: turn(35.0, 4.0, 3.0), ..left };
+    let found = calibrated(left, right, matcher).unwrap();
+    let plane = DMat3::from_cols_array(&[0.9, 0.02, -6e-5, -0.03, 0.95, 2e-5, 500.0, 30.0, 1.0]);
+    let matches = matcher.find([SIZE; 2], &flat(plane));
+    let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
+    let flat = pair(&matches, [&pictures[0], &pictures[1]], &Options::default()).unwrap();
+    for found in [found, flat] {
+        let whole = found.rig(&RigOptions::default()).unwrap();
+        let crop = found.rig(&RigOptions { crop: true, projection: None }).unwrap();
+        let area = |rig: &Rig| f64::from(rig.panorama.width) * f64::from(rig.panorama.height);
+        assert!(area(&crop) > 0.55 * area(&whole), "{:?} of {:?}", crop.panorama, whole.panorama);
+        let geometry = crop.geometry().unwrap();
+        let size = geometry.canvas.size;
+        for (x, y) in (0..size.x).flat_map(|x| (0..size.y).map(move |y| (x, y))) {
+            // Every seventh pixel and the whole border.
+            let border = x == 0 || y == 0 || x + 1 == size.x || y + 1 == size.y;
+            if !border && !(x + y).is_multiple_of(7) {
+                continue;
+            }
+            let ray = ray(&geometry, UVec2::new(x, y).as_dvec2());
+            let seen = geometry
+                .cameras
+                .iter()
+                .any(|camera| pixel(camera, ray).is_some_and(|at| stitched(at, SIZE)));
+            assert!(seen, "({x}, {y}) of {size} is black");
+        }
+        assert_eq!(Rig::parse(&crop.to_toml().unwrap(), &crop.file).unwrap(), crop);
+    }
+}
+
+#[test]
+fn a_rig_that_fits_is_fine_and_a_moved_camera_is_found() {
+    let matcher = Matcher { many: 500, wrong: 0.5, noise: 0.6, seed: 1 };
+    let left = Pinhole { size: SIZE, focal: 1000.0, k1: -0.05, to_world: DMat3::IDENTITY };
+    let right = Pinhole { to_world: turn(30.0, 2.0, 1.0), ..left };
+    let rig = calibrated(left, right, matcher).unwrap().rig(&RigOptions::default()).unwrap();
+    let held = |right: Pinhole| {
+        let fresh = Matcher { seed: 77, wrong: 0.6, ..matcher };
+        let fresh = fresh.find([SIZE; 2], &between(left, right));
+        check(&rig, [0, 1], &fresh, &Options::default())
+    };
+    let fine = held(right).unwrap();
+    assert!(!fine.drifted && fine.median_px < 1.5 && fine.agreeing > 0.8, "{fine:?}");
+    // Half a degree is 9 pixels.
+    let moved = held(Pinhole { to_world: turn(30.5, 2.0, 1.0), ..left }).unwrap();
+    assert!(moved.drifted && moved.agreeing < 0.1, "{moved:?}");
+    assert!((moved.median_px - 9.0).abs() < 4.0, "{moved:?}");
+    // A cover over one lens says nothing about the rig.
+    let covered = Matcher { wrong: 1.0, ..matcher }.find([SIZE; 2], &|_| None);
+    let refusal = check(&rig, [0, 1], &covered, &Options::default()).unwrap_err();
+    assert!(matches!(refusal, Refusal::Chance { .. }), "{refusal}");
+    let refusal = check(&rig, [0, 2], &covered, &Options::default()).unwrap_err();
+    assert!(matches!(refusal, Refusal::NoSuchCamera { cameras: 2, .. }), "{refusal}");
+}
+
+#[test]
+fn a_rig_of_a_plane_can_be_checked() {
+    let plane = DMat3::from_cols_array(&[0.9, 0.02, -6e-5, -0.03, 0.95, 2e-5, 500.0, 30.0, 1.0]);
+    let matcher = Matcher { many: 500, wrong: 0.5, noise: 0.6, seed: 1 };
+    let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
+    let found = pair(
+        &matcher.find([SIZE; 2], &flat(plane)),
+        [&pictures[0], &pictures[1]],
+        &Options::default(),
+    )
+    .unwrap();
+    assert_eq!(found.views.name(), ModelName::Homography);
+    let rig = found.rig(&RigOptions::default()).unwrap();
+    let (shares, off) = shown(&rig, &flat(plane));
+    assert!(shares[0] > 0.999 && shares[1] > 0.999 && off < 0.5, "{shares:?} {off}");
+    // The left picture is not resampled: a canvas pixel is one of its pixels.
+    let geometry = rig.geometry().unwrap();
+    let at = |x: f64| pixel(&geometry.cameras[0], ray(&geometry, DVec2::new(x, 300.0))).unwrap();
+    assert!((at(201.0) - at(200.0) - DVec2::X).length() < 1e-9);
+    assert!((at(200.0) - at(200.0).round()).length() < 1e-9);
+    let fresh = |matrix: DMat3| {
+        let fresh = Matcher { seed: 5, ..matcher }.find([SIZE; 2], &flat(matrix));
+        check(&rig, [0, 1], &fresh, &Options::default()).unwrap()
+    };
+    assert!(!fresh(plane).drifted);
+    let moved = fresh(DMat3::from_translation(DVec2::new(6.0, 0.0)) * plane);
+    assert!(moved.drifted && (moved.median_px - 6.0).abs() < 1.0, "{moved:?}");
+}
+
+/// What is asked for is made, or refused with the degrees and what suits; nothing else comes silently.
+#[test]
+fn a_projection_that_cannot_show_the_view_is_refused() {
+    let matcher = Matcher { many: 600, wrong: 0.3, noise: 0.5, seed: 1 };
+    let left = Pinhole { size: SIZE, focal: 500.0, k1: 0.0, to_world: DMat3::IDENTITY };
+    let right = Pinhole { to_world: turn(60.0, 1.0, 0.0), ..left };
+    // 2·atan(600/500) and 60° are 160°.
+    let wide = calibrated(left, right, matcher).unwrap();
+    let asked = |projection| RigOptions { projection: Some(projection), crop: false };
+    let refusal = wide.rig(&asked(ProjectionName::Planar)).unwrap_err();
+    let message = refusal.to_string();
+    let Refusal::Projection { projection: "planar", degrees, most, suits: "cylindrical" } = refusal
+    else {
+        panic!("{message}")
+    };
+    assert!((degrees - 160.0).abs() < 3.0 && most == 150.0, "{message}");
+    assert!(message.contains("160°") || message.contains(&format!("{degrees:.0}°")), "{message}");
+    let fine = wide.rig(&asked(ProjectionName::Cylindrical)).unwrap();
+    assert_eq!(fine.panorama.projection, ProjectionName::Cylindrical);
+    // Upright, and so high that the pole is seen.
+    let up = Pinhole { to_world: turn(0.0, 50.0, 0.0), ..left };
+    let high = calibrated(left, up, matcher).unwrap();
+    let refusal = high.rig(&asked(ProjectionName::Cylindrical)).unwrap_err();
+    let fits = matches!(refusal, Refusal::Projection { suits: "equirectangular", most: 160.0, .. });
+    assert!(fits, "{refusal}");
+
+    let plane = DMat3::from_cols_array(&[0.9, 0.02, -6e-5, -0.03, 0.95, 2e-5, 500.0, 30.0, 1.0]);
+    let matches = matcher.find([SIZE; 2], &flat(plane));
+    let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
+    let flat = pair(&matches, [&pictures[0], &pictures[1]], &Options::default()).unwrap();
+    let refusal = flat.rig(&asked(ProjectionName::Cylindrical)).unwrap_err();
+    assert!(
+        matches!(refusal, Refusal::ProjectionOfPlane { projection: "cylindrical" }),
+        "{refusal}"
+    );
+    assert!(flat.rig(&asked(ProjectionName::Planar)).is_ok());
+}
+
+/// A panorama one pixel wide has no rectangle of a cell's corners.
+#[test]
+fn a_crop_to_nothing_is_refused() {
+    let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.5, seed: 1 };
+    let left = Pinhole { size: SIZE, focal: 1000.0, k1: 0.0, to_world: DMat3::IDENTITY };
+    let found = calibrated(left, Pinhole { to_world: turn(30.0, 1.0, 0.0), ..left }, matcher);
+    let line = UVec2::new(1, 900);
+    let pictures = ["left", "right"].map(|name| Picture::new(name, line));
+    let views = Views::Planes(vec![DMat3::IDENTITY; 2]);
+    let thin = Calibration { pictures, views, ..found.unwrap() };
+    assert_eq!(thin.rig(&RigOptions::default()).unwrap().panorama.width, 1);
+    let refusal = thin.rig(&RigOptions { crop: true, projection: None }).unwrap_err();
+    assert!(matches!(refusal, Refusal::Crop), "{refusal}");
+}

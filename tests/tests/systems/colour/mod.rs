@@ -1,0 +1,60 @@
+//! Colour matching on the host: what the estimate does to pictures, and how the colours move on a
+//! long day.
+
+mod day;
+mod pictures;
+mod properties;
+mod scenes;
+mod sums;
+
+use panoweave::ops::colour::Colours;
+use panoweave_tests::oracle::grade as apply;
+use shared_types::colour::{BLACK, ColourSums, LUMA, SATURATED};
+
+/// Levels of one pixel that both cameras see.
+type Pair = [[f64; 3]; 2];
+
+fn luma(levels: [f64; 3]) -> f64 {
+    (0..3).map(|c| f64::from(LUMA[c]) * levels[c]).sum()
+}
+
+/// Whether the kernel counts a pixel: neither cut off at white nor nearly black.
+fn counts(pair: &Pair) -> bool {
+    let white = pair.iter().flatten().any(|level| *level > f64::from(SATURATED));
+    let black = pair.iter().any(|levels| luma(*levels) < f64::from(BLACK));
+    !white && !black
+}
+
+/// The nine sums, each pixel with the same weight.
+fn sums(pairs: &[Pair], weight: f64) -> ColourSums {
+    let mut sums = [[0.0; 4]; 2];
+    let mut weights = 0.0;
+    for pair in pairs.iter().filter(|pair| counts(pair)) {
+        for (sum, levels) in sums.iter_mut().zip(pair) {
+            for c in 0..3 {
+                sum[c] += weight * levels[c];
+            }
+            sum[3] += weight * luma(*levels);
+        }
+        weights += weight;
+    }
+    let [left, right] = sums.map(|sum| sum.map(|s| s as f32));
+    ColourSums { left, right, weight: weights as f32 }
+}
+
+/// Left mean less right mean of red, green, blue and luma in corrected pixels.
+fn differences<'a>(pairs: impl IntoIterator<Item = &'a Pair>, colours: &Colours) -> [f64; 4] {
+    let mut sum = [0.0; 4];
+    let mut pixels = 0.0;
+    for [left, right] in pairs {
+        let difference = std::array::from_fn(|c| {
+            apply(&colours.left, c, left[c]) - apply(&colours.right, c, right[c])
+        });
+        for c in 0..3 {
+            sum[c] += difference[c];
+        }
+        sum[3] += luma(difference);
+        pixels += 1.0;
+    }
+    sum.map(|s| s / pixels)
+}

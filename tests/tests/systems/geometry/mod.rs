@@ -1,0 +1,5 @@
+//! Files that describe cameras: rigs, homographies, calibrations.
+
+mod calibration;
+mod homography;
+mod rig;

@@ -1,0 +1,3 @@
+//! Picture files.
+
+mod picture;

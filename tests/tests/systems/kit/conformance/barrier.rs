@@ -1,0 +1,105 @@
+//! Barriers and shared memory.
+
+use conformance::barrier::{
+    DynamicLengths, ReverseDynamic, ReverseStatic, ReverseTail, Rotate, TwoArrays,
+};
+use panoweave_tests::conformance::all_give;
+
+use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
+
+/// Each block's values in reverse.
+fn reversed(values: &[u32], block: u32) -> Vec<u32> {
+    values.chunks(block as usize).flat_map(|block| block.iter().rev().copied()).collect()
+}
+
+#[test]
+fn a_static_array_carries_values_across_a_barrier() {
+    for (blocks, block) in [(1, 1), (3, 64), (5, 100), (2, 256)] {
+        let values = noise(blocks * block);
+        all_give(&reversed(&values, block), |stream| {
+            let input = upload(stream, &values);
+            let mut out = zeros(stream, blocks * block);
+            let kernel = ReverseStatic { input: input.view(), out: out.view_mut() };
+            launch(stream, line(blocks, block), &kernel);
+            download(stream, &out)
+        });
+    }
+}
+
+#[test]
+fn dynamic_shared_memory_carries_values_across_a_barrier() {
+    for (blocks, block) in [(3, 64), (5, 100), (2, 256)] {
+        let values = noise(blocks * block);
+        all_give(&reversed(&values, block), |stream| {
+            let input = upload(stream, &values);
+            let mut out = zeros(stream, blocks * block);
+            let kernel = ReverseDynamic { input: input.view(), out: out.view_mut() };
+            let config = line(blocks, block).with_dynamic_shared(4 * block);
+            launch(stream, config, &kernel);
+            download(stream, &out)
+        });
+    }
+}
+
+#[test]
+fn the_tail_of_an_array_is_the_same_memory() {
+    for (blocks, block) in [(1, 1), (3, 64), (5, 100), (2, 256)] {
+        let values = noise(blocks * block);
+        let mut expected = reversed(&values, block);
+        // Two elements more than the block needs.
+        expected.push(block + 2);
+        all_give(&expected, |stream| {
+            let input = upload(stream, &values);
+            let mut out = zeros(stream, blocks * block + 1);
+            let kernel = ReverseTail { input: input.view(), out: out.view_mut() };
+            launch(stream, line(blocks, block).with_dynamic_shared(4 * (block + 5)), &kernel);
+            download(stream, &out)
+        });
+    }
+}
+
+#[test]
+fn dynamic_shared_memory_is_as_long_as_the_launch_says() {
+    // The last needs an attribute of the function on a GPU.
+    for bytes in [0, 16, 4096, 48 << 10, 64 << 10] {
+        all_give(&vec![bytes / 4, bytes / 16], |stream| {
+            let mut out = zeros(stream, 2);
+            let kernel = DynamicLengths { out: out.view_mut() };
+            launch(stream, line(1, 32).with_dynamic_shared(bytes), &kernel);
+            download(stream, &out)
+        });
+    }
+}
+
+#[test]
+fn hundreds_of_barriers_keep_1024_threads_in_step() {
+    let (block, rounds) = (1024, 131);
+    let values = noise(2 * block);
+    let expected: Vec<u32> = values
+        .chunks(block as usize)
+        .flat_map(|chunk| {
+            let mut chunk = chunk.to_vec();
+            chunk.rotate_right(rounds as usize);
+            chunk
+        })
+        .collect();
+    all_give(&expected, |stream| {
+        let input = upload(stream, &values);
+        let mut out = zeros(stream, 2 * block);
+        let kernel = Rotate { input: input.view(), out: out.view_mut(), rounds };
+        launch(stream, line(2, block), &kernel);
+        download(stream, &out)
+    });
+}
+
+#[test]
+fn two_arrays_do_not_overlap() {
+    let block = 200;
+    let expected: Vec<u32> = (0..block).map(|i| 1000 * (block - 1 - i) + i).collect();
+    all_give(&expected, |stream| {
+        let mut out = zeros(stream, block);
+        let kernel = TwoArrays { out: out.view_mut() };
+        launch(stream, line(1, block), &kernel);
+        download(stream, &out)
+    });
+}

@@ -1,0 +1,29 @@
+//! Facts that a kernel asks of its machine, and printing.
+
+use conformance::machine::{Machine, Speak};
+use panoweave::device::LaunchConfig;
+use panoweave_tests::conformance::{all_give, on_each_device};
+
+use crate::kit::conformance::{download, launch, line, zeros};
+
+#[test]
+fn facts_of_the_machine() {
+    for dynamic_shared in [0, 48, 1024] {
+        let expected = vec![dynamic_shared, 1, 1, 0, 0, 1, 1, 1, 1, 1];
+        all_give(&expected, |stream| {
+            let mut out = zeros(stream, 10);
+            let config = LaunchConfig { grid: [1, 1, 1], block: [32, 1, 1], dynamic_shared };
+            launch(stream, config, &Machine { out: out.view_mut() });
+            download(stream, &out)
+        });
+    }
+}
+
+/// `cuda_std` tests the text; here the launch succeeds on every device.
+#[test]
+fn kernels_print() {
+    on_each_device(|stream| {
+        launch(stream, line(1, 2), &Speak { to: 3 });
+        stream.synchronize().unwrap();
+    });
+}

@@ -1,0 +1,189 @@
+//! The functions of `GpuFloat` and `FloatExt`, each against the host's own in `f64`.
+
+use conformance::maths::{FLOAT, MathsF32, MathsF64, SPECIAL, SpecialF32, SpecialF64};
+use cuda_std::FloatExt;
+use panoweave_tests::conformance::on_each_device;
+
+use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
+
+/// Pairs of small numbers, of numbers over many orders of magnitude, and special ones.
+fn pairs() -> Vec<(f64, f64)> {
+    const SPECIAL: [f64; 11] =
+        [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.5, 3.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    let noise = noise(3000);
+    let mut pairs: Vec<(f64, f64)> =
+        SPECIAL.iter().flat_map(|&x| SPECIAL.iter().map(move |&y| (x, y))).collect();
+    pairs.extend(noise.windows(2).map(|n| {
+        let [x, y] = [n[0], n[1]].map(|n| f64::from(n as i32) / f64::from(i32::MIN));
+        match n[0] % 3 {
+            0 => (x, 2.0 * y),
+            1 => (10.0 * x, 10.0 * y),
+            _ => (x * 10.0_f64.powf(20.0 * y), 3.0 * x),
+        }
+    }));
+    // All of them are numbers that an f32 has.
+    pairs.iter().map(|&(x, y)| (f64::from(x as f32), f64::from(y as f32))).collect()
+}
+
+/// The functions of `FLOAT` by the host's standard library.
+fn float(name: &str, x: f64, y: f64) -> f64 {
+    match name.trim_start_matches("x.") {
+        "floor()" => x.floor(),
+        "ceil()" => x.ceil(),
+        "round()" => x.round(),
+        "round_ties_even()" => x.round_ties_even(),
+        "trunc()" => x.trunc(),
+        "fract()" => x.fract(),
+        "abs()" => x.abs(),
+        "signum()" => x.signum(),
+        "copysign(y)" => x.copysign(y),
+        "mul_add(y, x)" => x.mul_add(y, x),
+        "div_euclid(y)" => x.div_euclid(y),
+        "rem_euclid(y)" => x.rem_euclid(y),
+        "powi(7)" => x.powi(7),
+        "powi(-3)" => x.powi(-3),
+        "powf(y)" => x.powf(y),
+        "sqrt()" => x.sqrt(),
+        "exp()" => x.exp(),
+        "exp2()" => x.exp2(),
+        "ln()" => x.ln(),
+        "log(y)" => x.log(y),
+        "log2()" => x.log2(),
+        "log10()" => x.log10(),
+        "cbrt()" => x.cbrt(),
+        "hypot(y)" => x.hypot(y),
+        "sin()" | "sin_cos().0" => x.sin(),
+        "cos()" | "sin_cos().1" => x.cos(),
+        "tan()" => x.tan(),
+        "asin()" => x.asin(),
+        "acos()" => x.acos(),
+        "atan()" => x.atan(),
+        "atan2(y)" => x.atan2(y),
+        "exp_m1()" => x.exp_m1(),
+        "ln_1p()" => x.ln_1p(),
+        "sinh()" => x.sinh(),
+        "cosh()" => x.cosh(),
+        "tanh()" => x.tanh(),
+        "asinh()" => x.asinh(),
+        "acosh()" => x.acosh(),
+        "atanh()" => x.atanh(),
+        _ => panic!("no oracle for {name}"),
+    }
+}
+
+/// The functions of `SPECIAL`, by their definitions where a simple one exists.
+fn special(name: &str, x: f64, y: f64) -> f64 {
+    let whole_turns = |x: f64| x - 2.0 * (0.5 * x).round();
+    match name.trim_start_matches("FloatExt::") {
+        "cospi(x)" => (std::f64::consts::PI * whole_turns(x)).cos(),
+        "sinpi(x)" | "sincospi(x).0" => (std::f64::consts::PI * whole_turns(x)).sin(),
+        "sincospi(y).1" => (std::f64::consts::PI * whole_turns(y)).cos(),
+        "frexp(x).0" if x == 0.0 || !x.is_finite() => x,
+        "frexp(x).0" => x / 2.0_f64.powi(x.abs().log2().floor() as i32 + 1),
+        "frexp(x).1 as _" if x == 0.0 || !x.is_finite() => 0.0,
+        "frexp(x).1 as _" => x.abs().log2().floor() + 1.0,
+        "unbiased_exp(x) as _" if x.is_infinite() => f64::from(i32::MAX),
+        "unbiased_exp(x) as _" if x == 0.0 || x.is_nan() => f64::from(i32::MIN),
+        "unbiased_exp(x) as _" => x.abs().log2().floor(),
+        "ldexp(x, 5)" => x * 32.0,
+        "scale_by_n(x, -5)" => x / 32.0,
+        "log1p(x)" => x.ln_1p(),
+        "rcbrt(x)" => 1.0 / x.cbrt(),
+        "saturate(x)" if x.is_nan() => 0.0,
+        "saturate(x)" => x.clamp(0.0, 1.0),
+        // The unit tests hold the rest against tables.
+        "error_function(x)" => x.error_function(),
+        "complementary_error_function(x)" => x.complementary_error_function(),
+        "inv_complementary_error_function(x)" => x.inv_complementary_error_function(),
+        "scaled_complementary_error_function(x)" => x.scaled_complementary_error_function(),
+        "norm_cdf(x)" => x.norm_cdf(),
+        "inv_norm_cdf(x)" => x.inv_norm_cdf(),
+        "log_gamma(x)" => x.log_gamma(),
+        "gamma(x)" => FloatExt::gamma(x),
+        "j0(x)" => x.j0(),
+        "j1(x)" => x.j1(),
+        "jn(x, 3)" => x.jn(3),
+        "y0(x)" => x.y0(),
+        "y1(x)" => x.y1(),
+        "yn(x, 3)" => x.yn(3),
+        _ => panic!("no oracle for {name}"),
+    }
+}
+
+/// The error that is allowed at an exact result: relative, and absolute for functions that cancel near
+/// their zeros. A Euclidean quotient may be off by 1, because it is rounded before it is cut off.
+fn allowed(name: &str, exact: f64, ulp: f64) -> f64 {
+    let cancels = ["j0", "j1", "jn", "y0", "y1", "yn", "log_gamma", "sinpi", "cospi", "sincospi"];
+    let cancels = cancels.iter().any(|f| name.starts_with(&format!("FloatExt::{f}(")));
+    // The standard library's own inverse hyperbolic functions lose digits; `atanh` does near -1.
+    let ulps = match name {
+        "x.atanh()" => 65_536.0,
+        "x.powi(7)" | "x.asinh()" | "x.acosh()" => 16.0,
+        _ if name.starts_with("FloatExt::") => 16.0,
+        _ => 4.0,
+    };
+    let relative = ulps * ulp * exact.abs();
+    match name {
+        "x.div_euclid(y)" => relative.max(1.0),
+        _ if cancels => relative.max(ulps * ulp),
+        _ => relative,
+    }
+}
+
+/// Compares one result. `ulp` is the relative distance of two numbers, `least` the absolute one of
+/// two subnormals.
+fn check(name: &str, at: (f64, f64), found: f64, exact: f64, [ulp, least]: [f64; 2], device: &str) {
+    // The power of which it is the reciprocal may overflow.
+    let is_lost = name == "x.powi(-3)" && found == 0.0 && exact.abs() <= least / ulp;
+    let is_right = found == exact
+        || is_lost
+        || found.is_nan() && exact.is_nan()
+        || (found - exact).abs() <= allowed(name, exact, ulp) + 16.0 * least;
+    assert!(is_right, "{name} of {at:?} on {device}: {found:e} instead of {exact:e}");
+}
+
+/// Runs a kernel with every function on every device, and compares.
+macro_rules! compare {
+    ($test:ident, $kernel:ident, $float:ident, $names:ident, $oracle:ident) => {
+        #[test]
+        fn $test() {
+            let pairs = pairs();
+            let x: Vec<$float> = pairs.iter().map(|&(x, _)| x as $float).collect();
+            let y: Vec<$float> = pairs.iter().map(|&(_, y)| y as $float).collect();
+            let results = on_each_device(|stream| {
+                let (x, y) = (upload(stream, &x), upload(stream, &y));
+                let mut out = zeros(stream, x.len());
+                let config = line(x.len().div_ceil(128), 128);
+                let results: Vec<Vec<$float>> = (0..$names.len() as u32)
+                    .map(|function| {
+                        let (x, y) = (x.view(), y.view());
+                        let kernel = $kernel { x, y, out: out.view_mut(), function };
+                        launch(stream, config, &kernel);
+                        download(stream, &out)
+                    })
+                    .collect();
+                (stream.device().to_string(), results)
+            });
+            for (device, results) in results {
+                for (name, found) in $names.iter().zip(results) {
+                    for (&(x, y), found) in pairs.iter().zip(found) {
+                        let exact = $oracle(name, x, y);
+                        // It may be beyond the type's numbers.
+                        let exact = match exact as $float {
+                            infinite if infinite.is_infinite() => infinite.into(),
+                            _ => exact,
+                        };
+                        let ulp = f64::from($float::EPSILON);
+                        let units = [ulp, ulp * f64::from($float::MIN_POSITIVE)];
+                        check(name, (x, y), found.into(), exact, units, &device);
+                    }
+                }
+            }
+        }
+    };
+}
+
+compare!(functions_of_an_f32, MathsF32, f32, FLOAT, float);
+compare!(functions_of_an_f64, MathsF64, f64, FLOAT, float);
+compare!(special_functions_of_an_f32, SpecialF32, f32, SPECIAL, special);
+compare!(special_functions_of_an_f64, SpecialF64, f64, SPECIAL, special);

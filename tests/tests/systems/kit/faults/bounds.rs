@@ -1,0 +1,162 @@
+//! Accesses outside of every kind of memory.
+
+use conformance::faults::*;
+use cuda_std::cpu::{AccessKind, FaultKind, Index};
+use cuda_std::launch::Kernel;
+use panoweave::device::{Image, LaunchConfig, Stream};
+
+use crate::kit::faults::{NOBODY, fault, message, run, shape, stream, zeros};
+
+/// Thread 77 of 2 × 2 blocks of 6 × 4: block 3, rank 5.
+const GUILTY: u32 = 77;
+const BLOCK: [u32; 3] = [1, 1, 0];
+const THREAD: [u32; 3] = [5, 0, 0];
+
+fn config() -> LaunchConfig {
+    shape([2, 2, 1], [6, 4, 1]).with_dynamic_shared(40)
+}
+
+/// Expects the guilty thread's access to be reported in these words.
+#[track_caller]
+fn check<K: Kernel>(
+    stream: &Stream,
+    kernel: &K,
+    access: AccessKind,
+    what: &'static str,
+    [index, extent]: [Index; 2],
+    words: &str,
+) {
+    let fault = fault(stream, &config(), kernel, BLOCK, THREAD);
+    let expected = FaultKind::OutOfBounds { access, what, index, extent };
+    assert_eq!(fault.kind, expected);
+    let place = "block (1,1,0) thread (5,0,0)";
+    let expected = format!("kernel `{}`, {place}: out of bounds: {words}", K::NAME);
+    assert_eq!(message(&fault), expected);
+}
+
+fn linear(index: u64, extent: u64) -> [Index; 2] {
+    [Index::Linear(index), Index::Linear(extent)]
+}
+
+fn pixel(index: (u32, u32)) -> [Index; 2] {
+    [Index::Pixel(index.0, index.1), Index::Pixel(9, 5)]
+}
+
+/// Each corner just outside of 9 × 5, and far away.
+const OUTSIDE: [((u32, u32), &str); 4] =
+    [((9, 0), "(9,0)"), ((0, 5), "(0,5)"), ((9, 5), "(9,5)"), ((u32::MAX, 4), "(4294967295,4)")];
+
+#[test]
+fn view() {
+    let stream = stream();
+    let image = Image::<u32>::new(stream.device(), 9, 5).unwrap();
+    let mut out = zeros(&stream, 1);
+    for ((x, y), at) in OUTSIDE {
+        let kernel = ViewLoad { view: image.view(), out: out.view_mut(), guilty: GUILTY, x, y };
+        let words = format!("load of View at {at} outside of (9,5)");
+        check(&stream, &kernel, AccessKind::Load, "View", pixel((x, y)), &words);
+    }
+    let kernel = ViewLoad { view: image.view(), out: out.view_mut(), guilty: GUILTY, x: 8, y: 4 };
+    run(&stream, &config(), &kernel).unwrap();
+}
+
+#[test]
+fn column() {
+    let stream = stream();
+    let image = Image::<u32>::new(stream.device(), 9, 5).unwrap();
+    let mut out = zeros(&stream, 1);
+    let mut kernel = ColumnLoad { view: image.view(), out: out.view_mut(), guilty: GUILTY, i: 4 };
+    let words = "load of ColumnView at 4 outside of 4";
+    check(&stream, &kernel, AccessKind::Load, "ColumnView", linear(4, 4), words);
+    kernel.i = 3;
+    run(&stream, &config(), &kernel).unwrap();
+}
+
+#[test]
+fn view_mut() {
+    let stream = stream();
+    let mut image = Image::<u32>::new(stream.device(), 9, 5).unwrap();
+    let mut out = zeros(&stream, 1);
+    for ((x, y), at) in OUTSIDE {
+        let kernel =
+            ViewMutLoad { view: image.view_mut(), out: out.view_mut(), guilty: GUILTY, x, y };
+        let words = format!("load of ViewMut at {at} outside of (9,5)");
+        check(&stream, &kernel, AccessKind::Load, "ViewMut", pixel((x, y)), &words);
+        let kernel = ViewStore { view: image.view_mut(), guilty: GUILTY, x, y };
+        let words = format!("store of ViewMut at {at} outside of (9,5)");
+        check(&stream, &kernel, AccessKind::Store, "ViewMut", pixel((x, y)), &words);
+    }
+    assert_eq!(image.download(&stream).unwrap(), [0; 45], "nothing was written");
+    let kernel = ViewStore { view: image.view_mut(), guilty: GUILTY, x: 8, y: 4 };
+    run(&stream, &config(), &kernel).unwrap();
+    assert_eq!(image.download(&stream).unwrap()[44], 1);
+}
+
+#[test]
+fn slice() {
+    let stream = stream();
+    let slice = zeros(&stream, 100);
+    let mut out = zeros(&stream, 1);
+    let mut kernel = SliceLoad { slice: slice.view(), out: out.view_mut(), guilty: GUILTY, i: 100 };
+    let words = "load of Slice at 100 outside of 100";
+    check(&stream, &kernel, AccessKind::Load, "Slice", linear(100, 100), words);
+    kernel.i = 99;
+    run(&stream, &config(), &kernel).unwrap();
+}
+
+#[test]
+fn slice_mut() {
+    let stream = stream();
+    let mut slice = zeros(&stream, 100);
+    let mut kernel = SliceStore { slice: slice.view_mut(), guilty: GUILTY, i: u32::MAX };
+    let words = "store of SliceMut at 4294967295 outside of 100";
+    let at = linear(4_294_967_295, 100);
+    check(&stream, &kernel, AccessKind::Store, "SliceMut", at, words);
+    kernel.i = 99;
+    run(&stream, &config(), &kernel).unwrap();
+
+    let mut kernel = SliceAtomic { slice: slice.view_mut(), guilty: GUILTY, i: 101 };
+    let words = "atomic of SliceMut at 101 outside of 100";
+    check(&stream, &kernel, AccessKind::Atomic, "SliceMut", linear(101, 100), words);
+    kernel.i = 99;
+    run(&stream, &config(), &kernel).unwrap();
+    assert_eq!(slice.download(&stream).unwrap()[99], 2);
+}
+
+#[test]
+fn shared() {
+    let stream = stream();
+    let mut out = zeros(&stream, 1);
+    let accesses = [AccessKind::Load, AccessKind::Store, AccessKind::Atomic];
+    for (access, kind) in (0..).zip(accesses) {
+        let mut kernel = SharedAccess { access, out: out.view_mut(), guilty: GUILTY, i: 32 };
+        let words = format!("{kind} of Shared at 32 outside of 32");
+        check(&stream, &kernel, kind, "Shared", linear(32, 32), &words);
+        kernel.i = 31;
+        run(&stream, &config(), &kernel).unwrap();
+    }
+}
+
+#[test]
+fn dynamic_shared() {
+    let stream = stream();
+    let mut out = zeros(&stream, 1);
+    let mut kernel = DynamicLoad { out: out.view_mut(), guilty: GUILTY, i: 10 };
+    let words = "load of Shared at 10 outside of 10";
+    check(&stream, &kernel, AccessKind::Load, "Shared", linear(10, 10), words);
+    kernel.i = 9;
+    run(&stream, &config(), &kernel).unwrap();
+}
+
+#[test]
+fn constant() {
+    let stream = stream();
+    let mut out = zeros(&stream, 1);
+    let mut kernel = ConstantLoad { out: out.view_mut(), guilty: GUILTY, i: 64 };
+    let words = "load of constant at 64 outside of 64";
+    check(&stream, &kernel, AccessKind::Load, "constant", linear(64, 64), words);
+    kernel.i = 63;
+    run(&stream, &config(), &kernel).unwrap();
+    (kernel.i, kernel.guilty) = (64, NOBODY);
+    run(&stream, &config(), &kernel).unwrap();
+}

@@ -1,0 +1,7 @@
+//! The kernel kit on every device: each feature of `cuda_std`, each planted fault, refused launches, and the PTX text.
+
+mod conformance;
+mod device;
+mod faults;
+mod launch_errors;
+mod ptx;

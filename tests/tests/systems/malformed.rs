@@ -1,0 +1,32 @@
+//! Malformed files: how long an error may take and what its message must contain.
+
+use std::fmt::{Debug, Display};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Runs `read` on a malformed file and returns its error, which must come soon and name the file.
+pub(crate) fn refusal<T, E: Debug + Display>(
+    file: &Path,
+    read: impl FnOnce(&Path) -> Result<T, E>,
+) -> E {
+    let start = Instant::now();
+    let Err(error) = read(file) else { panic!("{} was accepted", file.display()) };
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(2), "{error} took {took:?}");
+    let message = error.to_string();
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    assert!(message.contains(&*name), "{message:?} does not name {name}");
+    assert!(!message.contains('\n'), "{message:?} has several lines");
+    error
+}
+
+/// Asserts that an error is of a variant, and shows it otherwise.
+macro_rules! assert_variant {
+    ($error:expr, $pattern:pat $(if $guard:expr)?) => {
+        match $error {
+            $pattern $(if $guard)? => {}
+            other => panic!("{other:?} is not {}", stringify!($pattern)),
+        }
+    };
+}
+pub(crate) use assert_variant;

@@ -1,0 +1,114 @@
+//! A seam over time: noise moves it never, what crosses it only when the gain is clear.
+
+use panoweave::device::Device;
+use panoweave::io::picture::Picture;
+use panoweave::ops::colour::Colours;
+use panoweave::ops::seam::{KEEP, Seam, SeamOptions, Tracker};
+use panoweave_tests::panoweave_devices;
+use panoweave_tests::random::Random;
+use shared_types::Rgba8;
+
+use crate::seam::{BESIDE, Scene, background, upload};
+
+/// The same picture with the noise of a camera: ±`most` levels, evenly.
+fn noisy(picture: &Picture, random: &mut Random, most: f32) -> Picture {
+    let mut level = |level: u8| (f32::from(level) + random.between(-most, most)).round() as u8;
+    let pixels = picture.pixels().iter();
+    let pixels = pixels.map(|p| Rgba8::opaque(level(p.r), level(p.g), level(p.b))).collect();
+    Picture::from_pixels(picture.width(), picture.height(), pixels).unwrap()
+}
+
+/// A video of some scene, looked at every frame.
+struct Video {
+    scene: Scene,
+    seam: Seam,
+    tracker: Tracker,
+    device: Device,
+}
+
+impl Video {
+    /// Two cameras that agree but for a bar that stands nearer.
+    fn new(device: &Device) -> Self {
+        let stream = device.stream().unwrap();
+        let bar = |from: f64| {
+            move |x: f64, y: f64| {
+                let inside = (from..from + 9.0).contains(&x) && y > 30.0;
+                if inside { [30.0, 40.0, 35.0] } else { background(x, y) }
+            }
+        };
+        let (left, right) = (bar(118.0), bar(111.0));
+        let scene = Scene::new(&stream, BESIDE, [&left, &right]);
+        let seam = Seam::new(&stream, &scene.warp, SeamOptions::default()).unwrap();
+        Self { scene, seam, tracker: Tracker::default(), device: device.clone() }
+    }
+
+    /// One frame. Whether the seam moves; it does only to what costs clearly less.
+    fn frame(&mut self, [left, right]: [&Picture; 2]) -> bool {
+        let stream = self.device.stream().unwrap();
+        let (left, right) = (upload(&stream, left), upload(&stream, right));
+        let warp = &self.scene.warp;
+        let first = self.seam.path(&stream).unwrap().is_none();
+        let costs = self.seam.look(&stream, warp, &left, &right, Colours::IDENTITY).unwrap();
+        let moves = self.tracker.observe(costs, self.seam.grid().cells().y);
+        if moves {
+            let clear = f64::from(costs.best) <= f64::from(KEEP) * f64::from(costs.current);
+            assert!(first || clear, "{costs:?}");
+            self.seam.accept();
+        }
+        self.tracker.advance();
+        moves
+    }
+}
+
+#[test]
+fn noise_moves_nothing() {
+    for device in panoweave_devices() {
+        let mut random = Random::new(9);
+        for (most, frames) in [(2.0, 60), (8.0, 300)] {
+            let mut video = Video::new(&device);
+            let pictures = video.scene.pictures.clone();
+            let moves = (0..frames).filter(|_| {
+                let [left, right] =
+                    pictures.each_ref().map(|picture| noisy(picture, &mut random, most));
+                video.frame([&left, &right])
+            });
+            assert_eq!(moves.count(), 1, "only to its first place, at ±{most} on {device}");
+        }
+    }
+}
+
+/// Frames in which the seam moves while somebody crosses the overlap, whom one camera sees earlier.
+fn moves(device: &Device, contrast: f64) -> Vec<usize> {
+    let mut random = Random::new(10);
+    let mut video = Video::new(device);
+    let pictures = video.scene.pictures.clone();
+    let frames = 160;
+    let walking = |picture: &Picture, camera: usize, frame: usize| {
+        // In the left camera's pixels, from right of the overlap to left of it.
+        let at = 190.0 - frame as f64 - 6.0 * camera as f64;
+        let pixels = picture.pixels().iter().enumerate().map(|(i, p)| {
+            let x = (i % 160) as f64 + 80.0 * camera as f64;
+            let inside = (at..at + 12.0).contains(&x) && (i / 160) > 15;
+            let level = |l: u8| (f64::from(l) + contrast * f64::from(u8::from(inside))) as u8;
+            Rgba8::opaque(level(p.r), level(p.g), level(p.b))
+        });
+        Picture::from_pixels(160, 120, pixels.collect()).unwrap()
+    };
+    let moved = (0..frames).filter(|frame| {
+        let [left, right] = [0, 1]
+            .map(|camera| noisy(&walking(&pictures[camera], camera, *frame), &mut random, 2.0));
+        video.frame([&left, &right])
+    });
+    moved.collect()
+}
+
+#[test]
+fn it_gives_way_to_who_crosses_but_not_to_a_shade() {
+    for device in panoweave_devices() {
+        let crossing = moves(&device, 90.0);
+        assert!(crossing.len() > 1, "{crossing:?} on {device}");
+        assert!(crossing.len() < 12, "{crossing:?} on {device}");
+        let shade = moves(&device, 2.0);
+        assert_eq!(shade, [0], "on {device}");
+    }
+}

@@ -1,0 +1,72 @@
+//! Overlaps of all outlines: stacked, rolled, a trapezoid, mirrored; and those that have no seam.
+
+use panoweave::ops::seam::{Seam, SeamError, SeamOptions};
+use panoweave_tests::panoweave_devices;
+
+use crate::seam::weights::{check, with_seam};
+use crate::seam::{BESIDE, Scene, background};
+
+/// Where right pixels lie in the left picture's plane: turned by `degrees`, scaled, then moved.
+fn moved(degrees: f64, scale: f64, to: [f64; 2]) -> [f64; 9] {
+    let (sin, cos) = degrees.to_radians().sin_cos();
+    let (s, c) = (scale * sin, scale * cos);
+    [c, -s, to[0], s, c, to[1], 0.0, 0.0, 1.0]
+}
+
+#[test]
+fn any_outline_has_a_seam_without_steps() {
+    let outlines = [
+        ("beside", BESIDE, [0, 0]),
+        ("mirrored", moved(0.0, 1.0, [-75.0, 7.0]), [0, 1]),
+        ("above", moved(0.0, 1.0, [6.0, -60.0]), [1, 1]),
+        ("below", moved(0.0, 1.0, [-9.0, 66.0]), [1, 0]),
+        ("rolled", moved(14.0, 1.0, [90.0, -10.0]), [0, 0]),
+        ("rolled far", moved(-28.0, 1.1, [70.0, 45.0]), [0, 0]),
+        ("diagonal", moved(0.0, 1.0, [80.0, 60.0]), [2, 2]),
+        ("trapezoid", [0.9, 0.05, 80.0, -0.1, 0.95, 12.0, -0.0012, 0.0002, 1.0], [0, 0]),
+    ];
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        for (name, homography, way) in outlines {
+            let scene = Scene::new(&stream, homography, [&background, &background]);
+            let (out, seam) = with_seam(&stream, &scene, 16.0);
+            let grid = seam.grid();
+            // Both ways will do for what is as much beside as below.
+            let found = [grid.transposed, grid.swapped];
+            assert!(way[0] == 2 || way == found, "{name} on {device}: {found:?}");
+            let (former, out) =
+                (scene.warp.download(&stream).unwrap(), out.download(&stream).unwrap());
+            assert_eq!(check(&former, &out), 0, "{name} on {device}");
+        }
+    }
+}
+
+#[test]
+fn what_has_no_seam_says_why() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let seam = |homography: [f64; 9]| {
+            let scene = Scene::new(&stream, homography, [&background, &background]);
+            Seam::new(&stream, &scene.warp, SeamOptions::default()).map(|seam| seam.grid())
+        };
+        let inside = seam(moved(5.0, 0.5, [40.0, 30.0]));
+        assert!(matches!(inside, Err(SeamError::Inside { camera: "right" })), "{inside:?}");
+        let inside = seam(moved(5.0, 2.0, [-60.0, -70.0]));
+        assert!(matches!(inside, Err(SeamError::Inside { camera: "left" })), "{inside:?}");
+        let same = seam(moved(0.0, 1.0, [0.0, 0.0]));
+        assert!(matches!(same, Err(SeamError::Inside { .. })), "{same:?}");
+        // A cross: the left camera alone sees right and left, the right one above and below.
+        let cross = seam(moved(90.0, 1.0, [140.0, -20.0]));
+        assert!(matches!(cross, Err(SeamError::Tangled { .. })), "{cross:?}");
+        let apart = seam(moved(0.0, 1.0, [200.0, 0.0]));
+        assert!(matches!(apart, Err(SeamError::NoOverlap)), "{apart:?}");
+        for error in [inside, same, cross, apart] {
+            assert!(error.unwrap_err().is_of_warp());
+        }
+        let scene = Scene::new(&stream, BESIDE, [&background, &background]);
+        for feather in [0.0, f32::NAN, 2000.0] {
+            let refused = Seam::new(&stream, &scene.warp, SeamOptions { feather });
+            assert!(matches!(refused, Err(SeamError::Feather { .. })), "{refused:?}");
+        }
+    }
+}

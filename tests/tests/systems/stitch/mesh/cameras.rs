@@ -1,0 +1,168 @@
+//! Two to four cameras blended in one launch, against a formula in f64; what does not fit is refused.
+
+use panoweave::device::{Image, Stream};
+use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat};
+use panoweave::io::picture::Picture;
+use panoweave::ops::stitch::{CamerasOptions, StitchError, stitch_cameras};
+use panoweave::warp::{DeviceMesh, MESH_ERROR, Mesh, MeshError};
+use panoweave_tests::oracle::{self, bilinear};
+use panoweave_tests::panoweave_devices;
+use panoweave_tests::random::Random;
+use panoweave_tests::raster::{Pixels, Raster};
+use panoweave_tests::several::{CANVAS, all_seen, blend, made_up, place};
+use shared_types::Rgba8;
+use shared_types::stitch::Colour;
+
+use crate::stitch::mesh::case::{NV12, frame, wave, waves};
+
+/// A pixel of a smooth picture.
+fn smooth(_: &mut Random, x: u32, y: u32) -> Rgba8 {
+    let [r, g, b] = [0, 1, 2].map(|channel| wave(channel, x, y).round() as u8);
+    Rgba8::opaque(r, g, b)
+}
+
+#[test]
+fn several_cameras_are_blended_at_once() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let mut several = 0;
+        for seed in 0..25 {
+            let (geometry, pictures) = made_up(seed, smooth);
+            let mesh = Mesh::render(&stream, &geometry, MESH_ERROR);
+            if pictures.len() > 4 {
+                assert!(matches!(mesh, Err(MeshError::Cameras(5 | 6))), "{mesh:?}");
+                continue;
+            }
+            let mesh = DeviceMesh::upload(&stream, &mesh.unwrap()).unwrap();
+            several += u32::from(pictures.len() > 2);
+            let found = blended(&stream, &mesh, &pictures, CamerasOptions::default());
+            for y in 0..CANVAS.y {
+                for x in 0..CANVAS.x {
+                    let all = all_seen(&geometry, &pictures, x, y);
+                    let Rgba8 { r, g, b, a } = found[(y * CANVAS.x + x) as usize];
+                    assert_eq!(a, 255);
+                    for (level, exact) in [r, g, b].into_iter().zip(blend(&all)) {
+                        let off = (f64::from(level) - exact).abs();
+                        // As above; a camera that counts less than a thousandth is left out.
+                        assert!(off < 1.2, "{device}, {seed}: {off} levels at {x}, {y}");
+                    }
+                }
+            }
+            let flipped = blended(
+                &stream,
+                &mesh,
+                &pictures,
+                CamerasOptions { flip: true, edge_boost: false },
+            );
+            assert!(found.iter().rev().eq(&flipped), "{device}, {seed}");
+        }
+        assert!(several > 5, "{several}");
+    }
+}
+
+fn blended(
+    stream: &Stream,
+    mesh: &DeviceMesh,
+    pictures: &[Picture],
+    options: CamerasOptions,
+) -> Vec<Rgba8> {
+    let frames: Vec<_> = pictures.iter().map(|picture| picture.upload(stream).unwrap()).collect();
+    let frames: Vec<FrameView<'_>> = frames.iter().map(FrameView::from).collect();
+    let colours = vec![Colour::IDENTITY; frames.len()];
+    let mut out = Image::new(stream.device(), CANVAS.x, CANVAS.y).unwrap();
+    stitch_cameras(stream, &frames, mesh, &colours, options, &mut out).unwrap();
+    out.download(stream).unwrap()
+}
+
+#[test]
+fn several_cameras_in_nv12_are_blended_at_once() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let (mut several, mut worst) = (0, [0.0_f64; 2]);
+        // The panorama's sides are odd.
+        for seed in 0..25 {
+            let (geometry, _) = made_up(seed, smooth);
+            if geometry.cameras.len() > 4 {
+                continue;
+            }
+            several += u32::from(geometry.cameras.len() > 2);
+            let pictures: Vec<_> =
+                (0..).zip(&geometry.cameras).map(|(i, at)| waves(at.size, NV12, i)).collect();
+            let exact: Vec<_> = (0..CANVAS.element_product())
+                .map(|i| {
+                    let sees = |(camera, picture)| {
+                        let (at, edge) = place(camera, i % CANVAS.x, i / CANVAS.x)?;
+                        Some((bilinear(picture, at.x, at.y), edge))
+                    };
+                    let all: Vec<_> =
+                        geometry.cameras.iter().zip(&pictures).filter_map(sees).collect();
+                    (!all.is_empty()).then(|| blend(&all))
+                })
+                .collect();
+            let mesh = Mesh::render(&stream, &geometry, MESH_ERROR).unwrap();
+            let mesh = DeviceMesh::upload(&stream, &mesh).unwrap();
+            let frames: Vec<_> = pictures.iter().map(|picture| frame(&stream, picture)).collect();
+            let frames: Vec<_> = frames.iter().map(DeviceFrame::view).collect();
+            let colours = vec![Colour::IDENTITY; frames.len()];
+            for (worst, pixels) in worst.iter_mut().zip([PixelFormat::Rgba8, NV12]) {
+                let output = FrameFormat { size: CANVAS, pixels };
+                let mut out = DeviceFrame::new(&device, output).unwrap();
+                let options = CamerasOptions::default();
+                stitch_cameras(&stream, &frames, &mesh, &colours, options, &mut out).unwrap();
+                let found = Raster::download(&stream, &out);
+                *worst = worst.max(oracle::worst(&found, &exact));
+            }
+        }
+        assert!(several > 5, "{several}");
+        // Into NV12 four pixels share their chroma, sampled between them.
+        assert!(worst[0] < 1.2 && worst[1] < 2.0, "{device}: {worst:?} levels");
+    }
+}
+
+#[test]
+fn what_does_not_fit_several_cameras_is_refused() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let seed = (0..25).find(|seed| made_up(*seed, smooth).1.len() == 3).unwrap();
+        let (geometry, pictures) = made_up(seed, smooth);
+        let mesh = Mesh::render(&stream, &geometry, MESH_ERROR).unwrap();
+        let mesh = DeviceMesh::upload(&stream, &mesh).unwrap();
+        let frames: Vec<_> =
+            pictures.iter().map(|picture| picture.upload(&stream).unwrap()).collect();
+        let frames: Vec<FrameView<'_>> = frames.iter().map(FrameView::from).collect();
+        let mut out = Image::new(&device, CANVAS.x, CANVAS.y).unwrap();
+        let mut refused = |frames: &[FrameView<'_>], colours: &[Colour]| {
+            let options = CamerasOptions::default();
+            stitch_cameras(&stream, frames, &mesh, colours, options, &mut out).unwrap_err()
+        };
+        let colours = [Colour::IDENTITY; 3];
+        let error = refused(&frames[..2], &colours);
+        assert!(matches!(error, StitchError::Cameras { found: 2, expected: 3 }), "{error}");
+        let error = refused(&frames, &colours[..1]);
+        assert!(matches!(error, StitchError::Cameras { found: 1, expected: 3 }), "{error}");
+        let error = refused(&[frames[1], frames[0], frames[2]], &colours);
+        assert!(matches!(error, StitchError::SourceSize { side: "first", .. }), "{error}");
+        let dark = Colour { gamma: 0.0, ..Colour::IDENTITY };
+        let error = refused(&frames, &[Colour::IDENTITY, dark, Colour::IDENTITY]);
+        assert!(matches!(error, StitchError::Gamma { side: "second", .. }), "{error}");
+        let padded = Raster {
+            size: geometry.cameras[0].size,
+            pixels: Pixels::Rgba8(pictures[0].pixels().to_vec()),
+        };
+        let padded = padded.upload(&stream, 4);
+        let error = refused(&[padded.view(), frames[1], frames[2]], &colours);
+        assert!(matches!(error, StitchError::Unaligned(0)), "{error}");
+        let mut small = Image::<Rgba8>::new(&device, CANVAS.x - 1, CANVAS.y).unwrap();
+        let options = CamerasOptions::default();
+        let error =
+            stitch_cameras(&stream, &frames, &mesh, &colours, options, &mut small).unwrap_err();
+        assert!(matches!(error, StitchError::OutputSize { .. }), "{error}");
+        // Its sides are odd.
+        let format = FrameFormat { size: CANVAS, pixels: NV12 };
+        let mut chroma = DeviceFrame::new(&device, format).unwrap();
+        let options = CamerasOptions { flip: true, edge_boost: false };
+        let error =
+            stitch_cameras(&stream, &frames, &mesh, &colours, options, &mut chroma).unwrap_err();
+        assert!(matches!(error, StitchError::Flip(_)), "{error}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Meshes of warps whose weights are written anew, and meshes that come with a warp.
+
+use panoweave::ops::colour::Colours;
+use panoweave::ops::seam::{Seam, SeamOptions, seamed};
+use panoweave::warp::{DeviceWarp, MESH_ERROR};
+use panoweave_tests::panoweave_devices;
+
+use crate::stitch::mesh::case::{Case, FORMATS, difference};
+
+/// Weights that are written on the device make the mesh that is made of them on the host.
+#[test]
+fn meshes_follow_a_seam() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let (mut seams, mut moved) = (0, 0);
+        for seed in 0..12 {
+            let case = Case::new(&stream, 3 * seed, FORMATS[0]);
+            let warp = if seed % 2 == 0 {
+                let warp = DeviceWarp::upload(&stream, &case.warp).unwrap();
+                warp.mesh(&stream).unwrap();
+                warp
+            } else {
+                let meshed = case.warp.clone().with_mesh(MESH_ERROR).unwrap();
+                DeviceWarp::upload(&stream, &meshed).unwrap()
+            };
+            let [left, right] = case.pictures.each_ref().map(|picture| picture.upload(&stream, 0));
+            let Ok(seam) = seamed(
+                &stream,
+                &warp,
+                &left,
+                &right,
+                Colours::IDENTITY,
+                SeamOptions { feather: 4.0 },
+            ) else {
+                continue;
+            };
+            seams += 1;
+            let followed = case.stitched_by(&stream, &seam, &case.options);
+            let seam = seam.download(&stream).unwrap();
+            let anew = DeviceWarp::upload(&stream, &seam).unwrap();
+            let (worst, _) =
+                difference(&followed, &case.stitched_by(&stream, &anew, &case.options));
+            assert!(worst <= 1, "{device}, {seed}: {worst} levels");
+            let (change, _) =
+                difference(&followed, &case.stitched_by(&stream, &warp, &case.options));
+            moved += u32::from(change > 1);
+        }
+        assert!(seams > 3 && moved > 3, "{device}: {seams} seams, {moved} that show");
+    }
+}
+
+/// The mesh that a warp comes with is taken, unless it is coarser than one that would be made.
+#[test]
+fn meshes_that_come_with_a_warp_are_taken() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let (mut finer, mut coarser) = (0, 0);
+        for seed in 0..12 {
+            let case = Case::new(&stream, seed, FORMATS[0]);
+            let with = |error| {
+                let warp = case.warp.clone().with_mesh(error).unwrap();
+                let coarse = DeviceWarp::upload(&stream, &warp).unwrap();
+                (case.stitched_by(&stream, &coarse, &case.options), warp)
+            };
+            let made = DeviceWarp::upload(&stream, &case.warp).unwrap();
+            let made = case.stitched_by(&stream, &made, &case.options);
+            assert_eq!(with(MESH_ERROR).0, made, "{device}, {seed}");
+            let (found, fine) = with(1e-5);
+            finer += u32::from(found != made && fine.mesh() != with(MESH_ERROR).1.mesh());
+            assert!(difference(&found, &made).0 <= 2, "{device}, {seed}");
+            let (found, coarse) = with(3.0);
+            assert_eq!(found, made, "{device}, {seed}");
+            coarser += u32::from(coarse.mesh().unwrap().bytes() < fine.mesh().unwrap().bytes());
+        }
+        // Few differ by a level on a GPU, whose samples lie on a grid of 1/256 pixel.
+        assert!(finer > 0 && coarser > 3, "{device}: {finer}, {coarser}");
+    }
+}
+
+/// What has no mesh yet when its weights are written gets one of the new weights, again and again.
+#[test]
+fn meshes_are_made_of_the_weights_that_there_are() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let case = Case::new(&stream, 0, FORMATS[0]);
+        let warp = DeviceWarp::upload(&stream, &case.warp).unwrap();
+        let [left, right] = case.pictures.each_ref().map(|picture| picture.upload(&stream, 0));
+        let mut seam = Seam::new(&stream, &warp, SeamOptions::default()).unwrap();
+        // SAFETY: the seam is new, and all is done on this stream.
+        unsafe {
+            seam.submit(&stream, &warp, left.view(), right.view(), Colours::IDENTITY).unwrap()
+        };
+        seam.accept();
+        let mut out = Seam::copy(&stream, &warp).unwrap();
+        for part in [0.0, 0.5, 1.0] {
+            seam.weigh(&stream, &warp, part, &mut out).unwrap();
+            let found = case.stitched_by(&stream, &out, &case.options);
+            let anew = DeviceWarp::upload(&stream, &out.download(&stream).unwrap()).unwrap();
+            assert_eq!(found, case.stitched_by(&stream, &anew, &case.options), "{device}, {part}");
+        }
+    }
+}

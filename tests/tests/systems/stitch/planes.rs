@@ -1,0 +1,675 @@
+//! The `planes` stitch in every format and gamma against the specification's formula in f64, and the
+//! GPU against the CPU.
+
+use glam::{UVec2, Vec3, uvec2};
+use kernels_gpu::colour::GammaTable as BuildTable;
+use kernels_gpu::stitch::planes as kernels;
+use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
+use panoweave::frame::{
+    DeviceFrame, FrameFormat, FrameView, FrameViewMut, Matrix, PixelFormat, Range, YuvEncoding,
+};
+use panoweave::geometry::rig::Rig;
+use panoweave::io::picture::Picture;
+use panoweave::ops::colour::GammaTable;
+use panoweave::ops::stitch::{Power, StitchError, StitchOptions, stitch, stitch_pictures};
+use panoweave::warp::{DeviceWarp, Warp};
+use panoweave_tests::oracle::{self, Grade};
+use panoweave_tests::random::Random;
+use panoweave_tests::raster::{DevicePlanes, Pixels, Raster, chroma_size};
+use panoweave_tests::{by_planes, gpu, panoweave_devices};
+use shared_types::colour::{TABLE_BLOCK, TABLE_LEN};
+use shared_types::stitch::{BLOCK, Colour, StitchParams};
+use shared_types::{Chroma, Rgba8};
+
+/// Coordinates that something could go wrong with, for a picture `size` wide or high.
+fn extreme(random: &mut Random, size: f32) -> f32 {
+    let near = random.pick(&[0.0, size, size - 1.0, size * 0.5]);
+    random.pick(&[
+        near,
+        near.next_down(),
+        near.next_up(),
+        -0.0,
+        -f32::MIN_POSITIVE,
+        f32::from_bits(1),
+        1e30,
+        -1e30,
+        f32::MAX,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+        4_294_967_296.0,
+        -2_147_483_904.0,
+    ])
+}
+
+/// A stitch made at random: sizes, formats, pitches, planes, options.
+#[derive(Clone)]
+struct Case {
+    size: UVec2,
+    output: PixelFormat,
+    sources: [Raster; 2],
+    planes: [Vec<f32>; 6],
+    params: StitchParams,
+    padding: [u64; 5],
+}
+
+/// How a kernel computes gamma, and what it should give.
+#[derive(Clone, Copy, Debug)]
+enum Gamma {
+    Linear,
+    Exact,
+    Fast,
+    Table,
+}
+
+const GAMMAS: [Gamma; 4] = [Gamma::Linear, Gamma::Exact, Gamma::Fast, Gamma::Table];
+
+/// Every meaning of Y'CbCr.
+fn encodings() -> [YuvEncoding; 4] {
+    let of = |matrix, range| YuvEncoding { matrix, range };
+    [
+        of(Matrix::Bt601, Range::Limited),
+        of(Matrix::Bt601, Range::Full),
+        of(Matrix::Bt709, Range::Limited),
+        of(Matrix::Bt709, Range::Full),
+    ]
+}
+
+impl Case {
+    /// Every four seeds in a row have the four pairs of formats.
+    fn random(seed: u64, most: usize) -> Self {
+        let mut random = Random::new(seed);
+        let r = &mut random;
+        let mut size = || uvec2(1 + r.below(most) as u32, 1 + r.below(most) as u32);
+        let (canvas, sources) = (size(), [size(), size()]);
+        let mut format = |nv12: bool| match r.pick(&encodings()) {
+            encoding if nv12 => PixelFormat::Nv12(encoding),
+            _ => PixelFormat::Rgba8,
+        };
+        let (input, output) = (format(seed % 2 == 1), format(seed / 2 % 2 == 1));
+        let elements = canvas.element_product() as usize;
+        let planes = std::array::from_fn(|plane| {
+            let source = sources[plane % 4 / 2].as_vec2();
+            let extent = if plane % 2 == 0 { source.x } else { source.y };
+            (0..elements)
+                .map(|_| match (plane, r.below(8)) {
+                    (4.., 0..4) => r.between(0.0, 1.0),
+                    (4.., _) => r.pick(&[0.0, 1.0, 0.001, 0.001_f32.next_up(), 0.5, f32::NAN]),
+                    (_, 0) => extreme(r, extent),
+                    _ => r.between(-0.3 * extent, 1.3 * extent),
+                })
+                .collect()
+        });
+        let mut colour = || Colour {
+            gain: Vec3::new(r.between(0.0, 2.5), r.between(0.3, 1.7), r.pick(&[0.0, 1.0, 2.0])),
+            gamma: r.pick(&[1.0, 0.8, 1.2, 0.45, 2.2]),
+        };
+        let (left, right) = (colour(), colour());
+        let (flip, edge_boost) = (r.below(2) as u32, r.below(2) as u32);
+        let params = StitchParams { left, right, flip, edge_boost, ..StitchParams::default() };
+        let padding = std::array::from_fn(|_| 4 * r.below(40) as u64);
+        let sources = sources.map(|size| Raster::noise(r, size, input));
+        Self { size: canvas, output, sources, planes, params, padding }
+    }
+
+    /// The same with the gammas that a kernel takes them to be.
+    fn of(mut self, gamma: Gamma) -> Self {
+        if let Gamma::Linear = gamma {
+            (self.params.left.gamma, self.params.right.gamma) = (1.0, 1.0);
+        }
+        self
+    }
+
+    /// Runs the kernel on the stream's device.
+    fn run(&self, stream: &Stream, gamma: Gamma) -> Raster {
+        let [left, right, planes_left, planes_right, panorama] = self.padding;
+        let frames = [self.sources[0].upload(stream, left), self.sources[1].upload(stream, right)];
+        let planes =
+            DevicePlanes::upload(stream, self.size, &self.planes, [planes_left, planes_right]);
+        // What the kernel does not write must show.
+        let mut count = 0_u8;
+        let unwritten = Raster::from_bytes(self.size, self.output, || {
+            count = count.wrapping_add(1);
+            count
+        });
+        let mut out = unwritten.upload(stream, panorama);
+        let views = (frames[0].view(), frames[1].view(), out.view_mut());
+        launch(stream, self.size, views, &planes, self.params, gamma);
+        Raster::download(stream, &out)
+    }
+
+    /// Runs the kernel and returns how far it is from the formula, and how far it may be.
+    fn check(&self, stream: &Stream, gamma: Gamma) -> [f64; 2] {
+        let found = self.run(stream, gamma);
+        let (grade, most): (Grade, _) = match gamma {
+            Gamma::Table => (oracle::grade_cut_off, self.table_error()),
+            _ => (oracle::grade, 0.0),
+        };
+        let sources = self.sources.each_ref();
+        let exact = oracle::stitch(self.size, sources, &self.planes, &self.params, grade);
+        // Half a level is the rounding; the arithmetic adds little.
+        [oracle::worst(&found, &exact), most + 0.51]
+    }
+
+    fn table_error(&self) -> f64 {
+        let most = table_error(&self.params.left).max(table_error(&self.params.right));
+        if self.params.edge_boost != 0 { 1.35 * most } else { most }
+    }
+}
+
+/// The most by which a colour read from a table can be off, in levels, for gains up to 3 or so.
+///
+/// The curve is c(x) = 255·(gain·x/255)^gamma up to white and white from there on; a table has it at
+/// whole levels and is a straight line between. The line is off where the curve bends:
+/// - At white the slope falls from gain·gamma to 0, at a share t of the way between two levels: by
+///   slope·t·(1 − t).
+/// - At black a power is steep, or flat: from 0 to 1 by c(1)·|xᵗ − x| for t = gamma, at most where
+///   x = t^(1/(1 − t)).
+///
+/// Elsewhere it is off by less than a hundredth: an eighth of the second derivative.
+fn table_error(colour: &Colour) -> f64 {
+    let t = f64::from(colour.gamma);
+    let channel = |gain: f32| {
+        let gain = f64::from(gain);
+        let bend = (255.0 / gain).fract();
+        let white = if gain > 1.0 { t * gain * bend * (1.0 - bend) } else { 0.0 };
+        let x = t.powf(1.0 / (1.0 - t));
+        let first = 255.0 * (gain / 255.0).powf(t);
+        let black = if t == 1.0 { 0.0 } else { first * (x.powf(t) - x).abs() };
+        white.max(black)
+    };
+    colour.gain.to_array().map(channel).into_iter().fold(0.0, f64::max) + 0.01
+}
+
+/// Launches the kernel for the formats of these frames.
+fn launch(
+    stream: &Stream,
+    size: UVec2,
+    (left, right, out): (FrameView<'_>, FrameView<'_>, FrameViewMut<'_>),
+    planes: &DevicePlanes,
+    params: StitchParams,
+    gamma: Gamma,
+) {
+    let encoding = |format: FrameFormat| match format.pixels {
+        PixelFormat::Rgba8 => YuvEncoding::default(),
+        PixelFormat::Nv12(encoding) => encoding,
+    };
+    let decode = encoding(left.format()).to_rgb();
+    let encode = encoding(out.format()).from_rgb();
+    let params = StitchParams { decode, encode, ..params };
+    let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
+    let config = LaunchConfig::cover(size.x.div_ceil(cell), size.y.div_ceil(cell), BLOCK);
+    let mut table = GammaTable::new(stream.device()).unwrap();
+    table.update(stream, params.left, params.right).unwrap();
+    let [planes_left, planes_right] = planes.cameras();
+    macro_rules! launch {
+        ($kernel:ident, $left:ident, $right:ident, $out:ident $(, $table:ident)?) => {
+            stream.launch(
+                &config,
+                &kernels::$kernel {
+                    left: $left,
+                    right: $right,
+                    planes_left,
+                    planes_right,
+                    $($table: $table.view(),)?
+                    params,
+                    out: $out,
+                },
+            )
+        };
+    }
+    macro_rules! launch_one_of {
+        ($l:ident $r:ident $out:ident: $linear:ident $exact:ident $fast:ident $by_table:ident) => {
+            match gamma {
+                Gamma::Linear => launch!($linear, $l, $r, $out),
+                Gamma::Exact => launch!($exact, $l, $r, $out),
+                Gamma::Fast => launch!($fast, $l, $r, $out),
+                Gamma::Table => launch!($by_table, $l, $r, $out, table),
+            }
+        };
+    }
+    use {FrameView as In, FrameViewMut as Out};
+    match (left, right, out) {
+        (In::Rgba8(l), In::Rgba8(r), Out::Rgba8(o)) => launch_one_of!(l r o:
+            StitchPlanesLinear StitchPlanesExact StitchPlanesFast StitchPlanesTable),
+        (In::Nv12(l, _), In::Nv12(r, _), Out::Nv12(o, _)) => launch_one_of!(l r o:
+            StitchPlanesNv12Linear StitchPlanesNv12Exact StitchPlanesNv12Fast
+            StitchPlanesNv12Table),
+        (In::Nv12(l, _), In::Nv12(r, _), Out::Rgba8(o)) => launch_one_of!(l r o:
+            StitchPlanesNv12Rgba8Linear StitchPlanesNv12Rgba8Exact StitchPlanesNv12Rgba8Fast
+            StitchPlanesNv12Rgba8Table),
+        (In::Rgba8(l), In::Rgba8(r), Out::Nv12(o, _)) => launch_one_of!(l r o:
+            StitchPlanesRgba8Nv12Linear StitchPlanesRgba8Nv12Exact StitchPlanesRgba8Nv12Fast
+            StitchPlanesRgba8Nv12Table),
+        _ => unreachable!("both pictures have one format"),
+    }
+    .unwrap();
+}
+
+/// Checks cases made from `seeds` on one device.
+fn check_random_maps(stream: &Stream, seeds: std::ops::Range<u64>, most: usize) {
+    for gamma in GAMMAS {
+        let mut worst = 0.0_f64;
+        for seed in seeds.clone() {
+            let [found, allowed] = Case::random(seed, most).of(gamma).check(stream, gamma);
+            let device = stream.device();
+            assert!(found <= allowed, "{device}, {gamma:?}, seed {seed}: {found} levels");
+            worst = worst.max(found);
+        }
+        println!("{} against f64, {gamma:?}: {worst:.4} levels", stream.device());
+    }
+}
+
+#[test]
+fn ten_thousand_random_maps_are_within_one_level_of_f64() {
+    check_random_maps(&Device::cpu().stream().unwrap(), 0..10_000, 17);
+}
+
+#[test]
+fn gpu_and_cpu_agree_on_random_maps() {
+    for device in panoweave_devices() {
+        check_random_maps(&device.stream().unwrap(), 0..300, 65);
+    }
+}
+
+#[test]
+fn a_hundred_runs_are_identical() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        for seed in 4..8 {
+            let case = Case::random(seed, 100);
+            for gamma in GAMMAS {
+                let first = case.run(&stream, gamma);
+                for _ in 1..100 {
+                    assert!(case.run(&stream, gamma) == first, "{device}, seed {seed}, {gamma:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Planes by which the left camera alone sees element `i` at `at(i)`.
+fn left_alone(size: UVec2, at: impl Fn(u32, u32) -> [f32; 2]) -> [Vec<f32>; 6] {
+    let all = || (0..size.y).flat_map(|y| (0..size.x).map(move |x| (x, y)));
+    let plane = |axis: usize| all().map(|(x, y)| at(x, y)[axis]).collect::<Vec<_>>();
+    let flat = |weight| vec![weight; size.element_product() as usize];
+    [plane(0), plane(1), plane(0), plane(1), flat(1.0), flat(0.0)]
+}
+
+/// One picture seen by both cameras, as it is.
+fn case(picture: &Raster, size: UVec2, planes: [Vec<f32>; 6], output: PixelFormat) -> Case {
+    let sources = [picture.clone(), picture.clone()];
+    Case { size, output, sources, planes, params: StitchParams::default(), padding: [0; 5] }
+}
+
+#[test]
+fn a_table_errs_where_the_curve_bends_and_no_more() {
+    let mut random = Random::new(5);
+    let named =
+        [(1.0, 1.0), (2.0, 1.0), (2.0, 1.2), (2.0, 0.8), (0.5, 0.8), (2.0, 2.2), (1.0, 0.45)];
+    let some = (0..40).map(|_| (random.between(0.5, 3.0), random.between(0.4, 2.5)));
+    let cases: Vec<_> = named.into_iter().chain(some).collect();
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        for &(gain, gamma) in &cases {
+            let colour = Colour { gain: Vec3::splat(gain), gamma };
+            let (left, right) = (colour, colour);
+            let mut table = Buffer::new(&device, TABLE_LEN).unwrap();
+            let build = BuildTable { left, right, table: table.view_mut() };
+            let config = LaunchConfig::cover(TABLE_LEN, 1, [TABLE_BLOCK, 1]);
+            stream.launch(&config, &build).unwrap();
+            let entries = table.download(&stream).unwrap();
+            let mut worst = 0.0_f64;
+            for at in 0..=255 * 256 {
+                let level = f64::from(at) / 256.0;
+                let [here, step] = entries[level as usize].to_array().map(f64::from);
+                let read = 255.0 * (here + level.fract() * step);
+                worst = worst.max((read - oracle::grade(&colour, 0, level)).abs());
+            }
+            let most = table_error(&colour);
+            println!("{device}, gain {gain}, gamma {gamma}: off by {worst:.3}, bound {most:.3}");
+            assert!(worst <= most, "{device}, gain {gain}, gamma {gamma}: {worst}");
+            // The bound is no larger than it must be.
+            assert!(worst >= 0.9 * most - 0.02, "{device}, gain {gain}, gamma {gamma}: {worst}");
+            // What the documentation says of the factors that colour analysis gives.
+            let usual = gain <= 2.0 && (0.8..=1.2).contains(&gamma);
+            assert!(!usual || worst <= 0.61, "{device}, gain {gain}, gamma {gamma}: {worst}");
+        }
+    }
+}
+
+#[test]
+fn nv12_through_an_identity_is_unchanged() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        for (seed, size) in (0..).zip([uvec2(40, 30), uvec2(37, 29), uvec2(1, 1), uvec2(2, 1)]) {
+            let mut random = Random::new(seed);
+            for encoding in encodings() {
+                // Colours that there are, and a slope of chroma, which interpolation leaves as it is.
+                let y = (0..size.element_product()).map(|_| 90 + random.below(70) as u8).collect();
+                let UVec2 { x: columns, y: rows } = chroma_size(size);
+                let cells = (0..rows).flat_map(|j| (0..columns).map(move |i| (i as u8, j as u8)));
+                let uv = cells.map(|(i, j)| Chroma { u: 118 + i, v: 136 - j }).collect();
+                let picture = Raster { size, pixels: Pixels::Nv12 { y, uv, encoding } };
+                let planes = left_alone(size, |x, y| [x as f32, y as f32]);
+                let case = case(&picture, size, planes, PixelFormat::Nv12(encoding));
+                assert!(
+                    case.run(&stream, Gamma::Linear) == picture,
+                    "{device}, {size}, {encoding:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Colour bars as they are published: their share of full colour, then Y, Cb, Cr of white, yellow, cyan,
+/// green, magenta, red, blue and black. Some full chroma is half a level from its end, and rounded up.
+type Bars = (YuvEncoding, f32, [[u8; 3]; 8]);
+
+fn bars() -> [Bars; 5] {
+    let [sd, jpeg, hd, _] = encodings();
+    let (grey, black) = ([180, 128, 128], [16, 128, 128]);
+    [
+        (
+            hd,
+            1.0,
+            [
+                [235, 128, 128],
+                [219, 16, 138],
+                [188, 154, 16],
+                [173, 42, 26],
+                [78, 214, 230],
+                [63, 102, 240],
+                [32, 240, 118],
+                black,
+            ],
+        ),
+        (
+            hd,
+            0.75,
+            [
+                grey,
+                [168, 44, 136],
+                [145, 147, 44],
+                [133, 63, 52],
+                [63, 193, 204],
+                [51, 109, 212],
+                [28, 212, 120],
+                black,
+            ],
+        ),
+        (
+            sd,
+            1.0,
+            [
+                [235, 128, 128],
+                [210, 16, 146],
+                [170, 166, 16],
+                [145, 54, 34],
+                [106, 202, 222],
+                [81, 90, 240],
+                [41, 240, 110],
+                black,
+            ],
+        ),
+        (
+            sd,
+            0.75,
+            [
+                grey,
+                [162, 44, 142],
+                [131, 156, 44],
+                [112, 72, 58],
+                [84, 184, 198],
+                [65, 100, 212],
+                [35, 212, 114],
+                black,
+            ],
+        ),
+        (
+            jpeg,
+            1.0,
+            [
+                [255, 128, 128],
+                [226, 1, 149],
+                [179, 171, 1],
+                [150, 44, 21],
+                [105, 212, 235],
+                [76, 85, 255],
+                [29, 255, 107],
+                [0, 128, 128],
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn colour_bars_have_their_published_levels() {
+    // A bar is one chroma sample wide; the camera looks at the middle of it.
+    let size = uvec2(16, 2);
+    let planes = || left_alone(size, |x, _| [(x / 2 * 2) as f32 + 0.5, 0.5]);
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        for (encoding, share, bars) in bars() {
+            let bar = |i: usize| i % 16 / 2;
+            // White, yellow, cyan, green, magenta, red, blue, black as bits.
+            let colours = [0b111, 0b110, 0b011, 0b010, 0b101, 0b100, 0b001, 0b000];
+            let coloured = |level: u8| {
+                let channel = |i, bit| if colours[bar(i)] & bit != 0 { level } else { 0 };
+                let pixel = |i| Rgba8::opaque(channel(i, 4), channel(i, 2), channel(i, 1));
+                Raster { size, pixels: Pixels::Rgba8((0..32).map(pixel).collect()) }
+            };
+            let y = (0..32).map(|i| bars[bar(i)][0]).collect();
+            let uv = bars.iter().map(|&[_, u, v]| Chroma { u, v }).collect();
+            let levels = Raster { size, pixels: Pixels::Nv12 { y, uv, encoding } };
+
+            // Three quarters of 255 are no level; a gain makes them.
+            let mut case = case(&coloured(255), size, planes(), PixelFormat::Nv12(encoding));
+            case.params.left.gain = Vec3::splat(share);
+            assert_eq!(case.run(&stream, Gamma::Linear), levels, "{device}, {encoding:?}");
+            let case = self::case(&levels, size, planes(), PixelFormat::Rgba8);
+            let (found, colours) =
+                (case.run(&stream, Gamma::Linear), coloured((share * 255.0) as u8));
+            // Published levels are rounded: half a level of each is up to two of blue.
+            let (Pixels::Rgba8(found), Pixels::Rgba8(colours)) = (&found.pixels, &colours.pixels)
+            else {
+                unreachable!("both are RGBA")
+            };
+            let (largest, _) = oracle::compare(found, colours);
+            assert!(largest <= 2, "{device}, {encoding:?}: {largest} levels");
+        }
+    }
+}
+
+#[test]
+fn panoramas_of_gpu_and_cpu_agree_at_home_size() {
+    let Some(gpu) = gpu() else { return };
+    let geometry = Rig::parse(include_str!("../../../../rigs/home.toml"), "rigs/home.toml")
+        .unwrap()
+        .geometry()
+        .unwrap();
+    let mut random = Random::new(1);
+    let pictures = [0, 1].map(|i| {
+        let size = geometry.cameras[i].size;
+        let mut picture = Picture::filled(size.x, size.y, Rgba8::BLACK);
+        for (at, pixel) in picture.pixels_mut().iter_mut().enumerate() {
+            let (x, y) = (at as u32 % size.x, at as u32 / size.x);
+            let noise = random.bits() as u8 & 31;
+            *pixel = Rgba8::opaque((x >> 4) as u8 ^ noise, (y >> 3) as u8, (x + y) as u8 ^ noise);
+        }
+        picture
+    });
+    let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
+    for power in [Power::Exact, Power::Fast, Power::Table] {
+        let (left, right) = (colour(1.2, 0.85), colour(0.8, 1.15));
+        let options = StitchOptions { left, right, power, ..by_planes() };
+        let [a, b] = [&Device::cpu(), &gpu].map(|device| {
+            let stream = device.stream().unwrap();
+            let warp = DeviceWarp::render(&stream, &geometry).unwrap();
+            stitch_pictures(&stream, &pictures[0], &pictures[1], &warp, &options).unwrap()
+        });
+        let (largest, psnr) = oracle::compare(a.pixels(), b.pixels());
+        println!("{gpu} against the CPU, {power:?}: at most {largest} level, PSNR {psnr:.1} dB");
+        assert!(largest <= 1 && psnr >= 60.0, "{power:?}: {largest} levels, {psnr} dB");
+    }
+}
+
+#[test]
+fn missing_planes_count_as_weight_zero() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let picture = Image::from_slice(&stream, 2, 2, &[Rgba8::opaque(9, 9, 9); 4]).unwrap();
+        let small = [0; 6].map(|_| vec![1.0]);
+        let small = DevicePlanes::upload(&stream, UVec2::ONE, &small, [0; 2]);
+        let [planes_left, planes_right] = small.cameras();
+        let mut out = Image::new(&device, 3, 2).unwrap();
+        let kernel = kernels_gpu::stitch::planes::StitchPlanesLinear {
+            left: picture.view(),
+            right: picture.view(),
+            planes_left,
+            planes_right,
+            params: StitchParams::default(),
+            out: out.view_mut(),
+        };
+        stream.launch(&LaunchConfig::cover(3, 2, BLOCK), &kernel).unwrap();
+        let pixels = out.download(&stream).unwrap();
+        assert_eq!(pixels[0], Rgba8::opaque(9, 9, 9));
+        assert_eq!(pixels[1..], [Rgba8::BLACK; 5]);
+    }
+}
+
+#[test]
+fn nothing_is_written_where_chroma_is_missing() {
+    let (size, encoding) = (uvec2(7, 5), YuvEncoding::default());
+    let whole = chroma_size(size);
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let planes = left_alone(size, |x, y| [x as f32, y as f32]);
+        let planes = DevicePlanes::upload(&stream, size, &planes, [0; 2]);
+        let frame = |chroma: UVec2| DeviceFrame::Nv12 {
+            y: Image::new(&device, size.x, size.y).unwrap(),
+            uv: Image::new(&device, chroma.x, chroma.y).unwrap(),
+            encoding,
+        };
+        let wrong = [
+            whole - uvec2(1, 0),
+            whole - uvec2(0, 1),
+            whole + uvec2(1, 0),
+            whole + uvec2(0, 1),
+            UVec2::ONE,
+            size,
+        ];
+        for gamma in GAMMAS {
+            for bad in wrong {
+                for [left, right, out] in
+                    [[bad, whole, whole], [whole, bad, whole], [whole, whole, bad]]
+                {
+                    let (left, right, mut out) = (frame(left), frame(right), frame(out));
+                    let views = (left.view(), right.view(), out.view_mut());
+                    let params = StitchParams::default();
+                    launch(&stream, size, views, &planes, params, gamma);
+                    let DeviceFrame::Nv12 { y, uv, .. } = out else { unreachable!("it is NV12") };
+                    // Black, and no colour, would be 16 and 128.
+                    assert!(y.download(&stream).unwrap().iter().all(|&y| y == 0), "{gamma:?}");
+                    let untouched = Chroma { u: 0, v: 0 };
+                    assert!(uv.download(&stream).unwrap().iter().all(|&uv| uv == untouched));
+                }
+            }
+        }
+        // An RGBA panorama is not written either.
+        let (good, bad) = (frame(whole), frame(size));
+        for [left, right] in [[&good, &bad], [&bad, &good]] {
+            let mut out = DeviceFrame::Rgba8(Image::new(&device, size.x, size.y).unwrap());
+            let views = (left.view(), right.view(), out.view_mut());
+            let params = StitchParams::default();
+            launch(&stream, size, views, &planes, params, Gamma::Fast);
+            let DeviceFrame::Rgba8(image) = out else { unreachable!("it is RGBA") };
+            assert!(image.download(&stream).unwrap().iter().all(|pixel| pixel.a == 0));
+        }
+    }
+}
+
+#[test]
+fn the_library_launches_the_kernel_for_the_formats() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        for seed in 0..32 {
+            let mut case = Case::random(seed, 30);
+            // A warp has finite coordinates, and weights from 0 to 1.
+            for (i, plane) in case.planes.iter_mut().enumerate() {
+                let fits = |v: f32| if i < 4 { v.is_finite() } else { (0.0..=1.0).contains(&v) };
+                plane.iter_mut().filter(|v| !fits(**v)).for_each(|v| *v = 0.0);
+            }
+            let sources = case.sources.each_ref().map(|source| source.size);
+            let warp = Warp::new(case.size, sources, case.planes.clone()).unwrap();
+            let warp = DeviceWarp::upload(&stream, &warp).unwrap();
+            for gamma in GAMMAS {
+                let case = case.clone().of(gamma);
+                let StitchParams { left, right, flip, edge_boost, .. } = case.params;
+                let linear = left.gamma == 1.0 && right.gamma == 1.0;
+                let (power, gamma) = match gamma {
+                    Gamma::Table => (Power::Table, gamma),
+                    Gamma::Exact if !linear => (Power::Exact, gamma),
+                    Gamma::Fast if !linear => (Power::Fast, gamma),
+                    _ => (Power::Exact, Gamma::Linear),
+                };
+                let (flip, edge_boost) = (flip != 0, edge_boost != 0);
+                let options = StitchOptions { left, right, power, flip, edge_boost, ..by_planes() };
+                let [l, r] = case.sources.each_ref().map(|source| source.upload(&stream, 8));
+                let format = FrameFormat { size: case.size, pixels: case.output };
+                let mut out = DeviceFrame::new(&device, format).unwrap();
+                stitch(&stream, &l, &r, &warp, &options, &mut out).unwrap();
+                let found = Raster::download(&stream, &out);
+                assert!(found == case.run(&stream, gamma), "{device}, seed {seed}, {gamma:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn frames_that_do_not_go_together_are_refused() {
+    let stream = Device::cpu().stream().unwrap();
+    let size = uvec2(6, 4);
+    let planes = left_alone(size, |x, y| [x as f32, y as f32]);
+    let warp = Warp::new(size, [size; 2], planes).unwrap();
+    let warp = DeviceWarp::upload(&stream, &warp).unwrap();
+    let frame =
+        |size, pixels| DeviceFrame::new(stream.device(), FrameFormat { size, pixels }).unwrap();
+    let try_to = |left: &DeviceFrame, right: &DeviceFrame, mut out: DeviceFrame| {
+        stitch(&stream, left, right, &warp, &by_planes(), &mut out).unwrap_err()
+    };
+    let [a, b, ..] = encodings().map(PixelFormat::Nv12);
+    let rgba = PixelFormat::Rgba8;
+    for (left, right) in [(rgba, a), (a, rgba), (a, b)] {
+        let error = try_to(&frame(size, left), &frame(size, right), frame(size, rgba));
+        let StitchError::Formats { left: l, right: r } = error else { panic!("{error}") };
+        assert_eq!((l.pixels, r.pixels), (left, right));
+    }
+    // As large as a luma plane, a column too few, a row too many.
+    let good = frame(size, a);
+    for chroma in [size, uvec2(2, 2), uvec2(3, 3)] {
+        let bad = || DeviceFrame::Nv12 {
+            y: Image::new(stream.device(), size.x, size.y).unwrap(),
+            uv: Image::new(stream.device(), chroma.x, chroma.y).unwrap(),
+            encoding: encodings()[0],
+        };
+        for (expected, error) in [
+            ("left", try_to(&bad(), &good, frame(size, a))),
+            ("right", try_to(&good, &bad(), frame(size, rgba))),
+            ("output", try_to(&good, &good, bad())),
+        ] {
+            let StitchError::Chroma { which } = error else { panic!("{error}") };
+            assert_eq!(which, expected);
+        }
+    }
+    let small = frame(uvec2(6, 3), a);
+    for (expected, error) in [
+        ("left", try_to(&small, &good, frame(size, a))),
+        ("right", try_to(&good, &small, frame(size, a))),
+    ] {
+        let StitchError::SourceSize { side, .. } = error else { panic!("{error}") };
+        assert_eq!(side, expected);
+    }
+    let error = try_to(&good, &good, frame(uvec2(5, 4), rgba));
+    assert!(matches!(error, StitchError::OutputSize { .. }), "{error}");
+}

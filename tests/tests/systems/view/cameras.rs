@@ -1,0 +1,256 @@
+//! Views of two cameras: against the camera models in f64, and against a planar panorama of the same.
+
+use glam::{DMat3, DVec2, DVec3, UVec2, Vec3, dvec2, uvec2};
+use panoweave::device::{Device, Stream};
+use panoweave::frame::{DeviceFrame, FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
+use panoweave::geometry::rig::{Rig, View as Mounted};
+use panoweave::ops::stitch::StitchOptions;
+use panoweave::ops::view::{View, Viewer, view_pictures};
+use panoweave::warp::DeviceWarp;
+use panoweave_tests::made_up::turn;
+use panoweave_tests::oracle;
+use panoweave_tests::panoweave_devices;
+use panoweave_tests::random::{Random, random_rig};
+use panoweave_tests::raster::{Pixels, Raster};
+use shared_types::Rgba8;
+use shared_types::stitch::Colour;
+
+use crate::view::exact::{Cameras, Exact};
+use crate::view::{
+    ROUNDING, TEXTURED, WHITE, aligned, cylinder, differing, plain, planar, rgba, shown, smooth,
+    sources, stitched, unwritten,
+};
+
+/// A view made at random.
+struct Case {
+    rig: Rig,
+    flip: bool,
+    pictures: [Raster; 2],
+    view: View,
+    options: StitchOptions,
+    format: FrameFormat,
+}
+
+/// A matrix in place of each camera's lens and mount: one that they could have, sheared.
+fn as_homographies(r: &mut Random, rig: &mut Rig) {
+    for camera in &mut rig.cameras {
+        let Mounted::Mount(mount) = &camera.view else { unreachable!("a random rig has lenses") };
+        let [w, h] = camera.size.map(f64::from);
+        let to_pixel = DMat3::from_cols_array(&[
+            w,
+            f64::from(r.between(-9.0, 9.0)),
+            f64::from(r.between(-0.1, 0.1)),
+            f64::from(r.between(-9.0, 9.0)),
+            w,
+            f64::from(r.between(-0.1, 0.1)),
+            w / 2.0,
+            h / 2.0,
+            1.0,
+        ]);
+        let turn = turn(mount.yaw, mount.pitch, mount.roll);
+        camera.view = Mounted::Homography(to_pixel * turn.transpose());
+    }
+}
+
+impl Case {
+    /// Every four seeds in a row have the four pairs of formats.
+    fn random(seed: u64) -> Self {
+        let mut rig = random_rig(seed);
+        let mut random = Random::new(seed ^ 0x5eed);
+        let r = &mut random;
+        if seed % 5 == 4 {
+            as_homographies(r, &mut rig);
+        }
+        let mut format = |nv12: bool| {
+            let matrix = r.pick(&[Matrix::Bt601, Matrix::Bt709]);
+            let range = r.pick(&[Range::Limited, Range::Full]);
+            if nv12 { PixelFormat::Nv12(YuvEncoding { matrix, range }) } else { PixelFormat::Rgba8 }
+        };
+        let (input, pixels) = (format(seed % 2 == 1), format(seed / 2 % 2 == 1));
+        let pictures = sources(&rig).map(|size| smooth(r, size, input));
+        let mut angle = |most: f32| f64::from(r.between(-most, most));
+        let (pan, tilt, roll) = (angle(40.0), angle(30.0), angle(180.0));
+        let fov = f64::from(r.between(15.0, 140.0));
+        let mut colour = || Colour {
+            gain: Vec3::new(r.between(0.7, 1.4), r.between(0.7, 1.4), 1.0),
+            gamma: r.pick(&[1.0, 0.8, 1.25]),
+        };
+        let options = StitchOptions { left: colour(), right: colour(), ..StitchOptions::default() };
+        // Of several warps' widths, some.
+        let most = if seed.is_multiple_of(7) { 500 } else { 90 };
+        let size = uvec2(1 + r.below(most) as u32, 1 + r.below(70) as u32);
+        Self {
+            rig,
+            flip: r.below(3) == 0,
+            pictures,
+            view: View { pan, tilt, roll, fov },
+            options,
+            format: FrameFormat { size, pixels },
+        }
+    }
+
+    fn exact(&self) -> Exact {
+        let cameras = Cameras::new(&self.rig, self.pictures.each_ref(), &self.options);
+        let colour = |ray| cameras.show(ray, |_, margins| margins);
+        Exact::new(&self.view, self.flip, self.format.size, colour)
+    }
+
+    /// Through textures, where rows begin as they ask for; `padding` bytes behind each row keep it from that.
+    fn viewed(&self, stream: &Stream, padding: Option<u64>) -> Raster {
+        let Self { view, options, format, .. } = self;
+        let viewer = Viewer::new(&self.rig.geometry().unwrap(), self.flip).unwrap();
+        let frames = self.pictures.each_ref().map(|picture| match padding {
+            Some(padding) => picture.upload(stream, padding),
+            None => aligned(stream, picture),
+        });
+        let frames = frames.each_ref().map(DeviceFrame::view);
+        let mut out = unwritten(stream, *format);
+        viewer.submit(stream, frames, None, view, options, &mut out).unwrap();
+        Raster::download(stream, &out)
+    }
+}
+
+#[test]
+fn a_view_is_what_the_camera_models_say() {
+    let devices = panoweave_devices();
+    let (mut seen, mut all, mut unsure, mut worst) = (0, 0, 0, [0.0_f64; 2]);
+    // The last two have pictures so small that half a pixel more is much.
+    for seed in (0..200).chain([889, 1499]) {
+        let case = Case::random(seed);
+        let exact = case.exact();
+        seen += exact.seen();
+        all += exact.sure.len();
+        unsure += exact.sure.iter().filter(|sure| !**sure).count();
+        for device in &devices {
+            let stream = device.stream().unwrap();
+            let found = [case.viewed(&stream, None), case.viewed(&stream, Some(4))];
+            for (way, found) in found.iter().enumerate() {
+                let off = oracle::worst_where(found, &exact.colours, &exact.sure);
+                let most = [TEXTURED, ROUNDING][way];
+                let view = &case.view;
+                assert!(off <= most, "seed {seed}, way {way}: {off} levels, {view} on {device}");
+                worst[way] = worst[way].max(off);
+            }
+        }
+    }
+    eprintln!("at most {worst:?} levels; {seen} of {all} pixels seen, {unsure} left out");
+    assert!(
+        seen > all / 3 && seen < all * 9 / 10 && unsure < all / 1000,
+        "{seen}, {unsure}, {all}"
+    );
+}
+
+/// Of pictures without edges, and one more level where each is rounded for itself.
+fn check_planar(device: &Device, view: View, size: UVec2) {
+    let stream = device.stream().unwrap();
+    let cylinder = cylinder();
+    let mut random = Random::new(7);
+    let pictures = sources(&cylinder).map(|size| smooth(&mut random, size, PixelFormat::Rgba8));
+    let pictures = pictures.each_ref();
+    let format = FrameFormat::rgba8(size.x, size.y);
+    for flip in [false, true] {
+        let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
+        let (left, right) = (colour(1.1, 1.0), colour(0.9, 0.9));
+        let options = StitchOptions { left, right, flip, ..StitchOptions::default() };
+        // What is to the right of a panorama's middle is to the left when it is turned over.
+        let sign = if flip { -1.0 } else { 1.0 };
+        let same = View { pan: sign * view.pan, tilt: sign * view.tilt, ..view };
+        let panorama = planar(&same, size).geometry().unwrap();
+        let warp = DeviceWarp::render(&stream, &panorama).unwrap();
+        let stitched = stitched(&stream, &warp, pictures, &options);
+        let viewer = Viewer::new(&cylinder.geometry().unwrap(), flip).unwrap();
+        let found = shown(&stream, &viewer, pictures, None, &view, &options, format);
+        let seen = rgba(&stitched).iter().filter(|pixel| pixel.g > 0).count();
+        let off = differing(&found, &stitched);
+        // At an edge, f32 may see what f64 does not.
+        assert!(off <= 3, "{off} of {seen} pixels differ: {view}, flip {flip} on {device}");
+        assert!(seen > rgba(&found).len() / 3, "{view} shows nothing");
+    }
+}
+
+#[test]
+fn a_view_is_the_planar_panorama_of_the_same_place() {
+    let view = |pan, tilt, fov| View { pan, tilt, roll: 0.0, fov };
+    for device in panoweave_devices() {
+        check_planar(&device, view(0.0, 0.0, 90.0), uvec2(301, 171));
+        check_planar(&device, view(-17.5, 6.0, 50.0), uvec2(200, 150));
+        check_planar(&device, view(30.0, -9.0, 75.0), uvec2(133, 201));
+        check_planar(&device, view(8.0, 2.0, 12.0), uvec2(320, 33));
+    }
+}
+
+#[test]
+fn pictures_of_the_host_are_viewed_like_frames() {
+    let rig = cylinder();
+    let viewer = Viewer::new(&rig.geometry().unwrap(), false).unwrap();
+    let mut random = Random::new(3);
+    let pictures = sources(&rig).map(|size| smooth(&mut random, size, PixelFormat::Rgba8));
+    let on_host = pictures.each_ref().map(|picture| {
+        let UVec2 { x, y } = picture.size;
+        panoweave::io::picture::Picture::from_pixels(x, y, rgba(picture).to_vec()).unwrap()
+    });
+    let (view, options) = (View { pan: 3.0, ..View::default() }, StitchOptions::default());
+    let size = uvec2(91, 53);
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let [left, right] = &on_host;
+        let found = view_pictures(&stream, left, right, &viewer, &view, size, &options).unwrap();
+        let format = FrameFormat::rgba8(size.x, size.y);
+        let expected = shown(&stream, &viewer, pictures.each_ref(), None, &view, &options, format);
+        assert!(found.pixels() == rgba(&expected), "on {device}");
+    }
+}
+
+/// What a picture of the left camera shows, white around a ray of the world.
+fn dot(rig: &Rig, ray: DVec3) -> Raster {
+    let camera = rig.cameras[0].mount().unwrap();
+    let p = turn(camera.yaw, camera.pitch, camera.roll).transpose() * ray;
+    let matrix = &camera.matrix;
+    // Distortion is nothing in the middle.
+    let at = p.truncate() / p.z * dvec2(matrix.fx, matrix.fy) + dvec2(matrix.cx, matrix.cy);
+    let mut picture = plain(sources(rig)[0], Rgba8::BLACK);
+    let Pixels::Rgba8(pixels) = &mut picture.pixels else { unreachable!("plain is RGBA") };
+    for (i, pixel) in pixels.iter_mut().enumerate() {
+        let place = uvec2(i as u32 % picture.size.x, i as u32 / picture.size.x).as_dvec2();
+        if (place - at).length() < 4.0 {
+            *pixel = WHITE;
+        }
+    }
+    picture
+}
+
+/// Each angle goes the way that its documentation says.
+#[test]
+fn a_view_turns_as_documented() {
+    let rig = cylinder();
+    let viewer = Viewer::new(&rig.geometry().unwrap(), false).unwrap();
+    let (pictures, format) = (
+        [dot(&rig, turn(-20.0, 0.0, 0.0) * DVec3::Z), plain(sources(&rig)[1], Rgba8::BLACK)],
+        FrameFormat::rgba8(101, 101),
+    );
+    let gain = |gain| Colour { gain: Vec3::splat(gain), gamma: 1.0 };
+    let options = StitchOptions { left: gain(1.0), right: gain(0.0), ..StitchOptions::default() };
+    let ahead = View { pan: -20.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
+    // 5° of 40°, 101 pixels wide.
+    let off = 50.5 / 20_f64.to_radians().tan() * 5_f64.to_radians().tan();
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        for (view, expected) in [
+            (ahead, dvec2(0.0, 0.0)),
+            // What a view turns away from goes to the other side.
+            (View { pan: -15.0, ..ahead }, dvec2(-off, 0.0)),
+            (View { tilt: 5.0, ..ahead }, dvec2(0.0, off)),
+            // Clockwise by a quarter: what was on the left is below.
+            (View { pan: -15.0, roll: 90.0, ..ahead }, dvec2(0.0, off)),
+            // Across the width: half as much is twice as large.
+            (View { pan: -15.0, fov: 20.0, ..ahead }, dvec2(-2.06 * off, 0.0)),
+        ] {
+            let found = shown(&stream, &viewer, pictures.each_ref(), None, &view, &options, format);
+            let lit = (0..101 * 101_u32).filter(|at| rgba(&found)[*at as usize].g > 60);
+            let lit: Vec<_> = lit.map(|at| uvec2(at % 101, at / 101).as_dvec2() - 50.0).collect();
+            assert!(lit.len() > 20, "{view} shows no dot on {device}");
+            let mean = lit.iter().sum::<DVec2>() / lit.len() as f64;
+            assert!((mean - expected).length() < 1.0, "{view}: {mean}, not {expected} on {device}");
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Limits: what is kept shows no black, changes no more than it must, and moves as steadily as what was asked for.
+
+use glam::UVec2;
+use panoweave::device::Device;
+use panoweave::frame::FrameFormat;
+use panoweave::geometry::rig::Rig;
+use panoweave::ops::stitch::StitchOptions;
+use panoweave::ops::view::{Limits, MAX_FOV, MIN_FOV, View, Viewer};
+use panoweave_tests::panoweave_devices;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+use crate::view::exact::{Cameras, Rays};
+use crate::view::{WHITE, cylinder, plain, rgba, runner, shown, sources};
+
+/// Two cameras whose pictures overlap, one of them perhaps a fisheye.
+fn rigs() -> impl Strategy<Value = Rig> {
+    let camera = || (-8.0..8.0, -8.0..8.0, -0.08..0.04, any::<bool>());
+    (0.6..1.5_f64, 0.3..0.8, camera(), camera()).prop_map(|(focal, apart, left, right)| {
+        let mut text = "[panorama]\nprojection = \"planar\"\nwidth = 64\nheight = 32\nfov = 90.0\n".to_owned();
+        // Half of a picture's width, in degrees.
+        let half = (0.5 / focal).atan().to_degrees();
+        for (name, side, (pitch, roll, k1, fisheye)) in [("left", -1.0, left), ("right", 1.0, right)] {
+            let (lens, f) = if fisheye { ("fisheye", 80.0 / half.to_radians()) } else { ("pinhole", 160.0 * focal) };
+            let yaw = side * apart * half;
+            text += &format!(
+                "[[camera]]\nname = \"{name}\"\nsize = [160, 100]\nlens = \"{lens}\"\nmatrix = {{ fx = {f:?}, fy = {f:?}, cx = 79.5, cy = 49.5 }}\ndistortion = [{k1:?}]\nyaw = {yaw:?}\npitch = {pitch:?}\nroll = {roll:?}\n"
+            );
+        }
+        Rig::parse(&text, "made up").unwrap_or_else(|error| panic!("{error}"))
+    })
+}
+
+fn views() -> impl Strategy<Value = View> {
+    let fov = prop_oneof![5.0..60.0, 60.0..MAX_FOV];
+    let roll = prop_oneof![Just(0.0), -20.0..20.0, -180.0..180.0];
+    (-180.0..180.0, -90.0..90.0, roll, fov).prop_map(|(pan, tilt, roll, fov)| View {
+        pan,
+        tilt,
+        roll,
+        fov,
+    })
+}
+
+fn sizes() -> impl Strategy<Value = UVec2> {
+    let sides = [(160, 90), (91, 131), (64, 64), (200, 30)];
+    proptest::sample::select(sides.to_vec()).prop_map(UVec2::from)
+}
+
+fn limits(rig: &Rig, flip: bool) -> Limits {
+    Viewer::new(&rig.geometry().unwrap(), flip).unwrap().limits().expect("they cover something")
+}
+
+/// Pixels of a view of white pictures that are not white.
+fn dark(device: &Device, rig: &Rig, flip: bool, view: &View, size: UVec2) -> usize {
+    let stream = device.stream().unwrap();
+    let viewer = Viewer::new(&rig.geometry().unwrap(), flip).unwrap();
+    let pictures = sources(rig).map(|size| plain(size, WHITE));
+    let (options, format) = (StitchOptions::default(), FrameFormat::rgba8(size.x, size.y));
+    let found = shown(&stream, &viewer, pictures.each_ref(), None, view, &options, format);
+    rgba(&found).iter().filter(|pixel| **pixel != WHITE).count()
+}
+
+/// Whether some camera shows each pixel along a view's edge, in f64.
+fn edge_is_seen(rig: &Rig, flip: bool, view: &View, size: UVec2) -> bool {
+    let pictures = sources(rig).map(|size| plain(size, WHITE));
+    let options = StitchOptions::default();
+    let cameras = Cameras::new(rig, pictures.each_ref(), &options);
+    let (rays, last) = (Rays::new(view, flip, size), size - 1);
+    let columns = (0..size.x).flat_map(|x| [UVec2::new(x, 0), UVec2::new(x, last.y)]);
+    let rows = (0..size.y).flat_map(|y| [UVec2::new(0, y), UVec2::new(last.x, y)]);
+    let shown = |at| cameras.show(rays.at(at), |_, margins| margins).0.is_some();
+    columns.chain(rows).all(shown)
+}
+
+/// The largest difference of two views' angles.
+fn distance(a: &View, b: &View) -> f64 {
+    let of = |view: &View| [view.pan, view.tilt, view.roll, view.fov];
+    of(a).iter().zip(of(b)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+fn fail(reason: String) -> TestCaseError {
+    TestCaseError::fail(reason)
+}
+
+#[test]
+fn a_view_that_is_kept_shows_no_black() {
+    let devices = panoweave_devices();
+    let asked = proptest::collection::vec((views(), sizes()), 12);
+    let cases = (rigs(), any::<bool>(), asked);
+    let check = |(rig, flip, asked): (Rig, bool, Vec<(View, UVec2)>)| {
+        let limits = limits(&rig, flip);
+        for (view, size) in asked {
+            let kept = limits.keep(&view, size);
+            kept.check().map_err(|error| fail(error.to_string()))?;
+            prop_assert!(
+                kept.roll == view.roll && kept.fov <= view.fov,
+                "{} became {}",
+                view,
+                kept
+            );
+            // Every pixel along the edge of a large one: the nearer to the edge, the more it shows.
+            prop_assert!(edge_is_seen(&rig, flip, &kept, size * 12), "{} became {}", view, kept);
+            for device in &devices {
+                let dark = dark(device, &rig, flip, &kept, size);
+                prop_assert_eq!(dark, 0, "{} became {} of {} on {}", view, kept, size, device);
+            }
+        }
+        Ok(())
+    };
+    runner(40).run(&cases, check).unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// A view in the middle of one that is inside is inside too; so nothing of it may change, not even by rounding.
+#[test]
+fn a_view_that_is_inside_stays_as_it_is() {
+    let check = |(rig, asked, share): (Rig, Vec<(View, UVec2)>, f64)| {
+        let limits = limits(&rig, false);
+        for (view, size) in asked {
+            let kept = limits.keep(&view, size);
+            prop_assert_eq!(limits.keep(&kept, size), kept, "keeping {} twice", view);
+            let inner = View { fov: (share * kept.fov).max(MIN_FOV), ..kept };
+            prop_assert_eq!(limits.keep(&inner, size), inner, "of {}, kept as {}", view, kept);
+        }
+        Ok(())
+    };
+    let asked = proptest::collection::vec((views(), sizes()), 20);
+    let cases = (rigs(), asked, 0.1..0.99);
+    runner(30).run(&cases, check).unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// A view on the way from one to another.
+fn between(from: &View, to: &View, share: f64) -> View {
+    let at = |from: f64, to: f64| from + (to - from) * share;
+    View {
+        pan: at(from.pan, to.pan),
+        tilt: at(from.tilt, to.tilt),
+        roll: at(from.roll, to.roll),
+        fov: at(from.fov, to.fov),
+    }
+}
+
+/// Along a way from view to view, what is kept goes no more than some times as fast as what is asked for, and never
+/// jumps: where a step is large, it is looked for in its halves, down to a ten-thousandth of a degree.
+#[test]
+fn a_view_that_is_kept_moves_steadily() {
+    const STEPS: u32 = 60;
+    const FASTER: f64 = 12.0;
+    let check = |(rig, ways, size): (Rig, Vec<(View, View)>, UVec2)| {
+        let limits = limits(&rig, false);
+        for (from, to) in ways {
+            let kept = |share: f64| limits.keep(&between(&from, &to, share), size);
+            let (way, mut before) = (distance(&from, &to), kept(0.0));
+            for step in 0..STEPS {
+                let [mut low, mut high] =
+                    [step, step + 1].map(|at| f64::from(at) / f64::from(STEPS));
+                let (mut a, mut b) = (before, kept(high));
+                before = b;
+                while distance(&a, &b) > way * (high - low) && way * (high - low) > 1e-4 {
+                    let middle = f64::midpoint(low, high);
+                    let half = kept(middle);
+                    if distance(&a, &half) > distance(&half, &b) {
+                        (high, b) = (middle, half);
+                    } else {
+                        (low, a) = (middle, half);
+                    }
+                }
+                let (asked, moved) = (way * (high - low), distance(&a, &b));
+                prop_assert!(
+                    moved <= FASTER * asked + 1e-5,
+                    "{} to {} by {} degrees, when {} were asked for on the way from {} to {} of {}",
+                    a,
+                    b,
+                    moved,
+                    asked,
+                    from,
+                    to,
+                    size
+                );
+            }
+        }
+        Ok(())
+    };
+    let ways = proptest::collection::vec((views(), views()), 2);
+    runner(14).run(&(rigs(), ways, sizes()), check).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn a_view_moves_no_more_than_it_must() {
+    let size = UVec2::new(160, 90);
+    let limits = limits(&cylinder(), false);
+    let view = |pan, tilt, roll, fov| View { pan, tilt, roll, fov };
+    let inside = view(0.0, 0.0, 0.0, 20.0);
+    assert_eq!(limits.keep(&inside, size), inside);
+    // Beside: panned back, and nothing else.
+    let beside = limits.keep(&view(120.0, 0.0, 0.0, 20.0), size);
+    assert_eq!(beside, View { pan: beside.pan, ..inside });
+    assert!((50.0..75.0).contains(&beside.pan), "{beside}");
+    // Above: tilted back.
+    let above = limits.keep(&view(0.0, 70.0, 0.0, 20.0), size);
+    assert_eq!(above, View { tilt: above.tilt, ..inside });
+    assert!((2.0..40.0).contains(&above.tilt), "{above}");
+    // Too wide: as wide as it goes, whatever was asked for; and there, a little wider does not fit.
+    let widest = limits.keep(&view(0.0, 0.0, 0.0, MAX_FOV), size);
+    assert!((30.0..120.0).contains(&widest.fov), "{widest}");
+    let wide = limits.keep(&view(0.0, 0.0, 0.0, 0.5 * (widest.fov + MAX_FOV)), size);
+    assert!(distance(&wide, &widest) < 1e-4, "{wide} and {widest}");
+    let narrow = View { fov: widest.fov - 1e-3, ..widest };
+    assert_eq!(limits.keep(&narrow, size).fov, narrow.fov);
+    // Rolled on its side, it is higher than wide, and so are its limits.
+    let side = limits.keep(&view(0.0, 0.0, 90.0, MAX_FOV), size);
+    assert!(side.fov < widest.fov, "{side} and {widest}");
+    // Half a turn takes it into its own outline.
+    let over = limits.keep(&view(120.0, 70.0, 180.0, 20.0), size);
+    let upright = limits.keep(&view(120.0, 70.0, 0.0, 20.0), size);
+    assert!(distance(&View { roll: 0.0, ..over }, &upright) < 1e-6, "{over} and {upright}");
+    // What cannot be is brought to what can.
+    let nothing = limits.keep(&view(0.0, 0.0, 0.0, 1e-9), size);
+    assert_eq!(nothing.fov, MIN_FOV);
+}
+
+/// Turned by 180°, what was on the right is on the left, and what was above is below.
+#[test]
+fn a_panorama_that_is_turned_over_turns_its_limits() {
+    let check = |(rig, asked): (Rig, Vec<(View, UVec2)>)| {
+        let [upright, over] = [false, true].map(|flip| limits(&rig, flip));
+        for (view, size) in asked {
+            let other = View { pan: -view.pan, tilt: -view.tilt, ..view };
+            let (kept, other) = (upright.keep(&view, size), over.keep(&other, size));
+            let back = View { pan: -other.pan, tilt: -other.tilt, ..other };
+            prop_assert!(distance(&kept, &back) < 1e-4, "{}: {} and {}", view, kept, back);
+        }
+        Ok(())
+    };
+    let asked = proptest::collection::vec((views(), sizes()), 20);
+    runner(20).run(&(rigs(), asked), check).unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// A camera that looks straight up is none for views.
+#[test]
+fn cameras_that_cover_nothing_have_no_limits() {
+    let mut rig = cylinder();
+    for camera in &mut rig.cameras {
+        camera.mount_mut().unwrap().pitch = 90.0;
+        camera.mount_mut().unwrap().matrix.fx = 2000.0;
+        camera.mount_mut().unwrap().matrix.fy = 2000.0;
+    }
+    let viewer = Viewer::new(&rig.geometry().unwrap(), false).unwrap();
+    assert_eq!(viewer.limits(), None);
+}

@@ -1,0 +1,229 @@
+//! What cannot be viewed is refused, with what is wrong.
+
+use glam::{UVec2, Vec3};
+use panoweave::device::Device;
+use panoweave::frame::{DeviceFrame, FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
+use panoweave::geometry::Geometry;
+use panoweave::ops::stitch::{StitchError, StitchOptions};
+use panoweave::ops::view::{MAX_FOV, MIN_FOV, View, ViewError, Viewer, view_panorama};
+use panoweave::warp::DeviceWarp;
+use panoweave_tests::panoweave_devices;
+use shared_types::stitch::Colour;
+
+use crate::view::{cylinder, planar, rig, sources};
+
+const OUT: FrameFormat = FrameFormat::rgba8(31, 17);
+
+/// Views two frames of these formats.
+fn submit(
+    device: &Device,
+    inputs: [FrameFormat; 2],
+    warp: Option<&DeviceWarp>,
+    view: &View,
+    options: &StitchOptions,
+) -> Result<(), ViewError> {
+    let stream = device.stream().unwrap();
+    let viewer = Viewer::new(&cylinder().geometry().unwrap(), false).unwrap();
+    let frames = inputs.map(|format| DeviceFrame::new(device, format).unwrap());
+    let mut out = DeviceFrame::new(device, OUT).unwrap();
+    let views = frames.each_ref().map(DeviceFrame::view);
+    viewer.submit(&stream, views, warp, view, options, &mut out)
+}
+
+fn formats(pixels: [PixelFormat; 2]) -> [FrameFormat; 2] {
+    let [left, right] = sources(&cylinder());
+    [FrameFormat { size: left, pixels: pixels[0] }, FrameFormat { size: right, pixels: pixels[1] }]
+}
+
+/// Angles that are no view, and what must be said.
+fn bad_views() -> Vec<(View, &'static str)> {
+    let view = View::default();
+    let mut bad = Vec::new();
+    for (angle, text) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (f64::NEG_INFINITY, "-inf")] {
+        bad.push((View { pan: angle, ..view }, text));
+        bad.push((View { tilt: angle, ..view }, text));
+        bad.push((View { roll: angle, ..view }, text));
+        bad.push((View { fov: angle, ..view }, text));
+    }
+    for (fov, text) in [
+        (0.0, "field of view 0 "),
+        (-60.0, "field of view -60 "),
+        (MIN_FOV.next_down(), "0.1 to 170"),
+        (MAX_FOV.next_up(), "0.1 to 170"),
+        (180.0, "field of view 180 "),
+    ] {
+        bad.push((View { fov, ..view }, text));
+    }
+    bad
+}
+
+#[test]
+fn a_view_that_cannot_be() {
+    let rgba = formats([PixelFormat::Rgba8; 2]);
+    let options = StitchOptions::default();
+    for device in panoweave_devices() {
+        for (view, text) in bad_views() {
+            let error = submit(&device, rgba, None, &view, &options).unwrap_err();
+            assert!(matches!(error, ViewError::View(_)), "{error}");
+            assert!(error.to_string().contains(text), "{error}");
+        }
+        // All others can, however far they turn.
+        for view in [
+            View { fov: MIN_FOV, ..View::default() },
+            View { fov: MAX_FOV, ..View::default() },
+            View { pan: 1e300, tilt: -1e300, roll: f64::MAX, fov: 60.0 },
+        ] {
+            submit(&device, rgba, None, &view, &options).unwrap();
+        }
+    }
+}
+
+#[test]
+fn frames_that_do_not_fit() {
+    let yuv = |matrix, range| PixelFormat::Nv12(YuvEncoding { matrix, range });
+    let (limited, full) = (yuv(Matrix::Bt709, Range::Limited), yuv(Matrix::Bt709, Range::Full));
+    let (view, options) = (View::default(), StitchOptions::default());
+    for device in panoweave_devices() {
+        let submit =
+            |inputs| submit(&device, inputs, None, &view, &options).map_err(|e| (e.to_string(), e));
+        for pixels in
+            [[PixelFormat::Rgba8, limited], [limited, PixelFormat::Rgba8], [limited, full]]
+        {
+            let (said, error) = submit(formats(pixels)).unwrap_err();
+            assert!(matches!(error, ViewError::Stitch(StitchError::Formats { .. })), "{said}");
+            assert!(said.contains("convert one of them"), "{said}");
+        }
+        for (camera, side) in ["left", "right"].into_iter().enumerate() {
+            let mut inputs = formats([PixelFormat::Rgba8; 2]);
+            inputs[camera].size.x += 1;
+            let (said, error) = submit(inputs).unwrap_err();
+            assert!(matches!(error, ViewError::Stitch(StitchError::SourceSize { .. })), "{said}");
+            assert!(said.contains(&format!("the {side} picture is")), "{said}");
+        }
+        submit(formats([limited; 2])).unwrap();
+    }
+}
+
+/// A frame of NV12 whose chroma is too small.
+fn without_chroma(device: &Device, size: UVec2) -> DeviceFrame {
+    let encoding = YuvEncoding::default();
+    let format = |size: UVec2| FrameFormat::nv12(size.x, size.y, encoding);
+    let DeviceFrame::Nv12 { y, .. } = DeviceFrame::new(device, format(size)).unwrap() else {
+        unreachable!("NV12 was asked for")
+    };
+    let DeviceFrame::Nv12 { uv, .. } = DeviceFrame::new(device, format(size / 2)).unwrap() else {
+        unreachable!("NV12 was asked for")
+    };
+    DeviceFrame::Nv12 { y, uv, encoding }
+}
+
+#[test]
+fn chroma_that_is_not_half_of_luma() {
+    let rig = cylinder();
+    let geometry = rig.geometry().unwrap();
+    let (view, options) = (View::default(), StitchOptions::default());
+    let nv12 = |size: UVec2| FrameFormat::nv12(size.x, size.y, YuvEncoding::default());
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let viewer = Viewer::new(&geometry, false).unwrap();
+        let [l, r] = sources(&rig);
+        for (i, which) in ["left", "right", "output"].into_iter().enumerate() {
+            let mut frames =
+                [l, r, OUT.size].map(|size| DeviceFrame::new(&device, nv12(size)).unwrap());
+            frames[i] = without_chroma(&device, [l, r, OUT.size][i]);
+            let [left, right, out] = &mut frames;
+            let inputs = [left.view(), right.view()];
+            let error = viewer.submit(&stream, inputs, None, &view, &options, out).unwrap_err();
+            let chroma = matches!(error, ViewError::Stitch(StitchError::Chroma { which: found }) if found == which);
+            assert!(chroma, "{error}");
+        }
+        let canvas = &geometry.canvas;
+        let mut out = DeviceFrame::new(&device, OUT).unwrap();
+        let panorama = without_chroma(&device, canvas.size);
+        let error = view_panorama(&stream, &panorama, canvas, &view, &mut out).unwrap_err();
+        assert!(error.to_string().contains("the panorama frame's chroma"), "{error}");
+        let panorama = DeviceFrame::new(&device, nv12(canvas.size)).unwrap();
+        let mut out = without_chroma(&device, OUT.size);
+        let error = view_panorama(&stream, &panorama, canvas, &view, &mut out).unwrap_err();
+        assert!(error.to_string().contains("the output frame's chroma"), "{error}");
+    }
+}
+
+#[test]
+fn colours_that_no_stitch_takes() {
+    let rgba = formats([PixelFormat::Rgba8; 2]);
+    let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
+    for device in panoweave_devices() {
+        let refusal = |left, right| {
+            let options = StitchOptions { left, right, ..StitchOptions::default() };
+            submit(&device, rgba, None, &View::default(), &options).unwrap_err().to_string()
+        };
+        let said = refusal(colour(-1.0, 1.0), Colour::IDENTITY);
+        assert!(said.contains("the left gain is"), "{said}");
+        let said = refusal(Colour::IDENTITY, colour(1.0, f32::NAN));
+        assert!(said.contains("the right gamma is NaN"), "{said}");
+    }
+}
+
+#[test]
+fn weights_of_another_warp() {
+    let rgba = formats([PixelFormat::Rgba8; 2]);
+    let (view, options) = (View::default(), StitchOptions::default());
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let submit = |geometry: &Geometry| {
+            let warp = DeviceWarp::render(&stream, geometry).unwrap();
+            submit(&device, rgba, Some(&warp), &view, &options)
+        };
+        submit(&cylinder().geometry().unwrap()).unwrap();
+        let error = submit(&planar(&view, UVec2::new(400, 180)).geometry().unwrap()).unwrap_err();
+        assert!(matches!(error, ViewError::Weights { .. }), "{error}");
+        assert!(error.to_string().contains("is 400×180 pixels but the canvas 401×180"), "{error}");
+        let mut other = cylinder();
+        other.cameras[1].size = [172, 117];
+        let error = submit(&other.geometry().unwrap()).unwrap_err();
+        assert!(
+            matches!(error, ViewError::Stitch(StitchError::SourceSize { side: "right", .. })),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_panorama_that_does_not_fit_its_canvas() {
+    let canvas = rig("projection = \"planar\"\nwidth = 64\nheight = 40\nfov = 90.0");
+    let canvas = canvas.geometry().unwrap().canvas;
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let refusal = |width, height, view: &View| {
+            let panorama = DeviceFrame::new(&device, FrameFormat::rgba8(width, height)).unwrap();
+            let mut out = DeviceFrame::new(&device, OUT).unwrap();
+            view_panorama(&stream, &panorama, &canvas, view, &mut out).unwrap_err()
+        };
+        let error = refusal(64, 41, &View::default());
+        assert!(matches!(error, ViewError::Panorama { .. }), "{error}");
+        assert!(
+            error.to_string().contains("the panorama is 64×41 pixels but the canvas 64×40"),
+            "{error}"
+        );
+        for (view, text) in bad_views() {
+            let error = refusal(64, 40, &view);
+            assert!(matches!(error, ViewError::View(_)), "{error}");
+            assert!(error.to_string().contains(text), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_view_looks_through_two_cameras() {
+    let geometry = cylinder().geometry().unwrap();
+    for many in [0, 1, 3] {
+        let cameras = geometry.cameras.iter().copied().cycle().take(many).collect();
+        let error = Viewer::new(&Geometry { cameras, ..geometry.clone() }, false).unwrap_err();
+        assert!(matches!(error, ViewError::Cameras(found) if found == many), "{error}");
+        assert!(error.to_string().contains("a view looks through two"), "{error}");
+    }
+    let viewer = Viewer::new(&geometry, false).unwrap();
+    assert_eq!(viewer.sources(), sources(&cylinder()));
+    assert_eq!(viewer.canvas_size(), UVec2::new(401, 180));
+}

@@ -1,0 +1,174 @@
+//! Warps: raw planes, the warp file, measures and preview.
+
+use std::fs;
+
+use glam::UVec2;
+use panoweave::geometry::rig::ProjectionName;
+use panoweave::warp::{Bounds, Plane, PlaneError, Warp, WarpError};
+use safetensors::SafeTensors;
+use shared_types::Rgba8;
+
+use crate::malformed::{assert_variant, refusal};
+
+pub(crate) const SOURCES: [UVec2; 2] = [UVec2::new(40, 30), UVec2::new(36, 28)];
+
+/// Left fills columns 0 to 59 of 100, right 40 to 99; between them the weights cross over.
+pub(crate) fn sample() -> Warp {
+    let size = UVec2::new(100, 20);
+    let mut planes = [(); 6].map(|()| Vec::new());
+    for y in 0..size.y {
+        for x in 0..size.x {
+            let (x, y) = (x as f32, y as f32);
+            let left = ((60.0 - x) / 20.0).clamp(0.0, 1.0);
+            let values = [x * 0.6, y, (x - 40.0) * 0.6, y + 0.25, left, 1.0 - left];
+            planes.iter_mut().zip(values).for_each(|(plane, value)| plane.push(value));
+        }
+    }
+    Warp::new(size, SOURCES, planes)
+        .unwrap()
+        .made_from(Some(ProjectionName::Cylindrical), Some("# a rig\n\"ünï\"".to_owned()))
+}
+
+#[test]
+fn a_warp_file_comes_back_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.safetensors");
+    let plain = sample().made_from(None, None);
+    for warp in [sample(), plain] {
+        warp.save(&path).unwrap();
+        assert_eq!(Warp::open(&path).unwrap(), warp);
+        let first = fs::read(&path).unwrap();
+        warp.save(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), first, "equal warps give equal files");
+    }
+    // Put together by another program from the description of version 1.
+    sample().save(&path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    assert_eq!((bytes.len(), crc32fast::hash(&bytes)), (48_624, 0xf732_f6e5));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    assert_variant!(refusal(dir.path(), |p| Warp::open(p)), WarpError::Directory { .. });
+    let nowhere = refusal(&dir.path().join("no/a.safetensors"), |p| sample().save(p));
+    assert_variant!(nowhere, WarpError::Unwritable { .. });
+    let long = sample().made_from(None, Some("x".repeat(1 << 20)));
+    assert_variant!(refusal(&path, |p| long.save(p)), WarpError::Header { .. });
+}
+
+#[test]
+fn other_programs_read_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.safetensors");
+    let warp = sample();
+    warp.save(&path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(tensors.len(), 6);
+    for plane in Plane::ALL {
+        let tensor = tensors.tensor(plane.name()).unwrap();
+        assert_eq!(tensor.shape(), [20, 100]);
+        let expected: Vec<u8> = warp.plane(plane).iter().flat_map(|v| v.to_le_bytes()).collect();
+        assert_eq!(tensor.data(), expected);
+    }
+    // The checksum as documented.
+    let (length, layout) = SafeTensors::read_metadata(&bytes).unwrap();
+    let metadata = layout.metadata().clone().unwrap();
+    let mut sealed = bytes[8 + length..].to_vec();
+    sealed.extend(format!("40x30 36x28 cylindrical {}", metadata["rig"]).bytes());
+    assert_eq!(metadata["checksum"], format!("{:08x}", crc32fast::hash(&sealed)));
+}
+
+#[test]
+fn raw_planes_come_back_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let planes = dir.path().join("planes");
+    let warp = sample().made_from(None, None);
+    warp.export_raw(&planes).unwrap();
+    assert_eq!(fs::read_dir(&planes).unwrap().count(), 6);
+    assert_eq!(fs::metadata(planes.join("weight_left.bin")).unwrap().len(), 100 * 20 * 4);
+    assert_eq!(Warp::import_raw(&planes, warp.size(), SOURCES).unwrap(), warp);
+}
+
+#[test]
+fn malformed_raw_planes() {
+    let dir = tempfile::tempdir().unwrap();
+    let size = UVec2::new(100, 20);
+    let changed = |name: &str, change: &dyn Fn(&mut Vec<u8>)| {
+        sample().export_raw(dir.path()).unwrap();
+        let file = dir.path().join(name);
+        let mut bytes = fs::read(&file).unwrap();
+        change(&mut bytes);
+        fs::write(&file, bytes).unwrap();
+        refusal(&file, |_| Warp::import_raw(dir.path(), size, SOURCES))
+    };
+    for plane in Plane::ALL {
+        let name = format!("{}.bin", plane.name());
+        for length in [0, 1, 4, 7996, 7999] {
+            let short = changed(&name, &|bytes| bytes.truncate(length));
+            assert_variant!(short, WarpError::RawLength { expected: 8000, .. });
+        }
+        for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let put = changed(&name, &|b| b[4 * 523..][..4].copy_from_slice(&value.to_le_bytes()));
+            assert_variant!(
+                put,
+                WarpError::Plane { error: PlaneError::NotFinite { plane: p, x: 23, y: 5, .. }, .. }
+                    if p == plane
+            );
+        }
+        sample().export_raw(dir.path()).unwrap();
+        fs::remove_file(dir.path().join(&name)).unwrap();
+        let gone =
+            refusal(&dir.path().join(&name), |_| Warp::import_raw(dir.path(), size, SOURCES));
+        assert_variant!(gone, WarpError::RawMissing { .. });
+    }
+    for value in [-0.001f32, 1.001] {
+        let put = changed("weight_right.bin", &|b| b[..4].copy_from_slice(&value.to_le_bytes()));
+        assert_variant!(put, WarpError::Plane { error: PlaneError::Weight { x: 0, y: 0, .. }, .. });
+    }
+    let longer = changed("lut_left_y.bin", &|bytes| bytes.extend([0; 400])).to_string();
+    assert!(longer.contains("8400 bytes") && longer.contains("100×21"), "{longer}");
+    sample().export_raw(dir.path()).unwrap();
+    for (size, sources) in [
+        (UVec2::new(0, 20), SOURCES),
+        (UVec2::new(40_000, 20), SOURCES),
+        (UVec2::new(32_768, 32_768), SOURCES),
+    ] {
+        let error = refusal(dir.path(), |p| Warp::import_raw(p, size, sources));
+        assert_variant!(error, WarpError::Plane { error: PlaneError::Size { .. }, .. });
+    }
+    let error = refusal(dir.path(), |p| Warp::import_raw(p, size, [UVec2::ZERO; 2]));
+    assert_variant!(error, WarpError::Plane { error: PlaneError::SourceSize { .. }, .. });
+}
+
+#[test]
+fn measures_are_as_counted_by_hand() {
+    let stats = sample().stats();
+    // Left: weight above 0.001 in columns 0 to 59; right in 41 to 99. v stays inside for left
+    // (0 to 19 of 30) and for right (0.25 to 19.25 of 28).
+    assert!((stats.cameras[0].coverage - 0.60).abs() < 1e-12);
+    assert!((stats.cameras[1].coverage - 0.59).abs() < 1e-12);
+    assert!((stats.coverage - 1.0).abs() < 1e-12);
+    assert!((stats.overlap - 0.19).abs() < 1e-12);
+    assert_eq!(stats.overlap_box, Some(Bounds { x: 41, y: 0, width: 19, height: 20 }));
+    assert_eq!(stats.cameras[0].least, Some([0.0, 0.0]));
+    assert_eq!(stats.cameras[0].most, Some([59.0 * 0.6, 19.0]));
+    let json = serde_json::to_value(&stats).unwrap();
+    assert_eq!(json["overlap_box"]["width"], 19);
+    assert_eq!(json["sources"][1][0], 36);
+    // A warp that shows nothing.
+    let planes = [(); 6].map(|()| vec![0.0; 4]);
+    let stats = Warp::new(UVec2::splat(2), SOURCES, planes).unwrap().stats();
+    assert_eq!((stats.coverage, stats.overlap_box, stats.cameras[0].least), (0.0, None, None));
+}
+
+#[test]
+fn the_preview_shows_both_cameras_and_the_overlap() {
+    let picture = sample().preview(1000);
+    assert_eq!((picture.width(), picture.height()), (100, 20));
+    let at = |x: usize, y: usize| picture.pixels()[y * 100 + x];
+    assert!(at(10, 6).r > at(10, 6).b && at(90, 6).b > at(90, 6).r);
+    assert_eq!((at(41, 10), at(59, 3), at(50, 0)), ([Rgba8::opaque(255, 255, 255); 3]).into());
+    // 4.5 source columns or 7.5 panorama columns a cell: lines at 8, 16 …
+    assert!((0..40).any(|x| at(x, 6).r < 200) && (0..40).any(|x| at(x, 6).r == 255));
+    let small = sample().preview(10);
+    assert_eq!((small.width(), small.height()), (10, 2));
+    assert_eq!((sample().preview(0).width(), sample().preview(1).height()), (1, 1));
+}

@@ -1,0 +1,290 @@
+//! Every way in which a warp file can be malformed.
+
+use std::fs;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use panoweave::warp::{Plane, PlaneError, Warp, WarpError};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::malformed::{assert_variant, refusal};
+use crate::warp::file::sample;
+
+/// A valid file: its header and its planes.
+fn valid() -> (Value, Vec<u8>) {
+    parts(&sample())
+}
+
+/// The file of a warp: its header and its tensors.
+pub(crate) fn parts(warp: &Warp) -> (Value, Vec<u8>) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("valid.safetensors");
+    warp.save(&path).unwrap();
+    let bytes = fs::read(path).unwrap();
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    (serde_json::from_slice(&bytes[8..8 + length]).unwrap(), bytes[8 + length..].to_vec())
+}
+
+pub(crate) fn assemble(header: &[u8], planes: &[u8]) -> Vec<u8> {
+    [&(header.len() as u64).to_le_bytes(), header, planes].concat()
+}
+
+/// Puts the right checksum into the header.
+pub(crate) fn seal(header: &mut Value, planes: &[u8]) {
+    let m = &header["__metadata__"];
+    let mut text =
+        ["left", "right", "projection", "rig"].map(|k| m[k].as_str().unwrap_or("")).to_vec();
+    if let Some(error) = m["mesh_error"].as_str() {
+        text.insert(3, error);
+    }
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(planes);
+    crc.update(text.join(" ").as_bytes());
+    header["__metadata__"]["checksum"] = json!(format!("{:08x}", crc.finalize()));
+}
+
+pub(crate) struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn error(&self, bytes: &[u8]) -> WarpError {
+        let path: PathBuf = self.0.path().join("malformed.safetensors");
+        fs::write(&path, bytes).unwrap();
+        refusal(&path, |path| Warp::open(path))
+    }
+
+    /// The error of a valid file after a change of its header.
+    fn header_error(&self, change: impl FnOnce(&mut Value)) -> WarpError {
+        let (mut header, planes) = valid();
+        change(&mut header);
+        self.error(&assemble(&serde_json::to_vec(&header).unwrap(), &planes))
+    }
+
+    /// The error of a file with changed planes and the right checksum.
+    fn plane_error(&self, plane: usize, element: usize, value: f32) -> WarpError {
+        let (mut header, mut planes) = valid();
+        let at = 4 * (plane * 2000 + element);
+        planes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        seal(&mut header, &planes);
+        self.error(&assemble(&serde_json::to_vec(&header).unwrap(), &planes))
+    }
+}
+
+#[test]
+fn the_helpers_make_a_valid_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.safetensors");
+    let (mut header, planes) = valid();
+    seal(&mut header, &planes);
+    fs::write(&path, assemble(&serde_json::to_vec(&header).unwrap(), &planes)).unwrap();
+    assert_eq!(Warp::open(&path).unwrap(), sample());
+}
+
+#[test]
+fn missing_empty_and_foreign_files() {
+    let folder = Folder::new();
+    let missing = refusal(&folder.0.path().join("missing.safetensors"), |p| Warp::open(p));
+    assert_variant!(missing, WarpError::Unreadable { .. });
+    for bytes in [&b""[..], b"short", &[0xFF; 100], b"\x89PNG\r\n\x1a\n garbage garbage"] {
+        assert_variant!(folder.error(bytes), WarpError::NotSafetensors { .. });
+    }
+    let rig = folder.error(b"# A rig\n[panorama]\n");
+    assert_variant!(rig, WarpError::NotSafetensors { .. });
+    assert!(rig.to_string().contains("lut --rig"), "{rig}");
+    for length in [(1 << 20) + 1, 1 << 40, u64::MAX] {
+        let bytes = [&length.to_le_bytes()[..], &[b' '; 64]].concat();
+        assert_variant!(folder.error(&bytes), WarpError::NotSafetensors { .. });
+    }
+    let deep = "[".repeat(1 << 19);
+    for json in
+        ["", "{", "[]", "7", "{\"a\":1}", "{\"__metadata__\":{\"format\":7}}", deep.as_str()]
+    {
+        assert_variant!(folder.error(&assemble(json.as_bytes(), b"")), WarpError::Header { .. });
+    }
+    assert_variant!(folder.error(&assemble(b"{}", b"")), WarpError::NotAWarp { .. });
+    assert_variant!(folder.error(&assemble(b"\xFF\xFE", b"")), WarpError::Header { .. });
+}
+
+#[test]
+fn truncated_at_any_length() {
+    let folder = Folder::new();
+    let (header, planes) = valid();
+    let header = serde_json::to_vec(&header).unwrap();
+    let whole = assemble(&header, &planes);
+    let start = 8 + header.len();
+    for length in (0..whole.len()).step_by(977).chain([7, 8, 9, start - 1, start, whole.len() - 1])
+    {
+        let error = folder.error(&whole[..length]);
+        if length < 8 {
+            assert_variant!(error, WarpError::NotSafetensors { .. });
+        } else {
+            assert_variant!(error, WarpError::Length { found, .. } if found == length as u64);
+        }
+    }
+    let longer = [&whole[..], b"x"].concat();
+    assert_variant!(folder.error(&longer), WarpError::Length { .. });
+}
+
+#[test]
+fn wrong_metadata() {
+    let folder = Folder::new();
+    let metadata = |key: &str, value: Option<&str>| {
+        folder.header_error(|header| {
+            let map = header["__metadata__"].as_object_mut().unwrap();
+            match value {
+                Some(value) => map.insert(key.to_owned(), json!(value)),
+                None => map.remove(key),
+            };
+        })
+    };
+    for format in [None, Some("pt")] {
+        assert_variant!(metadata("format", format), WarpError::NotAWarp { .. });
+    }
+    for version in [None, Some("0"), Some("3"), Some("1.0")] {
+        assert_variant!(metadata("version", version), WarpError::Version { .. });
+    }
+    for size in [None, Some("40"), Some("40x"), Some("-40x30"), Some("+40x30"), Some("40x30x3")] {
+        assert_variant!(metadata("left", size), WarpError::Metadata { key: "left", .. });
+        assert_variant!(metadata("right", size), WarpError::Metadata { key: "right", .. });
+    }
+    for size in ["0x30", "40x99999"] {
+        assert_variant!(
+            metadata("left", Some(size)),
+            WarpError::Plane { error: PlaneError::SourceSize { .. }, .. }
+        );
+    }
+    for name in [None, Some("stereographic"), Some("")] {
+        assert_variant!(
+            metadata("projection", name),
+            WarpError::Metadata { key: "projection", .. }
+        );
+    }
+    for sum in [None, Some(""), Some("xyzxyzxy"), Some("+1234567"), Some("123")] {
+        assert_variant!(metadata("checksum", sum), WarpError::Metadata { key: "checksum", .. });
+    }
+    // What the checksum covers besides the planes.
+    for (key, value) in [("left", "41x30"), ("projection", "planar"), ("rig", "# another")] {
+        assert_variant!(metadata(key, Some(value)), WarpError::Checksum { .. });
+    }
+    assert_variant!(metadata("rig", None), WarpError::Checksum { .. });
+}
+
+#[test]
+fn wrong_tensors() {
+    let folder = Folder::new();
+    let gone = folder.header_error(|h| {
+        // The last plane, so that the offsets stay without a gap.
+        h.as_object_mut().unwrap().remove("weight_right");
+    });
+    assert_variant!(gone, WarpError::PlaneMissing { plane: Plane::WeightRight, .. });
+    let renamed = folder.header_error(|h| {
+        let plane = h.as_object_mut().unwrap().remove("weight_right").unwrap();
+        h["mask"] = plane;
+    });
+    assert_variant!(renamed, WarpError::UnexpectedTensor { name, .. } if name == "mask");
+    let dtype = folder.header_error(|h| h["lut_left_y"]["dtype"] = json!("I32"));
+    assert_variant!(dtype, WarpError::Dtype { plane: Plane::LeftY, .. });
+    let dtype = folder.header_error(|h| h["lut_left_y"]["dtype"] = json!("F99"));
+    assert_variant!(dtype, WarpError::Header { .. });
+    for shape in [json!([100, 20]), json!([2000]), json!([1, 20, 100]), json!([])] {
+        let shaped = folder.header_error(|h| h["lut_right_x"]["shape"] = shape.clone());
+        assert_variant!(shaped, WarpError::Shape { .. } | WarpError::Header { .. });
+    }
+    let swapped = folder.header_error(|h| h["lut_right_x"]["shape"] = json!([100, 20]));
+    assert_variant!(swapped, WarpError::Shape { plane: Plane::RightX, .. });
+    for offsets in [json!([0, 8000]), json!([8004, 16004]), json!([16000, 8000]), json!([-1, 9])] {
+        let overlapping =
+            folder.header_error(|h| h["lut_left_y"]["data_offsets"] = offsets.clone());
+        assert_variant!(overlapping, WarpError::Header { .. });
+    }
+    let order = folder.header_error(|h| {
+        let (x, y) = (h["lut_left_x"].take(), h["lut_left_y"].take());
+        h["lut_left_x"] = y;
+        h["lut_left_y"] = x;
+    });
+    assert_variant!(order, WarpError::Header { .. });
+}
+
+#[test]
+fn sizes_that_would_take_all_memory() {
+    let folder = Folder::new();
+    for (height, width) in [(0u64, 100u64), (40_000, 100), (32_768, 32_768), (1 << 40, 1)] {
+        let error = folder.header_error(|h| {
+            for (i, plane) in Plane::ALL.iter().enumerate() {
+                let bytes = 4 * width * height;
+                let offsets = [i as u64 * bytes, (i as u64 + 1) * bytes];
+                h[plane.name()] =
+                    json!({ "dtype": "F32", "shape": [height, width], "data_offsets": offsets });
+            }
+        });
+        assert_variant!(error, WarpError::Plane { error: PlaneError::Size { .. }, .. });
+    }
+    let overflow =
+        folder.header_error(|h| h["lut_left_x"]["shape"] = json!([1u64 << 40, 1u64 << 40]));
+    assert_variant!(overflow, WarpError::Header { .. });
+}
+
+#[test]
+fn impossible_numbers() {
+    let folder = Folder::new();
+    for plane in Plane::ALL {
+        for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            assert_variant!(
+                folder.plane_error(plane as usize, 1999, value),
+                WarpError::Plane { error: PlaneError::NotFinite { plane: p, x: 99, y: 19, .. }, .. }
+                    if p == plane
+            );
+        }
+    }
+    for value in [-1e-6f32, 1.000_001, 5.0] {
+        assert_variant!(
+            folder.plane_error(4, 100, value),
+            WarpError::Plane { error: PlaneError::Weight { x: 0, y: 1, .. }, .. }
+        );
+    }
+}
+
+/// A file one of whose bits, so far into a range of bytes, is flipped is refused, or opens as what it was.
+pub(crate) fn check_flip(
+    mut bytes: Vec<u8>,
+    range: &Range<usize>,
+    at: f64,
+    bit: u8,
+    in_header: bool,
+    original: &Warp,
+) -> Result<(), TestCaseError> {
+    bytes[range.start + (at * range.len() as f64) as usize] ^= 1 << bit;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("flip.safetensors");
+    fs::write(&path, &bytes).unwrap();
+    match Warp::open(&path) {
+        // Such as a hex digit of the checksum in upper case.
+        Ok(warp) => {
+            prop_assert!(in_header);
+            prop_assert_eq!(&warp, original);
+        }
+        Err(error) if !in_header => {
+            let is_checksum = matches!(error, WarpError::Checksum { .. });
+            prop_assert!(is_checksum, "{}", error);
+        }
+        Err(error) => prop_assert!(error.to_string().contains("flip.safetensors"), "{}", error),
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..Default::default() })]
+    #[test]
+    fn a_flipped_bit_is_an_error_or_changes_nothing(in_header: bool, at in 0.0..1.0f64, bit in 0..8u8) {
+        let (header, planes) = valid();
+        let header = serde_json::to_vec(&header).unwrap();
+        let bytes = assemble(&header, &planes);
+        let start = 8 + header.len();
+        let range = if in_header { 0..start } else { start..bytes.len() };
+        check_flip(bytes, &range, at, bit, in_header, &sample())?;
+    }
+}

@@ -1,0 +1,9 @@
+//! Warps: the kernels that compute them, and the files that store them with their meshes.
+
+mod file;
+mod fisheye;
+mod kernels;
+mod malformed;
+mod mesh;
+mod mesh_malformed;
+mod mesh_parts;
