@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use crate::commands::{
     calibrate, compare, features, info, quality, stitch, trajectory, video, warp,
 };
+use crate::options::old::modernise;
 use crate::output::interrupt::Interrupt;
 use crate::output::{log, report};
 use clap::{ArgAction, Parser, Subcommand};
@@ -50,7 +51,8 @@ struct Cli {
 enum Command {
     Stitch(stitch::Args),
     Video(video::Args),
-    Lut(warp::Args),
+    #[command(alias = "lut")]
+    Warp(warp::Args),
     Calibrate(calibrate::Args),
     Compare(compare::Args),
     Quality(quality::Args),
@@ -61,7 +63,7 @@ enum Command {
 
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(modernise(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return report::usage(&error, asks_for_json()),
     };
@@ -74,7 +76,7 @@ pub(crate) fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Video(args) => video::run(args, cli.json),
         Command::Stitch(args) => stitch::run(args, cli.json).map(|()| ExitCode::SUCCESS),
-        Command::Lut(args) => warp::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Warp(args) => warp::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Calibrate(args) => calibrate::run(args, cli.json),
         Command::Compare(args) => compare::run(args, cli.json),
         Command::Quality(args) => quality::run(args, cli.json),

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use crate::commands::calibrated::{Calibrated, Lenses, Pictures, open};
 use crate::options::blend::Blending;
-use crate::options::look::{COLOURS, Look};
-use crate::options::map::{Map, Plan};
+use crate::options::stitching::{COLOURS, Stitching};
+use crate::options::warp::{Plan, WarpSource};
 use crate::options::recipe::Recipe;
 use crate::output;
 use crate::output::colour;
@@ -28,10 +28,10 @@ Examples:
   panoweave stitch l.jpg r.jpg --rig rig.toml -o pano.png
   panoweave stitch l.jpg r.jpg --homography h.txt -o pano.jpg --gain-right 1.2
   panoweave stitch l.jpg r.jpg --homography h.txt -o pano.jpg --match-colour --blend seam
-  panoweave stitch l.png r.png --lut rig.safetensors -o pano.png --device cuda:0 --json
-  panoweave stitch l.png r.png --lut planes/ --size 5700x1900 -o pano.png --flip
+  panoweave stitch l.png r.png --warp rig.safetensors -o pano.png --device cuda:0 --json
+  panoweave stitch l.png r.png --warp planes/ --size 5700x1900 -o pano.png --flip
 
-Without --lut, --rig or --homography the pictures are calibrated first, as `panoweave calibrate` does, their
+Without --warp, --rig or --homography the pictures are calibrated first, as `panoweave calibrate` does, their
 colours are matched and they are divided by a seam. More than two pictures take a rig, or none.
 A homography file has nine numbers, row by row, that take right pixels to left pixels.
 Exit codes and the JSON of errors: see panoweave --help.";
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pictures: Pictures,
     #[command(flatten)]
-    map: Map,
+    map: WarpSource,
     /// The panorama to write: .png, .jpg or .jpeg.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = COLOURS)]
     match_colour: bool,
     #[command(flatten)]
-    look: Look,
+    look: Stitching,
     #[command(flatten)]
     blending: Blending,
 }
@@ -153,7 +153,7 @@ impl Args {
             }
             if self.look.options(Lookup::Planes).lookup == Lookup::Mesh {
                 return Err(Failure::Usage(
-                    "--warp mesh is for two pictures; more are stitched one by one, each place looked up exactly",
+                    "--lookup mesh is for two pictures; more are stitched one by one, each place looked up exactly",
                 ));
             }
         }

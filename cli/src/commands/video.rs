@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 
 use crate::options::blend::Blending;
 use crate::options::inputs::files;
-use crate::options::look::Look;
-use crate::options::map::Map;
+use crate::options::stitching::Stitching;
+use crate::options::warp::WarpSource;
 use crate::options::values::{crf, picture_size};
 use crate::options::view::{Corrections, Viewing};
 use crate::output;
@@ -34,11 +34,11 @@ use crate::output::stages::Stages;
 const AFTER_HELP: &str = "\
 Examples:
   panoweave video l.mp4 r.mp4 --rig rig.toml -o pano.mp4
-  panoweave video l.mkv r.mkv --lut rig.safetensors -o pano.mkv --crf 18 --device cuda:0
+  panoweave video l.mkv r.mkv --warp rig.safetensors -o pano.mkv --crf 18 --device cuda:0
   panoweave video l_%04d.png r_%04d.png --fps 25 --homography h.txt -o pano_%04d.png
   panoweave video l.mp4 r.mp4 --rig rig.toml --view track.csv -o view.mp4
   camera | panoweave video - right.fifo --input-format nv12 --input-size 1920x1080 --fps 30 \\
-      --lut rig.safetensors -o - | ffplay -
+      --warp rig.safetensors -o - | ffplay -
 
 A video is what its name says: .y4m, .nv12, .rgba, numbered pictures (frame_%04d.png), `-` for Y4M on
 a pipe; anything else goes through ffmpeg, which must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG
@@ -51,14 +51,14 @@ Exit codes and the JSON of errors: see panoweave --help.";
 /// Stitches two videos into a video of panoramas, or of what a virtual camera sees.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(id = "map", required = true, multiple = true, args = ["lut", "rig", "homography"])]
+#[group(id = "map", required = true, multiple = true, args = ["warp", "rig", "homography"])]
 pub(crate) struct Args {
     /// Video of the left camera; - is standard input.
     left: PathBuf,
     /// Video of the right camera; - is standard input.
     right: PathBuf,
     #[command(flatten)]
-    map: Map,
+    map: WarpSource,
     /// The video to write; - is standard output, as Y4M.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
@@ -89,7 +89,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]
-    look: Look,
+    look: Stitching,
     #[command(flatten)]
     blending: Blending,
     #[command(flatten)]
@@ -145,7 +145,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let viewed = args.viewing.open(&stream, plan.rig(), &look, rate)?;
     if viewed.is_some() && args.look.says_lookup() {
         return Err(Failure::Usage(
-            "--warp is of panoramas; a view is made straight from the frames",
+            "--lookup is of panoramas; a view is made straight from the frames",
         ));
     }
     let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;

@@ -3,8 +3,9 @@
 pub(crate) mod blend;
 pub(crate) mod gate;
 pub(crate) mod inputs;
-pub(crate) mod look;
-pub(crate) mod map;
+pub(crate) mod old;
 pub(crate) mod recipe;
+pub(crate) mod stitching;
 pub(crate) mod values;
 pub(crate) mod view;
+pub(crate) mod warp;

@@ -175,7 +175,7 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
     for (line, said) in [
         ("stitch a.png b.png --rig made.toml", "made.toml: is for 3 pictures, but 2 are given"),
         ("stitch a.png b.png c.png --gain-left 2", "gains and gammas are given for two pictures"),
-        ("stitch a.png b.png c.png --warp mesh", "--warp mesh is for two pictures"),
+        ("stitch a.png b.png c.png --lookup mesh", "--lookup mesh is for two pictures"),
         (
             "calibrate a.png b.png --check made.toml",
             "made.toml: is for 3 pictures, but 2 are given",
@@ -206,7 +206,7 @@ fn outputs_do_not_overwrite_each_other() {
     }
     let done = folder.words("stitch left.png right.png --size 10x10 -o p.png --device cpu");
     assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(done.stderr.contains("give --lut too"), "{done:?}");
+    assert!(done.stderr.contains("give --warp too"), "{done:?}");
 }
 
 /// Two views of a scene all around, from one place through one lens.

@@ -38,7 +38,7 @@ fn no_driver_is_3() {
         (&json["error"]["kind"], &json["error"]["exit_code"]),
         (&"no_device".into(), &3.into())
     );
-    assert_eq!(folder.words("lut --rig rig.toml -o x --device cuda:1").code, Some(3));
+    assert_eq!(folder.words("warp --rig rig.toml -o x --device cuda:1").code, Some(3));
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn help_and_version_go_to_stdout() {
     let folder = Folder::new();
     assert_eq!(folder.quiet("--version"), concat!("panoweave ", env!("CARGO_PKG_VERSION"), "\n"));
     for line in
-        ["stitch --help", "lut --help", "lut inspect --help", "features --help", "info --help"]
+        ["stitch --help", "warp --help", "warp inspect --help", "features --help", "info --help"]
     {
         assert!(folder.quiet(line).contains("Example"), "{line}");
     }

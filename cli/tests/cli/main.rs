@@ -8,13 +8,13 @@ mod compare;
 mod devices;
 mod features;
 mod info;
-mod lut;
 mod malformed;
 mod quality;
 mod scenes;
 mod stitch;
 mod trajectory;
 mod video;
+mod warp;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

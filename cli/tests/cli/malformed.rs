@@ -31,19 +31,19 @@ fn check(done: &Done, line: &str) {
 fn option_values() {
     let folder = Folder::new();
     let stitch = "stitch left.png right.png -o o.png --device cpu";
-    let lut = "lut -o o.safetensors --device cpu";
+    let lut = "warp -o o.safetensors --device cpu";
     let cases = [
-        (format!("{stitch} --lut planes --size 0x0"), "1 to 32768 pixels a side"),
-        (format!("{stitch} --lut planes --size 99999999x1"), "1 to 32768 pixels a side"),
-        (format!("{stitch} --lut planes --size 99999999999999999999x1"), "1 to 32768 pixels"),
-        (format!("{stitch} --lut planes --size 32768x32768"), "at most 67108864 in all"),
-        (format!("{stitch} --lut planes --size 64"), "such as 3840x2160"),
-        (format!("{stitch} --lut planes --size x"), "such as 3840x2160"),
-        (format!("{stitch} --lut planes --size 64x"), "such as 3840x2160"),
-        (format!("{stitch} --lut planes --size +6x4"), "such as 3840x2160"),
-        (format!("{stitch} --lut planes --size=-6x4"), "such as 3840x2160"),
-        (format!("{stitch} --lut planes --size 6.5x4"), "such as 3840x2160"),
-        (format!("{stitch} --lut planes --size 6x4x2"), "such as 3840x2160"),
+        (format!("{stitch} --warp planes --size 0x0"), "1 to 32768 pixels a side"),
+        (format!("{stitch} --warp planes --size 99999999x1"), "1 to 32768 pixels a side"),
+        (format!("{stitch} --warp planes --size 99999999999999999999x1"), "1 to 32768 pixels"),
+        (format!("{stitch} --warp planes --size 32768x32768"), "at most 67108864 in all"),
+        (format!("{stitch} --warp planes --size 64"), "such as 3840x2160"),
+        (format!("{stitch} --warp planes --size x"), "such as 3840x2160"),
+        (format!("{stitch} --warp planes --size 64x"), "such as 3840x2160"),
+        (format!("{stitch} --warp planes --size +6x4"), "such as 3840x2160"),
+        (format!("{stitch} --warp planes --size=-6x4"), "such as 3840x2160"),
+        (format!("{stitch} --warp planes --size 6.5x4"), "such as 3840x2160"),
+        (format!("{stitch} --warp planes --size 6x4x2"), "such as 3840x2160"),
         (format!("{lut} --homography shift.txt --left-size 0x5 --right-size 5x5"), "1 to 16384"),
         (
             format!("{lut} --homography shift.txt --left-size 5x5 --right-size 5x16385"),
@@ -86,22 +86,22 @@ fn option_values() {
 #[test]
 fn option_combinations() {
     let folder = Folder::new();
-    folder.quiet("lut --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
     let stitch = "stitch left.png right.png -o o.png --device cpu";
-    let lut = "lut -o o.safetensors --device cpu";
+    let lut = "warp -o o.safetensors --device cpu";
     let cases = [
         (String::new(), "requires a subcommand"),
         ("sew".to_owned(), "unrecognized subcommand"),
-        ("video l.mp4 r.mp4 -o o.mp4".to_owned(), "--lut <PATH>|--rig <FILE>|--homography <FILE>"),
+        ("video l.mp4 r.mp4 -o o.mp4".to_owned(), "--warp <PATH>|--rig <FILE>|--homography <FILE>"),
         ("stitch left.png --rig rig.toml -o o.png".to_owned(), "<RIGHT>"),
         ("stitch left.png right.png --rig rig.toml".to_owned(), "--output"),
         (format!("{stitch} --rig rig.toml --homography shift.txt"), "cannot be used with"),
         (format!("{stitch} --rig rig.toml --size 64x32"), "cannot be used with"),
-        (format!("{stitch} --lut planes"), "give --size WxH"),
-        (format!("{stitch} --lut rig.safetensors --size 64x32"), "says its own size"),
+        (format!("{stitch} --warp planes"), "give --size WxH"),
+        (format!("{stitch} --warp rig.safetensors --size 64x32"), "says its own size"),
         (format!("{stitch} --rig rig.toml -v -q"), "cannot be used with"),
         (lut.to_owned(), "--rig <FILE>|--homography <FILE>|--import <DIR>"),
-        ("lut --rig rig.toml".to_owned(), "--output"),
+        ("warp --rig rig.toml".to_owned(), "--output"),
         (format!("{lut} --rig rig.toml --left left.png"), "cannot be used with"),
         (format!("{lut} --rig rig.toml --right-size 4x4"), "cannot be used with"),
         (format!("{lut} --homography shift.txt --size 4x4"), "cannot be used with"),
@@ -109,8 +109,8 @@ fn option_combinations() {
         (format!("{lut} --homography shift.txt --right-size 4x4"), "--left-size WxH"),
         (format!("{lut} --import planes --left left.png --right right.png"), "give --size WxH"),
         (format!("{lut} --import planes --size 64x32 --left left.png"), "--right-size WxH"),
-        ("lut --rig rig.toml inspect rig.safetensors".to_owned(), "cannot be used with"),
-        ("lut inspect".to_owned(), "<FILE>"),
+        ("warp --rig rig.toml inspect rig.safetensors".to_owned(), "cannot be used with"),
+        ("warp inspect".to_owned(), "<FILE>"),
     ];
     for (line, part) in cases {
         let message = refused(&folder, &line);
@@ -121,14 +121,14 @@ fn option_combinations() {
 #[test]
 fn files_that_cannot_be_read() {
     let folder = Folder::new();
-    folder.quiet("lut --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
     folder.write("empty", "");
     folder.write("bad.toml", "[panorama]\nwidth = \n");
     folder.write("bad.txt", "1 0 0\n0 one 0\n0 0 1\n");
     folder.write("nan.txt", "1 0 0 0 nan 0 0 0 1");
     folder.write("flat.txt", "1 1 0 1 1 0 0 0 1");
     let two = "left.png right.png -o o.png --device cpu";
-    let lut = "lut -o o.safetensors --device cpu";
+    let lut = "warp -o o.safetensors --device cpu";
     let cases = [
         (
             "stitch none.png right.png --rig rig.toml -o o.png".to_owned(),
@@ -149,11 +149,11 @@ fn files_that_cannot_be_read() {
         (format!("stitch {two} --homography nan.txt"), "nan.txt: element 2,2 is NaN"),
         (format!("stitch {two} --homography flat.txt"), "flat.txt: the matrix is singular"),
         (format!("stitch {two} --homography empty"), "empty: 0 numbers"),
-        (format!("stitch {two} --lut none"), "none: cannot be read"),
-        (format!("stitch {two} --lut empty"), "empty: not a safetensors file"),
-        (format!("stitch {two} --lut left.png"), "left.png: not a safetensors file"),
-        (format!("stitch {two} --lut planes --size 64x33"), "lut_left_x.bin: 8192 bytes; 64×33"),
-        (format!("stitch {two} --lut . --size 64x32"), "lut_left_x.bin: missing"),
+        (format!("stitch {two} --warp none"), "none: cannot be read"),
+        (format!("stitch {two} --warp empty"), "empty: not a safetensors file"),
+        (format!("stitch {two} --warp left.png"), "left.png: not a safetensors file"),
+        (format!("stitch {two} --warp planes --size 64x33"), "lut_left_x.bin: 8192 bytes; 64×33"),
+        (format!("stitch {two} --warp . --size 64x32"), "lut_left_x.bin: missing"),
         (format!("{lut} --import none --size 4x4 --left-size 4x4 --right-size 4x4"), "missing"),
         (
             format!("{lut} --import left.png --size 4x4 --left-size 4x4 --right-size 4x4"),
@@ -163,9 +163,9 @@ fn files_that_cannot_be_read() {
             format!("{lut} --homography shift.txt --left empty --right-size 4x4"),
             "empty: not a picture",
         ),
-        ("lut inspect none".to_owned(), "none: cannot be read"),
-        ("lut inspect planes".to_owned(), "planes: a directory"),
-        ("lut inspect rig.toml".to_owned(), "rig.toml: not a safetensors file"),
+        ("warp inspect none".to_owned(), "none: cannot be read"),
+        ("warp inspect planes".to_owned(), "planes: a directory"),
+        ("warp inspect rig.toml".to_owned(), "rig.toml: not a safetensors file"),
     ];
     for (line, part) in cases {
         let message = refused(&folder, &line);
@@ -187,10 +187,10 @@ fn pictures_of_another_size_than_the_warp() {
 #[test]
 fn files_that_cannot_be_written() {
     let folder = Folder::new();
-    folder.quiet("lut --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
     std::fs::create_dir(folder.path("folder.png")).unwrap();
     let stitch = "stitch left.png right.png --rig rig.toml --device cpu -o";
-    let lut = "lut --rig rig.toml --device cpu -o";
+    let lut = "warp --rig rig.toml --device cpu -o";
     let cases = [
         (format!("{stitch} pano"), "the name must end in .png, .jpg or .jpeg"),
         (format!("{stitch} pano.tiff"), "the name must end in"),
@@ -207,13 +207,13 @@ fn files_that_cannot_be_written() {
         (format!("{lut} o.safetensors --export left.png"), "cannot be written"),
         (format!("{lut} new --export new"), "two outputs have this name"),
         (
-            "lut --import planes --size 64x32 --left left.png --right right.png -o o --export ./planes"
+            "warp --import planes --size 64x32 --left left.png --right right.png -o o --export ./planes"
                 .to_owned(),
             "it is an input too",
         ),
-        ("lut inspect rig.safetensors --preview look.gif".to_owned(), "the name must end in"),
-        ("lut inspect rig.safetensors --preview none/look.png".to_owned(), "does not exist"),
-        ("lut inspect rig.safetensors --preview rig.safetensors".to_owned(), "it is an input too"),
+        ("warp inspect rig.safetensors --preview look.gif".to_owned(), "the name must end in"),
+        ("warp inspect rig.safetensors --preview none/look.png".to_owned(), "does not exist"),
+        ("warp inspect rig.safetensors --preview rig.safetensors".to_owned(), "it is an input too"),
     ];
     let before = folder.read("left.png");
     for (line, part) in cases {
@@ -239,7 +239,7 @@ fn an_error_in_a_text_file_is_shown_in_its_place() {
        `----
     "#);
     folder.write("bad.toml", "[panorama]\nprojection = \"round\"\n");
-    let done = folder.words("lut --rig bad.toml -o o.safetensors");
+    let done = folder.words("warp --rig bad.toml -o o.safetensors");
     insta::assert_snapshot!(done.stderr, @r#"
       x error: bad.toml:2:14: unknown variant `round`, expected one of `planar`, `cylindrical`, `equirectangular`
        ,-[bad.toml:2:14]
@@ -254,12 +254,12 @@ fn an_error_in_a_text_file_is_shown_in_its_place() {
 #[test]
 fn inputs_are_never_outputs() {
     let folder = Folder::new();
-    folder.quiet("lut --rig rig.toml --export planes -o w.safetensors --device cpu -q");
+    folder.quiet("warp --rig rig.toml --export planes -o w.safetensors --device cpu -q");
     let plane = folder.read("planes/lut_left_x.bin");
     let sizes = "--size 64x32 --left-size 40x30 --right-size 40x30";
-    let said = refused(&folder, &format!("lut --import planes {sizes} -o planes/lut_left_x.bin"));
+    let said = refused(&folder, &format!("warp --import planes {sizes} -o planes/lut_left_x.bin"));
     assert!(said.contains("it is an input too"), "{said}");
-    let said = refused(&folder, "lut --rig rig.toml --export planes -o planes/lut_left_x.bin");
+    let said = refused(&folder, "warp --rig rig.toml --export planes -o planes/lut_left_x.bin");
     assert!(said.contains("two outputs"), "{said}");
     assert_eq!(folder.read("planes/lut_left_x.bin"), plane);
 
@@ -267,8 +267,8 @@ fn inputs_are_never_outputs() {
     folder.write("left.yaml", yaml);
     let matrix = "matrix = { fx = 30.0, fy = 30.0, cx = 19.5, cy = 14.5 }";
     folder.write("y.toml", crate::RIG.replacen(matrix, "opencv = \"left.yaml\"", 1));
-    folder.quiet("lut --rig y.toml -o y.safetensors --device cpu -q");
-    let said = refused(&folder, "lut --rig y.toml -o left.yaml --device cpu");
+    folder.quiet("warp --rig y.toml -o y.safetensors --device cpu -q");
+    let said = refused(&folder, "warp --rig y.toml -o left.yaml --device cpu");
     assert!(said.contains("it is an input too"), "{said}");
     assert_eq!(folder.read("left.yaml"), yaml.as_bytes());
 }
@@ -279,5 +279,5 @@ fn a_line_too_long_to_show_is_still_an_error() {
     folder.write("long.txt", format!("{}x", " ".repeat(70_000)));
     refused(&folder, "stitch left.png right.png --homography long.txt -o o.png --device cpu");
     folder.write("long.toml", format!("{}x", " ".repeat(70_000)));
-    refused(&folder, "lut --rig long.toml -o o.safetensors --device cpu");
+    refused(&folder, "warp --rig long.toml -o o.safetensors --device cpu");
 }

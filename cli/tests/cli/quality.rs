@@ -80,10 +80,10 @@ fn a_panorama_alone_is_measured_where_the_map_hands_over() {
     let stitch = "stitch l.png r.png --homography shift120.txt --device cpu -o p.png";
     folder.quiet(stitch);
     folder.quiet(
-        "lut --homography shift120.txt --left l.png --right r.png --device cpu -o map.st -q",
+        "warp --homography shift120.txt --left l.png --right r.png --device cpu -o map.st -q",
     );
     let alone = |file: &str| {
-        let done = folder.words(&format!("quality {file} --lut map.st --device cpu --json"));
+        let done = folder.words(&format!("quality {file} --warp map.st --device cpu --json"));
         assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
         done.json()
     };
@@ -209,11 +209,11 @@ fn a_video_of_panoramas_is_measured() {
     // The file has limited range.
     assert!((a - b * 255.0 / 219.0).abs() < 0.3, "{a}, {b}");
     folder.quiet(
-        "lut --homography shift120.txt --left l.png --right r.png --device cpu -o map.st -q",
+        "warp --homography shift120.txt --left l.png --right r.png --device cpu -o map.st -q",
     );
-    let done = folder.words("quality p.y4m --lut map.st --device cpu --json --every 4");
+    let done = folder.words("quality p.y4m --warp map.st --device cpu --json --every 4");
     assert_eq!(done.json()["seam"], file["seam"], "{done:?}");
-    let done = folder.words("quality p.y4m --lut map.st --device cpu --fail-below flicker=0.9");
+    let done = folder.words("quality p.y4m --warp map.st --device cpu --fail-below flicker=0.9");
     assert_eq!(done.code, Some(5), "{done:?}");
     assert!(done.stdout.contains("failed: flicker is 0.7"), "{done:?}");
 }
@@ -257,9 +257,9 @@ fn what_cannot_be_measured() {
     folder.write("a.y4m", flat("30:1", 0..3));
     folder.quiet("stitch l.png r.png --homography shift120.txt --device cpu -o p.png");
     folder.quiet(
-        "lut --homography shift120.txt --left l.png --right r.png --device cpu -o map.st -q",
+        "warp --homography shift120.txt --left l.png --right r.png --device cpu -o map.st -q",
     );
-    folder.quiet("lut --rig rig.toml --export planes --device cpu -o rig.st -q");
+    folder.quiet("warp --rig rig.toml --export planes --device cpu -o rig.st -q");
     folder.write(
         "three.toml",
         format!(
@@ -273,58 +273,58 @@ fn what_cannot_be_measured() {
     Picture::filled(1, 1, Rgba8::BLACK).save(folder.path("one.png")).unwrap();
     Picture::filled(11, 11, Rgba8::BLACK).save(folder.path("eleven.png")).unwrap();
     for (line, kind, part) in [
-        ("p.png", "usage", "--lut <PATH>|--rig <FILE>|--homography <FILE>"),
-        ("--lut map.st", "usage", "PANORAMA | LEFT RIGHT"),
-        ("a.png b.png c.png --lut map.st", "usage", "unexpected"),
+        ("p.png", "usage", "--warp <PATH>|--rig <FILE>|--homography <FILE>"),
+        ("--warp map.st", "usage", "PANORAMA | LEFT RIGHT"),
+        ("a.png b.png c.png --warp map.st", "usage", "unexpected"),
         (
             "p.png --homography shift120.txt",
             "usage",
             "give the cameras' pictures or videos with --cameras",
         ),
         (
-            "p.png --lut planes --size 64x32",
+            "p.png --warp planes --size 64x32",
             "usage",
             "give the cameras' pictures or videos with --cameras",
         ),
         (
-            "l.png r.png --cameras l.png r.png --lut map.st",
+            "l.png r.png --cameras l.png r.png --warp map.st",
             "usage",
             "of two files a panorama is made here",
         ),
-        ("p.png --cameras l.png --lut map.st", "usage", "--cameras"),
+        ("p.png --cameras l.png --warp map.st", "usage", "--cameras"),
         (
-            "p.png --lut map.st --fail-below beauty=1",
+            "p.png --warp map.st --fail-below beauty=1",
             "usage",
             "there is no score beauty; there are: seam, colour",
         ),
-        ("p.png --lut map.st --every 0", "usage", "--every"),
+        ("p.png --warp map.st --every 0", "usage", "--every"),
         ("a.y4m --rig rig.toml --reference p.png", "usage", "--reference is of pictures"),
         ("- - --rig rig.toml", "usage", "only one of the videos"),
-        ("p.png --lut map.st --feather 3", "usage", "give --blend seam too"),
-        ("p.png --lut map.st --blend seam", "usage", "of a panorama that is made here"),
-        ("p.png --lut map.st --gain-left 2", "usage", "of a panorama that is made here"),
-        ("p.png --lut map.st --no-colour", "usage", "of a panorama that is made here"),
-        ("p.png --lut map.st --fps 10", "usage", "are of videos; these are pictures"),
-        ("missing.png --lut map.st", "input", "missing.png: cannot be read"),
-        ("p.png --lut missing", "input", "missing: cannot be read"),
-        ("p.png --lut l.png", "input", "not a safetensors file"),
-        ("one.png --lut map.st", "input", "the panorama has 1×1 pixels, but map.st makes 280×120"),
-        ("eleven.png --lut map.st", "input", "the panorama has 11×11 pixels"),
+        ("p.png --warp map.st --feather 3", "usage", "give --blend seam too"),
+        ("p.png --warp map.st --blend seam", "usage", "of a panorama that is made here"),
+        ("p.png --warp map.st --gain-left 2", "usage", "of a panorama that is made here"),
+        ("p.png --warp map.st --no-colour", "usage", "of a panorama that is made here"),
+        ("p.png --warp map.st --fps 10", "usage", "are of videos; these are pictures"),
+        ("missing.png --warp map.st", "input", "missing.png: cannot be read"),
+        ("p.png --warp missing", "input", "missing: cannot be read"),
+        ("p.png --warp l.png", "input", "not a safetensors file"),
+        ("one.png --warp map.st", "input", "the panorama has 1×1 pixels, but map.st makes 280×120"),
+        ("eleven.png --warp map.st", "input", "the panorama has 11×11 pixels"),
         ("p.png --rig three.toml", "input", "the geometry has 4 cameras, but a warp takes two"),
-        ("a.y4m --lut map.st", "input", "the panorama has 40×30 pixels"),
-        ("l.png a.y4m --lut map.st", "input", "l.png is a picture but a.y4m a video"),
+        ("a.y4m --warp map.st", "input", "the panorama has 40×30 pixels"),
+        ("l.png a.y4m --warp map.st", "input", "l.png is a picture but a.y4m a video"),
         (
-            "p.png --cameras a.y4m a.y4m --lut map.st",
+            "p.png --cameras a.y4m a.y4m --warp map.st",
             "input",
             "p.png is a picture but a.y4m a video",
         ),
         (
-            "l.png one.png --lut map.st",
+            "l.png one.png --warp map.st",
             "input",
             "one.png: 1×1 pixels, but map.st is for a right picture",
         ),
         (
-            "p.png --lut map.st --reference eleven.png",
+            "p.png --warp map.st --reference eleven.png",
             "input",
             "eleven.png and p.png: ssim: the second",
         ),

@@ -51,7 +51,7 @@ fn check(scene: &str, left: &str) {
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
     let json = done.json();
     let mut command = folder.command();
-    command.args(["lut", "--device", "cpu", "--homography", "h.txt", "-o", "h.safetensors"]);
+    command.args(["warp", "--device", "cpu", "--homography", "h.txt", "-o", "h.safetensors"]);
     command.arg("--left").arg(&pair.left).arg("--right").arg(&pair.right);
     assert!(command.output().unwrap().status.success());
 

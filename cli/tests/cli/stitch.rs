@@ -10,9 +10,9 @@ const BASE: &str = "stitch left.png right.png --device cpu";
 fn a_rig_its_warp_file_and_its_planes_give_the_same_bytes() {
     let folder = Folder::new();
     folder.quiet(&format!("{BASE} --rig rig.toml -o direct.png"));
-    folder.quiet("lut --device cpu --rig rig.toml --export planes -o rig.safetensors");
-    folder.quiet(&format!("{BASE} --lut rig.safetensors -o file.png"));
-    folder.quiet(&format!("{BASE} --lut planes --size 64x32 -o planes.png"));
+    folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    folder.quiet(&format!("{BASE} --warp rig.safetensors -o file.png"));
+    folder.quiet(&format!("{BASE} --warp planes --size 64x32 -o planes.png"));
     let direct = folder.read("direct.png");
     assert_eq!(folder.read("file.png"), direct);
     assert_eq!(folder.read("planes.png"), direct);
@@ -230,7 +230,7 @@ fn names_need_not_be_utf8() {
     let done = crate::Done::from(
         folder
             .command()
-            .args([name(b"lut"), name(b"inspect"), name(b"none\xff")])
+            .args([name(b"warp"), name(b"inspect"), name(b"none\xff")])
             .output()
             .unwrap(),
     );

@@ -184,7 +184,7 @@ impl DeviceWarp {
         if let Some(error) = self.coarse {
             tracing::warn!(
                 "the warp's own mesh is to within {error} source pixels, and stitches ask for {MESH_ERROR}: another is \
-                 made; `panoweave lut --lut FILE --mesh` keeps one in a file"
+                 made; `panoweave warp --warp FILE --mesh` keeps one in a file"
             );
         }
         let warp = self.download(stream)?;

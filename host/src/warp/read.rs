@@ -94,7 +94,7 @@ fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, Warp
     let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     if eight.iter().all(is_text) {
         let reason =
-            "it begins with text, as a rig does; `panoweave lut --rig` makes a warp of one";
+            "it begins with text, as a rig does; `panoweave warp --rig` makes a warp of one";
         return Err(foreign(reason.to_owned()));
     }
     if json_length > HEADER_LIMIT {

@@ -13,7 +13,7 @@ use panoweave::io::picture::Picture;
 use serde_json::{Value, json};
 
 use crate::commands::calibrated::{Calibrated, Lenses, Pictures, matched, open};
-use crate::options::map::check_pictures;
+use crate::options::warp::check_pictures;
 use crate::output;
 use crate::output::failure::{CHECK_FAILED, Failure};
 

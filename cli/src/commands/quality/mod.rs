@@ -26,18 +26,18 @@ use crate::commands::quality::figures::{Figures, SCORES};
 use crate::options::blend::Blending;
 use crate::options::gate::{self, Gate};
 use crate::options::inputs::Clips;
-use crate::options::look::Look;
-use crate::options::map::{Map, Plan};
+use crate::options::stitching::Stitching;
+use crate::options::warp::{Plan, WarpSource};
 use crate::output;
 use crate::output::failure::Failure;
 use crate::output::stages::Stages;
 
 const AFTER_HELP: &str = "\
 Examples:
-  panoweave quality panorama.png --lut rig.safetensors
+  panoweave quality panorama.png --warp rig.safetensors
   panoweave quality panorama.mp4 --rig rig.toml --cameras left.mp4 right.mp4
   panoweave quality left.jpg right.jpg --rig rig.toml --blend seam --reference truth.png
-  panoweave quality left.mp4 right.mp4 --lut rig.safetensors --every 30 --fail-below 0.8 --json
+  panoweave quality left.mp4 right.mp4 --warp rig.safetensors --every 30 --fail-below 0.8 --json
 
 One file is a panorama that was made with the map. Two are the cameras' pictures or videos, which are stitched
 here as `stitch` and `video` do, their colours matched unless they are set or --no-colour is given.
@@ -65,13 +65,13 @@ Exit codes and the JSON of errors: see panoweave --help.";
 /// Measures how good a panorama is: whether its seam shows, its cameras agree, and it flickers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(id = "map", required = true, multiple = true, args = ["lut", "rig", "homography"])]
+#[group(id = "map", required = true, multiple = true, args = ["warp", "rig", "homography"])]
 pub(crate) struct Args {
     /// A panorama; or the pictures or videos of the left and of the right camera, to be stitched here.
     #[arg(required = true, num_args = 1..=2, value_name = "PANORAMA | LEFT RIGHT")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    map: Map,
+    map: WarpSource,
     /// Pictures or videos of the cameras that the panorama was made of, to see how far apart they are.
     #[arg(long, num_args = 2, value_names = ["LEFT", "RIGHT"])]
     cameras: Vec<PathBuf>,
@@ -91,7 +91,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]
-    look: Look,
+    look: Stitching,
     #[command(flatten)]
     blending: Blending,
     #[command(flatten)]

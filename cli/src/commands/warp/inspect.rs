@@ -1,4 +1,4 @@
-//! `panoweave lut inspect`: what a warp file holds.
+//! `panoweave warp inspect`: what a warp file holds.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ const PREVIEW_SIDE: u32 = 1600;
 ///
 /// Reading it checks it: a wrong checksum, a NaN or a weight out of range is an error.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  panoweave lut inspect rig.safetensors --preview look.png\n")]
+#[command(after_help = "Example:\n  panoweave warp inspect rig.safetensors --preview look.png\n")]
 pub(crate) struct Args {
     /// The warp file.
     file: PathBuf,

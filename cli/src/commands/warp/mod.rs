@@ -1,4 +1,4 @@
-//! `panoweave lut`: makes warp files from rigs, homographies and raw planes, and others of warp files.
+//! `panoweave warp`: makes warp files from rigs, homographies and raw planes, and others of warp files.
 
 mod inspect;
 
@@ -19,14 +19,14 @@ use crate::output::stages::Stages;
 
 const AFTER_HELP: &str = "\
 Examples:
-  panoweave lut --rig rig.toml -o rig.safetensors
-  panoweave lut --rig rig.toml --size 1900x633 -o small.safetensors
-  panoweave lut --rig rig.toml --mesh -o rig.safetensors
-  panoweave lut --homography h.txt --left l.jpg --right r.jpg -o h.safetensors
-  panoweave lut --import planes/ --size 5700x1900 --left-size 3840x2160 --right-size 3840x2160 -o old.safetensors
-  panoweave lut --rig rig.toml --export planes/ -o rig.safetensors
-  panoweave lut --lut old.safetensors --mesh -o new.safetensors
-  panoweave lut inspect rig.safetensors --preview look.png
+  panoweave warp --rig rig.toml -o rig.safetensors
+  panoweave warp --rig rig.toml --size 1900x633 -o small.safetensors
+  panoweave warp --rig rig.toml --mesh -o rig.safetensors
+  panoweave warp --homography h.txt --left l.jpg --right r.jpg -o h.safetensors
+  panoweave warp --import planes/ --size 5700x1900 --left-size 3840x2160 --right-size 3840x2160 -o old.safetensors
+  panoweave warp --rig rig.toml --export planes/ -o rig.safetensors
+  panoweave warp --warp old.safetensors --mesh -o new.safetensors
+  panoweave warp inspect rig.safetensors --preview look.png
 
 Exit codes and the JSON of errors: see panoweave --help.";
 
@@ -50,19 +50,19 @@ struct Make {
     #[command(flatten)]
     source: Source,
     /// Size of the panorama: scales a rig's canvas at the same field of view; needed by --import.
-    #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["homography", "lut"])]
+    #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["homography", "warp"])]
     size: Option<UVec2>,
     /// Size of the left pictures.
-    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "lut", "left"])]
+    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "warp", "left"])]
     left_size: Option<UVec2>,
     /// Size of the right pictures.
-    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "lut", "right"])]
+    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "warp", "right"])]
     right_size: Option<UVec2>,
     /// A left picture to read its size from.
-    #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "lut"])]
+    #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "warp"])]
     left: Option<PathBuf>,
     /// A right picture to read its size from.
-    #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "lut"])]
+    #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "warp"])]
     right: Option<PathBuf>,
     /// Keeps the warp's mesh in the file, so that stitches need not make it: off by at most so many source pixels,
     /// 1/32 by default. Stitches take no coarser one.
@@ -93,8 +93,8 @@ struct Source {
     #[arg(long, value_name = "DIR")]
     import: Option<PathBuf>,
     /// A warp file, to give it a mesh or to write its planes.
-    #[arg(long, value_name = "FILE")]
-    lut: Option<PathBuf>,
+    #[arg(long, alias = "warp", value_name = "FILE")]
+    warp: Option<PathBuf>,
 }
 
 /// Runs the subcommand.
@@ -149,10 +149,10 @@ impl Make {
     }
 
     fn check_outputs(&self, file: &Path) -> Result<(), Failure> {
-        let Source { rig, homography, import, lut } = &self.source;
+        let Source { rig, homography, import, warp } = &self.source;
         let planes = |folder: &Path| Plane::ALL.map(|plane| plane.raw_file(folder));
         let imported = import.as_deref().map(planes);
-        let inputs: Vec<&Path> = [rig, homography, lut, &self.left, &self.right]
+        let inputs: Vec<&Path> = [rig, homography, warp, &self.left, &self.right]
             .into_iter()
             .flatten()
             .chain(imported.iter().flatten())
@@ -185,15 +185,15 @@ impl Make {
             return stages
                 .run("load", "reading", || Ok(Warp::import_raw(folder, size, self.sources()?)?));
         }
-        if let Some(lut) = &self.source.lut {
-            return stages.run("load", "reading", || Ok(Warp::open(lut)?));
+        if let Some(warp) = &self.source.warp {
+            return stages.run("load", "reading", || Ok(Warp::open(warp)?));
         }
         let recipe = stages.run("load", "reading", || match &self.source {
             Source { rig: Some(rig), .. } => Recipe::from_rig(rig, self.size, file),
             Source { homography: Some(homography), .. } => {
                 Recipe::from_homography(homography, self.sources()?)
             }
-            _ => Err(Failure::Usage("one of --rig, --homography, --import and --lut is needed")),
+            _ => Err(Failure::Usage("one of --rig, --homography, --import and --warp is needed")),
         })?;
         let stream = self.device.open()?.stream()?;
         stages.run("warp", "computing the warp", || recipe.render(&stream))

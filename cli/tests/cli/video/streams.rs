@@ -25,7 +25,7 @@ fn raw_frames_are_stitched_like_pictures() {
         pair[0].save(folder.path("l.png")).unwrap();
         pair[1].save(folder.path("r.png")).unwrap();
         folder.quiet(&format!(
-            "stitch l.png r.png {MAP} --warp mesh --flip --gain-right 1.5 -o p.png"
+            "stitch l.png r.png {MAP} --lookup mesh --flip --gain-right 1.5 -o p.png"
         ));
         expected.extend(rgba(&folder.picture("p.png")));
     }
@@ -50,7 +50,7 @@ fn pictures_are_stitched_like_pictures() {
     }
     folder.quiet(&format!("video l%03d.png r_%d.png --fps 1/2 {MAP} --no-colour -o p%02d.png"));
     for n in 8..11 {
-        folder.quiet(&format!("stitch l{n:03}.png r_{n}.png {MAP} --warp mesh -o p.png"));
+        folder.quiet(&format!("stitch l{n:03}.png r_{n}.png {MAP} --lookup mesh -o p.png"));
         assert_eq!(folder.picture(&format!("p{:02}.png", n - 7)), folder.picture("p.png"));
     }
     assert!(!folder.path("p04.png").exists());
@@ -100,7 +100,7 @@ fn y4m_goes_through_pipes() {
     let (line, found) = luma(&panorama);
     insta::assert_snapshot!(line, @"YUV4MPEG2 W65 H32 F30000:1001 Ip A1:1 C420jpeg XCOLORRANGE=LIMITED");
     assert_eq!(found.len(), 4);
-    folder.quiet(&format!("lut {MAP} --left left.png --right right.png -o h.safetensors"));
+    folder.quiet(&format!("warp {MAP} --left left.png --right right.png -o h.safetensors"));
     let encoding = |range| PixelFormat::Nv12(YuvEncoding { matrix: Matrix::Bt601, range });
     let stream = Device::cpu().stream().unwrap();
     let warp = Warp::open(folder.path("h.safetensors")).unwrap();

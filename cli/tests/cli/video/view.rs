@@ -159,11 +159,11 @@ fn views_that_are_refused() {
             .replace("yaw = 20.0", "pitch = 90.0")
             .replace("x = 30.0, fy = 30.0", "x = 900.0, fy = 900.0"),
     );
-    folder.quiet("lut --rig rig.toml --device cpu -o rig.safetensors");
+    folder.quiet("warp --rig rig.toml --device cpu -o rig.safetensors");
     let with_rig = "--rig rig.toml";
     for (line, kind, part) in [
         ("--homography shift.txt --view track.csv -o v.rgba", "usage", "give --rig"),
-        ("--lut rig.safetensors --view track.csv -o v.rgba", "usage", "which a rig alone knows"),
+        ("--warp rig.safetensors --view track.csv -o v.rgba", "usage", "which a rig alone knows"),
         ("--rig up.toml --view track.csv -o v.rgba", "usage", "give --view-free"),
         ("@ --view track.csv --edge-boost -o v.rgba", "usage", "a panorama's ends, not a view's"),
         ("@ --view missing.csv -o v.rgba", "input", "missing.csv: cannot be read"),

@@ -94,7 +94,7 @@ fn missing_empty_and_foreign_files() {
     }
     let rig = folder.error(b"# A rig\n[panorama]\n");
     assert_variant!(rig, WarpError::NotSafetensors { .. });
-    assert!(rig.to_string().contains("lut --rig"), "{rig}");
+    assert!(rig.to_string().contains("warp --rig"), "{rig}");
     for length in [(1 << 20) + 1, 1 << 40, u64::MAX] {
         let bytes = [&length.to_le_bytes()[..], &[b' '; 64]].concat();
         assert_variant!(folder.error(&bytes), WarpError::NotSafetensors { .. });

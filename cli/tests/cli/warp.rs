@@ -1,4 +1,4 @@
-//! `panoweave lut` and `panoweave lut inspect`.
+//! `panoweave warp` and `panoweave warp inspect`.
 
 use panoweave::warp::{MESH_ERROR, Mesh, Warp};
 use serde_json::json;
@@ -8,8 +8,8 @@ use crate::Folder;
 #[test]
 fn a_rig_on_its_own_canvas_and_on_another() {
     let folder = Folder::new();
-    folder.quiet("lut --device cpu --rig rig.toml -o whole.safetensors");
-    folder.quiet("lut --device cpu --rig rig.toml --size 32x16 -o half.safetensors");
+    folder.quiet("warp --device cpu --rig rig.toml -o whole.safetensors");
+    folder.quiet("warp --device cpu --rig rig.toml --size 32x16 -o half.safetensors");
     let whole = Warp::open(folder.path("whole.safetensors")).unwrap();
     let half = Warp::open(folder.path("half.safetensors")).unwrap();
     assert_eq!(half.size() * 2, whole.size());
@@ -23,7 +23,7 @@ fn a_rig_on_its_own_canvas_and_on_another() {
 #[test]
 fn a_homography_takes_sizes_or_pictures() {
     let folder = Folder::new();
-    let line = "lut --device cpu --homography shift.txt";
+    let line = "warp --device cpu --homography shift.txt";
     folder.quiet(&format!("{line} --left-size 40x30 --right-size 40X30 -o sizes.safetensors"));
     folder.quiet(&format!("{line} --left left.png --right right.png -o pictures.safetensors"));
     folder.quiet(&format!("{line} --left left.png --right-size 40×30 -o mixed.safetensors"));
@@ -35,8 +35,8 @@ fn a_homography_takes_sizes_or_pictures() {
 #[test]
 fn what_is_exported_is_imported_unchanged() {
     let folder = Folder::new();
-    folder.quiet("lut --device cpu --rig rig.toml --export planes -o rig.safetensors");
-    let line = "lut --import planes --size 64x32 --left-size 40x30 --right right.png";
+    folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    let line = "warp --import planes --size 64x32 --left-size 40x30 --right right.png";
     let done = folder.words(&format!("{line} --export again -o imported.safetensors --json"));
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
     let json = done.json();
@@ -53,7 +53,7 @@ fn what_is_exported_is_imported_unchanged() {
 #[test]
 fn planes_that_are_exported_replace_no_other_file() {
     let folder = Folder::new();
-    folder.quiet("lut --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
     let warp = folder.read("rig.safetensors");
     let plane = folder.path("planes/lut_left_x.bin");
     let refused = |line: &str, words: &str| {
@@ -64,24 +64,24 @@ fn planes_that_are_exported_replace_no_other_file() {
     // The warp itself, by a link and by its name.
     std::fs::remove_file(&plane).unwrap();
     std::os::unix::fs::symlink("../rig.safetensors", &plane).unwrap();
-    refused("lut --lut rig.safetensors --export planes -o o.safetensors", "it is an input");
-    refused("lut --device cpu --rig rig.toml --export planes -o rig.safetensors", "two outputs");
+    refused("warp --warp rig.safetensors --export planes -o o.safetensors", "it is an input");
+    refused("warp --device cpu --rig rig.toml --export planes -o rig.safetensors", "two outputs");
     std::fs::remove_file(&plane).unwrap();
     std::fs::copy(folder.path("rig.safetensors"), &plane).unwrap();
-    refused("lut --lut planes/lut_left_x.bin --export planes -o o.safetensors", "it is an input");
+    refused("warp --warp planes/lut_left_x.bin --export planes -o o.safetensors", "it is an input");
     assert_eq!(std::fs::read(&plane).unwrap(), warp);
-    refused("lut --lut rig.safetensors --mesh -o ./rig.safetensors", "it is an input");
+    refused("warp --warp rig.safetensors --mesh -o ./rig.safetensors", "it is an input");
 
-    folder.quiet("lut --lut rig.safetensors --export again -o o.safetensors");
+    folder.quiet("warp --warp rig.safetensors --export again -o o.safetensors");
     assert_eq!(folder.read("again/weight_right.bin"), folder.read("planes/weight_right.bin"));
 }
 
 #[test]
 fn inspect_says_what_there_is() {
     let folder = Folder::new();
-    let line = "lut --device cpu --homography shift.txt --left left.png --right right.png";
+    let line = "warp --device cpu --homography shift.txt --left left.png --right right.png";
     folder.quiet(&format!("{line} -o shift.safetensors"));
-    let text = folder.quiet("lut inspect shift.safetensors --preview look.png");
+    let text = folder.quiet("warp inspect shift.safetensors --preview look.png");
     insta::assert_snapshot!(text, @r"
     shift.safetensors
     panorama  65×32 pixels, planar
@@ -103,8 +103,8 @@ fn inspect_says_what_there_is() {
 #[test]
 fn inspect_as_json() {
     let folder = Folder::new();
-    folder.quiet("lut --device cpu --rig rig.toml -o rig.safetensors");
-    let done = folder.words("--json lut inspect rig.safetensors");
+    folder.quiet("warp --device cpu --rig rig.toml -o rig.safetensors");
+    let done = folder.words("--json warp inspect rig.safetensors");
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
     let json = done.json();
     assert_eq!(json["checksum"], "valid");
@@ -124,7 +124,7 @@ fn inspect_as_json() {
 #[test]
 fn a_file_keeps_its_mesh_where_asked() {
     let folder = Folder::new();
-    let line = "lut --device cpu --rig rig.toml";
+    let line = "warp --device cpu --rig rig.toml";
     folder.quiet(&format!("{line} -o plain.safetensors"));
     folder.quiet(&format!("{line} --mesh -o meshed.safetensors"));
     let done = folder.words(&format!("{line} --mesh 0.001 -o fine.safetensors --json"));
@@ -140,37 +140,37 @@ fn a_file_keeps_its_mesh_where_asked() {
     assert_eq!(fine.mesh(), Some(&Mesh::new(&plain, 0.001).unwrap()));
     assert_eq!(plain, meshed.without_mesh());
 
-    let text = folder.quiet("lut inspect fine.safetensors");
+    let text = folder.quiet("warp inspect fine.safetensors");
     let line = text.lines().find(|line| line.starts_with("mesh ")).unwrap();
     let bytes = fine.mesh().unwrap().bytes() as f64 / 1e6;
     assert!(line.contains(&format!("mesh      {bytes:.2} MB beside planes of 0.05")), "{text}");
     assert!(line.contains("to within 0.001 pixels"), "{text}");
-    let json = folder.words("--json lut inspect meshed.safetensors").json();
+    let json = folder.words("--json warp inspect meshed.safetensors").json();
     assert_eq!((&json["mesh_saved"], &json["mesh"]["error"]), (&json!(true), &json!(0.03125)));
 
     // A mesh that a warp file is given is the one that it could have had at once.
-    folder.quiet("lut --lut plain.safetensors --mesh -o given.safetensors");
+    folder.quiet("warp --warp plain.safetensors --mesh -o given.safetensors");
     assert_eq!(folder.read("given.safetensors"), folder.read("meshed.safetensors"));
-    let done = folder.words("lut --lut plain.safetensors --size 32x16 -o no.safetensors");
+    let done = folder.words("warp --warp plain.safetensors --size 32x16 -o no.safetensors");
     assert_eq!(done.code, Some(2), "{done:?}");
 
     // Panoramas come out the same with a mesh of the file and with one that is made. One too coarse is not taken.
-    let done = folder.words("lut --lut meshed.safetensors --mesh 4 -o coarse.safetensors");
+    let done = folder.words("warp --warp meshed.safetensors --mesh 4 -o coarse.safetensors");
     assert!(done.stderr.contains("no mesh coarser than 0.03125"), "{done:?}");
     let stitch = "stitch left.png right.png --device cpu";
     for name in ["plain", "meshed"] {
-        folder.quiet(&format!("{stitch} --warp mesh --lut {name}.safetensors -o {name}.png"));
+        folder.quiet(&format!("{stitch} --lookup mesh --warp {name}.safetensors -o {name}.png"));
     }
-    let coarse = format!("{stitch} --lut coarse.safetensors -o coarse.png");
+    let coarse = format!("{stitch} --warp coarse.safetensors -o coarse.png");
     folder.quiet(&coarse);
-    let done = folder.words(&format!("{coarse} --warp mesh"));
+    let done = folder.words(&format!("{coarse} --lookup mesh"));
     assert!(done.stderr.contains("own mesh is to within 4 source pixels"), "{done:?}");
     for name in ["meshed.png", "coarse.png"] {
         assert_eq!(folder.read(name), folder.read("plain.png"), "{name}");
     }
 
     for error in ["0", "-1", "nan", "inf", "much"] {
-        let done = folder.words(&format!("lut --rig rig.toml --mesh={error} -o no.safetensors"));
+        let done = folder.words(&format!("warp --rig rig.toml --mesh={error} -o no.safetensors"));
         assert_eq!(done.code, Some(2), "{error}");
         assert!(done.stderr.contains("over 0, such as 0.03125"), "{}", done.stderr);
     }
@@ -179,12 +179,12 @@ fn a_file_keeps_its_mesh_where_asked() {
 #[test]
 fn a_damaged_file_is_refused() {
     let folder = Folder::new();
-    folder.quiet("lut --device cpu --rig rig.toml -o rig.safetensors");
+    folder.quiet("warp --device cpu --rig rig.toml -o rig.safetensors");
     let mut bytes = folder.read("rig.safetensors");
     let last = bytes.len() - 1;
     bytes[last] ^= 0x01;
     folder.write("rig.safetensors", bytes);
-    let done = folder.words("lut inspect rig.safetensors --json");
+    let done = folder.words("warp inspect rig.safetensors --json");
     assert_eq!(done.code, Some(2));
     let json = done.json();
     assert_eq!(json["error"]["kind"], "input");

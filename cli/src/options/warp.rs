@@ -13,10 +13,10 @@ use crate::output::failure::Failure;
 
 /// A warp, or what it is made from.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Map {
+pub(crate) struct WarpSource {
     #[command(flatten)]
     source: Source,
-    /// Size of the planes of a --lut folder.
+    /// Size of the planes of a --warp folder.
     #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["rig", "homography"])]
     size: Option<UVec2>,
 }
@@ -25,8 +25,8 @@ pub(crate) struct Map {
 #[group(multiple = false)]
 struct Source {
     /// A warp file, or a folder of six raw planes (with --size).
-    #[arg(long, value_name = "PATH")]
-    lut: Option<PathBuf>,
+    #[arg(long, alias = "lut", value_name = "PATH")]
+    warp: Option<PathBuf>,
     /// A rig file (TOML).
     #[arg(long, value_name = "FILE")]
     rig: Option<PathBuf>,
@@ -66,19 +66,19 @@ pub(crate) enum Plan {
     Render(Recipe),
 }
 
-impl Map {
+impl WarpSource {
     /// Refuses options that say nothing without a map.
     pub(crate) fn check_absent(&self) -> Result<(), Failure> {
         match self.size {
-            Some(_) => Err(Failure::Usage("--size is for a folder of raw planes; give --lut too")),
+            Some(_) => Err(Failure::Usage("--size is for a folder of raw planes; give --warp too")),
             None => Ok(()),
         }
     }
 
     /// The file or folder.
     pub(crate) fn path(&self) -> Option<&Path> {
-        let Source { lut, rig, homography } = &self.source;
-        lut.as_deref().or(rig.as_deref()).or(homography.as_deref())
+        let Source { warp, rig, homography } = &self.source;
+        warp.as_deref().or(rig.as_deref()).or(homography.as_deref())
     }
 
     /// Reads it, for pictures of these sizes and files, which it must fit.
@@ -97,12 +97,12 @@ impl Map {
     /// Reads it for a panorama whose cameras' pictures are not there. A homography and raw planes do not say for
     /// which sizes they are.
     pub(crate) fn open_alone(&self) -> Result<Plan, Failure> {
-        let Source { lut, homography, .. } = &self.source;
+        let Source { warp, homography, .. } = &self.source;
         if let Some(homography) = homography {
             let reason = "a homography does not say the size of its pictures";
             return Err(Failure::NeedsCameras { map: homography.clone(), reason });
         }
-        if let Some(folder) = lut.as_ref().filter(|lut| lut.is_dir()) {
+        if let Some(folder) = warp.as_ref().filter(|warp| warp.is_dir()) {
             let reason = "raw planes do not say the size of their pictures";
             return Err(Failure::NeedsCameras { map: folder.clone(), reason });
         }
@@ -119,7 +119,7 @@ impl Map {
     }
 
     fn read(&self, sources: &[UVec2], output: &Path) -> Result<Plan, Failure> {
-        let Source { lut, rig, homography } = &self.source;
+        let Source { warp, rig, homography } = &self.source;
         if let Some(rig) = rig {
             return Ok(Plan::Render(Recipe::from_rig(rig, None, output)?));
         }
@@ -128,8 +128,8 @@ impl Map {
         if let Some(homography) = homography {
             return Ok(Plan::Render(Recipe::from_homography(homography, sources)?));
         }
-        let Some(path) = lut else {
-            return Err(Failure::Usage("one of --lut, --rig and --homography is needed"));
+        let Some(path) = warp else {
+            return Err(Failure::Usage("one of --warp, --rig and --homography is needed"));
         };
         let warp = match (path.is_dir(), self.size) {
             (true, Some(size)) => Warp::import_raw(path, size, sources)?,

@@ -12,7 +12,7 @@ pub(crate) const COLOURS: [&str; 4] = ["gain_left", "gain_right", "gamma_left", 
 
 /// Colour and turning.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Look {
+pub(crate) struct Stitching {
     /// Gain of the left picture: one number, or R,G,B.
     #[arg(long, value_name = "R,G,B", value_parser = gain, default_value = "1")]
     gain_left: Vec3,
@@ -34,11 +34,11 @@ pub(crate) struct Look {
     /// Brightens both ends of the panorama.
     #[arg(long)]
     edge_boost: bool,
-    /// How it is looked up what a pixel shows: by a compact mesh, to within 1/32 pixel; by the warp's planes, as exactly
-    /// as can be; by planes in textures, the same; or by planes with samples of the GPU's texture unit. If not given,
-    /// frames that follow each other go by a mesh, and single pictures, for which none pays, by planes.
+    /// How source coordinates are found: from a compact mesh (within 1/32 pixel), from the warp's planes (exact), from
+    /// planes in textures (exact), or from planes with the texture unit's samples. Default: mesh for video, planes
+    /// for pictures.
     #[arg(long, value_name = "HOW", value_parser = lookup())]
-    warp: Option<Lookup>,
+    lookup: Option<Lookup>,
 }
 
 /// How gamma is computed.
@@ -48,7 +48,7 @@ enum PowerChoice {
     Fast,
 }
 
-impl Look {
+impl Stitching {
     /// Whether gains and gammas change nothing.
     pub(crate) fn leaves_colours(&self) -> bool {
         let StitchOptions { left, right, .. } = self.options(Lookup::default());
@@ -57,7 +57,7 @@ impl Look {
 
     /// Whether it is said how pixels are looked up.
     pub(crate) fn says_lookup(&self) -> bool {
-        self.warp.is_some()
+        self.lookup.is_some()
     }
 
     /// Whether the panorama is turned.
@@ -76,7 +76,7 @@ impl Look {
             },
             flip: self.flip,
             edge_boost: self.edge_boost,
-            lookup: self.warp.unwrap_or(lookup),
+            lookup: self.lookup.unwrap_or(lookup),
         }
     }
 }
