@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use panoweave::frame::Frame;
-use panoweave::live::{Camera, LiveOptions, Stitcher};
+use panoweave::live::{LiveOptions, Side, Stitcher};
 use panoweave::warp::DeviceWarp;
 use panoweave_examples::{Arguments, MadeUpCamera, geometry};
 
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut panoramas = stitcher.panoramas();
     let start = Instant::now();
     let last = thread::scope(|scope| {
-        for (which, camera) in Camera::ALL.into_iter().zip(&cameras) {
+        for (which, camera) in Side::ALL.into_iter().zip(&cameras) {
             let (stitcher, format) = (&stitcher, stitcher.input_formats()[which as usize]);
             scope.spawn(move || {
                 camera.film(start, |time, picture| {

@@ -11,7 +11,7 @@ use cuda_std::constant;
 use cuda_std::prelude::*;
 use glam::{UVec2, uvec2};
 use panoweave::device::{Device, Image, LaunchConfig, Stream};
-use panoweave::ops::convolve::{Between, Filter, GradientFilter, Taps};
+use panoweave::ops::convolve::{GradientFilter, Intermediate, SeparableFilter, Taps};
 use panoweave_benches::{Group, SETS, SIZES, bench, bench_copy, bench_original, gpu, reference};
 
 const SIZE: UVec2 = uvec2(3840, 2160);
@@ -99,7 +99,7 @@ fn benches(criterion: &mut Criterion) {
         // As wide as the taps allow.
         let taps = Taps::gaussian(width as f32 / 6.2).expect("a Gaussian");
         assert_eq!(taps.width(), width);
-        let filter = Filter::new(&stream, &taps, &taps).expect("a filter");
+        let filter = SeparableFilter::new(&stream, &taps, &taps).expect("a filter");
 
         let of = format!("{width} taps");
         let mut group = Group::new(criterion, &device, "convolve", &of, SIZE.to_array(), bytes);
@@ -144,7 +144,7 @@ fn benches(criterion: &mut Criterion) {
     let mut group = Group::new(criterion, &device, "convolve", "gradients", SIZE.to_array(), bytes);
     let copy = bench_copy(&mut group, &stream, bytes);
     let both = bench(&mut group, "one launch", &stream, |set| {
-        let (input, mut between) = (inputs[set].view(), Between::default());
+        let (input, mut between) = (inputs[set].view(), Intermediate::default());
         let (x, y) = (outputs[set].view_mut(), others[set].view_mut());
         gradients.convolve(&stream, input, &mut between, x, y).expect("gradients");
     });
@@ -169,7 +169,7 @@ fn sizes(criterion: &mut Criterion) {
         let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
         for width in [7, 15, 31] {
             let taps = Taps::gaussian(width as f32 / 6.2).expect("a Gaussian");
-            let filter = Filter::new(&stream, &taps, &taps).expect("a filter");
+            let filter = SeparableFilter::new(&stream, &taps, &taps).expect("a filter");
             let of = format!("{width} taps");
             let mut group =
                 Group::new(criterion, &device, "convolve", &of, size.to_array(), bytes).briefly();

@@ -10,7 +10,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use glam::UVec2;
 use panoweave::device::{Device, Pinned, Stream};
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat};
-use panoweave::live::{Camera, ColourOptions, FrameBuffer, LiveOptions, Pace, Stitcher};
+use panoweave::live::{ColourOptions, FrameBuffer, LiveOptions, Pace, Side, Stitcher};
 use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::warp::DeviceWarp;
 use panoweave_benches::copies::Copies;
@@ -34,7 +34,7 @@ fn warp(device: &Device) -> DeviceWarp {
 /// A pair of filled frames.
 fn filled(stitcher: &Stitcher) -> Option<[FrameBuffer; 2]> {
     let buffer = |camera| stitcher.buffer(camera).expect("a running stitcher");
-    Some([buffer(Camera::Left)?, buffer(Camera::Right)?])
+    Some([buffer(Side::Left)?, buffer(Side::Right)?])
 }
 
 /// Wall time of `pairs` pairs through a stitcher.

@@ -10,9 +10,9 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use glam::{DMat3, DVec2, DVec3, UVec2, dvec2, dvec3, uvec2};
 use panoweave::device::{Device, Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEncoding};
-use panoweave::geometry::rig::{Matrix, Panorama, ProjectionName, Rig, RigCamera};
+use panoweave::geometry::rig::{CameraMatrix, ProjectionName, Rig, RigCamera, RigCanvas};
 use panoweave::ops::stitch::{Lookup, StitchOptions, stitch};
-use panoweave::ops::view::{View, Viewer, view_panorama};
+use panoweave::ops::view::{ViewPose, Viewer, view_panorama};
 use panoweave::warp::DeviceWarp;
 use panoweave_benches::{Group, HOME_RIG, SETS, SIZES, SOURCE, bench, bench_copy, frame, gpu};
 use shared_types::Rgba8;
@@ -24,17 +24,17 @@ const SIZE: UVec2 = uvec2(1920, 1080);
 const LENSES: &str = "lenses";
 
 /// Both cameras, which meet in the middle third; 2.1 source pixels of both together to one of the view.
-const ACROSS: View = View { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
+const ACROSS: ViewPose = ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
 
 /// As wide as one camera sees; 3.9 source pixels of both together to one of the view.
-const WIDE: View = View { fov: 60.0, ..ACROSS };
+const WIDE: ViewPose = ViewPose { fov: 60.0, ..ACROSS };
 
 /// The left camera alone.
-const WITHIN: View = View { pan: -32.0, ..ACROSS };
+const WITHIN: ViewPose = ViewPose { pan: -32.0, ..ACROSS };
 
 /// The pixels of a source that a view shows: the sum of how many of them each of its own stands for, which `area` says of
 /// a ray. A sample is of four at most.
-fn shown(size: UVec2, view: &View, area: impl Fn(DVec3) -> f64) -> f64 {
+fn shown(size: UVec2, view: &ViewPose, area: impl Fn(DVec3) -> f64) -> f64 {
     /// Pixels of the view along both sides that one of them speaks for.
     const STEP: u32 = 8;
     let own = f64::from(size.x) / 2.0 / (view.fov.to_radians() / 2.0).tan();
@@ -48,10 +48,10 @@ fn shown(size: UVec2, view: &View, area: impl Fn(DVec3) -> f64) -> f64 {
 
 /// Of both cameras of a rig, where both see the same too. Only pan and yaw turn them, as all do here; their distortion,
 /// which is small, is left out.
-fn shown_of_cameras(rig: &Rig, size: UVec2, view: &View) -> f64 {
+fn shown_of_cameras(rig: &Rig, size: UVec2, view: &ViewPose) -> f64 {
     let of = |camera: &RigCamera| {
         let mount = camera.mount().expect("a camera with a lens");
-        let Matrix { fx, fy, cx, cy } = mount.matrix;
+        let CameraMatrix { fx, fy, cx, cy } = mount.matrix;
         let turn = DMat3::from_rotation_y((view.pan - mount.yaw).to_radians());
         shown(size, view, |ray| {
             let DVec3 { x, y, z } = turn * ray;
@@ -66,7 +66,7 @@ fn shown_of_cameras(rig: &Rig, size: UVec2, view: &View) -> f64 {
 }
 
 /// Of a cylindrical panorama that is large enough, by its pixels a radian.
-fn shown_of_cylinder(scale: f64, size: UVec2, view: &View) -> f64 {
+fn shown_of_cylinder(scale: f64, size: UVec2, view: &ViewPose) -> f64 {
     shown(size, view, |DVec3 { x, z, .. }| scale * scale * z / x.hypot(z).powi(3))
 }
 
@@ -156,7 +156,7 @@ fn benches(criterion: &mut Criterion) {
     });
     drop(loads);
 
-    let panorama = Panorama {
+    let panorama = RigCanvas {
         projection: ProjectionName::Planar,
         width: SIZE.x,
         height: SIZE.y,

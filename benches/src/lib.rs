@@ -17,10 +17,10 @@ use std::path::Path;
 use glam::{UVec2, uvec2};
 use panoweave::device::{Arch, Device, KernelModule, PtxImage, PtxText, Stream};
 use panoweave::frame::{
-    DeviceFrame, Frame, FrameFormat, Matrix as YuvMatrix, PixelFormat, Range, YuvEncoding,
+    DeviceFrame, Frame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix,
 };
 use panoweave::geometry::Geometry;
-use panoweave::geometry::rig::{Matrix, Rig, RigError};
+use panoweave::geometry::rig::{CameraMatrix, Rig, RigError};
 use panoweave::warp::Warp;
 
 pub use group::{
@@ -51,7 +51,7 @@ pub fn home_geometry_for(rows: u32) -> Result<Geometry, RigError> {
     for camera in &mut rig.cameras {
         camera.size = camera.size.map(scaled);
         if let Some(mount) = camera.mount_mut() {
-            let Matrix { fx, fy, cx, cy } = &mut mount.matrix;
+            let CameraMatrix { fx, fy, cx, cy } = &mut mount.matrix;
             // Pixel centres are at integers.
             (*cx, *cy) = ((*cx + 0.5) * by - 0.5, (*cy + 0.5) * by - 0.5);
             (*fx, *fy) = (*fx * by, *fy * by);

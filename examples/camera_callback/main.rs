@@ -13,7 +13,7 @@ use std::error::Error;
 use std::thread;
 
 use panoweave::frame::{
-    DeviceNv12, DeviceView, FrameView, Matrix, PixelFormat, Range, YuvEncoding,
+    DeviceNv12, DeviceView, FrameView, PixelFormat, Range, YuvEncoding, YuvMatrix,
 };
 use panoweave::live::{ExternalFrame, LiveOptions, Stitcher};
 use panoweave::warp::DeviceWarp;
@@ -22,7 +22,7 @@ use panoweave_examples::{Arguments, geometry};
 use driver::{Driver, Shot};
 
 /// What the cameras' numbers mean.
-const ENCODING: YuvEncoding = YuvEncoding { matrix: Matrix::Bt709, range: Range::Limited };
+const ENCODING: YuvEncoding = YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited };
 
 /// Buffers of the ring: a pair for each of the stitcher's four slots, one that a colour analysis may
 /// hold on to, and one to be filled.

@@ -18,7 +18,7 @@ use futures_util::{StreamExt, stream};
 use panoweave::device::Device;
 use panoweave::frame::Frame;
 use panoweave::io::picture::PictureFormat;
-use panoweave::live::{Camera, LiveOptions, Panorama, Panoramas, Stitcher};
+use panoweave::live::{LiveOptions, Side, StitchedFrame, StitchedFrames, Stitcher};
 use panoweave::shared_types::stitch::Colour;
 use panoweave::warp::DeviceWarp;
 use panoweave_examples::{MadeUpCamera, geometry};
@@ -41,7 +41,7 @@ impl Live {
         let warp = DeviceWarp::render(&stream, &geometry()?)?;
         let stitcher = Arc::new(Stitcher::new(device, warp, LiveOptions::default())?);
         let start = Instant::now();
-        let film = |(which, camera): (Camera, MadeUpCamera)| {
+        let film = |(which, camera): (Side, MadeUpCamera)| {
             let stitcher = Arc::clone(&stitcher);
             thread::spawn(move || {
                 let format = stitcher.input_formats()[which as usize];
@@ -52,7 +52,7 @@ impl Live {
                 });
             })
         };
-        let cameras = Camera::ALL.into_iter().zip(MadeUpCamera::pair()?).map(film).collect();
+        let cameras = Side::ALL.into_iter().zip(MadeUpCamera::pair()?).map(film).collect();
         let (newest, viewers) = watch::channel(Bytes::new());
         runtime.spawn(publish(stitcher.panoramas(), newest));
         Ok(Self { stitcher, newest: viewers, cameras: Mutex::new(cameras) })
@@ -77,7 +77,7 @@ impl Live {
 
 /// Has each panorama encoded and published while somebody looks. On a closed stitcher, the end of the
 /// sender ends the viewers' streams.
-async fn publish(mut panoramas: Panoramas, newest: watch::Sender<Bytes>) {
+async fn publish(mut panoramas: StitchedFrames, newest: watch::Sender<Bytes>) {
     // Panoramas are an iterator too, which would block.
     while let Some(panorama) = StreamExt::next(&mut panoramas).await {
         // One receiver is ours.
@@ -90,7 +90,7 @@ async fn publish(mut panoramas: Panoramas, newest: watch::Sender<Bytes>) {
 }
 
 /// A part of the stream.
-fn encode(panorama: Panorama) -> Option<Bytes> {
+fn encode(panorama: StitchedFrame) -> Option<Bytes> {
     let picture = panorama.to_picture()?;
     // Its buffer is the stitcher's again while this encodes.
     drop(panorama);

@@ -25,7 +25,7 @@ use cuda_std::prelude::*;
 use cuda_std::{GpuHalf, LINE_BYTES};
 use half::{bf16, f16};
 use shared_types::resample::{
-    BLOCK_THREADS, F32x4, Fault, Half8, SAME_TIME, TARGETS, Wide, fault_code,
+    BLOCK_THREADS, F32x4, Half8, ResampleFault, SAME_TIME, TARGETS, Wide, fault_code,
 };
 
 /// A time, and a number that values are blended in.
@@ -216,7 +216,7 @@ unsafe fn stage<T: Time>(
             if judge {
                 let before = if i > 0 { times.load(i - 1, batch) } else { time };
                 if !(before <= time && time.is_time()) {
-                    tell(fault, fault_code(batch, Fault::Source, i));
+                    tell(fault, fault_code(batch, ResampleFault::Source, i));
                 }
             }
         }
@@ -350,7 +350,7 @@ impl<V: Value> Batches<V> {
             unsafe {
                 let target = targets.load(first + t, batch);
                 if !target.is_time() {
-                    tell(fault, fault_code(batch, Fault::Target, first + t));
+                    tell(fault, fault_code(batch, ResampleFault::Target, first + t));
                 }
                 let (row, share) = staged.find(times.width(), target);
                 rows.store(t, row);
@@ -408,7 +408,7 @@ impl<V: Value> Batches<V> {
                 unsafe {
                     let time = targets.load(target, batch);
                     if !time.is_time() {
-                        tell(fault, fault_code(batch, Fault::Target, target));
+                        tell(fault, fault_code(batch, ResampleFault::Target, target));
                     }
                     let (row, share) = staged.find(times.width(), time);
                     let next = (row + 1).min(times.width() - 1);

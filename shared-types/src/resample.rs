@@ -39,7 +39,7 @@ pub type Half8<T> = Wide<T, 8>;
 
 /// What may be wrong with a time, in the order in which it is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ResampleFault {
     /// A source time is before the one before it, or no finite number.
     Source,
     /// A target time is no finite number.
@@ -48,21 +48,21 @@ pub enum Fault {
 
 /// The first fault as one number, which is least for the first: batch, kind, place within the batch.
 #[must_use]
-pub const fn fault_code(batch: u32, fault: Fault, index: u32) -> u64 {
+pub const fn fault_code(batch: u32, fault: ResampleFault, index: u32) -> u64 {
     let kind = match fault {
-        Fault::Source => 0,
-        Fault::Target => 1_u64 << 31,
+        ResampleFault::Source => 0,
+        ResampleFault::Target => 1_u64 << 31,
     };
     (batch as u64) << 32 | kind | (index & 0x7fff_ffff) as u64
 }
 
 /// The fault that a number stands for: its batch, what it is, and its place; `None` for [`FINE`].
 #[must_use]
-pub const fn fault_of(code: u64) -> Option<(u32, Fault, u32)> {
+pub const fn fault_of(code: u64) -> Option<(u32, ResampleFault, u32)> {
     if code == FINE {
         return None;
     }
-    let kind = if code >> 31 & 1 == 0 { Fault::Source } else { Fault::Target };
+    let kind = if code >> 31 & 1 == 0 { ResampleFault::Source } else { ResampleFault::Target };
     Some(((code >> 32) as u32, kind, code as u32 & 0x7fff_ffff))
 }
 

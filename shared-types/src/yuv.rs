@@ -10,7 +10,7 @@ use glam::Vec3;
 
 /// Which luma coefficients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Matrix {
+pub enum YuvMatrix {
     /// BT.601, of standard definition.
     Bt601,
     /// BT.709, of high definition.
@@ -18,7 +18,7 @@ pub enum Matrix {
     Bt709,
 }
 
-impl Matrix {
+impl YuvMatrix {
     /// Kr and Kb.
     #[must_use]
     pub const fn coefficients(self) -> [f64; 2] {
@@ -43,7 +43,7 @@ pub enum Range {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct YuvEncoding {
     /// Luma coefficients.
-    pub matrix: Matrix,
+    pub matrix: YuvMatrix,
     /// Levels of black and white.
     pub range: Range,
 }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use clap::ValueEnum;
 use panoweave::device::{Buffer, Device, DeviceError, Event, Pinned};
-use panoweave::live::Panorama;
+use panoweave::live::StitchedFrame;
 
 /// What is leaked, a little with each panorama.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -16,7 +16,7 @@ pub(crate) enum Leak {
     /// 4 KiB of page-locked memory.
     Pinned,
     /// One panorama of ten is never given back.
-    Panorama,
+    StitchedFrame,
     /// 64 events: on the CPU, where they are some bytes of the heap each, about as much as the others.
     Event,
 }
@@ -27,14 +27,14 @@ impl Leak {
         self,
         device: &Device,
         i: u64,
-        panorama: Panorama,
+        panorama: StitchedFrame,
     ) -> Result<(), DeviceError> {
         match self {
             Self::Host => leak([1_u8; 4096]),
             Self::Device => leak(Buffer::<u8>::new(device, 4096)?),
             Self::Pinned => leak(Pinned::<u8>::new(device, 4096)?),
-            Self::Panorama if i.is_multiple_of(10) => leak(panorama),
-            Self::Panorama => {}
+            Self::StitchedFrame if i.is_multiple_of(10) => leak(panorama),
+            Self::StitchedFrame => {}
             Self::Event => {
                 for _ in 0..64 {
                     leak(Event::for_order(device)?);

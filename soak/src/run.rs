@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use panoweave::device::{Counters, Device, DeviceError, Stream};
 use panoweave::geometry::rig::{Rig, RigError};
-use panoweave::live::{Camera, LiveError, LiveOptions, Panoramas, Stitcher};
+use panoweave::live::{LiveError, LiveOptions, Side, StitchedFrames, Stitcher};
 use panoweave::ops::stitch::{Power, StitchOptions};
 use panoweave::warp::{DeviceWarp, RenderError};
 
@@ -61,7 +61,7 @@ impl Switches {
         self.over.load(Relaxed)
     }
 
-    pub(crate) fn is_on(&self, camera: Camera) -> bool {
+    pub(crate) fn is_on(&self, camera: Side) -> bool {
         !self.off[camera as usize].load(Relaxed)
     }
 
@@ -70,7 +70,7 @@ impl Switches {
     }
 
     fn set(&self, phase: Phase, cycle: usize) {
-        for camera in Camera::ALL {
+        for camera in Side::ALL {
             let alone = phase == Phase::OneCamera && cycle % 2 != camera as usize;
             self.off[camera as usize].store(alone || phase == Phase::Idle, Relaxed);
         }
@@ -105,7 +105,7 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
                     MadeUpCamera::new(which, format, *fps).film(stitcher, start, switches)
                 })
             };
-            let cameras = Camera::ALL.map(camera);
+            let cameras = Side::ALL.map(camera);
             let reader = scope.spawn(|| read(settings, panoramas, &switches));
             let director = Director { settings, stitcher: &stitcher, switches: &switches, start };
             let rows = director.run(&warps, &mut sampler, each);
@@ -125,7 +125,11 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
 }
 
 /// Takes panoramas until the stitcher is closed.
-fn read(settings: &Settings, panoramas: Panoramas, switches: &Switches) -> Result<(), DeviceError> {
+fn read(
+    settings: &Settings,
+    panoramas: StitchedFrames,
+    switches: &Switches,
+) -> Result<(), DeviceError> {
     for panorama in panoramas {
         let i = switches.read.fetch_add(1, Relaxed);
         if switches.slow.load(Relaxed) {

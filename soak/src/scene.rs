@@ -4,15 +4,15 @@
 
 use std::time::{Duration, Instant};
 
-use panoweave::frame::{FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
+use panoweave::frame::{FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::rig::{Rig, RigError};
-use panoweave::live::{Camera, LiveError, Stitcher};
+use panoweave::live::{LiveError, Side, Stitcher};
 
 use crate::run::Switches;
 
 /// What the cameras send and the stitcher gives.
 pub(crate) const PIXELS: PixelFormat =
-    PixelFormat::Nv12(YuvEncoding { matrix: Matrix::Bt709, range: Range::Limited });
+    PixelFormat::Nv12(YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited });
 
 /// Exposures of each camera.
 const EXPOSURES: usize = 8;
@@ -38,18 +38,18 @@ pub(crate) fn rig(shrink: u32) -> Result<Rig, RigError> {
 
 /// A camera that is not there.
 pub(crate) struct MadeUpCamera {
-    which: Camera,
+    which: Side,
     format: FrameFormat,
     exposures: Vec<Vec<u8>>,
     period: Duration,
 }
 
 impl MadeUpCamera {
-    pub(crate) fn new(which: Camera, format: FrameFormat, fps: f64) -> Self {
+    pub(crate) fn new(which: Side, format: FrameFormat, fps: f64) -> Self {
         // The right camera drifts, the left one stays.
         let exposures = match which {
-            Camera::Left => 1,
-            Camera::Right => EXPOSURES,
+            Side::Left => 1,
+            Side::Right => EXPOSURES,
         };
         let exposures = (0..exposures).map(|i| frame(format, 1.0 - 0.05 * i as f64)).collect();
         Self { which, format, exposures, period: Duration::from_secs_f64(1.0 / fps) }

@@ -2,7 +2,7 @@
 //! nothing of the project's own code.
 
 use glam::UVec2;
-use panoweave::frame::{Matrix, Range, YuvEncoding};
+use panoweave::frame::{Range, YuvEncoding, YuvMatrix};
 use shared_types::Rgba8;
 use shared_types::stitch::{Colour, StitchParams};
 
@@ -122,10 +122,10 @@ fn levels(pixel: Rgba8) -> [f64; 3] {
 }
 
 /// Kr, Kg and Kb.
-fn luma_weights(matrix: Matrix) -> [f64; 3] {
+fn luma_weights(matrix: YuvMatrix) -> [f64; 3] {
     match matrix {
-        Matrix::Bt601 => [0.299, 0.587, 0.114],
-        Matrix::Bt709 => [0.2126, 0.7152, 0.0722],
+        YuvMatrix::Bt601 => [0.299, 0.587, 0.114],
+        YuvMatrix::Bt709 => [0.2126, 0.7152, 0.0722],
     }
 }
 

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use panoweave::device::Device;
 use panoweave::frame::Frame;
-use panoweave::live::{Camera, LiveError, Stitcher};
+use panoweave::live::{LiveError, Side, Stitcher};
 use panoweave::warp::DeviceWarp;
 
 pub use outcome::Outcome;
@@ -78,7 +78,7 @@ impl Member {
         let warp = DeviceWarp::render(&stream, &pair.geometry)?;
         let stitcher = Stitcher::new(device, warp, pair.options())?;
         if pair.feed == Feed::InPlace {
-            for (camera, frame) in Camera::ALL.into_iter().zip(&pair.frames) {
+            for (camera, frame) in Side::ALL.into_iter().zip(&pair.frames) {
                 let mut filled = Vec::new();
                 while let Some(mut buffer) = stitcher.buffer(camera)? {
                     buffer.copy_from_slice(frame);
@@ -101,16 +101,16 @@ impl Member {
     /// A pair of frames, as its cameras give it. One that finds no room is dropped.
     fn push(&self, pair: &Pair, due: Duration) -> Result<(), LiveError> {
         if pair.feed == Feed::Copied {
-            for (i, camera) in Camera::ALL.into_iter().enumerate() {
+            for (i, camera) in Side::ALL.into_iter().enumerate() {
                 let frame = Frame::tight(pair.formats[i], &pair.frames[i]);
                 self.stitcher.push(camera, frame.expect("a whole frame"), due)?;
             }
             return Ok(());
         }
         let buffer = |camera| self.stitcher.buffer(camera);
-        if let (Some(left), Some(right)) = (buffer(Camera::Left)?, buffer(Camera::Right)?) {
-            self.stitcher.push_filled(Camera::Left, left, due)?;
-            self.stitcher.push_filled(Camera::Right, right, due)?;
+        if let (Some(left), Some(right)) = (buffer(Side::Left)?, buffer(Side::Right)?) {
+            self.stitcher.push_filled(Side::Left, left, due)?;
+            self.stitcher.push_filled(Side::Right, right, due)?;
         }
         Ok(())
     }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use panoweave::device::Stream;
 use panoweave::geometry::calibrate::{
-    self, Bundle, Calibration, KnownLens, Options, Pair, Refusal, RigOptions, Views, bundle, pair,
+    self, Bundle, CalibrateOptions, Calibration, KnownLens, PhotoPair, Refusal, RigOptions, Views,
+    bundle, pair,
 };
 use panoweave::geometry::intrinsics::Intrinsics;
 use panoweave::geometry::rig::{LensName, MAX_CAMERAS, Rig};
@@ -83,19 +84,19 @@ pub(crate) fn open(files: &[&Path]) -> Result<Vec<Picture>, Failure> {
 /// Pictures that were calibrated.
 pub(crate) struct Calibrated {
     pub(crate) rig: Rig,
-    pub(crate) links: Vec<Pair>,
+    pub(crate) links: Vec<PhotoPair>,
     figures: Figures,
 }
 
 /// What came out: of two pictures, or of more.
 enum Figures {
-    Pair(Box<Calibration>),
+    PhotoPair(Box<Calibration>),
     Bundle(Bundle),
 }
 
 /// Two pictures that overlap.
 pub(crate) struct Link<'a> {
-    pub(crate) pair: &'a Pair,
+    pub(crate) pair: &'a PhotoPair,
     /// Which correspondences agree, by their place.
     pub(crate) inliers: &'a [usize],
 }
@@ -105,7 +106,7 @@ pub(crate) fn matched(
     stages: &mut Stages,
     stream: &Stream,
     pictures: &[Picture],
-) -> Result<Vec<Pair>, Failure> {
+) -> Result<Vec<PhotoPair>, Failure> {
     let options = MatchOptions::default();
     stages.run("match", "matching", || Ok(links(stream, pictures, &options)?))
 }
@@ -118,7 +119,7 @@ impl Calibrated {
         files: &[&Path],
         pictures: &[Picture],
         lenses: &Lenses,
-        options: &Options,
+        options: &CalibrateOptions,
         rig: &RigOptions,
     ) -> Result<Self, Failure> {
         let lenses = lenses.known(files, pictures)?;
@@ -133,10 +134,10 @@ impl Calibrated {
         let refused = |refusal| Failure::refused(files, refusal);
         stages.run("fit", "calibrating", || {
             let (rig, figures) = match &links[..] {
-                [Pair { correspondences, .. }] => {
+                [PhotoPair { correspondences, .. }] => {
                     let found = pair(correspondences, [&named[0], &named[1]], options);
                     let found = found.map_err(refused)?;
-                    (found.rig(rig).map_err(refused)?, Figures::Pair(Box::new(found)))
+                    (found.rig(rig).map_err(refused)?, Figures::PhotoPair(Box::new(found)))
                 }
                 links => {
                     let found = bundle(&named, links, options).map_err(refused)?;
@@ -150,7 +151,7 @@ impl Calibrated {
     /// Where the pictures lie to each other.
     pub(crate) fn views(&self) -> &Views {
         match &self.figures {
-            Figures::Pair(found) => &found.views,
+            Figures::PhotoPair(found) => &found.views,
             Figures::Bundle(found) => &found.views,
         }
     }
@@ -158,13 +159,14 @@ impl Calibrated {
     /// The pairs that overlap.
     pub(crate) fn overlapping(&self) -> Vec<Link<'_>> {
         match &self.figures {
-            Figures::Pair(found) => {
+            Figures::PhotoPair(found) => {
                 vec![Link { pair: &self.links[0], inliers: &found.inliers }]
             }
             Figures::Bundle(found) => {
                 let link = |figures: &'_ calibrate::PairFigures| {
-                    let own =
-                        |pair: &&Pair| [pair.left, pair.right] == [figures.left, figures.right];
+                    let own = |pair: &&PhotoPair| {
+                        [pair.left, pair.right] == [figures.left, figures.right]
+                    };
                     self.links.iter().find(own)
                 };
                 let with = |figures| Some((link(figures)?, figures));
@@ -191,7 +193,7 @@ impl Calibrated {
     /// The figures, as fields of an object.
     pub(crate) fn json(&self) -> Value {
         match &self.figures {
-            Figures::Pair(pair) => json!({
+            Figures::PhotoPair(pair) => json!({
                 "homography_right_to_left":
                     pair.homography_right_to_left.transpose().to_cols_array(),
                 "model": pair.views.name().as_str(),
@@ -222,7 +224,7 @@ impl Calibrated {
 }
 
 /// Names of cameras: left and right of two, of more what their files are called, or their number.
-fn named(files: &[&Path], pictures: &[Picture]) -> Vec<calibrate::Picture> {
+fn named(files: &[&Path], pictures: &[Picture]) -> Vec<calibrate::Photo> {
     let stem = |file: &&Path| file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let mut names: Vec<String> = match files.len() {
         2 => vec!["left".to_owned(), "right".to_owned()],
@@ -235,5 +237,5 @@ fn named(files: &[&Path], pictures: &[Picture]) -> Vec<calibrate::Picture> {
         }
     }
     let sizes = pictures.iter().map(Picture::size);
-    names.into_iter().zip(sizes).map(|(name, size)| calibrate::Picture::new(name, size)).collect()
+    names.into_iter().zip(sizes).map(|(name, size)| calibrate::Photo::new(name, size)).collect()
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use panoweave::device::DeviceName;
 use panoweave::io::picture::Picture;
 use panoweave::io::text::replace_text;
-use panoweave::io::video::{Medium, STANDARD, Source, Stop};
+use panoweave::io::video::{Medium, STANDARD, Stop, VideoSource};
 use panoweave::ops::ssim::compare_pictures;
 use panoweave::video::{AtFrame, Comparison, FrameSimilarity, compare_videos};
 use serde_json::{Value, json};
@@ -169,12 +169,12 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         // What ffmpeg reads it converts to what the other is.
         let is_file = inputs.each_ref().map(|input| input.medium == Medium::File);
         let order = if is_file == [true, false] { [1, 0] } else { [0, 1] };
-        let first = Source::open(&inputs[order[0]], None, &stop)?;
-        let second = Source::open(&inputs[order[1]], Some(first.format().pixels), &stop)?;
+        let first = VideoSource::open(&inputs[order[0]], None, &stop)?;
+        let second = VideoSource::open(&inputs[order[1]], Some(first.format().pixels), &stop)?;
         Ok(if order == [0, 1] { [first, second] } else { [second, first] })
     })?;
     let device = args.device.open()?;
-    let rates = sources.each_ref().map(Source::rate);
+    let rates = sources.each_ref().map(VideoSource::rate);
     if rates[0] != rates[1] {
         tracing::warn!(
             "{} has {} frames a second and {} {}; frames are compared by their numbers all the same",
@@ -184,7 +184,8 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             rates[1]
         );
     }
-    let (expected, size) = (sources.each_ref().map(Source::expected), sources[0].format().size);
+    let (expected, size) =
+        (sources.each_ref().map(VideoSource::expected), sources[0].format().size);
     let mut frames: Vec<FrameSimilarity> = Vec::new();
     let each = |frame: &FrameSimilarity| {
         if args.csv.is_some() || args.plot.is_some() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use panoweave::device::{DeviceName, Stream};
-use panoweave::geometry::calibrate::{Options, RigOptions};
+use panoweave::geometry::calibrate::{CalibrateOptions, RigOptions};
 use panoweave::io::picture::Picture;
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::Lookup;
@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use crate::commands::calibrated::{Calibrated, Lenses, Pictures, open};
 use crate::options::blend::Blending;
+use crate::options::recipe::Recipe;
 use crate::options::stitching::{COLOURS, Stitching};
 use crate::options::warp::{Plan, WarpSource};
-use crate::options::recipe::Recipe;
 use crate::output;
 use crate::output::colour;
 use crate::output::failure::Failure;
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let (plan, calibrated) = match plan {
         Some(plan) => (plan, None),
         None => {
-            let (how, rig) = (Options::default(), RigOptions::default());
+            let (how, rig) = (CalibrateOptions::default(), RigOptions::default());
             let found = Calibrated::new(
                 &mut stages,
                 &stream,

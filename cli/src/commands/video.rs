@@ -9,9 +9,10 @@ use glam::UVec2;
 use panoweave::device::DeviceName;
 use panoweave::frame::Rate;
 use panoweave::io::video::{
-    Crf, Input, Medium, Output, STANDARD, Sink, Source, StreamFormat, VideoError,
+    Crf, Medium, STANDARD, StreamFormat, VideoError, VideoInput, VideoOutput, VideoSink,
+    VideoSource,
 };
-use panoweave::live::{Camera, ColourOptions};
+use panoweave::live::{ColourOptions, Side};
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::Blend;
 use panoweave::ops::stitch::Lookup;
@@ -21,9 +22,9 @@ use serde_json::{Value, json};
 use crate::options::blend::Blending;
 use crate::options::inputs::files;
 use crate::options::stitching::Stitching;
-use crate::options::warp::WarpSource;
 use crate::options::values::{crf, picture_size};
 use crate::options::view::{Corrections, Viewing};
+use crate::options::warp::WarpSource;
 use crate::output;
 use crate::output::colour;
 use crate::output::failure::{Failure, Kind};
@@ -128,8 +129,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 
     let mut stages = Stages::new();
     let (left, right, plan) = stages.run("open", "opening", || {
-        let mut left = Source::open(&inputs[0], None, stop)?;
-        let mut right = Source::open(&inputs[1], Some(left.format().pixels), stop)?;
+        let mut left = VideoSource::open(&inputs[0], None, stop)?;
+        let mut right = VideoSource::open(&inputs[1], Some(left.format().pixels), stop)?;
         let sizes = [left.format().size, right.format().size];
         let plan = args.map.open(&sizes, &[left.name(), right.name()], &args.output)?;
         // Before anything is computed: there may be none.
@@ -154,7 +155,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let expected = args.expected([&left, &right], rate);
     video.sound = left.sound().cloned();
     interrupt.running();
-    let sink = Sink::create(&video, size, rate, stop)?;
+    let sink = VideoSink::create(&video, size, rate, stop)?;
     let follow = !args.no_colour && args.look.leaves_colours();
     let options = VideoOptions {
         stitch: look,
@@ -216,14 +217,14 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 }
 
 impl Args {
-    fn inputs(&self) -> Result<[Input; 2], Failure> {
+    fn inputs(&self) -> Result<[VideoInput; 2], Failure> {
         let files = [&self.left, &self.right];
         if files.iter().all(|file| **file == Path::new(STANDARD)) {
             return Err(Failure::Usage("only one of the videos can be standard input"));
         }
         let [left, right] = files.map(|file| {
             let medium = Medium::of_input(file, self.input_format.map(Into::into))?;
-            Ok::<_, Failure>(Input {
+            Ok::<_, Failure>(VideoInput {
                 path: file.clone(),
                 medium,
                 size: self.input_size,
@@ -234,7 +235,7 @@ impl Args {
     }
 
     /// The output, whose name is none of the inputs'.
-    fn output(&self, inputs: &[Input; 2]) -> Result<Output, Failure> {
+    fn output(&self, inputs: &[VideoInput; 2]) -> Result<VideoOutput, Failure> {
         let path = self.output.clone();
         let medium = Medium::of_output(&path, self.output_format.map(Into::into))?;
         let mut read = Vec::new();
@@ -270,12 +271,12 @@ impl Args {
                 }
             }
         }
-        Ok(Output { path, medium, crf: self.crf, sound: None })
+        Ok(VideoOutput { path, medium, crf: self.crf, sound: None })
     }
 
     /// How many panoramas there will be, about.
-    fn expected(&self, sources: [&Source; 2], rate: Rate) -> Option<u64> {
-        let of = |source: &Source| Some(rate.nearest(source.expected()?, source.rate()));
+    fn expected(&self, sources: [&VideoSource; 2], rate: Rate) -> Option<u64> {
+        let of = |source: &VideoSource| Some(rate.nearest(source.expected()?, source.rate()));
         sources.into_iter().filter_map(of).chain(self.frames).min()
     }
 }
@@ -300,8 +301,8 @@ fn describe(done: &Summary) -> Value {
             "filled": done.filled,
         },
         "ended_first": done.ended_first.map(|camera| match camera {
-            Camera::Left => "left",
-            Camera::Right => "right",
+            Side::Left => "left",
+            Side::Right => "right",
         }),
         "dropped": done.live.dropped,
         "seconds": done.time.as_secs_f64(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use glam::UVec2;
 use panoweave::frame::Rate;
 use panoweave::io::picture::Picture;
-use panoweave::io::video::{Input, Medium, STANDARD};
+use panoweave::io::video::{Medium, STANDARD, VideoInput};
 
 use crate::commands::video::Format;
 use crate::options::values::picture_size;
@@ -50,9 +50,9 @@ impl Clips {
     }
 
     /// A video to be read.
-    pub(crate) fn input(&self, file: &Path) -> Result<Input, Failure> {
+    pub(crate) fn input(&self, file: &Path) -> Result<VideoInput, Failure> {
         let (path, medium) = (file.to_owned(), self.medium(file)?);
-        Ok(Input { path, medium, size: self.input_size, rate: self.fps })
+        Ok(VideoInput { path, medium, size: self.input_size, rate: self.fps })
     }
 
     fn medium(&self, file: &Path) -> Result<Medium, Failure> {
@@ -61,7 +61,7 @@ impl Clips {
 }
 
 /// The files that a video is read from.
-pub(crate) fn files(input: &Input) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn files(input: &VideoInput) -> Result<Vec<PathBuf>, Failure> {
     Ok(match &input.medium {
         Medium::Pictures(pattern) => {
             pattern.numbers()?.into_iter().map(|n| pattern.file(n)).collect()

@@ -35,7 +35,8 @@ mod tests {
 
     #[test]
     fn a_lookup_after_warp_is_the_old_spelling() {
-        let modern = |line: &str| modernise(line.split(' ').map(OsString::from)).join(OsStr::new(" "));
+        let modern =
+            |line: &str| modernise(line.split(' ').map(OsString::from)).join(OsStr::new(" "));
         assert_eq!(modern("stitch --warp mesh a b"), "stitch --lookup mesh a b");
         assert_eq!(modern("stitch --warp=planes a"), "stitch --lookup=planes a");
         assert_eq!(modern("stitch --warp home.safetensors"), "stitch --warp home.safetensors");

@@ -9,7 +9,7 @@ use panoweave::device::Stream;
 use panoweave::frame::Rate;
 use panoweave::geometry::Geometry;
 use panoweave::ops::stitch::StitchOptions;
-use panoweave::ops::view::{DEFAULT_SIZE, Track, View, Viewer, VirtualCamera};
+use panoweave::ops::view::{DEFAULT_SIZE, Track, ViewPose, Viewer, VirtualCamera};
 
 use crate::options::values::{picture_size, smoothing};
 use crate::output::failure::Failure;
@@ -65,8 +65,8 @@ impl Limited {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, wanted: &View, kept: &View, at: Duration) {
-        let parts = |view: &View| [view.pan, view.tilt, view.roll, view.fov];
+    fn note(&self, wanted: &ViewPose, kept: &ViewPose, at: Duration) {
+        let parts = |view: &ViewPose| [view.pan, view.tilt, view.roll, view.fov];
         let off = parts(wanted).into_iter().zip(parts(kept)).map(|(a, b)| (a - b).abs());
         let off = off.fold(0.0, f64::max);
         let mut corrections = self.corrections();
@@ -114,7 +114,7 @@ impl Viewing {
         let path = move |time| {
             let wanted = track.at(time);
             let Some(limits) = &limits else { return wanted };
-            let kept: View = limits.keep(&wanted, size);
+            let kept: ViewPose = limits.keep(&wanted, size);
             if kept != wanted {
                 noted.note(&wanted, &kept, time);
             }

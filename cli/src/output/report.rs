@@ -15,7 +15,7 @@ use miette::{
 use panoweave::geometry::homography::HomographyError;
 use panoweave::geometry::rig::RigError;
 use panoweave::io::text::TEXT_LIMIT;
-use panoweave::ops::trajectory::{Fault, TrajectoryError};
+use panoweave::ops::trajectory::{RowError, TrajectoryError};
 use serde_json::json;
 
 use crate::output;
@@ -81,7 +81,7 @@ impl<'a> Snippet<'a> {
                 (file, *line, 1, word.as_str())
             }
             Failure::Trajectory(TrajectoryError::Line { file, line, fault }) => {
-                let word = if let Fault::NotANumber { word, .. } = fault { word } else { "" };
+                let word = if let RowError::NotANumber { word, .. } = fault { word } else { "" };
                 (file, *line, 1, word)
             }
             _ => return None,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::{WarpSource, Value};
+use serde_json::{Map, Value};
 
 use crate::output::failure::Failure;
 
@@ -53,7 +53,7 @@ impl Stages {
     pub(crate) fn json(&self) -> Value {
         let entry =
             |(name, took): &(&str, Duration)| ((*name).to_owned(), milliseconds(*took).into());
-        Value::Object(self.times.iter().map(entry).collect::<WarpSource<_, _>>())
+        Value::Object(self.times.iter().map(entry).collect::<Map<_, _>>())
     }
 }
 

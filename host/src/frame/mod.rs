@@ -17,7 +17,7 @@ pub use cuda_std::{DeviceView, DeviceViewMut};
 pub use device::{DeviceFrame, FormatMismatch, FrameView, FrameViewMut};
 pub use rate::{MAX_INTERVAL, MAX_RATE, Rate, RateError};
 pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut};
-pub use shared_types::yuv::{Matrix, Range, YuvEncoding};
+pub use shared_types::yuv::{Range, YuvEncoding, YuvMatrix};
 pub(crate) use textured::Textured;
 
 /// The largest width and height of a frame, in pixels; also of a panorama's canvas.

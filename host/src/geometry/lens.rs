@@ -103,11 +103,11 @@ mod tests {
     use kernels_gpu::warp::project;
 
     use super::*;
-    use crate::geometry::rig::{LensName, Matrix, lens_camera};
+    use crate::geometry::rig::{CameraMatrix, LensName, lens_camera};
 
     #[test]
     fn a_ray_lands_on_its_pixel() {
-        let matrix = Matrix { fx: 800.0, fy: 810.0, cx: 501.0, cy: 377.0 };
+        let matrix = CameraMatrix { fx: 800.0, fy: 810.0, cx: 501.0, cy: 377.0 };
         let lenses: [(LensName, &[f64]); 4] = [
             (LensName::Pinhole, &[]),
             (LensName::Pinhole, &[-0.2, 0.05, 0.001, -0.002, 0.01]),

@@ -22,7 +22,7 @@ use super::buffers::Pair;
 use super::{ColourOptions, Current, LiveWarp, Shared};
 use crate::device::{DeviceError, Event, Pinned, Priority, Stream, insist};
 use crate::lock::lock;
-use crate::ops::colour::{Colours, Limits, Tracker, estimate};
+use crate::ops::colour::{ColourTracker, Colours, EstimateLimits, estimate};
 use crate::ops::stitch::StitchError;
 
 /// Failures in a row that switch the correction off, and the search for better seams.
@@ -90,7 +90,7 @@ pub(super) struct Follower {
     sums: Pinned<ColourSums>,
     costs: Pinned<SeamCosts>,
     options: ColourOptions,
-    tracker: Tracker,
+    tracker: ColourTracker,
     /// Colours that were set by hand, at the newest frame.
     home: Colours,
     running: Option<Running>,
@@ -99,14 +99,14 @@ pub(super) struct Follower {
 }
 
 /// What estimates for this warp may answer.
-fn limits(warp: &LiveWarp) -> Limits {
-    warp.overlap.as_ref().map_or_else(Limits::default, |(overlap, _)| overlap.limits())
+fn limits(warp: &LiveWarp) -> EstimateLimits {
+    warp.overlap.as_ref().map_or_else(EstimateLimits::default, |(overlap, _)| overlap.limits())
 }
 
 impl Follower {
     pub(super) fn new(shared: &Shared, options: ColourOptions) -> Result<Self, DeviceError> {
         let home = shared.current().colours();
-        let mut tracker = Tracker::default();
+        let mut tracker = ColourTracker::default();
         tracker.begin_at(home);
         Ok(Self {
             stream: Stream::new(&shared.device, Priority::Default)?,

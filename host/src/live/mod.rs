@@ -42,8 +42,8 @@ use thiserror::Error;
 pub use buffers::{ExternalFrame, FrameBuffer};
 pub use counters::{Dropped, LiveCounters};
 pub use follow::{Analysis, ColourState};
-pub use pairing::Camera;
-pub use panorama::{Panorama, Panoramas};
+pub use pairing::Side;
+pub use panorama::{StitchedFrame, StitchedFrames};
 
 use crate::device::{Device, DeviceError, Place, Stream};
 use crate::frame::{Frame, FrameFormat, PixelFormat};
@@ -51,7 +51,7 @@ use crate::lock::lock;
 use crate::ops::colour::{Colours, EVERY, GammaTable, Overlap, Summing};
 use crate::ops::seam::{Blend, SeamError};
 use crate::ops::stitch::{Lookup, StitchError, StitchOptions};
-use crate::ops::view::{DEFAULT_SIZE, View, ViewError, Viewer, VirtualCamera};
+use crate::ops::view::{DEFAULT_SIZE, ViewError, ViewPose, Viewer, VirtualCamera};
 use crate::warp::{DeviceWarp, Plane, RenderError};
 
 use buffers::{Input, InputBuffer, OutputBuffer, Pair};
@@ -154,7 +154,7 @@ pub enum LiveError {
     )]
     Format {
         /// Whose frame.
-        camera: Camera,
+        camera: Side,
         /// Its format.
         found: FrameFormat,
         /// The stitcher's.
@@ -166,7 +166,7 @@ pub enum LiveError {
     )]
     Chroma {
         /// Whose frame.
-        camera: Camera,
+        camera: Side,
     },
     /// A frame on the device, or the event that it waits for, is on another device.
     #[error(
@@ -174,7 +174,7 @@ pub enum LiveError {
     )]
     Place {
         /// Whose frame.
-        camera: Camera,
+        camera: Side,
         /// Where it is.
         found: Place,
         /// Where the stitcher runs.
@@ -186,7 +186,7 @@ pub enum LiveError {
     )]
     Buffer {
         /// For whose frame it was given.
-        camera: Camera,
+        camera: Side,
     },
     /// A warp for other cameras.
     #[error(
@@ -349,7 +349,7 @@ struct Shared {
     colour: Mutex<ColourState>,
     failure: Mutex<Option<LiveError>>,
     /// Panoramas that nobody has read.
-    finished: Receiver<Panorama>,
+    finished: Receiver<StitchedFrame>,
     in_flight: AtomicUsize,
     readers: AtomicUsize,
     /// Whether there ever was a reader.
@@ -543,7 +543,7 @@ impl Stitcher {
             follower: Follower::new(&shared, colour)?,
             table: GammaTable::new(device)?,
             path,
-            view: View::default(),
+            view: ViewPose::default(),
             view_stays: false,
             shared: Arc::clone(&shared),
             flights,
@@ -597,10 +597,10 @@ impl Stitcher {
         right: Frame<'_>,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
-        for (camera, frame) in Camera::ALL.into_iter().zip([&left, &right]) {
+        for (camera, frame) in Side::ALL.into_iter().zip([&left, &right]) {
             self.check_format(camera, frame.format())?;
         }
-        let (Some(mut a), Some(mut b)) = (self.buffer(Camera::Left)?, self.buffer(Camera::Right)?)
+        let (Some(mut a), Some(mut b)) = (self.buffer(Side::Left)?, self.buffer(Side::Right)?)
         else {
             return Ok(self.busy(2));
         };
@@ -617,7 +617,7 @@ impl Stitcher {
     ///
     /// # Errors
     /// A stitcher that was closed or has failed.
-    pub fn buffer(&self, camera: Camera) -> Result<Option<FrameBuffer>, LiveError> {
+    pub fn buffer(&self, camera: Side) -> Result<Option<FrameBuffer>, LiveError> {
         let buffer = self.take(&self.shared.inputs[camera as usize])?;
         Ok(buffer.map(|buffer| FrameBuffer { buffer }))
     }
@@ -679,7 +679,7 @@ impl Stitcher {
     /// [`LiveError`].
     pub fn push(
         &self,
-        camera: Camera,
+        camera: Side,
         frame: Frame<'_>,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
@@ -704,7 +704,7 @@ impl Stitcher {
     /// [`LiveError`]; also a buffer of the other camera, or of another stitcher.
     pub fn push_filled(
         &self,
-        camera: Camera,
+        camera: Side,
         buffer: FrameBuffer,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
@@ -738,7 +738,7 @@ impl Stitcher {
     /// pushes out none that waits.
     fn room_to_push(
         &self,
-        camera: Camera,
+        camera: Side,
         timestamp: Duration,
     ) -> Result<(MutexGuard<'_, Intake>, Option<Pooled<()>>), LiveError> {
         let tokens = &self.shared.tokens;
@@ -771,9 +771,9 @@ impl Stitcher {
 
     /// The panoramas, from now on.
     #[must_use]
-    pub fn panoramas(&self) -> Panoramas {
+    pub fn panoramas(&self) -> StitchedFrames {
         self.shared.read.store(true, Release);
-        Panoramas::new(Arc::clone(&self.shared))
+        StitchedFrames::new(Arc::clone(&self.shared))
     }
 
     /// Takes no more frames. Panoramas under way are finished, then the readers' loops end.
@@ -899,13 +899,13 @@ impl Stitcher {
         self.shared.health()
     }
 
-    fn check_format(&self, camera: Camera, found: FrameFormat) -> Result<(), LiveError> {
+    fn check_format(&self, camera: Side, found: FrameFormat) -> Result<(), LiveError> {
         let expected = self.shared.formats.inputs[camera as usize];
         if found == expected { Ok(()) } else { Err(LiveError::Format { camera, found, expected }) }
     }
 
     /// Checks what would have every attempt to stitch it fail.
-    fn check(&self, camera: Camera, input: &Input) -> Result<(), LiveError> {
+    fn check(&self, camera: Side, input: &Input) -> Result<(), LiveError> {
         let frame = match input {
             Input::Host(buffer) => return self.check_buffer(camera, buffer),
             Input::External(frame) => frame,
@@ -921,7 +921,7 @@ impl Stitcher {
         }
     }
 
-    fn check_buffer(&self, camera: Camera, buffer: &Pooled<InputBuffer>) -> Result<(), LiveError> {
+    fn check_buffer(&self, camera: Side, buffer: &Pooled<InputBuffer>) -> Result<(), LiveError> {
         let is_own = self.shared.inputs[camera as usize].owns(buffer);
         if is_own { Ok(()) } else { Err(LiveError::Buffer { camera }) }
     }
@@ -947,7 +947,7 @@ impl Stitcher {
 
     /// Checks a pair, and hands it to the worker as soon as there is room.
     fn submit_pair(&self, pair: [Input; 2], timestamp: Duration) -> Result<Submitted, LiveError> {
-        for (camera, input) in Camera::ALL.into_iter().zip(&pair) {
+        for (camera, input) in Side::ALL.into_iter().zip(&pair) {
             self.check(camera, input)?;
         }
         self.health()?;
@@ -981,10 +981,10 @@ impl Stitcher {
 }
 
 /// Counts a frame without a partner.
-fn alone(counters: &mut LiveCounters, camera: Camera) {
+fn alone(counters: &mut LiveCounters, camera: Side) {
     match camera {
-        Camera::Left => counters.dropped.left_alone += 1,
-        Camera::Right => counters.dropped.right_alone += 1,
+        Side::Left => counters.dropped.left_alone += 1,
+        Side::Right => counters.dropped.right_alone += 1,
     }
 }
 

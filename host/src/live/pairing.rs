@@ -15,14 +15,14 @@ use std::time::Duration;
 
 /// One of the two cameras.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Camera {
+pub enum Side {
     /// The left one.
     Left,
     /// The right one.
     Right,
 }
 
-impl Camera {
+impl Side {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Left, Self::Right];
 
@@ -77,7 +77,7 @@ pub(super) struct Outcome<T> {
     /// Left, right, and the later of their timestamps.
     pub(super) pair: Option<(T, T, Duration)>,
     /// Frames that will have no partner.
-    pub(super) alone: Vec<(Camera, T)>,
+    pub(super) alone: Vec<(Side, T)>,
     /// Whether the frame waits.
     pub(super) waits: bool,
 }
@@ -96,7 +96,7 @@ impl<T> Pairing<T> {
 
     /// Takes a frame. One that is not later than its camera's newest is alone: unless it is so by more
     /// than a second, when the camera's clock was set back, and all that waits is alone.
-    pub(super) fn push(&mut self, camera: Camera, time: Duration, frame: T) -> Outcome<T> {
+    pub(super) fn push(&mut self, camera: Side, time: Duration, frame: T) -> Outcome<T> {
         let mut alone = Vec::new();
         if let Some(newest) = self.newest[camera as usize]
             && time <= newest
@@ -131,8 +131,8 @@ impl<T> Pairing<T> {
                 let passed = std::mem::take(&mut self.waiting[camera as usize]);
                 alone.extend(passed.into_iter().map(|(_, frame)| (camera, frame)));
                 let (left, right) = match camera {
-                    Camera::Left => (frame, partner),
-                    Camera::Right => (partner, frame),
+                    Side::Left => (frame, partner),
+                    Side::Right => (partner, frame),
                 };
                 let pair = Some((left, right, at.max(time)));
                 return Outcome { pair, alone, waits: false };
@@ -153,7 +153,7 @@ impl<T> Pairing<T> {
     }
 
     /// Whether a frame would only push out an earlier one of its camera, whose partner may yet come.
-    pub(super) fn is_full(&self, camera: Camera, time: Duration) -> bool {
+    pub(super) fn is_full(&self, camera: Side, time: Duration) -> bool {
         let in_order = self.newest[camera as usize].is_none_or(|newest| time > newest);
         in_order && self.waiting[camera as usize].len() >= self.most
     }
@@ -165,10 +165,10 @@ impl<T> Pairing<T> {
     }
 
     /// Takes out all that wait, and begins anew.
-    pub(super) fn clear(&mut self) -> Vec<(Camera, T)> {
+    pub(super) fn clear(&mut self) -> Vec<(Side, T)> {
         (self.newest, self.rhythm) = Default::default();
         let mut all = Vec::new();
-        for camera in Camera::ALL {
+        for camera in Side::ALL {
             all.extend(self.waiting[camera as usize].drain(..).map(|(_, frame)| (camera, frame)));
         }
         all
@@ -177,15 +177,15 @@ impl<T> Pairing<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::Camera::{Left, Right};
+    use super::Side::{Left, Right};
     use super::*;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    type Lone = Vec<(Camera, u64)>;
+    type Lone = Vec<(Side, u64)>;
 
     /// Pushes frames that are their own time; pairs and lone frames come back.
-    fn run(frames: &[(Camera, u64)], tolerance: u64) -> (Vec<(u64, u64)>, Lone) {
+    fn run(frames: &[(Side, u64)], tolerance: u64) -> (Vec<(u64, u64)>, Lone) {
         let mut pairing = Pairing::new(MS(tolerance), 3);
         let (mut pairs, mut alone) = (Vec::new(), Vec::new());
         for &(camera, time) in frames {
@@ -303,7 +303,7 @@ mod tests {
             let mut out: Vec<_> =
                 pairs.iter().flat_map(|&(l, r)| [(Left, l), (Right, r)]).collect();
             out.extend(alone);
-            let key = |&(camera, time): &(Camera, u64)| (camera as u8, time);
+            let key = |&(camera, time): &(Side, u64)| (camera as u8, time);
             out.sort_by_key(key);
             frames.sort_by_key(key);
             assert_eq!(out, frames, "seed {seed}");

@@ -21,7 +21,7 @@ use crate::ops::colour::Colours;
 
 /// A finished panorama in host memory. Dropping it makes room for another.
 #[derive(Debug)]
-pub struct Panorama {
+pub struct StitchedFrame {
     pub(super) buffer: Pooled<OutputBuffer>,
     pub(super) format: FrameFormat,
     pub(super) timestamp: Duration,
@@ -29,7 +29,7 @@ pub struct Panorama {
     pub(super) colours: Colours,
 }
 
-impl Panorama {
+impl StitchedFrame {
     /// Size and format.
     #[must_use]
     pub fn format(&self) -> FrameFormat {
@@ -85,12 +85,12 @@ impl Panorama {
 ///
 /// [`Stitcher::health`]: super::Stitcher::health
 #[derive(Debug)]
-pub struct Panoramas {
-    receiver: Pin<Box<Receiver<Panorama>>>,
+pub struct StitchedFrames {
+    receiver: Pin<Box<Receiver<StitchedFrame>>>,
     shared: Arc<Shared>,
 }
 
-impl Panoramas {
+impl StitchedFrames {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         shared.readers.fetch_add(1, AcqRel);
         Self { receiver: Box::pin(shared.finished.clone()), shared }
@@ -102,30 +102,33 @@ impl Panoramas {
     /// The operating system gives no thread.
     pub fn for_each_on_thread(
         self,
-        mut reader: impl FnMut(Panorama) + Send + 'static,
+        mut reader: impl FnMut(StitchedFrame) + Send + 'static,
     ) -> io::Result<JoinHandle<()>> {
         let name = "panoweave-reader".to_owned();
         thread::Builder::new().name(name).spawn(move || self.for_each(&mut reader))
     }
 }
 
-impl Iterator for Panoramas {
-    type Item = Panorama;
+impl Iterator for StitchedFrames {
+    type Item = StitchedFrame;
 
-    fn next(&mut self) -> Option<Panorama> {
+    fn next(&mut self) -> Option<StitchedFrame> {
         self.receiver.recv_blocking().ok()
     }
 }
 
-impl Stream for Panoramas {
-    type Item = Panorama;
+impl Stream for StitchedFrames {
+    type Item = StitchedFrame;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Panorama>> {
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<StitchedFrame>> {
         self.receiver.as_mut().poll_next(context)
     }
 }
 
-impl Drop for Panoramas {
+impl Drop for StitchedFrames {
     fn drop(&mut self) {
         self.shared.readers.fetch_sub(1, AcqRel);
         self.shared.outputs.nudge();

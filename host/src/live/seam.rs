@@ -8,7 +8,7 @@ use shared_types::seam::SeamCosts;
 use super::buffers::Pair;
 use crate::device::{DeviceError, Pinned, Stream};
 use crate::ops::colour::Colours;
-use crate::ops::seam::{Seam, SeamError, SeamOptions, Tracker};
+use crate::ops::seam::{Seam, SeamError, SeamOptions, SeamTracker};
 use crate::ops::stitch::StitchError;
 use crate::warp::DeviceWarp;
 
@@ -16,7 +16,7 @@ use crate::warp::DeviceWarp;
 #[derive(Debug)]
 pub(super) struct LiveSeam {
     seam: Seam,
-    tracker: Tracker,
+    tracker: SeamTracker,
     seamed: DeviceWarp,
     /// How far the fade is in weights that are yet to be written.
     unwritten: Option<f32>,
@@ -37,7 +37,7 @@ impl LiveSeam {
             seam => seam?,
         };
         let seamed = Seam::copy(stream, warp)?;
-        Ok(Some(Self { seam, tracker: Tracker::default(), seamed, unwritten: None }))
+        Ok(Some(Self { seam, tracker: SeamTracker::default(), seamed, unwritten: None }))
     }
 
     /// Begins the next frame.

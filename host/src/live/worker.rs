@@ -20,12 +20,12 @@ use std::time::{Duration, Instant};
 use super::buffers::{OutputBuffer, Pair};
 use super::follow::Follower;
 use super::pool::Pooled;
-use super::{Current, LOOK_AGAIN, LiveError, LiveWarp, Pace, Panorama, Shared};
+use super::{Current, LOOK_AGAIN, LiveError, LiveWarp, Pace, Shared, StitchedFrame};
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
 use crate::lock::lock;
 use crate::ops::colour::{Colours, GammaTable};
 use crate::ops::stitch::{Power, StitchOptions, stitch, stitch_with_table};
-use crate::ops::view::{View, ViewPath};
+use crate::ops::view::{ViewPath, ViewPose};
 
 /// How often a pair is tried.
 const ATTEMPTS: u32 = 3;
@@ -95,7 +95,7 @@ pub(super) struct Worker {
     /// Where a virtual camera looks.
     pub(super) path: Option<ViewPath>,
     /// Where it looked last.
-    pub(super) view: View,
+    pub(super) view: ViewPose,
     /// It stays, since the path led nowhere; said once.
     pub(super) view_stays: bool,
     pub(super) flights: SyncSender<Flight>,
@@ -272,7 +272,7 @@ impl Worker {
 pub(super) fn collect(
     shared: &Shared,
     flights: Receiver<Flight>,
-    finished: async_channel::Sender<Panorama>,
+    finished: async_channel::Sender<StitchedFrame>,
 ) {
     for flight in &flights {
         if panics(|| land(shared, flight, &finished)) {
@@ -284,7 +284,7 @@ pub(super) fn collect(
 }
 
 /// Waits for one panorama and hands it on. Only dropping the frames may panic, after all was counted.
-fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Panorama>) {
+fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<StitchedFrame>) {
     // Perhaps only the wait failed. When the streams have run dry, the panorama is done too.
     let done = insist(DeviceError::is_fatal, || flight.output.done.synchronize())
         .or_else(|_| shared.streams.drain());
@@ -295,7 +295,7 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Panora
     let Flight { pair, warp, output, colours, timestamp, complete } = flight;
     let latency = complete.elapsed();
     let (buffer, format) = (output, shared.formats.output);
-    let panorama = Panorama { buffer, format, timestamp, latency, colours };
+    let panorama = StitchedFrame { buffer, format, timestamp, latency, colours };
     // Counted with the sending, not before or after: nobody reads one that does not count, or sees one
     // counted that nobody can read.
     let mut tally = shared.tally();

@@ -13,7 +13,7 @@ use kernels_gpu::resample::{
     ResampleF64,
 };
 use shared_types::resample::{
-    BLOCK_THREADS, F32x4, FINE, Fault, Half8, MAX_STAGED, Number, TARGETS, fault_of,
+    BLOCK_THREADS, F32x4, FINE, Half8, MAX_STAGED, Number, ResampleFault, TARGETS, fault_of,
 };
 use thiserror::Error;
 
@@ -211,8 +211,8 @@ impl Resampler {
         let Some((batch, fault, index)) = fault_of(code) else { return Ok(()) };
         self.fault.upload(stream, &[FINE])?;
         Err(match fault {
-            Fault::Source => ResampleError::Source { batch, index },
-            Fault::Target => ResampleError::Target { batch, index },
+            ResampleFault::Source => ResampleError::Source { batch, index },
+            ResampleFault::Target => ResampleError::Target { batch, index },
         })
     }
 }

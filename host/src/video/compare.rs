@@ -2,7 +2,7 @@
 //!
 //! Frame n of one is compared with frame n of the other, whatever their rates; it ends with the shorter one, and
 //! says which that was. Nothing is allocated from frame to frame: each video's frames go round in
-//! its [`Source`]'s few buffers and through one buffer on the device.
+//! its [`VideoSource`]'s few buffers and through one buffer on the device.
 //!
 //! Of NV12 luma is compared, as it is stored, with 255 as the highest level whatever the range, as is custom.
 //! Not here: bringing videos together that begin at different times.
@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::device::{Device, DeviceError};
 use crate::frame::{DeviceFrame, Frame, FrameView};
-use crate::io::video::{Source, VideoError};
+use crate::io::video::{VideoError, VideoSource};
 use crate::ops::ssim::{Compared, Comparer, Similarity, SsimError};
 
 /// Videos cannot be compared, or not read.
@@ -153,10 +153,10 @@ impl Totals {
 /// [`CompareError`]: other sizes or formats, frames smaller than SSIM's window, or what a source or the device says.
 pub fn compare_videos(
     device: &Device,
-    mut sources: [Source; 2],
+    mut sources: [VideoSource; 2],
     mut each: impl FnMut(&FrameSimilarity),
 ) -> Result<Comparison, CompareError> {
-    let formats = sources.each_ref().map(Source::format);
+    let formats = sources.each_ref().map(VideoSource::format);
     let sizes = formats.map(|format| format.size);
     if sizes[0] != sizes[1] {
         return Err(CompareError::Sizes(sizes));

@@ -17,8 +17,8 @@ use super::{VideoOptions, VideoStitchError};
 use crate::device::Device;
 use crate::frame::Rate;
 use crate::frame::{Frame, FrameFormat};
-use crate::io::video::{Source, VideoError};
-use crate::live::{LiveError, Panorama, Panoramas, Stitcher};
+use crate::io::video::{VideoError, VideoSource};
+use crate::live::{LiveError, StitchedFrame, StitchedFrames, Stitcher};
 use crate::warp::DeviceWarp;
 
 /// How often is looked whether a panorama is there.
@@ -29,7 +29,7 @@ pub struct Stitched<'a> {
     /// Its number, from 0.
     pub number: u64,
     /// The panorama, in the left video's pixels.
-    pub panorama: &'a Panorama,
+    pub panorama: &'a StitchedFrame,
     /// The cameras' frames: left, right.
     pub cameras: [Frame<'a>; 2],
     stitcher: &'a Stitcher,
@@ -53,7 +53,7 @@ impl Stitched<'_> {
 pub fn stitch_each<E: From<VideoStitchError>>(
     device: &Device,
     warp: DeviceWarp,
-    mut sources: [Source; 2],
+    mut sources: [VideoSource; 2],
     options: &VideoOptions,
     mut each: impl FnMut(&Stitched<'_>) -> Result<(), E>,
 ) -> Result<u64, E> {
@@ -89,7 +89,7 @@ pub fn stitch_each<E: From<VideoStitchError>>(
 /// # Errors
 /// What `each` says, or [`VideoError`].
 pub fn for_each_pair<E: From<VideoError>>(
-    sources: [Source; 2],
+    sources: [VideoSource; 2],
     rate: Rate,
     every: u64,
     limit: u64,
@@ -112,9 +112,9 @@ pub fn for_each_pair<E: From<VideoError>>(
 /// The panorama of the one pair that is under way; `None` if it was given up, as `given_up` before it were.
 fn next(
     stitcher: &Stitcher,
-    panoramas: &mut Panoramas,
+    panoramas: &mut StitchedFrames,
     given_up: u64,
-) -> Result<Option<Panorama>, VideoStitchError> {
+) -> Result<Option<StitchedFrame>, VideoStitchError> {
     let mut context = Context::from_waker(Waker::noop());
     loop {
         let dropped = stitcher.counters().dropped.failed > given_up;

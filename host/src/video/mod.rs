@@ -1,6 +1,6 @@
 //! Stitching video files: two videos are read, stitched pair by pair, and the panoramas written.
 //!
-//! [`stitch_video`] connects two [`Source`](crate::io::video::Source)s and a [`Sink`](crate::io::video::Sink);
+//! [`stitch_video`] connects two [`VideoSource`](crate::io::video::VideoSource)s and a [`VideoSink`](crate::io::video::VideoSink);
 //! [`compare_videos`] compares two videos. Memory does not grow with the length of a video.
 //!
 //! Pairing is by frame number and rate, from the first frame of both. Clocks that drift and different start

@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::VideoStitchError;
 use crate::frame::Frame;
 use crate::frame::Rate;
-use crate::io::video::{Source, VideoError};
-use crate::live::{Camera, Stitcher};
+use crate::io::video::{VideoError, VideoSource};
+use crate::live::{Side, Stitcher};
 
 /// Panoramas that one video may have more than the other without a word: cameras do not stop at once.
 const SAME_END: u64 = 2;
@@ -27,20 +27,20 @@ pub(super) struct Counts {
     pub(super) read: [u64; 2],
     pub(super) unpaired: [u64; 2],
     pub(super) repeated: [u64; 2],
-    pub(super) ended_first: Option<Camera>,
+    pub(super) ended_first: Option<Side>,
     pub(super) stopped: bool,
 }
 
 /// The two videos in step.
 pub(super) struct Pairs {
-    sides: [Side; 2],
+    sides: [Feed; 2],
     /// Panoramas a second.
     rate: Rate,
 }
 
 /// One video.
-struct Side {
-    source: Source,
+struct Feed {
+    source: VideoSource,
     /// The frame at hand, and its number.
     held: Option<(u64, Vec<u8>)>,
     read: u64,
@@ -50,9 +50,9 @@ struct Side {
 }
 
 impl Pairs {
-    pub(super) fn new(sources: [Source; 2], rate: Rate) -> Self {
+    pub(super) fn new(sources: [VideoSource; 2], rate: Rate) -> Self {
         let side =
-            |source| Side { source, held: None, read: 0, unpaired: 0, repeated: 0, ended: false };
+            |source| Feed { source, held: None, read: 0, unpaired: 0, repeated: 0, ended: false };
         Self { sides: sources.map(side), rate }
     }
 
@@ -76,9 +76,9 @@ impl Pairs {
         let stopped = self.sides.iter().any(|side| side.source.stop().is_asked());
         let ended_first = if stopped { None } else { self.ended_first(n) };
         if !stopped {
-            self.sides.iter().for_each(Side::complain);
+            self.sides.iter().for_each(Feed::complain);
         }
-        let count = |of: fn(&Side) -> u64| self.sides.each_ref().map(of);
+        let count = |of: fn(&Feed) -> u64| self.sides.each_ref().map(of);
         let counts = Counts {
             read: count(|side| side.read),
             unpaired: count(|side| side.unpaired),
@@ -104,19 +104,19 @@ impl Pairs {
                 return Ok(None);
             }
         }
-        let [Some(left), Some(right)] = self.sides.each_ref().map(Side::frame) else {
+        let [Some(left), Some(right)] = self.sides.each_ref().map(Feed::frame) else {
             return Ok(None);
         };
         Ok(Some([left?, right?]))
     }
 
     /// The video that ended while the other goes on, where `n` is the first panorama that is not made.
-    pub(super) fn ended_first(&mut self, n: u64) -> Option<Camera> {
+    pub(super) fn ended_first(&mut self, n: u64) -> Option<Side> {
         let rate = self.rate;
         let [left, right] = &mut self.sides;
         let (camera, ended, other) = match (left.ended, right.ended) {
-            (true, false) => (Camera::Left, left, right),
-            (false, true) => (Camera::Right, right, left),
+            (true, false) => (Side::Left, left, right),
+            (false, true) => (Side::Right, right, left),
             _ => return None,
         };
         if !other.has(other.source.rate().nearest(n + SAME_END, rate)) {
@@ -132,7 +132,7 @@ impl Pairs {
     }
 }
 
-impl Side {
+impl Feed {
     /// Makes frame `n` the one at hand; false if the video ends before.
     fn advance(&mut self, n: u64) -> Result<bool, VideoError> {
         if self.held.as_ref().is_some_and(|(number, _)| *number == n) {

@@ -14,8 +14,8 @@ use super::pairs::{Counts, Pairs};
 use crate::device::Device;
 use crate::frame::Rate;
 use crate::frame::{DeviceFrame, FrameFormat};
-use crate::io::video::{Sink, Source, Stop, VideoError};
-use crate::live::{Camera, ColourOptions, LiveCounters, LiveError, LiveOptions, Pace, Stitcher};
+use crate::io::video::{Stop, VideoError, VideoSink, VideoSource};
+use crate::live::{ColourOptions, LiveCounters, LiveError, LiveOptions, Pace, Side, Stitcher};
 use crate::ops::colour::{Colours, matched};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::StitchOptions;
@@ -58,7 +58,7 @@ pub struct Summary {
     /// How many there are by the length of the videos, about; `None` of a pipe.
     pub expected: [Option<u64>; 2],
     /// The video that ended while the other went on.
-    pub ended_first: Option<Camera>,
+    pub ended_first: Option<Side>,
     /// Panoramas written.
     pub written: u64,
     /// Of them, copies of the next one in place of those that could not be made.
@@ -88,12 +88,12 @@ pub struct Summary {
 pub fn stitch_video(
     device: &Device,
     warp: DeviceWarp,
-    mut sources: [Source; 2],
-    mut sink: Sink,
+    mut sources: [VideoSource; 2],
+    mut sink: VideoSink,
     options: &VideoOptions,
     mut progress: impl FnMut(&Progress),
 ) -> Result<Summary, VideoStitchError> {
-    let expected = sources.each_ref().map(Source::expected);
+    let expected = sources.each_ref().map(VideoSource::expected);
     let (output, camera) = (sink.format(), options.camera.as_ref());
     let Some(stitcher) = start(device, warp, &mut sources, options, output, camera)? else {
         return Ok(Summary { expected, stopped: true, ..Summary::default() });
@@ -158,7 +158,7 @@ pub fn stitch_video(
 pub(super) fn start(
     device: &Device,
     warp: DeviceWarp,
-    sources: &mut [Source; 2],
+    sources: &mut [VideoSource; 2],
     options: &VideoOptions,
     output: FrameFormat,
     camera: Option<&VirtualCamera>,
@@ -195,10 +195,10 @@ pub(super) fn start(
 fn first_colours(
     device: &Device,
     warp: &DeviceWarp,
-    sources: &[Source; 2],
+    sources: &[VideoSource; 2],
 ) -> Result<Option<Colours>, VideoStitchError> {
     let stream = device.stream().map_err(LiveError::from)?;
-    let upload = |source: &Source| {
+    let upload = |source: &VideoSource| {
         let Some(frame) = source.first() else { return Ok(None) };
         let mut on_device = DeviceFrame::new(device, source.format()).map_err(LiveError::from)?;
         let frame = frame.map_err(VideoError::Pair)?;

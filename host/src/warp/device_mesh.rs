@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use glam::UVec2;
 use kernels_gpu::stitch::mesh::MeshWeigh;
-use shared_types::stitch::mesh::{Layer, Patch, Place, WEIGH_BLOCK};
+use shared_types::stitch::mesh::{Layer, Patch, SourcePoint, WEIGH_BLOCK};
 use shared_types::warp::DeviceCameraPlanes;
 
 use super::mesh::{Mesh, Parts};
@@ -32,7 +32,7 @@ pub struct DeviceMesh {
 struct Made {
     layers: Buffer<Layer>,
     patches: Buffer<Patch>,
-    places: Buffer<Place>,
+    places: Buffer<SourcePoint>,
     shares: Buffer<u16>,
 }
 
@@ -135,7 +135,9 @@ impl DeviceMesh {
     }
 
     /// Layers, patches, places and shares, for kernels.
-    pub(crate) fn buffers(&self) -> (&Buffer<Layer>, &Buffer<Patch>, &Buffer<Place>, &Buffer<u16>) {
+    pub(crate) fn buffers(
+        &self,
+    ) -> (&Buffer<Layer>, &Buffer<Patch>, &Buffer<SourcePoint>, &Buffer<u16>) {
         let Made { layers, patches, places, shares } = &*self.made;
         let (layers, shares) = match &self.weighed {
             Some(Weighed { layers, shares }) => (layers, shares),

@@ -30,7 +30,7 @@ pub use device_mesh::DeviceMesh;
 pub use error::{PlaneError, WarpError};
 pub use mesh::{MESH_ERROR, Mesh, MeshError, MeshFault};
 use shared_types::stitch::MIN_WEIGHT;
-pub use stats::{Bounds, CameraStats, WarpStats};
+pub use stats::{CameraStats, PixelBox, WarpStats};
 
 /// One of the six planes, in the order of [`Warp::planes`] and of all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::warp::Warp;
 
 /// A box of pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Bounds {
+pub struct PixelBox {
     /// First column.
     pub x: u32,
     /// First row.
@@ -43,7 +43,7 @@ pub struct WarpStats {
     /// Share of the pixels in which both cameras count.
     pub overlap: f64,
     /// The smallest box around those; `None` if there is no overlap.
-    pub overlap_box: Option<Bounds>,
+    pub overlap_box: Option<PixelBox>,
 }
 
 impl Warp {
@@ -94,7 +94,7 @@ impl Warp {
             cameras,
             coverage: share(any),
             overlap: share(both),
-            overlap_box: corners.map(|[left, top, right, bottom]| Bounds {
+            overlap_box: corners.map(|[left, top, right, bottom]| PixelBox {
                 x: left,
                 y: top,
                 width: right - left + 1,

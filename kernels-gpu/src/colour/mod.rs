@@ -14,7 +14,7 @@ mod sums;
 
 use crate::colour::grade::graded;
 use crate::colour::sums::{add_blocks, colour_sums, column_sums};
-use crate::warp::camera::Camera;
+use crate::warp::camera::SourceLookup;
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, uvec2};
 use shared_types::Rgba8;
@@ -90,13 +90,13 @@ pub fn map_overlap(
 
 /// A camera whose picture has `size`, as far as an [`OverlapPixel`] counts its pixels.
 #[inline(always)]
-fn camera(planes: CameraPlanes, size: UVec2) -> Camera {
-    Camera { planes, size: size.min(UVec2::splat(u32::from(OverlapPixel::MAX) + 1)) }
+fn camera(planes: CameraPlanes, size: UVec2) -> SourceLookup {
+    SourceLookup { planes, size: size.min(UVec2::splat(u32::from(OverlapPixel::MAX) + 1)) }
 }
 
 /// The nearest pixel of the camera's picture, if it counts in the overlap at `(x, y)`.
 #[inline(always)]
-fn nearest(camera: &Camera, x: u32, y: u32) -> Option<[u16; 2]> {
+fn nearest(camera: &SourceLookup, x: u32, y: u32) -> Option<[u16; 2]> {
     let (place, _) = camera.source(x, y, MIN_WEIGHT)?;
     let nearest = |at: f32, size: u32| at.round_ties_even().min(size as f32 - 1.0) as u16;
     Some([nearest(place.x, camera.size.x), nearest(place.y, camera.size.y)])

@@ -34,13 +34,13 @@ pub use weights::*;
 
 use crate::colour::grade::{Fast, Grade};
 use crate::io::Sampler2d;
-use crate::warp::camera::Camera;
+use crate::warp::camera::SourceLookup;
 use crate::warp::edge_distance;
 
 /// Both cameras' planes.
 struct Cameras {
-    left: Camera,
-    right: Camera,
+    left: SourceLookup,
+    right: SourceLookup,
 }
 
 /// What is seen at a panorama pixel, as the stitch counts it.
@@ -57,8 +57,8 @@ impl Cameras {
     #[inline(always)]
     fn new([left, right]: [CameraPlanes; 2], sizes: [UVec2; 2]) -> Self {
         Self {
-            left: Camera { planes: left, size: sizes[0] },
-            right: Camera { planes: right, size: sizes[1] },
+            left: SourceLookup { planes: left, size: sizes[0] },
+            right: SourceLookup { planes: right, size: sizes[1] },
         }
     }
 

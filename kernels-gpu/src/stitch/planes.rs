@@ -13,7 +13,7 @@
 use crate::colour::grade::{Exact, Fast, Grade, Linear, Table};
 use crate::io::{Sampler2d, Target};
 use crate::stitch::edge_boost;
-use crate::warp::camera::{Camera, Planes};
+use crate::warp::camera::{Planes, SourceLookup};
 use cuda_std::prelude::*;
 use glam::Vec3;
 use shared_types::Rgba8;
@@ -235,7 +235,7 @@ impl<P: Sampler2d, M: Planes> Source<P, M> {
     /// Adds what the camera sees at panorama pixel `(x, y)`, if it counts there.
     #[inline(always)]
     fn add<G: Grade>(&self, x: u32, y: u32, grade: &G, decode: &YuvToRgb, sum: &mut WeightedSum) {
-        let camera = Camera { planes: self.planes, size: self.picture.size() };
+        let camera = SourceLookup { planes: self.planes, size: self.picture.size() };
         if let Some((place, weight)) = camera.source(x, y, MIN_WEIGHT) {
             // SAFETY: inside of the picture, which is whole, as the kernel has checked.
             let levels = unsafe { self.picture.sample(place.x, place.y, decode) };

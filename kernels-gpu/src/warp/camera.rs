@@ -62,12 +62,12 @@ impl Planes for TexturedCameraPlanes {
 
 /// A camera's planes, and the size of its picture.
 #[derive(Clone, Copy)]
-pub(crate) struct Camera<P = CameraPlanes> {
+pub(crate) struct SourceLookup<P = CameraPlanes> {
     pub(crate) planes: P,
     pub(crate) size: UVec2,
 }
 
-impl<P: Planes> Camera<P> {
+impl<P: Planes> SourceLookup<P> {
     /// Where the camera's picture shows `(x, y)`, and the camera's weight, if it counts there: inside of
     /// the picture, with a weight over `min_weight`.
     #[inline(always)]

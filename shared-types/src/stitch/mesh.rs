@@ -55,7 +55,7 @@ pub struct Patch {
 /// A place in a source, in pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C, align(8))]
-pub struct Place(pub Vec2);
+pub struct SourcePoint(pub Vec2);
 
 /// What one camera adds to a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]

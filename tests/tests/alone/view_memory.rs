@@ -9,7 +9,7 @@ use panoweave::frame::{DeviceFrame, FrameFormat};
 use panoweave::geometry::rig::Rig;
 use panoweave::live::{LiveOptions, Stitcher};
 use panoweave::ops::stitch::StitchOptions;
-use panoweave::ops::view::{View, Viewer, VirtualCamera, view_panorama};
+use panoweave::ops::view::{ViewPose, Viewer, VirtualCamera, view_panorama};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::live::{FRAME, SOURCE, frame, stamp, waiting};
 use panoweave_tests::panoweave_devices;
@@ -42,7 +42,7 @@ fn round(device: &Device, rig: &Rig, i: u32) {
     let geometry = rig.geometry().unwrap();
     let viewer = Viewer::new(&geometry, i.is_multiple_of(2)).unwrap();
     let warp = DeviceWarp::render(&stream, &geometry).unwrap();
-    let view = View { pan: f64::from(i % 20), ..View::default() };
+    let view = ViewPose { pan: f64::from(i % 20), ..ViewPose::default() };
     let (size, options) = (uvec2(16, 9), StitchOptions::default());
     if i.is_multiple_of(4) {
         let camera = VirtualCamera { viewer, path: Arc::new(move |_| view) };

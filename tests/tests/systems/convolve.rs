@@ -4,7 +4,9 @@
 use cuda_std::launch::Place;
 use glam::{UVec2, uvec2};
 use panoweave::device::{Device, Image, LaunchConfig, Stream};
-use panoweave::ops::convolve::{Between, ConvolveError, Filter, GradientFilter, Taps};
+use panoweave::ops::convolve::{
+    ConvolveError, GradientFilter, Intermediate, SeparableFilter, Taps,
+};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{padded, upload_plane};
 use panoweave_tests::{data, panoweave_devices};
@@ -75,8 +77,8 @@ impl Case {
         (values, sizes.iter().map(|size| size * roundings).collect())
     }
 
-    fn upload(&self, stream: &Stream) -> (Filter, Image<f32>) {
-        let filter = Filter::new(stream, &self.taps[0], &self.taps[1]).unwrap();
+    fn upload(&self, stream: &Stream) -> (SeparableFilter, Image<f32>) {
+        let filter = SeparableFilter::new(stream, &self.taps[0], &self.taps[1]).unwrap();
         (filter, upload_plane(stream, self.size, &self.picture, self.padding[0]))
     }
 
@@ -268,7 +270,7 @@ fn both_gradients_at_once_are_those_of_two_filters() {
                 let (_, input) = case.upload(&stream);
                 let both = GradientFilter::new(&stream, sigma).unwrap();
                 let [mut x, mut y] = [0; 2].map(|_| case.nowhere(&stream, 0));
-                let mut between = Between::default();
+                let mut between = Intermediate::default();
                 let (to_x, to_y) = (x.view_mut(), y.view_mut());
                 both.convolve(&stream, input.view(), &mut between, to_x, to_y).unwrap();
                 let both_at_once = [&x, &y].map(|image| image.download(&stream).unwrap());
@@ -341,7 +343,7 @@ fn what_cannot_be_is_refused_by_name() {
     let stream = Device::cpu().stream().unwrap();
     assert_eq!(stream.device().place(), Place::Cpu);
     let taps = Taps::gaussian(1.0).unwrap();
-    let filter = Filter::new(&stream, &taps, &taps).unwrap();
+    let filter = SeparableFilter::new(&stream, &taps, &taps).unwrap();
     let image = |width| Image::<f32>::new(stream.device(), width, 20).unwrap();
     let (input, mut out, mut between) = (image(20), image(21), image(20));
     let error = filter.fused(&stream, input.view(), out.view_mut()).unwrap_err();

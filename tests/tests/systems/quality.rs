@@ -2,7 +2,7 @@
 //! anew in f64.
 
 use glam::{UVec2, Vec3, uvec2};
-use panoweave::frame::{Frame, FrameFormat, Matrix, Range, YuvEncoding};
+use panoweave::frame::{Frame, FrameFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::io::picture::Picture;
 use panoweave::ops::colour::Colours;
 use panoweave::quality::{
@@ -253,7 +253,7 @@ fn cameras_are_as_far_apart_as_the_definition_says() {
 
 #[test]
 fn nv12_is_compared_in_colours() {
-    let encoding = YuvEncoding { matrix: Matrix::Bt601, range: Range::Full };
+    let encoding = YuvEncoding { matrix: YuvMatrix::Bt601, range: Range::Full };
     let size = uvec2(31, 17);
     let format = FrameFormat::nv12(size.x, size.y, encoding);
     let frame = |luma: u8, cb: u8, cr: u8| {

@@ -7,7 +7,7 @@ use panoweave::device::Device;
 use panoweave::frame::Rate;
 use panoweave::io::text::TextError;
 use panoweave::ops::resample::ResampleError;
-use panoweave::ops::trajectory::{Fault, Trajectory, TrajectoryError, parse_times};
+use panoweave::ops::trajectory::{RowError, Trajectory, TrajectoryError, parse_times};
 use panoweave_tests::random::Random;
 use panoweave_tests::{data, panoweave_devices};
 use proptest::prelude::*;
@@ -82,7 +82,7 @@ fn columns_and_rows_are_found() {
 }
 
 /// Line, fault and message.
-fn fault(text: &str) -> (usize, Fault, String) {
+fn fault(text: &str) -> (usize, RowError, String) {
     match parse(text) {
         Err(error @ TrajectoryError::Line { .. }) => {
             let message = error.to_string();
@@ -97,8 +97,8 @@ fn fault(text: &str) -> (usize, Fault, String) {
 
 #[test]
 fn what_is_wrong_is_told_with_its_line() {
-    let word = |column, word: &str| Fault::NotANumber { column, word: word.to_owned() };
-    let name = |column, name: &str| Fault::Name { column, name: name.to_owned() };
+    let word = |column, word: &str| RowError::NotANumber { column, word: word.to_owned() };
+    let name = |column, name: &str| RowError::Name { column, name: name.to_owned() };
     let cases = [
         ("t,x\n0,1\n1,\n", 3, word(2, "")),
         ("t,x\n0,1\n\n# and then\n1,a1\n", 5, word(2, "a1")),
@@ -107,16 +107,16 @@ fn what_is_wrong_is_told_with_its_line() {
         ("0x,1\n", 1, word(1, "0x")),
         ("t,1\n", 1, word(1, "t")),
         ("1,5;2,5\n", 1, word(2, "5;2")),
-        ("t,x\n0,1\n1,2,3\n", 3, Fault::Fields { found: 3, expected: 2 }),
-        ("t,x\n0,1,\n", 2, Fault::Fields { found: 3, expected: 2 }),
-        ("0 1 2\n1 2\n", 2, Fault::Fields { found: 2, expected: 3 }),
-        ("t,x\nnan,1\n", 2, Fault::NotFinite { column: 1 }),
-        ("t,x\n0,1\ninf,1\n", 3, Fault::NotFinite { column: 1 }),
-        ("t,x,y\n0,1,1\n1,2,NaN\n", 3, Fault::NotFinite { column: 3 }),
-        ("t,x\n0,1e999\n", 2, Fault::NotFinite { column: 2 }),
-        ("t,x\n0,1\n3,1\n2.5,1\n", 4, Fault::Descending { time: 2.5, before: 3.0 }),
-        ("5\n6\n", 1, Fault::NoValues),
-        ("t\n6\n", 1, Fault::NoValues),
+        ("t,x\n0,1\n1,2,3\n", 3, RowError::Fields { found: 3, expected: 2 }),
+        ("t,x\n0,1,\n", 2, RowError::Fields { found: 3, expected: 2 }),
+        ("0 1 2\n1 2\n", 2, RowError::Fields { found: 2, expected: 3 }),
+        ("t,x\nnan,1\n", 2, RowError::NotFinite { column: 1 }),
+        ("t,x\n0,1\ninf,1\n", 3, RowError::NotFinite { column: 1 }),
+        ("t,x,y\n0,1,1\n1,2,NaN\n", 3, RowError::NotFinite { column: 3 }),
+        ("t,x\n0,1e999\n", 2, RowError::NotFinite { column: 2 }),
+        ("t,x\n0,1\n3,1\n2.5,1\n", 4, RowError::Descending { time: 2.5, before: 3.0 }),
+        ("5\n6\n", 1, RowError::NoValues),
+        ("t\n6\n", 1, RowError::NoValues),
         ("t,x,x\n0,1,2\n", 1, name(3, "x")),
         ("x,x\n0,1\n", 1, name(2, "x")),
         ("# one\nt,x,\n0,1,2\n", 2, name(3, "")),
@@ -150,19 +150,19 @@ fn new_checks_what_it_is_given() {
     assert_eq!(text(&new(&["x"], &[0.0, 1.0], &[3.0, 4.5]).unwrap()), "t,x\n0,3\n1,4.5\n");
     assert!(matches!(new(&["x"], &[], &[]), Err(TrajectoryError::NoTimes)));
     let error = new(&[], &[1.0], &[]).unwrap_err();
-    assert!(matches!(error, TrajectoryError::Columns(Fault::NoValues)), "{error}");
+    assert!(matches!(error, TrajectoryError::Columns(RowError::NoValues)), "{error}");
     for name in
         ["", "t", " x", "a,b", "a\nb", "a\"", "#a", "1", "-", ".5x", "nan", "inf", "\u{feff}x"]
     {
         let error = new(&[name], &[1.0], &[1.0]).unwrap_err();
-        let TrajectoryError::Columns(Fault::Name { column: 2, .. }) = error else {
+        let TrajectoryError::Columns(RowError::Name { column: 2, .. }) = error else {
             panic!("{name:?}: {error}")
         };
     }
     let error = new(&["x", "y"], &[0.0, 1.0], &[3.0; 3]).unwrap_err();
     assert!(matches!(error, TrajectoryError::Size { found: 3, expected: 4 }), "{error}");
     let error = new(&["x"], &[0.0, -1.0], &[3.0; 2]).unwrap_err();
-    let descending = Fault::Descending { time: -1.0, before: 0.0 };
+    let descending = RowError::Descending { time: -1.0, before: 0.0 };
     assert!(
         matches!(&error, TrajectoryError::Row { row: 1, fault } if *fault == descending),
         "{error}"
@@ -171,7 +171,7 @@ fn new_checks_what_it_is_given() {
         [([0.0, f64::NAN], [0.0; 2], 1), ([0.0; 2], [0.0, f64::INFINITY], 2)]
     {
         let error = new(&["x"], &times, &values).unwrap_err();
-        let expected = Fault::NotFinite { column };
+        let expected = RowError::NotFinite { column };
         assert!(
             matches!(&error, TrajectoryError::Row { row: 1, fault } if *fault == expected),
             "{error}"

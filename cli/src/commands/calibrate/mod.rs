@@ -7,7 +7,9 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use panoweave::device::DeviceName;
-use panoweave::geometry::calibrate::{Drift, ModelChoice, Options, Pair, RigOptions, check};
+use panoweave::geometry::calibrate::{
+    CalibrateOptions, Drift, ModelChoice, PhotoPair, RigOptions, check,
+};
 use panoweave::geometry::rig::{ProjectionName, Rig};
 use panoweave::io::picture::Picture;
 use serde_json::{Value, json};
@@ -104,7 +106,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     }
     let device = args.device.open()?;
     let stream = device.stream()?;
-    let options = Options { model: args.model.into(), ..Options::default() };
+    let options = CalibrateOptions { model: args.model.into(), ..CalibrateOptions::default() };
     if let Some((file, rig)) = &rig {
         let links = matched(&mut stages, &stream, &pictures)?;
         let drift = stages.run("check", "checking", || worst(rig, &links, &options, &files))?;
@@ -159,10 +161,15 @@ fn tell(found: &Calibrated, args: &Args, stages: &Stages, as_json: bool) -> Resu
 }
 
 /// How far the rig is off where it is off most, of the pairs that have enough in common to tell.
-fn worst(rig: &Rig, links: &[Pair], options: &Options, files: &[&Path]) -> Result<Drift, Failure> {
+fn worst(
+    rig: &Rig,
+    links: &[PhotoPair],
+    options: &CalibrateOptions,
+    files: &[&Path],
+) -> Result<Drift, Failure> {
     let off = |drift: &Drift| drift.median_px / drift.allowed_px;
     let (mut worst, mut reason): (Option<Drift>, Option<Failure>) = (None, None);
-    for Pair { left, right, correspondences } in links {
+    for PhotoPair { left, right, correspondences } in links {
         match check(rig, [*left, *right], correspondences, options) {
             Ok(drift) if worst.as_ref().is_none_or(|worst| off(&drift) > off(worst)) => {
                 worst = Some(drift);

@@ -182,7 +182,7 @@ impl Figures {
 
     /// The same for scripts.
     pub(crate) fn json(&self) -> Value {
-        let scores: serde_json::WarpSource<_, _> = self
+        let scores: serde_json::Map<_, _> = self
             .scores()
             .into_iter()
             .map(|(name, score)| (name.to_owned(), score.into()))

@@ -9,7 +9,7 @@ use glam::UVec2;
 use panoweave::device::{Device, DeviceName, Stream};
 use panoweave::frame::{Frame, FrameFormat};
 use panoweave::io::picture::Picture;
-use panoweave::io::video::{STANDARD, Source, Stop, VideoError};
+use panoweave::io::video::{STANDARD, Stop, VideoError, VideoSource};
 use panoweave::live::ColourOptions;
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::Blend;
@@ -230,7 +230,7 @@ impl Job<'_> {
         let Self { args, stages, figures, .. } = self;
         let stop = Stop::default();
         let (mut source, cameras, plan) = stages.run("open", "opening", || {
-            let source = Source::open(&args.clips.input(panorama)?, None, &stop)?;
+            let source = VideoSource::open(&args.clips.input(panorama)?, None, &stop)?;
             let cameras = args.open(files, &stop)?;
             let sizes: Vec<_> = cameras.iter().map(|source| source.format().size).collect();
             let plan = args.plan(&sizes, files)?;
@@ -259,7 +259,7 @@ impl Job<'_> {
             figures.flicker = Some(flicker.found());
             Ok(())
         })?;
-        if let Ok(cameras) = <[Source; 2]>::try_from(cameras)
+        if let Ok(cameras) = <[VideoSource; 2]>::try_from(cameras)
             && let Some(meter) = OverlapMeter::new(&stream, &warp)?
         {
             stages.run("measure", "measuring", || {
@@ -284,7 +284,7 @@ impl Job<'_> {
             let plan = args.plan(&sizes, files)?;
             Ok((sources, plan))
         })?;
-        let Ok(sources) = <[Source; 2]>::try_from(sources) else {
+        let Ok(sources) = <[VideoSource; 2]>::try_from(sources) else {
             return Err(Failure::Usage("a panorama is made of two videos here"));
         };
         let device = args.device.open()?;
@@ -351,11 +351,11 @@ impl Args {
     }
 
     /// The cameras' videos.
-    fn open(&self, files: &[&Path], stop: &Stop) -> Result<Vec<Source>, Failure> {
-        let mut sources: Vec<Source> = Vec::with_capacity(files.len());
+    fn open(&self, files: &[&Path], stop: &Stop) -> Result<Vec<VideoSource>, Failure> {
+        let mut sources: Vec<VideoSource> = Vec::with_capacity(files.len());
         for file in files {
             let pixels = sources.first().map(|source| source.format().pixels);
-            sources.push(Source::open(&self.clips.input(file)?, pixels, stop)?);
+            sources.push(VideoSource::open(&self.clips.input(file)?, pixels, stop)?);
         }
         Ok(sources)
     }

@@ -2,9 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use panoweave::frame::{Matrix, PixelFormat, Range, YuvEncoding};
+use panoweave::frame::{PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::io::picture::Picture;
-use panoweave::io::video::{Input, Medium, Source, Stop};
+use panoweave::io::video::{Medium, Stop, VideoInput, VideoSource};
 use panoweave_tests::data;
 
 use super::{Ffmpeg, MAP, seconds};
@@ -92,8 +92,8 @@ fn a_clip_of_1080p() {
 fn frames(folder: &Folder, file: &str) -> (PixelFormat, Vec<Vec<u8>>) {
     let path = folder.path(file);
     let medium = Medium::of_input(&path, None).unwrap();
-    let input = Input { path, medium, size: None, rate: None };
-    let mut source = Source::open(&input, None, &Stop::default()).unwrap();
+    let input = VideoInput { path, medium, size: None, rate: None };
+    let mut source = VideoSource::open(&input, None, &Stop::default()).unwrap();
     let frames = std::iter::from_fn(|| source.frame().unwrap()).collect();
     (source.format().pixels, frames)
 }
@@ -104,10 +104,10 @@ fn levels_are_read_as_they_are_stored() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
     for (pixels, matrix, range, expected) in [
-        ("yuv420p", "bt709", "tv", (Matrix::Bt709, Range::Limited)),
-        ("yuv420p", "smpte170m", "tv", (Matrix::Bt601, Range::Limited)),
-        ("yuv420p", "bt709", "pc", (Matrix::Bt709, Range::Full)),
-        ("yuvj420p", "bt470bg", "pc", (Matrix::Bt601, Range::Full)),
+        ("yuv420p", "bt709", "tv", (YuvMatrix::Bt709, Range::Limited)),
+        ("yuv420p", "smpte170m", "tv", (YuvMatrix::Bt601, Range::Limited)),
+        ("yuv420p", "bt709", "pc", (YuvMatrix::Bt709, Range::Full)),
+        ("yuvj420p", "bt470bg", "pc", (YuvMatrix::Bt601, Range::Full)),
     ] {
         // All levels, from noise: raw, and in a lossless file.
         let noise: Vec<u8> =

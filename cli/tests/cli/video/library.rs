@@ -8,7 +8,9 @@ use std::time::Duration;
 use glam::UVec2;
 use panoweave::device::Device;
 use panoweave::geometry::homography::Homography;
-use panoweave::io::video::{Crf, Input, Medium, Output, Sink, Source, Stop, VideoError};
+use panoweave::io::video::{
+    Crf, Medium, Stop, VideoError, VideoInput, VideoOutput, VideoSink, VideoSource,
+};
 use panoweave::video::{Summary, VideoOptions, VideoStitchError, stitch_video};
 use panoweave::warp::DeviceWarp;
 
@@ -26,8 +28,8 @@ fn stitch(
     let sources = inputs.map(|name| {
         let path = folder.path(name);
         let medium = Medium::of_input(&path, None).unwrap();
-        let input = Input { path, medium, size: None, rate: None };
-        Source::open(&input, None, &stop).unwrap()
+        let input = VideoInput { path, medium, size: None, rate: None };
+        VideoSource::open(&input, None, &stop).unwrap()
     });
     let device = Device::cpu();
     let stream = device.stream().unwrap();
@@ -37,9 +39,9 @@ fn stitch(
     stream.synchronize().unwrap();
     let path = folder.path(output);
     let medium = Medium::of_output(&path, None).unwrap();
-    let output = Output { path, medium, crf: Crf::default(), sound: None };
+    let output = VideoOutput { path, medium, crf: Crf::default(), sound: None };
     let rate = sources[0].rate();
-    let sink = Sink::create(&output, size, rate, &stop).unwrap();
+    let sink = VideoSink::create(&output, size, rate, &stop).unwrap();
     stitch_video(&device, warp, sources, sink, &VideoOptions::default(), |_| {})
 }
 

@@ -5,7 +5,9 @@ use std::process::{Command, Stdio};
 
 use glam::UVec2;
 use panoweave::device::Device;
-use panoweave::frame::{DeviceFrame, Frame, FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
+use panoweave::frame::{
+    DeviceFrame, Frame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix,
+};
 use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use serde_json::{Value, json};
@@ -101,7 +103,7 @@ fn y4m_goes_through_pipes() {
     insta::assert_snapshot!(line, @"YUV4MPEG2 W65 H32 F30000:1001 Ip A1:1 C420jpeg XCOLORRANGE=LIMITED");
     assert_eq!(found.len(), 4);
     folder.quiet(&format!("warp {MAP} --left left.png --right right.png -o h.safetensors"));
-    let encoding = |range| PixelFormat::Nv12(YuvEncoding { matrix: Matrix::Bt601, range });
+    let encoding = |range| PixelFormat::Nv12(YuvEncoding { matrix: YuvMatrix::Bt601, range });
     let stream = Device::cpu().stream().unwrap();
     let warp = Warp::open(folder.path("h.safetensors")).unwrap();
     let warp = DeviceWarp::upload(&stream, &warp).unwrap();

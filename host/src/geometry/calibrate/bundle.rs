@@ -10,7 +10,7 @@ use super::fit::Sight;
 use super::matches::{Matches, check_picture};
 use super::tree::{Edge, tree};
 use super::{
-    Correspondence, ModelChoice, Options, Picture, Refusal, RigOptions, Views, compose, pair,
+    CalibrateOptions, Correspondence, ModelChoice, Photo, Refusal, RigOptions, Views, compose, pair,
 };
 use crate::geometry::rig::{MAX_CAMERAS, Quality, Rig};
 
@@ -19,7 +19,7 @@ const REASONS: usize = 3;
 
 /// Two of several pictures and what they may have in common.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pair {
+pub struct PhotoPair {
     /// Number of the left picture.
     pub left: usize,
     /// Number of the right picture.
@@ -53,7 +53,7 @@ pub struct PairFigures {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bundle {
     /// The pictures.
-    pub pictures: Vec<Picture>,
+    pub pictures: Vec<Photo>,
     /// Where they lie to each other.
     pub views: Views,
     /// The picture that all others were related to.
@@ -96,7 +96,11 @@ impl Bundle {
 /// # Errors
 /// A [`Refusal`]: malformed input, pictures that no chain of good pairs connects, or pairs that do not
 /// fit together.
-pub fn bundle(pictures: &[Picture], pairs: &[Pair], options: &Options) -> Result<Bundle, Refusal> {
+pub fn bundle(
+    pictures: &[Photo],
+    pairs: &[PhotoPair],
+    options: &CalibrateOptions,
+) -> Result<Bundle, Refusal> {
     let many = pictures.len();
     if !(2..=MAX_CAMERAS).contains(&many) {
         return Err(Refusal::Pictures { found: many });
@@ -118,7 +122,7 @@ struct Refused {
 }
 
 /// Says of pictures that nothing connects what stood against it, first what says more than that nothing agrees.
-fn disconnected(pictures: &[Picture], lost: &[usize], refused: &[Refused]) -> Refusal {
+fn disconnected(pictures: &[Photo], lost: &[usize], refused: &[Refused]) -> Refusal {
     let name = |i: &usize| pictures[*i].name.clone();
     let between = |one: &&Refused| lost.contains(&one.left) != lost.contains(&one.right);
     let mut told: Vec<&Refused> = refused.iter().filter(between).collect();
@@ -136,13 +140,13 @@ fn disconnected(pictures: &[Picture], lost: &[usize], refused: &[Refused]) -> Re
 
 /// The pairs that hold by themselves, and those that do not.
 fn edges<'p>(
-    pictures: &[Picture],
-    pairs: &'p [Pair],
-    options: &Options,
+    pictures: &[Photo],
+    pairs: &'p [PhotoPair],
+    options: &CalibrateOptions,
 ) -> Result<(Vec<Edge<'p>>, Vec<Refused>), Refusal> {
     let (mut edges, mut refused) = (Vec::new(), Vec::new());
     for pair_of in pairs {
-        let Pair { left, right, ref correspondences } = *pair_of;
+        let PhotoPair { left, right, ref correspondences } = *pair_of;
         let pictures_of = pictures.len();
         if left == right || left.max(right) >= pictures_of {
             return Err(Refusal::Link { left, right, pictures: pictures_of });
@@ -155,15 +159,16 @@ fn edges<'p>(
             _ if known => options.model,
             _ => ModelChoice::Auto,
         };
-        let calibration = match pair(correspondences, both, &Options { model, ..options.clone() }) {
-            Ok(calibration) => calibration,
-            Err(malformed @ Refusal::Correspondence { .. }) => return Err(malformed),
-            Err(refusal) => {
-                tracing::debug!(left, right, %refusal, "a pair is left out");
-                refused.push(Refused { left, right, refusal });
-                continue;
-            }
-        };
+        let calibration =
+            match pair(correspondences, both, &CalibrateOptions { model, ..options.clone() }) {
+                Ok(calibration) => calibration,
+                Err(malformed @ Refusal::Correspondence { .. }) => return Err(malformed),
+                Err(refusal) => {
+                    tracing::debug!(left, right, %refusal, "a pair is left out");
+                    refused.push(Refused { left, right, refusal });
+                    continue;
+                }
+            };
         let matches = Matches::new(correspondences, [left, right], both)?;
         let sight = |&i: &usize| {
             let Correspondence { left: l, right: r, .. } = correspondences[i];

@@ -10,7 +10,7 @@ use nalgebra::Matrix3;
 use shared_types::warp::Camera;
 
 use super::fit::{Model, Sight};
-use crate::geometry::rig::{LensName, Matrix, lens_camera, radial_limit};
+use crate::geometry::rig::{CameraMatrix, LensName, lens_camera, radial_limit};
 use crate::geometry::unproject;
 
 /// Which focal lengths a fit may change.
@@ -39,7 +39,7 @@ pub(super) struct Cameras {
 /// in the picture's middle.
 pub(super) fn plain_camera(size: UVec2, focal: f64) -> Camera {
     let centre = (size.as_dvec2() - 1.0) / 2.0;
-    let matrix = Matrix { fx: focal, fy: focal, cx: centre.x, cy: centre.y };
+    let matrix = CameraMatrix { fx: focal, fy: focal, cx: centre.x, cy: centre.y };
     lens_camera(DMat3::IDENTITY, size, LensName::Pinhole, &matrix, &[])
 }
 

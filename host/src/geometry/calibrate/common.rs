@@ -11,7 +11,7 @@ use super::planes::Planes;
 use super::quality::judge;
 use super::select::{Fitted, camera_of, evidence, most_noise, plausible, settle, some, tolerant};
 use super::tree::{Edge, Hung, Tree};
-use super::{ModelChoice, Options, Pair, PairFigures, Picture, Refusal, Views};
+use super::{CalibrateOptions, ModelChoice, PairFigures, Photo, PhotoPair, Refusal, Views};
 
 /// Correspondences of a pair that take part in the common fit.
 pub(super) const PER_PAIR: usize = 150;
@@ -27,11 +27,11 @@ pub(super) struct Common {
 
 /// Fits everything to the pairs `kept` of the edges, and holds all edges against it.
 pub(super) fn common(
-    pictures: &[Picture],
+    pictures: &[Photo],
     tree: &Tree,
     edges: &[Edge<'_>],
     kept: &[usize],
-    options: &Options,
+    options: &CalibrateOptions,
 ) -> Result<Common, Refusal> {
     let sights: Vec<Sight> =
         kept.iter().flat_map(|&e| some(&edges[e].inliers, PER_PAIR)).copied().collect();
@@ -39,7 +39,7 @@ pub(super) fn common(
     let sizes: Vec<UVec2> = pictures.iter().map(|picture| picture.size).collect();
     let most = most_noise(options, &sizes);
 
-    let plane = |options: &Options| {
+    let plane = |options: &CalibrateOptions| {
         let rotation = options.model == ModelChoice::Rotation;
         let start = (!rotation).then(|| planes(&sizes, tree, edges))?;
         Some(settle(start, &sights_of, most))
@@ -84,8 +84,8 @@ impl Chosen {
         &self,
         edges: &[Edge<'_>],
         sights: &[&Sight],
-        pictures: &[Picture],
-        options: &Options,
+        pictures: &[Photo],
+        options: &CalibrateOptions,
     ) -> Vec<Result<PairFigures, Refusal>> {
         match self {
             Self::Planes(fitted) => figures(fitted, edges, sights, pictures, options),
@@ -98,13 +98,13 @@ fn figures<M: Model>(
     fitted: &Fitted<M>,
     edges: &[Edge<'_>],
     sights: &[&Sight],
-    pictures: &[Picture],
-    options: &Options,
+    pictures: &[Photo],
+    options: &CalibrateOptions,
 ) -> Vec<Result<PairFigures, Refusal>> {
     // What one pair says does not determine the others; all of them together do.
     let fit = covariance(&fitted.model, sights);
     let one = |edge: &Edge<'_>| {
-        let Pair { left, right, .. } = *edge.pair;
+        let PhotoPair { left, right, .. } = *edge.pair;
         let sizes = [pictures[left].size, pictures[right].size];
         let (sights, least) = (&edge.matches.sights, options.least_overlap);
         let found = judge(&fitted.model, sights, fitted.noise, sizes, least, fit.as_ref())?;
@@ -138,11 +138,11 @@ fn planes(sizes: &[UVec2], tree: &Tree, edges: &[Edge<'_>]) -> Planes {
 
 /// Cameras in one place, from rotations chained along the tree, or why they are none.
 fn turning(
-    pictures: &[Picture],
+    pictures: &[Photo],
     tree: &Tree,
     edges: &[Edge<'_>],
     sights: &[&Sight],
-    options: &Options,
+    options: &CalibrateOptions,
     most: f64,
 ) -> Result<Fitted<Cameras>, String> {
     if options.model == ModelChoice::Homography {

@@ -10,10 +10,11 @@ use shared_types::warp::{Camera, Canvas, Lens};
 
 use super::horizon::{angles, level, up};
 use super::planes::normed;
-use super::{Picture, Refusal, Views};
+use super::{Photo, Refusal, Views};
 use crate::geometry::homography::span;
 use crate::geometry::rig::{
-    LensName, Matrix, Mount, Panorama, ProjectionName, Quality, Rig, RigCamera, View, rotation,
+    CameraMatrix, CameraPose, LensName, Mount, ProjectionName, Quality, Rig, RigCamera, RigCanvas,
+    rotation,
 };
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, border, inside, largest_rectangle};
 
@@ -41,7 +42,7 @@ pub struct RigOptions {
 
 /// The rig of pictures whose reference is upright.
 pub(super) fn rig(
-    pictures: &[Picture],
+    pictures: &[Photo],
     views: &Views,
     reference: usize,
     quality: Quality,
@@ -51,7 +52,7 @@ pub(super) fn rig(
         Views::Planes(matrices) => on_plane(pictures, matrices, options)?,
         Views::Cameras(cameras) => in_one_place(cameras, reference, options)?,
     };
-    let camera = |(picture, view): (&Picture, View)| RigCamera {
+    let camera = |(picture, view): (&Photo, CameraPose)| RigCamera {
         name: picture.name.clone(),
         size: picture.size.into(),
         view,
@@ -65,14 +66,14 @@ pub(super) fn rig(
         let (first, size) = largest_rectangle(&geometry).ok_or(Refusal::Crop)?;
         let Canvas { scale, centre, .. } = geometry.canvas;
         let centre = centre - first.as_dvec2();
-        rig.panorama = Panorama { fov_vertical: None, ..rig.panorama };
+        rig.panorama = RigCanvas { fov_vertical: None, ..rig.panorama };
         place(&mut rig.panorama, size, scale.x, centre);
     }
     Ok(rig)
 }
 
 /// Gives a panorama its size, its scale and the pixel of its middle's ray.
-fn place(panorama: &mut Panorama, size: UVec2, scale: f64, centre: DVec2) {
+fn place(panorama: &mut RigCanvas, size: UVec2, scale: f64, centre: DVec2) {
     let half = f64::from(size.x) / 2.0 / scale;
     let half = if panorama.projection.straight_columns() { libm::atan(half) } else { half };
     (panorama.width, panorama.height) = (size.x, size.y);
@@ -81,18 +82,18 @@ fn place(panorama: &mut Panorama, size: UVec2, scale: f64, centre: DVec2) {
 }
 
 /// A panorama that looks ahead.
-fn panorama(projection: ProjectionName) -> Panorama {
+fn panorama(projection: ProjectionName) -> RigCanvas {
     let (width, height, fov) = (1, 1, 90.0);
     let (fov_vertical, yaw, pitch, centre) = (None, 0.0, 0.0, None);
-    Panorama { projection, width, height, fov, fov_vertical, yaw, pitch, centre }
+    RigCanvas { projection, width, height, fov, fov_vertical, yaw, pitch, centre }
 }
 
 /// Pictures on the plane of the reference.
 fn on_plane(
-    pictures: &[Picture],
+    pictures: &[Photo],
     matrices: &[DMat3],
     options: &RigOptions,
-) -> Result<(Panorama, Vec<View>), Refusal> {
+) -> Result<(RigCanvas, Vec<CameraPose>), Refusal> {
     if let Some(projection) = options.projection.filter(|&p| p != ProjectionName::Planar) {
         return Err(Refusal::ProjectionOfPlane { projection: projection.as_str() });
     }
@@ -109,7 +110,7 @@ fn on_plane(
     let plane = DMat3::from_translation(-canvas.centre);
     let view = |camera: &Camera| {
         // A canvas is not mirrored, and neither is a picture of it.
-        View::Homography(normed(camera.from_ray * plane * pixel))
+        CameraPose::Homography(normed(camera.from_ray * plane * pixel))
     };
     Ok((panorama, geometry.cameras.iter().map(view).collect()))
 }
@@ -126,7 +127,7 @@ fn in_one_place(
     cameras: &[Camera],
     reference: usize,
     options: &RigOptions,
-) -> Result<(Panorama, Vec<View>), Refusal> {
+) -> Result<(RigCanvas, Vec<CameraPose>), Refusal> {
     let to_world: Vec<DMat3> = cameras.iter().map(|camera| camera.from_ray.transpose()).collect();
     let ahead = to_world.iter().map(|axes| axes.z_axis).sum::<DVec3>();
     let levelled = level(up(&to_world, reference), ahead);
@@ -199,9 +200,9 @@ fn in_one_place(
     panorama.height = panorama.height.min(rows.clamp(1.0, f64::from(u32::MAX)) as u32);
     let view = |(camera, axes): (&Camera, &DMat3)| {
         let [yaw, pitch, roll] = angles(centred * levelled * *axes);
-        View::Mount(Mount {
+        CameraPose::Mount(Mount {
             lens: if camera.lens == Lens::FISHEYE { LensName::Fisheye } else { LensName::Pinhole },
-            matrix: Matrix {
+            matrix: CameraMatrix {
                 fx: camera.focal.x,
                 fy: camera.focal.y,
                 cx: camera.centre.x,

@@ -8,7 +8,7 @@
 
 use super::common::{Common, PER_PAIR, common};
 use super::tree::{Edge, Tree, tree};
-use super::{Options, Pair, Picture, Refusal};
+use super::{CalibrateOptions, Photo, PhotoPair, Refusal};
 
 /// How many times pairs are left out, one time after the other.
 const ROUNDS: usize = 3;
@@ -27,11 +27,11 @@ struct Try {
 
 impl Try {
     fn new(
-        pictures: &[Picture],
+        pictures: &[Photo],
         edges: &[Edge<'_>],
         tree: &Tree,
         kept: Vec<usize>,
-        options: &Options,
+        options: &CalibrateOptions,
     ) -> Self {
         let fit = common(pictures, tree, edges, &kept, options);
         Self { kept, fit }
@@ -55,26 +55,21 @@ impl Try {
     }
 
     /// Why the pair `e` is not explained.
-    fn against(
-        self,
-        e: usize,
-        pictures: &[Picture],
-        edges: &[Edge<'_>],
-    ) -> Result<Common, Refusal> {
+    fn against(self, e: usize, pictures: &[Photo], edges: &[Edge<'_>]) -> Result<Common, Refusal> {
         let mut fit = self.fit?;
         let Err(source) = fit.figures.swap_remove(e) else { return Ok(fit) };
-        let Pair { left, right, .. } = *edges[e].pair;
+        let PhotoPair { left, right, .. } = *edges[e].pair;
         let [left, right] = [left, right].map(|i| pictures[i].name.clone());
-        Err(Refusal::Pair { left, right, source: Box::new(source) })
+        Err(Refusal::PhotoPair { left, right, source: Box::new(source) })
     }
 }
 
 /// One fit that all pairs agree with, but for those that are clearly false. It begins with `tree`, of all of them.
 pub(super) fn agreed(
-    pictures: &[Picture],
+    pictures: &[Photo],
     edges: &[Edge<'_>],
     tree: Tree,
-    options: &Options,
+    options: &CalibrateOptions,
 ) -> Result<Common, Refusal> {
     let mut now = Try::new(pictures, edges, &tree, (0..edges.len()).collect(), options);
     for _ in 0..ROUNDS {
@@ -92,10 +87,10 @@ pub(super) fn agreed(
 
 /// The fit without some of the pairs that loses least; `None` if no pair can be left out.
 fn without(
-    pictures: &[Picture],
+    pictures: &[Photo],
     edges: &[Edge<'_>],
     now: &Try,
-    options: &Options,
+    options: &CalibrateOptions,
 ) -> Result<Option<Try>, Refusal> {
     let mut suspects = now.kept.clone();
     suspects.sort_by_key(|&e| (now.holds(e), edges[e].inliers.len()));
@@ -126,7 +121,7 @@ fn without(
         return best.against(out[0], pictures, edges).map(|_| None);
     }
     for &e in &out {
-        let Pair { left, right, .. } = *edges[e].pair;
+        let PhotoPair { left, right, .. } = *edges[e].pair;
         tracing::warn!(left, right, "the other pairs contradict this one: it is left out");
     }
     Ok(Some(best))

@@ -10,7 +10,7 @@ use super::cameras::map;
 use super::fit::Sight;
 use super::matches::{Matches, check_picture};
 use super::select::{Choice, choose};
-use super::{Correspondence, KnownLens, ModelChoice, Options, Picture, Refusal, judged};
+use super::{CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, Refusal, judged};
 use crate::geometry::rig::Rig;
 
 /// Pixels of the left picture, at 2000 a side and more in proportion, that a rig may be off at the median
@@ -48,7 +48,7 @@ pub fn check(
     rig: &Rig,
     [left, right]: [usize; 2],
     correspondences: &[Correspondence],
-    options: &Options,
+    options: &CalibrateOptions,
 ) -> Result<Drift, Refusal> {
     let cameras = rig.geometry()?.cameras;
     let several = left != right && left.max(right) < cameras.len();
@@ -62,7 +62,7 @@ pub fn check(
             matrix: mount.matrix,
             distortion: mount.distortion.clone(),
         });
-        Picture { name: camera.name.clone(), size: UVec2::from(camera.size), lens }
+        Photo { name: camera.name.clone(), size: UVec2::from(camera.size), lens }
     };
     let pictures = [picture(left), picture(right)];
     let pictures = [&pictures[0], &pictures[1]];
@@ -74,7 +74,7 @@ pub fn check(
     // The same kind as the rig: with its lenses, whether or not the angles are still right.
     let mounted = pictures.iter().all(|picture| picture.lens.is_some());
     let model = if mounted { ModelChoice::Rotation } else { ModelChoice::Homography };
-    let options = Options { model, ..options.clone() };
+    let options = CalibrateOptions { model, ..options.clone() };
     let fresh = match choose(&matches, pictures, &options)? {
         Choice::Planes(f) => judged(&f.model, sights, f.noise, pictures, &options)?,
         Choice::Cameras(f) => judged(&f.model, sights, f.noise, pictures, &options)?,

@@ -3,7 +3,7 @@
 use glam::{DVec2, UVec2};
 
 use super::fit::Sight;
-use super::{Correspondence, Picture, Refusal};
+use super::{Correspondence, Photo, Refusal};
 use crate::io::picture::MAX_SIDE;
 
 /// Fewest correspondences that must agree. A homography is determined by four; ten leave twelve equations
@@ -31,7 +31,7 @@ impl Matches {
     pub(super) fn new(
         correspondences: &[Correspondence],
         link: [usize; 2],
-        pictures: [&Picture; 2],
+        pictures: [&Photo; 2],
     ) -> Result<Self, Refusal> {
         for (index, one) in correspondences.iter().enumerate() {
             let sides = [("left", one.left), ("right", one.right)];
@@ -73,7 +73,7 @@ fn first_of_each(correspondences: &[Correspondence], order: &[usize]) -> Vec<usi
 }
 
 /// Refuses sizes that no picture has, and lenses that none has.
-pub(super) fn check_picture(picture: &Picture) -> Result<(), Refusal> {
+pub(super) fn check_picture(picture: &Photo) -> Result<(), Refusal> {
     let UVec2 { x: width, y: height } = picture.size;
     let name = || picture.name.clone();
     if picture.size.min_element() == 0 || picture.size.max_element() > MAX_SIDE {
@@ -105,7 +105,7 @@ mod tests {
             let (left, right) = (DVec2::new(x, 5.0), DVec2::new(x, 7.0));
             Correspondence { left, right, score }
         };
-        let picture = Picture::new("a", UVec2::new(100, 50));
+        let picture = Photo::new("a", UVec2::new(100, 50));
         let new = |all: &[Correspondence]| Matches::new(all, [0, 1], [&picture, &picture]);
         let mut all: Vec<_> = (0..12).map(|i| at(f64::from(i) * 3.0, f64::from(i))).collect();
         all.push(at(33.1, 99.0));

@@ -33,12 +33,12 @@ mod tree;
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::warp::Camera;
 
-pub use bundle::{Bundle, Pair, PairFigures, bundle};
+pub use bundle::{Bundle, PairFigures, PhotoPair, bundle};
 pub use compose::RigOptions;
 pub use drift::{Drift, check};
 pub use refusal::Refusal;
 
-use crate::geometry::rig::{LensName, Matrix, ModelName, Quality, Rig};
+use crate::geometry::rig::{CameraMatrix, LensName, ModelName, Quality, Rig};
 use cameras::Cameras;
 use fit::{Model, Sight};
 use matches::{Matches, check_picture};
@@ -60,7 +60,7 @@ pub struct Correspondence {
 
 /// A picture to calibrate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Picture {
+pub struct Photo {
     /// Its camera's name, in the rig and in messages.
     pub name: String,
     /// Width and height in pixels.
@@ -70,7 +70,7 @@ pub struct Picture {
     pub lens: Option<KnownLens>,
 }
 
-impl Picture {
+impl Photo {
     /// A picture whose lens is not known.
     #[must_use]
     pub fn new(name: impl Into<String>, size: UVec2) -> Self {
@@ -84,7 +84,7 @@ pub struct KnownLens {
     /// Lens model.
     pub lens: LensName,
     /// Camera matrix.
-    pub matrix: Matrix,
+    pub matrix: CameraMatrix,
     /// Distortion in OpenCV's order; missing coefficients are 0.
     pub distortion: Vec<f64>,
 }
@@ -103,7 +103,7 @@ pub enum ModelChoice {
 
 /// How a calibration is made.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct CalibrateOptions {
     /// Which model is looked for.
     pub model: ModelChoice,
     /// Whether a radial distortion k1 may be found for lenses that are not known.
@@ -117,7 +117,7 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Default for Options {
+impl Default for CalibrateOptions {
     fn default() -> Self {
         Self {
             model: ModelChoice::Auto,
@@ -196,7 +196,7 @@ impl Views {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     /// The pictures: left, right.
-    pub pictures: [Picture; 2],
+    pub pictures: [Photo; 2],
     /// Where they lie to each other; the left one is the reference.
     pub views: Views,
     /// From pixels of the right picture to those of the left one. Where lenses distort it is not exact, but as
@@ -251,8 +251,8 @@ impl Calibration {
 /// A [`Refusal`] if the input is malformed, or if what the correspondences say is not good enough.
 pub fn pair(
     correspondences: &[Correspondence],
-    pictures: [&Picture; 2],
-    options: &Options,
+    pictures: [&Photo; 2],
+    options: &CalibrateOptions,
 ) -> Result<Calibration, Refusal> {
     for picture in pictures {
         check_picture(picture)?;
@@ -272,7 +272,7 @@ pub fn pair(
     let mut inliers: Vec<usize> = figures.inliers.iter().map(|&i| matches.index[i]).collect();
     inliers.sort_unstable();
     Ok(Calibration {
-        pictures: pictures.map(Picture::clone),
+        pictures: pictures.map(Photo::clone),
         homography_right_to_left: views.homography(),
         views,
         matches: matches.sights.len(),
@@ -290,8 +290,8 @@ fn judged<M: Model>(
     model: &M,
     sights: &[Sight],
     noise: f64,
-    pictures: [&Picture; 2],
-    options: &Options,
+    pictures: [&Photo; 2],
+    options: &CalibrateOptions,
 ) -> Result<Figures, Refusal> {
     let sizes = pictures.map(|picture| picture.size);
     let refusal = match judge(model, sights, noise, sizes, options.least_overlap, None) {
@@ -302,7 +302,7 @@ fn judged<M: Model>(
     let mirrored = |s: &Sight| Sight { left: DVec2::new(width - s.left.x, s.left.y), ..*s };
     let sights: Vec<Sight> = sights.iter().map(mirrored).collect();
     let matches = Matches { index: (0..sights.len()).collect(), sights };
-    let options = Options { model: ModelChoice::Homography, ..options.clone() };
+    let options = CalibrateOptions { model: ModelChoice::Homography, ..options.clone() };
     if let Ok(Choice::Planes(fitted)) = choose(&matches, pictures, &options)
         && let Ok(inliers) = check_chance(&fitted.model, &matches.sights, fitted.noise, sizes)
     {

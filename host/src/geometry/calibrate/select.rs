@@ -16,7 +16,7 @@ use super::loss::{CHI2, Loss};
 use super::matches::Matches;
 use super::planes::{Planes, of_four};
 use super::robust::search;
-use super::{ModelChoice, Options, Picture, Refusal};
+use super::{CalibrateOptions, ModelChoice, Photo, Refusal};
 use crate::geometry::homography::corners;
 use crate::geometry::rig::lens_camera;
 use crate::geometry::unproject;
@@ -64,7 +64,7 @@ pub(super) enum Choice {
 }
 
 /// Largest noise in pixels for pictures of these sizes.
-pub(super) fn most_noise(options: &Options, sizes: &[UVec2]) -> f64 {
+pub(super) fn most_noise(options: &CalibrateOptions, sizes: &[UVec2]) -> f64 {
     let side = sizes.iter().map(|size| size.max_element()).max().unwrap_or(0);
     let most = options.most_noise_px.unwrap_or(MOST_NOISE * (f64::from(side) / 2000.0).max(1.0));
     // Whatever is asked for: a number, and no picture's size.
@@ -126,8 +126,8 @@ pub(super) fn tolerant(noise: f64, sizes: &[UVec2]) -> f64 {
 /// The model of a pair.
 pub(super) fn choose(
     matches: &Matches,
-    pictures: [&Picture; 2],
-    options: &Options,
+    pictures: [&Photo; 2],
+    options: &CalibrateOptions,
 ) -> Result<Choice, Refusal> {
     let sights = &matches.sights;
     let sizes = pictures.map(|picture| picture.size);
@@ -208,14 +208,14 @@ fn plane(sights: &[Sight], sizes: [UVec2; 2], loss: &Loss, seed: u64) -> Option<
 }
 
 /// Cameras that look the same way, with the lenses that are known and elsewhere focal lengths of `focal`.
-fn start(pictures: [&Picture; 2], focal: impl Fn(usize) -> f64) -> Cameras {
+fn start(pictures: [&Photo; 2], focal: impl Fn(usize) -> f64) -> Cameras {
     let camera = |i: usize| camera_of(pictures[i], focal(i));
     let known = pictures.iter().map(|picture| picture.lens.is_some()).collect();
     Cameras::new(vec![camera(0), camera(1)], known, 0)
 }
 
 /// A camera that looks ahead, with the picture's lens or, where it is not known, a focal length in pixels.
-pub(super) fn camera_of(picture: &Picture, focal: f64) -> Camera {
+pub(super) fn camera_of(picture: &Photo, focal: f64) -> Camera {
     match &picture.lens {
         Some(known) => lens_camera(
             glam::DMat3::IDENTITY,
@@ -235,8 +235,8 @@ pub(super) fn camera_of(picture: &Picture, focal: f64) -> Camera {
 fn turning(
     plane: &Fitted<Planes>,
     sights: &[Sight],
-    pictures: [&Picture; 2],
-    options: &Options,
+    pictures: [&Photo; 2],
+    options: &CalibrateOptions,
     most: f64,
 ) -> Result<Fitted<Cameras>, String> {
     /// Focal lengths that are tried over the range of [`FOCALS`].
@@ -303,7 +303,7 @@ fn turning(
 }
 
 /// What may be free of unknown lenses, the fewest numbers first.
-fn kinds(pictures: [&Picture; 2], options: &Options) -> Vec<(Focal, bool)> {
+fn kinds(pictures: [&Photo; 2], options: &CalibrateOptions) -> Vec<(Focal, bool)> {
     let unknown = pictures.iter().filter(|picture| picture.lens.is_none()).count();
     let mut focals = Vec::new();
     if unknown == 1 || pictures[0].size == pictures[1].size {

@@ -2,11 +2,11 @@
 
 use super::fit::Sight;
 use super::matches::Matches;
-use super::{Calibration, Pair};
+use super::{Calibration, PhotoPair};
 
 /// A pair that holds by itself.
 pub(super) struct Edge<'p> {
-    pub(super) pair: &'p Pair,
+    pub(super) pair: &'p PhotoPair,
     pub(super) calibration: Calibration,
     pub(super) matches: Matches,
     /// Those of the matches that agree.
@@ -40,7 +40,7 @@ pub(super) fn tree(many: usize, edges: &[Edge<'_>], kept: &[usize]) -> Result<Tr
     let mut part: Vec<usize> = (0..many).collect();
     let mut near: Vec<Vec<(usize, usize)>> = vec![Vec::new(); many];
     for e in order {
-        let Pair { left, right, .. } = *edges[e].pair;
+        let PhotoPair { left, right, .. } = *edges[e].pair;
         let (a, b) = (part[left], part[right]);
         if a != b {
             part.iter_mut().filter(|p| **p == a).for_each(|p| *p = b);

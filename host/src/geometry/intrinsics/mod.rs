@@ -11,7 +11,7 @@ use std::path::Path;
 
 use glam::{DVec2, UVec2};
 
-use crate::geometry::rig::Matrix;
+use crate::geometry::rig::CameraMatrix;
 use crate::io::text::read_text;
 pub use error::IntrinsicsError;
 pub use opencv_yaml::YamlError;
@@ -62,9 +62,9 @@ impl Intrinsics {
 
     /// The camera matrix, as a rig has it.
     #[must_use]
-    pub fn matrix(&self) -> Matrix {
+    pub fn matrix(&self) -> CameraMatrix {
         let Self { focal, centre, .. } = self;
-        Matrix { fx: focal.x, fy: focal.y, cx: centre.x, cy: centre.y }
+        CameraMatrix { fx: focal.x, fy: focal.y, cx: centre.x, cy: centre.y }
     }
 
     /// As [`open`](Self::open), from text; `file` is named in errors.

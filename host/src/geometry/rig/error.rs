@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::geometry::homography::is_singular;
 use crate::geometry::intrinsics::IntrinsicsError;
-use crate::geometry::rig::{MAX_CAMERAS, Panorama, ProjectionName, Quality, Rig, RigCamera, View};
+use crate::geometry::rig::{
+    CameraPose, MAX_CAMERAS, ProjectionName, Quality, Rig, RigCamera, RigCanvas,
+};
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::picture::MAX_SIDE;
 use crate::io::text::TextError;
@@ -142,7 +144,7 @@ impl Rig {
         Ok(())
     }
 
-    fn check_panorama(&self, panorama: &Panorama) -> Result<(), RigError> {
+    fn check_panorama(&self, panorama: &RigCanvas) -> Result<(), RigError> {
         let file = || self.file.clone();
         for (side, value) in [("width", panorama.width), ("height", panorama.height)] {
             if !(1..=MAX_CANVAS_SIDE).contains(&value) {
@@ -199,8 +201,8 @@ impl Rig {
             }
         }
         let mount = match &camera.view {
-            View::Mount(mount) => mount,
-            View::Homography(matrix) => {
+            CameraPose::Mount(mount) => mount,
+            CameraPose::Homography(matrix) => {
                 let wrong =
                     if matrix.to_cols_array().iter().any(|n| !n.is_finite() || n.abs() > 1e100) {
                         Some("not nine finite numbers of at most 1e100")

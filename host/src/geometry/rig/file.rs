@@ -12,7 +12,8 @@ use crate::geometry::MAX_CANVAS_SIDE;
 use crate::geometry::intrinsics::Intrinsics;
 use crate::geometry::rig::error::check_count;
 use crate::geometry::rig::{
-    LensName, Matrix, Mount, Panorama, ProjectionName, Quality, Rig, RigCamera, RigError, View,
+    CameraMatrix, CameraPose, LensName, Mount, ProjectionName, Quality, Rig, RigCamera, RigCanvas,
+    RigError,
 };
 use crate::io::picture::MAX_SIDE;
 
@@ -46,7 +47,7 @@ struct CameraTable {
     name: String,
     size: Option<Vec<i64>>,
     lens: Option<LensName>,
-    matrix: Option<Matrix>,
+    matrix: Option<CameraMatrix>,
     opencv: Option<PathBuf>,
     opencv_camera: Option<u32>,
     distortion: Option<Vec<f64>>,
@@ -72,7 +73,7 @@ pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
     let camera = |camera: &RigCamera| {
         let (name, size) = (camera.name.clone(), Some(camera.size.map(i64::from).to_vec()));
         match &camera.view {
-            View::Mount(mount) => CameraTable {
+            CameraPose::Mount(mount) => CameraTable {
                 name,
                 size,
                 lens: Some(mount.lens),
@@ -83,7 +84,7 @@ pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
                 roll: Some(mount.roll),
                 ..CameraTable::default()
             },
-            View::Homography(matrix) => {
+            CameraPose::Homography(matrix) => {
                 let homography = Some(matrix.transpose().to_cols_array().to_vec());
                 CameraTable { name, size, homography, ..CameraTable::default() }
             }
@@ -114,7 +115,7 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
             value,
         })
     };
-    let panorama = Panorama {
+    let panorama = RigCanvas {
         projection: p.projection,
         width: side("width", p.width)?,
         height: side("height", p.height)?,
@@ -187,7 +188,7 @@ fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
         let Some(size) = stated else {
             return contradiction("size", "is missing; give size = [width, height]");
         };
-        let view = View::Homography(DMat3::from_cols_array(&rows).transpose());
+        let view = CameraPose::Homography(DMat3::from_cols_array(&rows).transpose());
         return Ok(RigCamera { name: camera.name, size, view });
     }
     let Some(lens) = camera.lens else {
@@ -239,5 +240,5 @@ fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
         pitch: camera.pitch.unwrap_or_default(),
         roll: camera.roll.unwrap_or_default(),
     };
-    Ok(RigCamera { name: camera.name, size, view: View::Mount(mount) })
+    Ok(RigCamera { name: camera.name, size, view: CameraPose::Mount(mount) })
 }

@@ -147,7 +147,7 @@ impl LensName {
 
 /// The panorama that is wanted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Panorama {
+pub struct RigCanvas {
     /// How it is laid out.
     pub projection: ProjectionName,
     /// Width in pixels.
@@ -171,7 +171,7 @@ pub struct Panorama {
 /// OpenCV's camera matrix K without skew, in pixels, pixel centres at integers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Matrix {
+pub struct CameraMatrix {
     /// Horizontal focal length.
     pub fx: f64,
     /// Vertical focal length.
@@ -190,12 +190,12 @@ pub struct RigCamera {
     /// Picture width and height in pixels.
     pub size: [u32; 2],
     /// Where rays of the world land in its picture.
-    pub view: View,
+    pub view: CameraPose,
 }
 
 /// Where rays of the world land in a camera's picture.
 #[derive(Clone, Debug, PartialEq)]
-pub enum View {
+pub enum CameraPose {
     /// Through a lens.
     Mount(Mount),
     /// By a matrix that takes a ray of the world to `(x, y, z)`, which is the pixel `(x/z, y/z)` where
@@ -209,7 +209,7 @@ pub struct Mount {
     /// Lens model.
     pub lens: LensName,
     /// Camera matrix.
-    pub matrix: Matrix,
+    pub matrix: CameraMatrix,
     /// Distortion in OpenCV's order; missing coefficients are 0.
     pub distortion: Vec<f64>,
     /// Degrees to the right.
@@ -268,7 +268,7 @@ pub struct Rig {
     /// Where it came from; named in errors.
     pub file: PathBuf,
     /// The panorama.
-    pub panorama: Panorama,
+    pub panorama: RigCanvas,
     /// The cameras; of two, left and right.
     pub cameras: Vec<RigCamera>,
     /// How well it is known, where it was found from pictures.
@@ -332,7 +332,7 @@ impl Rig {
     }
 }
 
-impl Panorama {
+impl RigCanvas {
     /// The same view on a canvas of another size: both fields of view stay, so pixels are no longer
     /// square where the aspect ratio differs.
     #[must_use]
@@ -382,7 +382,7 @@ impl RigCamera {
     fn camera(&self, panorama_to_world: DMat3) -> Camera {
         let size = UVec2::from(self.size);
         match &self.view {
-            View::Mount(mount) => {
+            CameraPose::Mount(mount) => {
                 let to_world = rotation(mount.yaw, mount.pitch, mount.roll);
                 // The inverse of a rotation is its transpose.
                 lens_camera(
@@ -393,7 +393,9 @@ impl RigCamera {
                     &mount.distortion,
                 )
             }
-            View::Homography(matrix) => Camera::from_matrix(*matrix * panorama_to_world, size),
+            CameraPose::Homography(matrix) => {
+                Camera::from_matrix(*matrix * panorama_to_world, size)
+            }
         }
     }
 
@@ -401,8 +403,8 @@ impl RigCamera {
     #[must_use]
     pub fn mount(&self) -> Option<&Mount> {
         match &self.view {
-            View::Mount(mount) => Some(mount),
-            View::Homography(_) => None,
+            CameraPose::Mount(mount) => Some(mount),
+            CameraPose::Homography(_) => None,
         }
     }
 
@@ -410,8 +412,8 @@ impl RigCamera {
     #[must_use]
     pub fn mount_mut(&mut self) -> Option<&mut Mount> {
         match &mut self.view {
-            View::Mount(mount) => Some(mount),
-            View::Homography(_) => None,
+            CameraPose::Mount(mount) => Some(mount),
+            CameraPose::Homography(_) => None,
         }
     }
 }
@@ -421,7 +423,7 @@ pub(crate) fn lens_camera(
     from_ray: DMat3,
     size: UVec2,
     lens: LensName,
-    matrix: &Matrix,
+    matrix: &CameraMatrix,
     coefficients: &[f64],
 ) -> Camera {
     let mut distortion = [0.0; 5];
@@ -481,8 +483,16 @@ mod tests {
         {
             let (width, height, fov_vertical) = (200, 100, None);
             let (fov, yaw, pitch) = (90.0, 5.0, -3.0);
-            let whole =
-                Panorama { projection, width, height, fov, fov_vertical, yaw, pitch, centre: None };
+            let whole = RigCanvas {
+                projection,
+                width,
+                height,
+                fov,
+                fov_vertical,
+                yaw,
+                pitch,
+                centre: None,
+            };
             let half = whole.resized(UVec2::new(100, 50));
             assert_eq!(half.fov_vertical, None);
             assert!((half.scale() * 2.0 - whole.scale()).length() < 1e-12);
@@ -493,7 +503,7 @@ mod tests {
 
     #[test]
     fn a_full_width_spans_the_field_of_view() {
-        let panorama = |projection, fov_vertical| Panorama {
+        let panorama = |projection, fov_vertical| RigCanvas {
             projection,
             width: 200,
             height: 100,

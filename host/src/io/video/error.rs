@@ -44,7 +44,7 @@ pub enum VideoError {
         /// The video.
         file: PathBuf,
         /// What it was to do.
-        work: Work,
+        work: FfmpegTask,
         /// How it ended.
         status: ExitStatus,
         /// Its last words.
@@ -56,7 +56,7 @@ pub enum VideoError {
         /// The video.
         file: PathBuf,
         /// What it was to do.
-        work: Work,
+        work: FfmpegTask,
         /// How long it was waited for.
         limit: Duration,
         /// Its last words.
@@ -256,7 +256,7 @@ pub enum VideoError {
 /// What ffmpeg is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Work {
+pub enum FfmpegTask {
     /// Finding out what a file holds.
     Probing,
     /// Reading a file.
@@ -267,7 +267,7 @@ pub enum Work {
     Sound,
 }
 
-impl fmt::Display for Work {
+impl fmt::Display for FfmpegTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Probing => "looking at it",
@@ -289,7 +289,7 @@ impl VideoError {
             | Self::NoReader { .. }
             | Self::TooSmall { .. } => true,
             Self::Ffmpeg { work, .. } | Self::Hung { work, .. } => {
-                matches!(work, Work::Encoding | Work::Sound)
+                matches!(work, FfmpegTask::Encoding | FfmpegTask::Sound)
             }
             _ => false,
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use glam::UVec2;
 
 use super::{Pattern, VideoError};
-use crate::frame::{Matrix, PixelFormat, Range, YuvEncoding};
+use crate::frame::{PixelFormat, Range, YuvEncoding, YuvMatrix};
 
 /// Stands for standard input or output.
 pub const STANDARD: &str = "-";
@@ -108,7 +108,7 @@ pub(super) fn shown(path: &Path, standard: &str) -> PathBuf {
 /// above, as players have it.
 pub(super) fn customary(size: UVec2, range: Range) -> YuvEncoding {
     let small = size.x < 1280 && size.y <= 576;
-    YuvEncoding { matrix: if small { Matrix::Bt601 } else { Matrix::Bt709 }, range }
+    YuvEncoding { matrix: if small { YuvMatrix::Bt601 } else { YuvMatrix::Bt709 }, range }
 }
 
 #[cfg(test)]

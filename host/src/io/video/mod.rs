@@ -1,7 +1,7 @@
 //! Video files and streams, frame by frame.
 //!
 //! A video is a file that `ffmpeg` reads or writes as a child process, a stream of Y4M, NV12 or RGBA frames
-//! in a file or a pipe, or a sequence of pictures. [`Source`] reads and [`Sink`] writes any of them. Memory does
+//! in a file or a pipe, or a sequence of pictures. [`VideoSource`] reads and [`VideoSink`] writes any of them. Memory does
 //! not grow with the length of a video.
 
 mod error;
@@ -15,10 +15,10 @@ mod stop;
 mod stream;
 mod y4m;
 
-pub use error::{VideoError, Work};
+pub use error::{FfmpegTask, VideoError};
 pub use ffmpeg::{Crf, Sound};
 pub use medium::{Medium, STANDARD, StreamFormat};
 pub use pattern::Pattern;
-pub use sink::{Output, Sink};
-pub use source::{Input, Source};
+pub use sink::{VideoOutput, VideoSink};
+pub use source::{VideoInput, VideoSource};
 pub use stop::Stop;

@@ -19,7 +19,7 @@ use crate::frame::{Frame, FrameFormat, PixelFormat, Range};
 
 /// What is to be written.
 #[derive(Clone, Debug)]
-pub struct Output {
+pub struct VideoOutput {
     /// The file; `-` is standard output.
     pub path: PathBuf,
     /// What holds the video.
@@ -31,7 +31,7 @@ pub struct Output {
 }
 
 /// A video that is being written.
-pub struct Sink {
+pub struct VideoSink {
     name: PathBuf,
     format: FrameFormat,
     writer: Writer,
@@ -50,13 +50,13 @@ enum Writer {
     Pictures(pictures::Writer),
 }
 
-impl Sink {
+impl VideoSink {
     /// Starts a video of panoramas of this size.
     ///
     /// # Errors
     /// [`VideoError`].
     pub fn create(
-        output: &Output,
+        output: &VideoOutput,
         size: UVec2,
         rate: Rate,
         stop: &Stop,

@@ -33,7 +33,7 @@ pub(super) trait ReadFrame: Send {
 
 /// What is to be read.
 #[derive(Clone, Debug)]
-pub struct Input {
+pub struct VideoInput {
     /// The file; `-` is standard input.
     pub path: PathBuf,
     /// What holds the video.
@@ -45,7 +45,7 @@ pub struct Input {
 }
 
 /// A video that is being read.
-pub struct Source {
+pub struct VideoSource {
     name: PathBuf,
     format: FrameFormat,
     rate: Rate,
@@ -60,7 +60,7 @@ pub struct Source {
     _child: Option<ffmpeg::Killer>,
 }
 
-impl Source {
+impl VideoSource {
     /// Opens a video, and begins to read it.
     ///
     /// `pixels` is what the frames should be, as the other camera's are; `None` for what suits the
@@ -69,7 +69,7 @@ impl Source {
     /// # Errors
     /// [`VideoError`].
     pub fn open(
-        input: &Input,
+        input: &VideoInput,
         pixels: Option<PixelFormat>,
         stop: &Stop,
     ) -> Result<Self, VideoError> {

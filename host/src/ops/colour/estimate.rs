@@ -31,7 +31,7 @@ impl Default for Colours {
 
 /// How far a factor may be from 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bounds {
+pub struct FactorRange {
     least: f32,
     most: f32,
 }
@@ -48,7 +48,7 @@ pub struct BoundsError {
     pub most: f32,
 }
 
-impl Bounds {
+impl FactorRange {
     /// Factors from `least`, 0.01 to 1, up to `most`, 1 to 100.
     ///
     /// # Errors
@@ -82,22 +82,22 @@ impl Bounds {
 
 /// What [`estimate`] may answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
+pub struct EstimateLimits {
     /// Below this sum of weights, which are 1 a pixel at most, there is no estimate.
     pub min_weight: f32,
     /// Of the gains.
-    pub gain: Bounds,
+    pub gain: FactorRange,
     /// Of the gammas.
-    pub gamma: Bounds,
+    pub gamma: FactorRange,
 }
 
-impl Default for Limits {
+impl Default for EstimateLimits {
     /// 10,000 weighted pixels, gains from 0.5 to 2, gammas from 0.8 to 1.2.
     fn default() -> Self {
         Self {
             min_weight: 10_000.0,
-            gain: Bounds { least: 0.5, most: 2.0 },
-            gamma: Bounds { least: 0.8, most: 1.2 },
+            gain: FactorRange { least: 0.5, most: 2.0 },
+            gamma: FactorRange { least: 0.8, most: 1.2 },
         }
     }
 }
@@ -120,7 +120,7 @@ impl Default for Limits {
 /// and both reach their limits [0.5, 2] together, at a ratio of 4. With the arithmetic mean the darker
 /// camera does most: at a ratio of 2 the gains are 1.5 and 0.75 in place of 1.41 and 0.71, and steps of
 /// one level a frame take 103 frames in place of 88, which is more than 3 s (see
-/// [`Tracker`](super::Tracker)). If the target is beyond a camera's limit, it moves to the nearest that
+/// [`ColourTracker`](super::ColourTracker)). If the target is beyond a camera's limit, it moves to the nearest that
 /// both reach. If they reach none, they stay at opposite limits.
 ///
 /// **Gammas** do what gains could not, and nothing else: where the gains equalised the cameras both are
@@ -145,7 +145,7 @@ impl Default for Limits {
 /// difference of the means. There is one gamma a camera: where gains left different amounts in the
 /// channels, luma is brought together and a colour cast stays.
 #[must_use]
-pub fn estimate(sums: &ColourSums, limits: &Limits) -> Option<Colours> {
+pub fn estimate(sums: &ColourSums, limits: &EstimateLimits) -> Option<Colours> {
     // A NaN fails it; so does an infinite weight, since the means are 0 then.
     let enough = sums.weight > 0.0 && sums.weight >= limits.min_weight;
     let mean = |[r, g, b, _]: [f32; 4]| {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     fn of(sums: &ColourSums) -> Colours {
-        estimate(sums, &Limits::default()).unwrap()
+        estimate(sums, &EstimateLimits::default()).unwrap()
     }
 
     #[test]
@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn targets_move_to_where_both_cameras_reach_them() {
-        let gain = Bounds::new(0.9, 2.0).unwrap();
-        let limits = Limits { gain, ..Limits::default() };
+        let gain = FactorRange::new(0.9, 2.0).unwrap();
+        let limits = EstimateLimits { gain, ..EstimateLimits::default() };
         let found = estimate(&grey(60.0, 100.0), &limits).unwrap();
         assert_eq!((found.left.gain, found.right.gain), (Vec3::splat(1.5), Vec3::splat(0.9)));
         assert_eq!([found.left.gamma, found.right.gamma], [1.0, 1.0]);
@@ -229,14 +229,14 @@ mod tests {
 
     #[test]
     fn what_is_no_evidence() {
-        let limits = Limits::default();
+        let limits = EstimateLimits::default();
         let good = grey(50.0, 60.0);
         assert!(estimate(&good, &limits).is_some());
         let thin = |weight| ColourSums { weight, ..good };
         for weight in [0.0, 9_999.0, -20_000.0, f32::NAN, f32::INFINITY] {
             assert_eq!(estimate(&thin(weight), &limits), None, "{weight}");
         }
-        let any = Limits { min_weight: 0.0, ..limits };
+        let any = EstimateLimits { min_weight: 0.0, ..limits };
         assert_eq!(estimate(&ColourSums::default(), &any), None);
         for mean in [0.0, -1.0, 255.1, f32::NAN, f32::INFINITY] {
             for channel in 0..3 {
@@ -250,9 +250,9 @@ mod tests {
     #[test]
     fn bounds_hold_1() {
         for (least, most) in [(0.0, 2.0), (1.1, 2.0), (0.5, 0.9), (f32::NAN, 2.0), (0.5, 101.0)] {
-            assert!(Bounds::new(least, most).is_err(), "{least} to {most}");
+            assert!(FactorRange::new(least, most).is_err(), "{least} to {most}");
         }
-        let error = Bounds::new(0.5, f32::INFINITY).unwrap_err();
+        let error = FactorRange::new(0.5, f32::INFINITY).unwrap_err();
         assert!(error.to_string().contains("bounds of 0.5 and inf"), "{error}");
     }
 }

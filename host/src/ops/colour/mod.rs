@@ -3,7 +3,7 @@
 //!
 //! An [`Overlap`] is made once a warp and says which pixels to compare; its [`sums`](Overlap::sums) of
 //! a pair of frames take one small launch. [`estimate`] takes them to the [`Colours`] that would equalise
-//! the pair. A [`Tracker`] takes such estimates, every [`EVERY`] frames or when they come, to the colours
+//! the pair. A [`ColourTracker`] takes such estimates, every [`EVERY`] frames or when they come, to the colours
 //! of each frame. A [`GammaTable`] holds colours for the stitch.
 
 mod estimate;
@@ -11,8 +11,8 @@ mod gamma_table;
 mod overlap;
 mod tracker;
 
-pub use estimate::{Bounds, BoundsError, Colours, Limits, estimate};
+pub use estimate::{BoundsError, Colours, EstimateLimits, FactorRange, estimate};
 pub use gamma_table::GammaTable;
 pub(crate) use overlap::find_box;
 pub use overlap::{Overlap, Summing, matched, matched_pictures};
-pub use tracker::{EVERY, Settings, SettingsError, Tracker};
+pub use tracker::{ColourTracker, ColourTrackerOptions, EVERY, SettingsError};

@@ -6,7 +6,7 @@ use shared_types::colour::{
     BLOCK, BLOCK_ROWS, ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, RUNNING_SUMS, SumParams,
 };
 
-use super::{Colours, Limits, estimate};
+use super::{Colours, EstimateLimits, estimate};
 use crate::device::{Buffer, Device, DeviceError, Image, LaunchConfig, Pinned, Stream};
 use crate::frame::{FrameView, PixelFormat};
 use crate::io::picture::Picture;
@@ -127,9 +127,9 @@ impl Overlap {
     /// Limits for estimates from sums over it: an overlap that is small has few pixels in the best light,
     /// and a quarter of them must do.
     #[must_use]
-    pub fn limits(&self) -> Limits {
-        let limits = Limits::default();
-        Limits { min_weight: limits.min_weight.min(0.25 * self.full_weight()), ..limits }
+    pub fn limits(&self) -> EstimateLimits {
+        let limits = EstimateLimits::default();
+        EstimateLimits { min_weight: limits.min_weight.min(0.25 * self.full_weight()), ..limits }
     }
 
     /// Bytes that one summing up must read: the overlap, and a pixel of either picture each.

@@ -25,9 +25,9 @@ const BLACK: f64 = -11.0;
 /// Levels from its target at which a colour has arrived, so that it does come to rest.
 const ARRIVED: f64 = 1.0 / 16.0;
 
-/// How a [`Tracker`] moves.
+/// How a [`ColourTracker`] moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct ColourTrackerOptions {
     /// Part of the way to the target that a frame goes, over 0 and up to 1.
     pub rate: f32,
     /// Levels by which a frame's output may differ from the one before at the same input, 0.01 to 255.
@@ -40,7 +40,7 @@ pub struct Settings {
     pub snap_first: bool,
 }
 
-impl Default for Settings {
+impl Default for ColourTrackerOptions {
     /// 0.15 of the way, not quite 1 level, a dead band of 1 level, and no jump at the start.
     fn default() -> Self {
         Self { rate: 0.15, max_step: 0.99, dead_band: 1.0, snap_first: false }
@@ -51,21 +51,21 @@ impl Default for Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// [`Settings::rate`].
+    /// [`ColourTrackerOptions::rate`].
     #[error("colour: a rate of {0}; a rate is a number over 0, up to 1")]
     Rate(f32),
-    /// [`Settings::max_step`].
+    /// [`ColourTrackerOptions::max_step`].
     #[error("colour: a largest step of {0} levels; it is a number from 0.01 to 255")]
     MaxStep(f32),
-    /// [`Settings::dead_band`].
+    /// [`ColourTrackerOptions::dead_band`].
     #[error("colour: a dead band of {0} levels; it is a number from 0 to 255")]
     DeadBand(f32),
 }
 
 /// The colours of two cameras over time.
 ///
-/// Each frame moves each camera [`Settings::rate`] of the way to a held target, but no further than
-/// [`Settings::max_step`]: no level of any channel comes out more than that from where it came out a
+/// Each frame moves each camera [`ColourTrackerOptions::rate`] of the way to a held target, but no further than
+/// [`ColourTrackerOptions::max_step`]: no level of any channel comes out more than that from where it came out a
 /// frame before. For a channel the way is straight in gamma and in `k = gamma · ln gain`. Then for every
 /// input x of 0 to 1 the output is
 ///
@@ -80,7 +80,7 @@ pub enum SettingsError {
 /// `ln x = (ln(gamma₀ / gamma₁) + k₀ − k₁) / (gamma₁ − gamma₀)`.
 ///
 /// The target does not follow each estimate, or noise would have the picture breathe. Estimates are
-/// averaged, and the target is held until the average is visibly elsewhere ([`Settings::dead_band`]).
+/// averaged, and the target is held until the average is visibly elsewhere ([`ColourTrackerOptions::dead_band`]).
 /// An estimate far from the average is news, not noise: it is taken at once.
 ///
 /// How long that takes: a level a frame at white makes a gain that rises from 1 to g take 255 · ln g
@@ -95,8 +95,8 @@ pub enum SettingsError {
 ///
 /// With 6, a step of ×1.2 takes 35 frames, ×1.5 57, ×3 134.
 #[derive(Clone, Debug)]
-pub struct Tracker {
-    settings: Settings,
+pub struct ColourTracker {
+    settings: ColourTrackerOptions,
     now: Colours,
     target: Colours,
     /// Of the latest estimates, and how many there are in it.
@@ -105,19 +105,19 @@ pub struct Tracker {
     snap: bool,
 }
 
-impl Default for Tracker {
+impl Default for ColourTracker {
     fn default() -> Self {
-        Self::with(Settings::default())
+        Self::with(ColourTrackerOptions::default())
     }
 }
 
-impl Tracker {
+impl ColourTracker {
     /// Begins at the identity.
     ///
     /// # Errors
     /// [`SettingsError`].
-    pub fn new(settings: Settings) -> Result<Self, SettingsError> {
-        let Settings { rate, max_step, dead_band, .. } = settings;
+    pub fn new(settings: ColourTrackerOptions) -> Result<Self, SettingsError> {
+        let ColourTrackerOptions { rate, max_step, dead_band, .. } = settings;
         if !(rate > 0.0 && rate <= 1.0) {
             return Err(SettingsError::Rate(rate));
         }
@@ -130,7 +130,7 @@ impl Tracker {
         Ok(Self::with(settings))
     }
 
-    fn with(settings: Settings) -> Self {
+    fn with(settings: ColourTrackerOptions) -> Self {
         Self {
             settings,
             now: Colours::IDENTITY,
@@ -275,20 +275,20 @@ mod tests {
     use shared_types::colour::ColourSums;
 
     use super::*;
-    use crate::ops::colour::{Limits, estimate};
+    use crate::ops::colour::{EstimateLimits, estimate};
 
     /// Grey cameras of these means.
     fn seen(left: f32, right: f32) -> Option<Colours> {
         let sums = |mean: f32| [mean * 20_000.0; 4];
         let sums = ColourSums { left: sums(left), right: sums(right), weight: 20_000.0 };
-        estimate(&sums, &Limits::default())
+        estimate(&sums, &EstimateLimits::default())
     }
 
     /// As `seen`, with ±0.5 % of noise on each sum.
     fn noisy(left: f32, right: f32, random: &mut Random) -> Option<Colours> {
         let mut sums = |mean: f32| [0; 4].map(|_| mean * 20_000.0 * random.between(0.995, 1.005));
         let sums = ColourSums { left: sums(left), right: sums(right), weight: 20_000.0 };
-        estimate(&sums, &Limits::default())
+        estimate(&sums, &EstimateLimits::default())
     }
 
     fn any(random: &mut Random) -> Colour {
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn no_step_is_larger_than_allowed_and_none_is_needlessly_small() {
         let mut random = Random::new(2);
-        let tracker = Tracker::default();
+        let tracker = ColourTracker::default();
         for _ in 0..2000 {
             let (from, to) = (any(&mut random), any(&mut random));
             let step = tracker.step(from, to);
@@ -344,7 +344,7 @@ mod tests {
     fn noise_moves_nothing() {
         let mut random = Random::new(3);
         for ratio in [1.0, 1.7, 0.3, 3.9] {
-            let mut tracker = Tracker::default();
+            let mut tracker = ColourTracker::default();
             let mut rest = None;
             for frame in 0..20_000 {
                 if frame % EVERY == 0 {
@@ -365,7 +365,7 @@ mod tests {
     /// An estimate comes 3 frames after its pictures.
     fn frames_to_converge(ratio: f32, every: u32) -> u32 {
         let run = |phase| {
-            let mut tracker = Tracker::default();
+            let mut tracker = ColourTracker::default();
             (0..1000).find(|frame| {
                 if *frame >= 3 && (frame - 3 + phase) % every == 0 {
                     tracker.observe(seen(50.0, 50.0 * ratio));
@@ -383,7 +383,7 @@ mod tests {
     fn a_camera_that_doubles_is_followed_within_3_s() {
         for ratio in [0.5, 2.0] {
             assert!(frames_to_converge(ratio, EVERY) <= 90, "×{ratio}");
-            // The table of `Tracker`.
+            // The table of `ColourTracker`.
             let table =
                 [(1, 84), (4, 87), (6, 89), (7, 90), (8, 91), (10, 93), (15, 98), (30, 113)];
             for (every, frames) in table {
@@ -398,7 +398,7 @@ mod tests {
     #[test]
     fn a_slow_drift_is_followed() {
         let mut random = Random::new(4);
-        let mut tracker = Tracker::default();
+        let mut tracker = ColourTracker::default();
         let mut worst = 0.0_f64;
         // ×2 in a minute and back.
         for frame in 0..7200_u32 {
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn the_dark_holds_and_bad_estimates_do_not_count() {
-        let mut tracker = Tracker::default();
+        let mut tracker = ColourTracker::default();
         tracker.observe(None);
         assert_eq!(tracker.advance(), Colours::IDENTITY);
         let estimate = seen(50.0, 80.0).unwrap();
@@ -440,7 +440,11 @@ mod tests {
     fn the_start_is_gradual_unless_asked_and_so_is_the_end() {
         let estimate = seen(50.0, 80.0).unwrap();
         let first = |snap_first| {
-            let mut tracker = Tracker::new(Settings { snap_first, ..Settings::default() }).unwrap();
+            let mut tracker = ColourTracker::new(ColourTrackerOptions {
+                snap_first,
+                ..ColourTrackerOptions::default()
+            })
+            .unwrap();
             tracker.observe(None);
             tracker.observe(Some(estimate));
             tracker.advance();
@@ -477,10 +481,10 @@ mod tests {
 
     #[test]
     fn settings_out_of_range() {
-        let refused = |change: fn(&mut Settings)| {
-            let mut settings = Settings::default();
+        let refused = |change: fn(&mut ColourTrackerOptions)| {
+            let mut settings = ColourTrackerOptions::default();
             change(&mut settings);
-            Tracker::new(settings).unwrap_err()
+            ColourTracker::new(settings).unwrap_err()
         };
         assert_eq!(refused(|s| s.rate = 0.0), SettingsError::Rate(0.0));
         assert_eq!(refused(|s| s.rate = 1.5), SettingsError::Rate(1.5));

@@ -4,15 +4,15 @@ use cuda_std::{DeviceView, DeviceViewMut};
 use kernels_gpu::convolve::ConvolveGradients7;
 use shared_types::convolve::{ConstantTaps, TILE, fused_elements};
 
-use super::{Between, ConvolveError, Filter, Taps, check_size, config};
+use super::{ConvolveError, Intermediate, SeparableFilter, Taps, check_size, config};
 use crate::device::Stream;
 
 /// Derivatives along both axes of a picture smoothed by a Gaussian: each is a Gaussian's derivative along its own
 /// axis and the Gaussian along the other.
 #[derive(Debug)]
 pub struct GradientFilter {
-    along_x: Filter,
-    along_y: Filter,
+    along_x: SeparableFilter,
+    along_y: SeparableFilter,
     /// The Gaussian and its derivative, where one kernel makes both gradients.
     both: Option<Box<[ConstantTaps; 2]>>,
 }
@@ -31,15 +31,15 @@ impl GradientFilter {
             }
             _ => None,
         };
-        let along_x = Filter::new(stream, &derive, &smooth)?;
-        let along_y = Filter::new(stream, &smooth, &derive)?;
+        let along_x = SeparableFilter::new(stream, &derive, &smooth)?;
+        let along_y = SeparableFilter::new(stream, &smooth, &derive)?;
         Ok(Self { along_x, along_y, both })
     }
 
     /// The filter along rows and the one along columns; each gives one gradient, to the bit as
     /// [`convolve`](Self::convolve) does.
     #[must_use]
-    pub fn filters(&self) -> [&Filter; 2] {
+    pub fn filters(&self) -> [&SeparableFilter; 2] {
         [&self.along_x, &self.along_y]
     }
 
@@ -53,7 +53,7 @@ impl GradientFilter {
         &self,
         stream: &Stream,
         input: DeviceView<'_, f32>,
-        between: &mut Between,
+        between: &mut Intermediate,
         along_x: DeviceViewMut<'_, f32>,
         along_y: DeviceViewMut<'_, f32>,
     ) -> Result<(), ConvolveError> {

@@ -1,6 +1,6 @@
 //! Separable convolution of f32 pictures: filters, and the launches that apply them.
 //!
-//! A [`Filter`] has [`Taps`] along rows and along columns. Up to 63 taps each are an argument of every launch,
+//! A [`SeparableFilter`] has [`Taps`] along rows and along columns. Up to 63 taps each are an argument of every launch,
 //! which CUDA keeps in constant memory: launches on several streams do not meet, and nothing has to be
 //! uploaded before them. Wider ones lie in a buffer that is allocated only for them. Where both are
 //! narrow, one launch does both passes.
@@ -100,16 +100,16 @@ impl Axis {
 
 /// A separable filter on a device.
 #[derive(Debug)]
-pub struct Filter {
+pub struct SeparableFilter {
     horizontal: Axis,
     vertical: Axis,
 }
 
 /// The picture between two passes, allocated when a filter first needs it. For one stream at a time.
 #[derive(Debug, Default)]
-pub struct Between(Option<Image<f32>>);
+pub struct Intermediate(Option<Image<f32>>);
 
-impl Between {
+impl Intermediate {
     /// The picture, of this size; its content is undefined.
     #[track_caller]
     fn of_size(
@@ -129,7 +129,7 @@ impl Between {
     }
 }
 
-impl Filter {
+impl SeparableFilter {
     /// A filter of `horizontal` taps along rows and `vertical` ones along columns. Waits for the upload of
     /// taps that are too many for constant memory.
     ///
@@ -165,7 +165,7 @@ impl Filter {
         &self,
         stream: &Stream,
         input: DeviceView<'_, f32>,
-        between: &mut Between,
+        between: &mut Intermediate,
         out: DeviceViewMut<'_, f32>,
     ) -> Result<(), ConvolveError> {
         if self.is_fused() {

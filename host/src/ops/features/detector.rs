@@ -8,7 +8,7 @@ use shared_types::features::{BLOCK, COLUMNS, ROWS, eigenvalue_elements};
 
 use super::{Feature, FeatureError, FeatureOptions, select};
 use crate::device::{DeviceError, Image, LaunchConfig, Stream};
-use crate::ops::convolve::{Between, Filter, GradientFilter, Taps};
+use crate::ops::convolve::{GradientFilter, Intermediate, SeparableFilter, Taps};
 
 /// Standard deviation of the smoothing for each pixel of the window, as in the KLT library.
 const SMOOTHING: f32 = 0.1;
@@ -26,12 +26,12 @@ pub struct Detector {
 #[derive(Debug)]
 struct Maps {
     window: u32,
-    smoothing: Option<(Filter, Image<f32>)>,
+    smoothing: Option<(SeparableFilter, Image<f32>)>,
     gradient: GradientFilter,
     along_x: Image<f32>,
     along_y: Image<f32>,
     eigenvalues: Image<f32>,
-    between: Between,
+    between: Intermediate,
 }
 
 impl Detector {
@@ -52,7 +52,7 @@ impl Detector {
         let image = || Image::new(stream.device(), size.x, size.y);
         let smoothing = if options.smooth {
             let taps = Taps::gaussian(SMOOTHING * options.window as f32)?;
-            Some((Filter::new(stream, &taps, &taps)?, image()?))
+            Some((SeparableFilter::new(stream, &taps, &taps)?, image()?))
         } else {
             None
         };
@@ -63,7 +63,7 @@ impl Detector {
             along_x: image()?,
             along_y: image()?,
             eigenvalues: image()?,
-            between: Between::default(),
+            between: Intermediate::default(),
         };
         Ok(Self { options: options.clone(), size, luma: image()?, maps })
     }

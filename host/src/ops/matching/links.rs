@@ -2,7 +2,7 @@
 
 use super::{Described, Describer, MatchError, MatchOptions, pairs};
 use crate::device::Stream;
-use crate::geometry::calibrate::Pair;
+use crate::geometry::calibrate::PhotoPair;
 use crate::io::picture::Picture;
 
 /// Matches every two of these pictures, and waits for it. What [`calibrate`](crate::geometry::calibrate) makes of them
@@ -15,7 +15,7 @@ pub fn links(
     stream: &Stream,
     pictures: &[Picture],
     options: &MatchOptions,
-) -> Result<Vec<Pair>, MatchError> {
+) -> Result<Vec<PhotoPair>, MatchError> {
     options.check()?;
     let size = |i: usize| pictures[i].size();
     // A describer for each size, one after the other: each keeps memory of its own.
@@ -36,7 +36,7 @@ pub fn links(
     for right in 1..described.len() {
         for left in 0..right {
             let correspondences = pairs(stream, &described[left], &described[right], options)?;
-            links.push(Pair { left, right, correspondences });
+            links.push(PhotoPair { left, right, correspondences });
         }
     }
     Ok(links)

@@ -3,7 +3,7 @@
 //!
 //! A [`Seam`] belongs to a warp. It compares a pair of frames, finds the cheapest line through the overlap
 //! ([`kernels_gpu::seam`] has the costs), and turns it into the weights of another warp that any stitch
-//! takes. [`seamed`] does that for a pair of stills. For videos a [`Tracker`] says when a better line
+//! takes. [`seamed`] does that for a pair of stills. For videos a [`SeamTracker`] says when a better line
 //! is worth moving to, and fades from one to the other.
 //!
 //! Colours come first: what is exposed differently is different everywhere, and the line would go where
@@ -28,7 +28,7 @@ mod tracker;
 
 pub use error::SeamError;
 pub use find::{Seam, seamed, seamed_pictures};
-pub use tracker::{CONFIRM, FADE, KEEP, LEAST_GAIN, Tracker};
+pub use tracker::{CONFIRM, FADE, KEEP, LEAST_GAIN, SeamTracker};
 
 /// How a seam becomes weights.
 #[derive(Clone, Copy, Debug, PartialEq)]

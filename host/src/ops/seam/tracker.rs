@@ -20,7 +20,7 @@ pub const FADE: u32 = 12;
 
 /// A seam over time: compares what each look costs, and counts the frames of a fade.
 #[derive(Clone, Debug, Default)]
-pub struct Tracker {
+pub struct SeamTracker {
     /// Whether there is a path.
     begun: bool,
     /// Looks in a row that found a better path.
@@ -29,7 +29,7 @@ pub struct Tracker {
     fade: Option<u32>,
 }
 
-impl Tracker {
+impl SeamTracker {
     /// Takes in what a look found on a grid of `rows` rows. Whether the seam moves to it.
     ///
     /// The first path is taken at once. While a fade goes on, none is.
@@ -80,8 +80,8 @@ mod tests {
     }
 
     /// A tracker with a path, at rest.
-    fn at_rest() -> Tracker {
-        let mut tracker = Tracker::default();
+    fn at_rest() -> SeamTracker {
+        let mut tracker = SeamTracker::default();
         assert!(tracker.observe(costs(7000, 0), ROWS), "the first path is taken");
         while tracker.advance().is_some() {}
         tracker
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_fade_has_its_length_and_ends_whole() {
-        let mut tracker = Tracker::default();
+        let mut tracker = SeamTracker::default();
         assert_eq!(tracker.advance(), None);
         assert!(tracker.observe(costs(7000, 0), ROWS));
         let parts: Vec<f32> = std::iter::from_fn(|| tracker.advance()).collect();

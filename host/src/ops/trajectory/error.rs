@@ -31,18 +31,18 @@ pub enum TrajectoryError {
         /// Line, from 1.
         line: usize,
         /// What is wrong.
-        fault: Fault,
+        fault: RowError,
     },
     /// Something is wrong with the columns that [`Trajectory::new`](super::Trajectory::new) is given.
     #[error("trajectory: {0}")]
-    Columns(Fault),
+    Columns(RowError),
     /// Something is wrong with a row that [`Trajectory::new`](super::Trajectory::new) is given.
     #[error("trajectory: row {row}, counted from 0: {fault}")]
     Row {
         /// The row, from 0.
         row: usize,
         /// What is wrong.
-        fault: Fault,
+        fault: RowError,
     },
     /// There are no times.
     #[error("trajectory: no times; there must be one at least")]
@@ -93,7 +93,7 @@ pub enum TrajectoryError {
 /// What is wrong with a row or the header of a trajectory. Columns are counted from 1, which is the time.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum RowError {
     /// There are times and nothing else.
     #[error("times without values; a row is a time and at least one value")]
     NoValues,

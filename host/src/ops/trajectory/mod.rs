@@ -23,7 +23,7 @@ mod read;
 use std::io::{self, Write};
 use std::path::Path;
 
-pub use error::{Fault, TrajectoryError};
+pub use error::{RowError, TrajectoryError};
 pub use read::{FILE_LIMIT, open_times, parse_times};
 use read::{name_fault, parse};
 
@@ -68,7 +68,7 @@ impl Trajectory {
             return Err(TrajectoryError::NoTimes);
         }
         if columns.is_empty() {
-            return Err(TrajectoryError::Columns(Fault::NoValues));
+            return Err(TrajectoryError::Columns(RowError::NoValues));
         }
         if let Some(fault) = name_fault(TIME, &columns) {
             return Err(TrajectoryError::Columns(fault));
@@ -246,9 +246,9 @@ impl Trajectory {
 }
 
 /// What is wrong with a row that follows time `before`.
-fn row_fault(before: f64, time: f64, values: &[f64]) -> Option<Fault> {
+fn row_fault(before: f64, time: f64, values: &[f64]) -> Option<RowError> {
     if let Some(i) = [time].iter().chain(values).position(|number| !number.is_finite()) {
-        return Some(Fault::NotFinite { column: i + 1 });
+        return Some(RowError::NotFinite { column: i + 1 });
     }
-    (time < before).then_some(Fault::Descending { time, before })
+    (time < before).then_some(RowError::Descending { time, before })
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::{Fault, TIME, Trajectory, TrajectoryError, row_fault};
+use super::{RowError, TIME, Trajectory, TrajectoryError, row_fault};
 use crate::io::text::{TextError, read_text_up_to};
 
 /// The largest file of a trajectory that is read, in bytes: two hours of a camera's path at 100 a second.
@@ -54,7 +54,7 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryErr
     let Some((first, content)) = table.lines().next() else { return Err(table.empty()) };
     let width = table.fields(content).count();
     if width < 2 {
-        return Err(table.at(first, Fault::NoValues));
+        return Err(table.at(first, RowError::NoValues));
     }
     let mut time_name = TIME;
     let columns: Vec<String> = if table.has_header {
@@ -77,7 +77,7 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryErr
         let at = |fault| table.at(line, fault);
         let found = table.fields(content).count();
         if found != width {
-            return Err(at(Fault::Fields { found, expected: width }));
+            return Err(at(RowError::Fields { found, expected: width }));
         }
         let mut time = before;
         for (i, word) in table.fields(content).enumerate() {
@@ -95,7 +95,7 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryErr
 }
 
 /// The first fault of the names of times and columns.
-pub(super) fn name_fault(time: &str, columns: &[String]) -> Option<Fault> {
+pub(super) fn name_fault(time: &str, columns: &[String]) -> Option<RowError> {
     let mut known = HashSet::new();
     let mut is_bad = |name| {
         let odd = |c: char| matches!(c, ',' | '"' | '#' | '\u{feff}') || c.is_control();
@@ -104,7 +104,7 @@ pub(super) fn name_fault(time: &str, columns: &[String]) -> Option<Fault> {
     };
     let mut names = [time].into_iter().chain(columns.iter().map(String::as_str)).enumerate();
     let (i, name) = names.find(|&(_, name)| is_bad(name))?;
-    Some(Fault::Name { column: i + 1, name: shown(name) })
+    Some(RowError::Name { column: i + 1, name: shown(name) })
 }
 
 /// Whether a word is a number, or was meant to be one.
@@ -113,8 +113,8 @@ fn like_number(word: &str) -> bool {
         || word.parse::<f64>().is_ok()
 }
 
-fn number(column: usize, word: &str) -> Result<f64, Fault> {
-    word.parse().map_err(|_| Fault::NotANumber { column, word: shown(word) })
+fn number(column: usize, word: &str) -> Result<f64, RowError> {
+    word.parse().map_err(|_| RowError::NotANumber { column, word: shown(word) })
 }
 
 fn shown(word: &str) -> String {
@@ -164,7 +164,7 @@ impl<'a> Table<'a> {
         by_comma.into_iter().flatten().chain(by_space.into_iter().flatten()).map(bare)
     }
 
-    fn at(&self, line: usize, fault: Fault) -> TrajectoryError {
+    fn at(&self, line: usize, fault: RowError) -> TrajectoryError {
         TrajectoryError::Line { file: self.file.to_owned(), line, fault }
     }
 

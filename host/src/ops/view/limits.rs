@@ -10,7 +10,7 @@ use std::f64::consts::PI;
 use glam::{DVec2, DVec3, UVec2};
 use shared_types::warp::{Camera, Canvas, Projection};
 
-use super::{MAX_FOV, MIN_FOV, View};
+use super::{MAX_FOV, MIN_FOV, ViewPose};
 use crate::geometry::{Geometry, largest_rectangle};
 
 /// Pixels a radian of the cylinder on which the rectangle is looked for.
@@ -30,14 +30,14 @@ const STEEPEST: f64 = 80.0;
 
 /// The rectangle that views are kept in.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
+pub struct ViewLimits {
     /// Angles of its ends, in radians to the right.
     across: [f64; 2],
     /// Tangents of its upper and lower end, positive down.
     down: [f64; 2],
 }
 
-impl Limits {
+impl ViewLimits {
     /// Of cameras as a geometry has them, whose panorama may be turned by 180°.
     pub(super) fn of(cameras: &[Camera; 2], flip: bool) -> Option<Self> {
         let size = UVec2::new((2.0 * PI * SCALE).ceil() as u32, (2.0 * HIGHEST * SCALE) as u32);
@@ -59,9 +59,9 @@ impl Limits {
     /// The view of `size` pixels that is nearest to `view` and inside: tilted and panned as little as possible, and
     /// narrower only where no other helps.
     #[must_use]
-    pub fn keep(&self, view: &View, size: UVec2) -> View {
+    pub fn keep(&self, view: &ViewPose, size: UVec2) -> ViewPose {
         let widest = view.fov.clamp(MIN_FOV, MAX_FOV);
-        let narrower = |fov: f64| self.turned(&View { fov, ..*view }, size);
+        let narrower = |fov: f64| self.turned(&ViewPose { fov, ..*view }, size);
         narrower(widest).unwrap_or_else(|| {
             let (mut fits, mut too_wide) = (MIN_FOV, widest);
             for _ in 0..STEPS {
@@ -71,7 +71,7 @@ impl Limits {
             // Where nothing fits, the rectangle has no size: as narrow as can be, at its middle.
             narrower(fits).unwrap_or_else(|| {
                 let [pan, tilt] = self.middle();
-                View { pan, tilt, fov: MIN_FOV, ..*view }
+                ViewPose { pan, tilt, fov: MIN_FOV, ..*view }
             })
         })
     }
@@ -83,10 +83,10 @@ impl Limits {
     }
 
     /// The view tilted, then panned, until it is inside; `None` if it is too wide for that.
-    fn turned(&self, view: &View, size: UVec2) -> Option<View> {
-        let ahead = View { pan: 0.0, ..*view };
+    fn turned(&self, view: &ViewPose, size: UVec2) -> Option<ViewPose> {
+        let ahead = ViewPose { pan: 0.0, ..*view };
         let fits = |tilt: f64, end: fn([f64; 2], [f64; 2]) -> bool| {
-            down(&View { tilt, ..ahead }, size).is_some_and(|down| end(down, self.down))
+            down(&ViewPose { tilt, ..ahead }, size).is_some_and(|down| end(down, self.down))
         };
         // Tilting up moves both ends up: the lowest tilt at which the lower end is inside, and the highest for
         // the upper one.
@@ -109,13 +109,13 @@ impl Limits {
             return None;
         }
         if self.across[1] - self.across[0] > 2.0 * PI - 3.0 / SCALE {
-            return Some(View { tilt, ..*view });
+            return Some(ViewPose { tilt, ..*view });
         }
-        let across = across(&View { tilt, ..ahead }, size);
+        let across = across(&ViewPose { tilt, ..ahead }, size);
         let [from, to] = [0, 1].map(|end| (self.across[end] - across[end]).to_degrees());
         // The same direction, however often around.
         let turns = ((view.pan - f64::midpoint(from, to)) / 360.0).round();
-        (from <= to).then(|| View {
+        (from <= to).then(|| ViewPose {
             pan: (view.pan - 360.0 * turns).clamp(from, to),
             tilt,
             ..*view
@@ -124,7 +124,7 @@ impl Limits {
 }
 
 /// Rays along the edges of a view.
-fn edges(view: &View, size: UVec2) -> impl Iterator<Item = DVec3> {
+fn edges(view: &ViewPose, size: UVec2) -> impl Iterator<Item = DVec3> {
     let (turn, half) = (view.turn(), half(view, size));
     (0..=PLACES).flat_map(move |i| {
         let t = 2.0 * f64::from(i) / f64::from(PLACES) - 1.0;
@@ -134,12 +134,12 @@ fn edges(view: &View, size: UVec2) -> impl Iterator<Item = DVec3> {
 }
 
 /// Half of a view's sides, a focal length away.
-fn half(view: &View, size: UVec2) -> DVec2 {
+fn half(view: &ViewPose, size: UVec2) -> DVec2 {
     size.as_dvec2() / 2.0 / view.focal(size.x)
 }
 
 /// Where a view's upper and lower end lie on the cylinder; `None` where the view shows a pole.
-fn down(view: &View, size: UVec2) -> Option<[f64; 2]> {
+fn down(view: &ViewPose, size: UVec2) -> Option<[f64; 2]> {
     // As the view sees the pole below; the other is behind where this one is ahead.
     let DVec3 { x, y, z } = view.turn().transpose() * DVec3::Y;
     let pole = DVec2::new(x, y) / z;
@@ -151,7 +151,7 @@ fn down(view: &View, size: UVec2) -> Option<[f64; 2]> {
 }
 
 /// Where a view's left and right end lie on the cylinder, of one that shows no pole.
-fn across(view: &View, size: UVec2) -> [f64; 2] {
+fn across(view: &ViewPose, size: UVec2) -> [f64; 2] {
     let angles = edges(view, size).map(|ray| libm::atan2(ray.x, ray.z));
     angles.fold([f64::MAX, f64::MIN], |[a, b], angle| [a.min(angle), b.max(angle)])
 }

@@ -1,7 +1,7 @@
 //! The virtual camera: perspective views straight from two cameras' frames, or from a panorama.
 //!
-//! A [`View`] says where it looks; a [`Viewer`] knows where the real cameras look and submits the one launch that
-//! makes a view of their frames. [`Limits`] keep a view inside of what they cover, a [`Track`] is a file of
+//! A [`ViewPose`] says where it looks; a [`Viewer`] knows where the real cameras look and submits the one launch that
+//! makes a view of their frames. [`ViewLimits`] keep a view inside of what they cover, a [`Track`] is a file of
 //! views over time. Live, a [`VirtualCamera`] goes to [`Stitcher::with_view`](crate::live::Stitcher::with_view).
 //!
 //! # Conventions
@@ -36,7 +36,7 @@ use crate::lock::lock;
 use crate::ops::stitch::{StitchError, StitchOptions, check_sources};
 use crate::warp::{DeviceWarp, Plane};
 
-pub use limits::Limits;
+pub use limits::ViewLimits;
 pub use track::{MAX_SMOOTHING, Track, TrackError};
 
 /// The narrowest view, in degrees.
@@ -50,7 +50,7 @@ pub const DEFAULT_SIZE: UVec2 = UVec2::new(1920, 1080);
 
 /// Where a virtual camera looks, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct View {
+pub struct ViewPose {
     /// To the right of the panorama's middle.
     pub pan: f64,
     /// Up from the panorama's middle.
@@ -61,22 +61,22 @@ pub struct View {
     pub fov: f64,
 }
 
-impl Default for View {
+impl Default for ViewPose {
     fn default() -> Self {
         Self { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 60.0 }
     }
 }
 
-impl View {
+impl ViewPose {
     /// Checks the angles: finite, and the field of view from [`MIN_FOV`] to [`MAX_FOV`].
     ///
     /// # Errors
-    /// [`ViewError::View`].
+    /// [`ViewError::ViewPose`].
     pub fn check(&self) -> Result<(), ViewError> {
         let Self { pan, tilt, roll, fov } = *self;
         let turns = [pan, tilt, roll].iter().all(|angle| angle.is_finite());
         let usable = turns && (MIN_FOV..=MAX_FOV).contains(&fov);
-        if usable { Ok(()) } else { Err(ViewError::View(*self)) }
+        if usable { Ok(()) } else { Err(ViewError::ViewPose(*self)) }
     }
 
     /// From the view's frame to the panorama's.
@@ -90,7 +90,7 @@ impl View {
     }
 }
 
-impl fmt::Display for View {
+impl fmt::Display for ViewPose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pan, tilt, roll, fov } = self;
         write!(f, "pan {pan}, tilt {tilt}, roll {roll}, field of view {fov} degrees")
@@ -98,7 +98,7 @@ impl fmt::Display for View {
 }
 
 /// Where a virtual camera looks at a time, that of a pair of frames.
-pub type ViewPath = Arc<dyn Fn(Duration) -> View + Send + Sync>;
+pub type ViewPath = Arc<dyn Fn(Duration) -> ViewPose + Send + Sync>;
 
 /// A virtual camera of live video: through whose lenses it looks, and where.
 #[derive(Clone)]
@@ -107,7 +107,7 @@ pub struct VirtualCamera {
     pub viewer: Viewer,
     /// Asked once for every pair, on the thread that has pairs stitched: it must be quick, and if it panics the
     /// stitcher ends ([`LiveError::Panicked`](crate::live::LiveError::Panicked)). In place of a view that cannot be, the
-    /// last one is shown again, at first [`View::default`].
+    /// last one is shown again, at first [`ViewPose::default`].
     pub path: ViewPath,
 }
 
@@ -125,7 +125,7 @@ pub enum ViewError {
     #[error(
         "view: {0}; angles are finite numbers, and the field of view is from {MIN_FOV} to {MAX_FOV}"
     )]
-    View(View),
+    ViewPose(ViewPose),
     /// A geometry of more or fewer than two cameras.
     #[error("view: the geometry has {0} cameras, but a view looks through two")]
     Cameras(usize),
@@ -213,8 +213,8 @@ impl Viewer {
 
     /// What keeps views inside of what the cameras cover; `None` where that is nothing.
     #[must_use]
-    pub fn limits(&self) -> Option<Limits> {
-        Limits::of(&self.cameras, self.flip)
+    pub fn limits(&self) -> Option<ViewLimits> {
+        ViewLimits::of(&self.cameras, self.flip)
     }
 
     /// Submits a view of the frames `left` and `right` into `out` and does not wait: one launch, whatever the formats.
@@ -231,7 +231,7 @@ impl Viewer {
         stream: &Stream,
         [left, right]: [FrameView<'_>; 2],
         warp: Option<&DeviceWarp>,
-        view: &View,
+        view: &ViewPose,
         options: &StitchOptions,
         out: impl Into<FrameViewMut<'a>>,
     ) -> Result<(), ViewError> {
@@ -337,7 +337,7 @@ pub fn view_panorama<'a>(
     stream: &Stream,
     panorama: impl Into<FrameView<'a>>,
     canvas: &Canvas,
-    view: &View,
+    view: &ViewPose,
     out: impl Into<FrameViewMut<'a>>,
 ) -> Result<(), ViewError> {
     let (panorama, out) = (panorama.into(), out.into());
@@ -377,7 +377,7 @@ pub fn view_pictures(
     left: &Picture,
     right: &Picture,
     viewer: &Viewer,
-    view: &View,
+    view: &ViewPose,
     size: UVec2,
     options: &StitchOptions,
 ) -> Result<Picture, ViewError> {
@@ -434,7 +434,7 @@ struct Shot {
 }
 
 impl Shot {
-    fn new(view: &View, flip: bool, input: FrameFormat, out: &FrameViewMut<'_>) -> Self {
+    fn new(view: &ViewPose, flip: bool, input: FrameFormat, out: &FrameViewMut<'_>) -> Self {
         let FrameFormat { size, pixels: output } = out.format();
         let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
         let (turn, focal) = (upright(flip) * view.turn(), view.focal(size.x));

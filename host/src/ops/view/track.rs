@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::{MAX_FOV, MIN_FOV, View, ViewError};
+use super::{MAX_FOV, MIN_FOV, ViewError, ViewPose};
 use crate::device::Stream;
 use crate::frame::Rate;
 use crate::ops::trajectory::{Trajectory, TrajectoryError};
@@ -35,7 +35,7 @@ const MAX_VIEWS: f64 = 86_400.0 * 60.0;
 pub struct Track {
     rate: Rate,
     /// Of each frame; after the last, all are like it.
-    views: Vec<View>,
+    views: Vec<ViewPose>,
 }
 
 /// A file is no track.
@@ -63,7 +63,7 @@ pub enum TrackError {
     },
     /// A row that is no view.
     #[error("{}: the keyframe at {time} s: {source}", file.display())]
-    View {
+    ViewPose {
         /// The file.
         file: PathBuf,
         /// The row's time.
@@ -116,7 +116,7 @@ impl Track {
         }
         let columns = Columns::find(keyframes, file)?;
         for (i, &time) in keyframes.times().iter().enumerate() {
-            columns.view(keyframes.row(i)).check().map_err(|source| TrackError::View {
+            columns.view(keyframes.row(i)).check().map_err(|source| TrackError::ViewPose {
                 file: file.to_owned(),
                 time,
                 source,
@@ -141,7 +141,7 @@ impl Track {
 
     /// The view of the frame at a time.
     #[must_use]
-    pub fn at(&self, time: Duration) -> View {
+    pub fn at(&self, time: Duration) -> ViewPose {
         let last = self.views.len() - 1;
         let frame = usize::try_from(self.rate.frames(time)).unwrap_or(last);
         self.views[frame.min(last)]
@@ -171,9 +171,14 @@ impl Columns {
         Ok(Self { pan, tilt, roll: keyframes.column("roll"), fov })
     }
 
-    fn view(&self, row: &[f64]) -> View {
+    fn view(&self, row: &[f64]) -> ViewPose {
         let Self { pan, tilt, roll, fov } = *self;
-        View { pan: row[pan], tilt: row[tilt], roll: roll.map_or(0.0, |i| row[i]), fov: row[fov] }
+        ViewPose {
+            pan: row[pan],
+            tilt: row[tilt],
+            roll: roll.map_or(0.0, |i| row[i]),
+            fov: row[fov],
+        }
     }
 }
 
@@ -190,9 +195,9 @@ fn gaussian(sigma: f64) -> Vec<f64> {
 }
 
 /// The mean of the views around `middle`.
-fn smoothed(view: &impl Fn(usize) -> View, middle: usize, half: &[f64]) -> View {
-    let mut mean = View { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 0.0 };
-    let mut add = |weight: f64, view: View| {
+fn smoothed(view: &impl Fn(usize) -> ViewPose, middle: usize, half: &[f64]) -> ViewPose {
+    let mut mean = ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 0.0 };
+    let mut add = |weight: f64, view: ViewPose| {
         mean.pan += weight * view.pan;
         mean.tilt += weight * view.tilt;
         mean.roll += weight * view.roll;

@@ -9,7 +9,7 @@ use std::panic::resume_unwind;
 use std::thread::{self, available_parallelism};
 
 use glam::UVec2;
-use shared_types::stitch::mesh::{CELLS, Layer, NONE, Patch, Place, REST, TILE, WHOLE_SHARE};
+use shared_types::stitch::mesh::{CELLS, Layer, NONE, Patch, REST, SourcePoint, TILE, WHOLE_SHARE};
 
 use super::Mesh;
 use super::fit::{Tile, corners};
@@ -90,7 +90,7 @@ struct Band {
     /// Those that they name as the next, tile by tile.
     further: Vec<Layer>,
     patches: Vec<Patch>,
-    places: Vec<Place>,
+    places: Vec<SourcePoint>,
     shares: Vec<u16>,
 }
 
@@ -158,7 +158,7 @@ impl Band {
             return Layer { cell: cell as u16, places: first as u32, ..Layer::BLACK };
         }
         let first = self.places.len() as u32;
-        self.places.extend(tile.whole().map(|pixel| Place(tile.place(camera, pixel))));
+        self.places.extend(tile.whole().map(|pixel| SourcePoint(tile.place(camera, pixel))));
         Layer { cell: 0, places: first, ..Layer::BLACK }
     }
 }

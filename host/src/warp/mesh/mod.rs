@@ -18,7 +18,7 @@ mod tensors;
 use glam::{UVec2, Vec2};
 use kernels_gpu::stitch::mesh;
 use shared_types::stitch::mesh::{
-    CELLS, Layer, MAX_CAMERAS, NO_CAMERA, NONE, Patch, Place, REST, TILE, WHOLE_SHARE,
+    CELLS, Layer, MAX_CAMERAS, NO_CAMERA, NONE, Patch, REST, SourcePoint, TILE, WHOLE_SHARE,
 };
 use thiserror::Error;
 
@@ -64,7 +64,7 @@ pub struct Mesh {
     /// The tiles' first layers, row by row, then those that they name as the next.
     layers: Vec<Layer>,
     patches: Vec<Patch>,
-    places: Vec<Place>,
+    places: Vec<SourcePoint>,
     shares: Vec<u16>,
 }
 
@@ -72,7 +72,7 @@ pub struct Mesh {
 pub(super) struct Parts<'a> {
     pub(super) layers: &'a [Layer],
     pub(super) patches: &'a [Patch],
-    pub(super) places: &'a [Place],
+    pub(super) places: &'a [SourcePoint],
     pub(super) shares: &'a [u16],
 }
 

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use glam::{UVec2, vec2};
 use safetensors::tensor::Dtype;
-use shared_types::stitch::mesh::{CELLS, Layer, Patch, Place, TILE};
+use shared_types::stitch::mesh::{CELLS, Layer, Patch, SourcePoint, TILE};
 
 use super::{Mesh, MeshFault};
 use crate::warp::raw::{bytes_of, numbers_of};
@@ -163,7 +163,7 @@ impl Unpacked {
             error,
             layers,
             patches: patches_of(&self.patches).collect(),
-            places: places.iter().map(|&[x, y]| Place(vec2(x, y))).collect(),
+            places: places.iter().map(|&[x, y]| SourcePoint(vec2(x, y))).collect(),
             shares: self.shares,
         };
         mesh.check_parts()?;

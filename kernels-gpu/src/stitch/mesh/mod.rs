@@ -35,8 +35,8 @@ use glam::{UVec2, Vec2, Vec3, uvec2, vec3};
 use shared_types::Rgba8;
 use shared_types::nv12::Nv12Mut;
 use shared_types::stitch::mesh::{
-    BLOCK, BLOCK_THREADS, Grading, Layer, MeshParams, NO_CAMERA, NONE, Patch, Place, REST, TILE,
-    WHOLE_SHARE,
+    BLOCK, BLOCK_THREADS, Grading, Layer, MeshParams, NO_CAMERA, NONE, Patch, REST, SourcePoint,
+    TILE, WHOLE_SHARE,
 };
 use shared_types::texture::{Nv12Texture, Rgba8Texture};
 
@@ -59,7 +59,7 @@ macro_rules! stitch_mesh {
             fourth: $picture,
             layers: Slice<Layer>,
             patches: Slice<Patch>,
-            places: Slice<Place>,
+            places: Slice<SourcePoint>,
             shares: Slice<u16>,
             params: MeshParams,
             out: $out,
@@ -101,7 +101,7 @@ struct Pictures<P> {
 struct Mesh {
     layers: Slice<Layer>,
     patches: Slice<Patch>,
-    places: Slice<Place>,
+    places: Slice<SourcePoint>,
     shares: Slice<u16>,
 }
 
@@ -346,7 +346,7 @@ impl Mesh {
                     let from_first = self.places.tail(first);
                     unroll!(4, |i| {
                         let UVec2 { x, y } = O::of_eight(i as u32);
-                        let Place(place) = from_first.load(y * TILE + x);
+                        let SourcePoint(place) = from_first.load(y * TILE + x);
                         places[run][i] = place + Vec2::splat(0.5);
                     });
                 }

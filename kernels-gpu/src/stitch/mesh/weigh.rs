@@ -1,6 +1,6 @@
 //! The kernel that rewrites a mesh's shares after the weights of a warp changed.
 
-use crate::warp::camera::Camera;
+use crate::warp::camera::SourceLookup;
 use cuda_std::prelude::*;
 use glam::{UVec2, uvec2};
 use shared_types::stitch::MIN_WEIGHT;
@@ -41,15 +41,18 @@ pub unsafe fn mesh_weigh(
     }
     // SAFETY: as the caller vouches.
     let second = (first.next != NONE).then(|| unsafe { base.load(first.next) });
-    let cameras =
-        [Camera { planes: left, size: left_size }, Camera { planes: right, size: right_size }];
+    let cameras = [
+        SourceLookup { planes: left, size: left_size },
+        SourceLookup { planes: right, size: right_size },
+    ];
     // Of the first layer and of the second: whether it counts wholly at all pixels, and at all.
     let (mut whole, mut any) = ([true; 2], [false; 2]);
     let mut y = thread::thread_idx_y();
     while y < TILE {
         let in_tile = uvec2(thread::thread_idx_x(), y);
         let UVec2 { x, y: row } = tile * TILE + in_tile;
-        let weight = |camera: Camera| camera.source(x, row, MIN_WEIGHT).map_or(0.0, |(_, w)| w);
+        let weight =
+            |camera: SourceLookup| camera.source(x, row, MIN_WEIGHT).map_or(0.0, |(_, w)| w);
         let [a, b] = cameras.map(weight);
         let of = |layer: &Layer| if layer.camera == 0 { a } else { b };
         let [one, other] = [of(&first), second.as_ref().map_or(0.0, of)];

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use panoweave::device::{Device, Image, Pinned};
 use panoweave::live::{
-    ColourOptions, ColourState, Dropped, LiveCounters, LiveOptions, Panorama, Panoramas, Stitcher,
+    ColourOptions, ColourState, Dropped, LiveCounters, LiveOptions, StitchedFrame, StitchedFrames,
+    Stitcher,
 };
 use panoweave::ops::colour::{Colours, Overlap};
 use panoweave::ops::seam::{Seam, SeamOptions};
@@ -24,7 +25,7 @@ const ANALYSIS: &str = "colour_sums";
 struct Bench {
     fake: Fake,
     stitcher: Stitcher,
-    panoramas: Panoramas,
+    panoramas: StitchedFrames,
     pairs: u32,
 }
 
@@ -39,7 +40,7 @@ impl Bench {
     }
 
     /// The panorama of one more pair.
-    fn show(&mut self, levels: [u8; 2]) -> Panorama {
+    fn show(&mut self, levels: [u8; 2]) -> StitchedFrame {
         let at = self.pairs;
         self.pairs += 1;
         submit(&self.stitcher, at, levels).unwrap();

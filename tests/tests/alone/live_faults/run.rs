@@ -11,7 +11,8 @@ use glam::UVec2;
 use panoweave::device::Device;
 use panoweave::frame::{Frame, FrameFormat};
 use panoweave::live::{
-    ColourOptions, ColourState, LiveCounters, LiveError, LiveOptions, Panorama, Stitcher, Submitted,
+    ColourOptions, ColourState, LiveCounters, LiveError, LiveOptions, StitchedFrame, Stitcher,
+    Submitted,
 };
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::warp::{DeviceWarp, Warp};
@@ -104,7 +105,7 @@ pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
 }
 
 /// Whose panorama it is: every pixel is of that pair.
-fn which(panorama: &Panorama) -> u32 {
+fn which(panorama: &StitchedFrame) -> u32 {
     let i = (panorama.timestamp().as_millis() / FRAME.as_millis()) as u32;
     let [left, right] = levels(i);
     for row in panorama.bytes().chunks(4 * CANVAS.x as usize) {

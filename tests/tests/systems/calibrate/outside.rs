@@ -5,7 +5,7 @@ use std::fs;
 
 use glam::{DMat3, DVec2, UVec2};
 use image::image_dimensions;
-use panoweave::geometry::calibrate::{Calibration, Correspondence, Options, Picture, pair};
+use panoweave::geometry::calibrate::{CalibrateOptions, Calibration, Correspondence, Photo, pair};
 use panoweave_tests::data;
 
 use panoweave_tests::made_up::{Matcher, flat, grid_distance};
@@ -16,9 +16,9 @@ fn matrix(text: &str) -> DMat3 {
     DMat3::from_cols_array(&numbers.try_into().unwrap()).transpose()
 }
 
-fn picture(path: &std::path::Path) -> Picture {
+fn picture(path: &std::path::Path) -> Photo {
     let (width, height) = image_dimensions(path).unwrap();
-    Picture::new(path.file_stem().unwrap().to_string_lossy(), UVec2::new(width, height))
+    Photo::new(path.file_stem().unwrap().to_string_lossy(), UVec2::new(width, height))
 }
 
 fn distance(found: &Calibration, truth: DMat3) -> f64 {
@@ -40,7 +40,7 @@ fn homographies_of_real_pairs_are_found_again() {
         let truth = matrix(fields.last().unwrap());
         let matcher = Matcher { many: 400, wrong: 0.5, noise: 1.0, seed: 11 };
         let found = matcher.find([left.size, right.size], &flat(truth));
-        let found = pair(&found, [&left, &right], &Options::default())
+        let found = pair(&found, [&left, &right], &CalibrateOptions::default())
             .unwrap_or_else(|refusal| panic!("{line}: {refusal}"));
         let off = distance(&found, truth);
         // What the left picture magnifies, noise in the right one does too.
@@ -76,7 +76,7 @@ fn matches_of_a_real_matcher_give_the_annotated_homography() {
         };
         let points: Vec<_> = points.lines().map(one).collect();
         let (left, right) = (picture(&a), picture(&b));
-        match pair(&points, [&left, &right], &Options::default()) {
+        match pair(&points, [&left, &right], &CalibrateOptions::default()) {
             Ok(found) => {
                 let off = distance(&found, truth);
                 println!(
@@ -105,7 +105,7 @@ fn a_pair_that_hardly_differs_is_calibrated() {
     let left = picture(&a);
     let matcher = Matcher { many: 300, wrong: 0.4, noise: 0.1, seed: 2 };
     let found = matcher.find([left.size; 2], &flat(truth));
-    let found = pair(&found, [&left, &left], &Options::default()).unwrap();
+    let found = pair(&found, [&left, &left], &CalibrateOptions::default()).unwrap();
     let off = distance(&found, truth);
     assert!(off < 0.1, "off by {off} px");
 }
@@ -121,7 +121,7 @@ fn a_flat_scene_is_a_homography() {
     let left = picture(&a);
     let matcher = Matcher { many: 600, wrong: 0.6, noise: 0.7, seed: 5 };
     let found = matcher.find([left.size; 2], &flat(truth));
-    let found = pair(&found, [&left, &left], &Options::default()).unwrap();
+    let found = pair(&found, [&left, &left], &CalibrateOptions::default()).unwrap();
     assert_eq!(found.views.name(), panoweave::geometry::rig::ModelName::Homography);
     let off = distance(&found, truth);
     assert!(off < 0.5, "off by {off} px");

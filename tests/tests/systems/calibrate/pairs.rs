@@ -2,9 +2,9 @@
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
-    KnownLens, ModelChoice, Options, Picture, RigOptions, Views, pair,
+    CalibrateOptions, KnownLens, ModelChoice, Photo, RigOptions, Views, pair,
 };
-use panoweave::geometry::rig::{LensName, Matrix, ModelName};
+use panoweave::geometry::rig::{CameraMatrix, LensName, ModelName};
 use proptest::prelude::*;
 
 use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, inside, turn};
@@ -44,8 +44,8 @@ proptest! {
         prop_assume!(seen > 200 && whole);
         let matcher = Matcher { many, wrong, noise, seed };
         let found = matcher.find([SIZE; 2], &truth);
-        let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
-        let calibration = pair(&found, [&pictures[0], &pictures[1]], &Options::default());
+        let pictures = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
+        let calibration = pair(&found, [&pictures[0], &pictures[1]], &CalibrateOptions::default());
         let calibration =
             calibration.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
         let map = |p| calibration.views.map(0, 1, p);
@@ -59,7 +59,7 @@ proptest! {
         let agree = calibration.inliers.len() as f64;
         prop_assert!(agree > 0.7 * right_ones - 10.0 && agree < 1.15 * right_ones + 10.0);
         // The same input gives the same bits.
-        let again = pair(&found, [&pictures[0], &pictures[1]], &Options::default()).unwrap();
+        let again = pair(&found, [&pictures[0], &pictures[1]], &CalibrateOptions::default()).unwrap();
         prop_assert_eq!(again, calibration);
     }
 
@@ -81,9 +81,9 @@ proptest! {
         let (_, seen) = grid_distance([SIZE; 2], &truth, &truth);
         prop_assume!(seen > 300);
         let found = Matcher { many, wrong, noise, seed }.find([SIZE; 2], &truth);
-        let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
-        let options = Options { model: ModelChoice::Homography, ..Options::default() };
-        for options in [options, Options::default()] {
+        let pictures = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
+        let options = CalibrateOptions { model: ModelChoice::Homography, ..CalibrateOptions::default() };
+        for options in [options, CalibrateOptions::default()] {
             let calibration = pair(&found, [&pictures[0], &pictures[1]], &options);
             let calibration =
                 calibration.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
@@ -111,10 +111,10 @@ proptest! {
         let right = Pinhole { to_world: turn(yaw, 3.0, roll), ..left };
         let truth = between(left, right);
         let found = Matcher { many: 300, wrong, noise, seed }.find([SIZE; 2], &truth);
-        let matrix = Matrix { fx: 1300.0, fy: 1300.0, cx: 799.5, cy: 599.5 };
+        let matrix = CameraMatrix { fx: 1300.0, fy: 1300.0, cx: 799.5, cy: 599.5 };
         let lens = Some(KnownLens { lens: LensName::Pinhole, matrix, distortion: vec![k1] });
-        let picture = Picture { lens, ..Picture::new("either", SIZE) };
-        let calibration = pair(&found, [&picture, &picture], &Options::default())
+        let picture = Photo { lens, ..Photo::new("either", SIZE) };
+        let calibration = pair(&found, [&picture, &picture], &CalibrateOptions::default())
             .map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
         let map = |p| calibration.views.map(0, 1, p);
         let (off, _) = grid_distance([SIZE; 2], &truth, &map);
@@ -133,8 +133,8 @@ fn one_right_in_ten_is_enough() {
     let truth = between(left, right);
     for seed in 0..10 {
         let found = Matcher { many: 1500, wrong: 0.9, noise: 0.8, seed }.find([SIZE; 2], &truth);
-        let picture = Picture::new("either", SIZE);
-        let calibration = pair(&found, [&picture, &picture], &Options::default()).unwrap();
+        let picture = Photo::new("either", SIZE);
+        let calibration = pair(&found, [&picture, &picture], &CalibrateOptions::default()).unwrap();
         let map = |p| calibration.views.map(0, 1, p);
         let (off, _) = grid_distance([SIZE; 2], &truth, &map);
         assert!(off < 1.0, "seed {seed}: off by {off} px");
@@ -155,12 +155,12 @@ fn known_fisheyes_are_found() {
         let flat = seen.truncate();
         Some(flat / flat.length() * flat.length().atan2(seen.z) * focal + centre)
     };
-    let matrix = Matrix { fx: focal, fy: focal, cx: centre.x, cy: centre.y };
+    let matrix = CameraMatrix { fx: focal, fy: focal, cx: centre.x, cy: centre.y };
     let lens = Some(KnownLens { lens: LensName::Fisheye, matrix, distortion: Vec::new() });
-    let left = Picture { lens, ..Picture::new("left", SIZE) };
-    let right = Picture { name: "right".to_owned(), ..left.clone() };
+    let left = Photo { lens, ..Photo::new("left", SIZE) };
+    let right = Photo { name: "right".to_owned(), ..left.clone() };
     let found = Matcher { many: 400, wrong: 0.6, noise: 0.7, seed: 4 }.find([SIZE; 2], &truth);
-    let calibration = pair(&found, [&left, &right], &Options::default()).unwrap();
+    let calibration = pair(&found, [&left, &right], &CalibrateOptions::default()).unwrap();
     assert_eq!(calibration.views.name(), ModelName::Rotation);
     let map = |p| calibration.views.map(0, 1, p);
     let (off, _) = grid_distance([SIZE; 2], &truth, &map);
@@ -179,8 +179,8 @@ fn a_zoomed_camera_keeps_its_own_focal_length() {
     let truth = between(left, right);
     let matcher = Matcher { many: 800, wrong: 0.4, noise: 0.5, seed: 3 };
     let found = matcher.find([SIZE, size], &truth);
-    let pictures = [Picture::new("left", SIZE), Picture::new("right", size)];
-    let options = Options { model: ModelChoice::Rotation, ..Options::default() };
+    let pictures = [Photo::new("left", SIZE), Photo::new("right", size)];
+    let options = CalibrateOptions { model: ModelChoice::Rotation, ..CalibrateOptions::default() };
     let calibration = pair(&found, [&pictures[0], &pictures[1]], &options).unwrap();
     let Views::Cameras(cameras) = &calibration.views else { panic!("a plane") };
     let [a, b] = [cameras[0].focal.x / 1300.0, cameras[1].focal.x / 2080.0];
@@ -197,8 +197,8 @@ fn the_homography_of_lenses_that_distort_is_the_nearest() {
     let right = Pinhole { to_world: turn(28.0, 2.0, 3.0), ..left };
     let truth = between(left, right);
     let found = Matcher { many: 800, wrong: 0.2, noise: 0.1, seed: 3 }.find([SIZE; 2], &truth);
-    let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
-    let found = pair(&found, [&pictures[0], &pictures[1]], &Options::default()).unwrap();
+    let pictures = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
+    let found = pair(&found, [&pictures[0], &pictures[1]], &CalibrateOptions::default()).unwrap();
     assert_eq!(found.views.name(), ModelName::Rotation);
     // Noise of both pictures: what the right one shows larger counts less there.
     let cost = |matrix: DMat3| {
@@ -235,10 +235,10 @@ fn a_homography_has_in_front_what_both_see() {
     let right = Pinhole { to_world: turn(-50.0, 1.0, 2.0), ..left };
     let truth = between(left, right);
     let found = Matcher { many: 600, wrong: 0.3, noise: 0.4, seed: 3 }.find([SIZE; 2], &truth);
-    let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
+    let pictures = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
     for model in [ModelChoice::Homography, ModelChoice::Rotation] {
         // Without distortion, so that a homography is all there is.
-        let options = Options { model, radial: false, ..Options::default() };
+        let options = CalibrateOptions { model, radial: false, ..CalibrateOptions::default() };
         let found = pair(&found, [&pictures[0], &pictures[1]], &options).unwrap();
         let (off, seen) = grid_distance([SIZE; 2], &truth, &|p| found.views.map(0, 1, p));
         assert!(seen > 200 && off < 1.0, "{model:?}: off by {off} px at {seen} places");

@@ -2,9 +2,9 @@
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
-    Correspondence, KnownLens, ModelChoice, Options, Picture, Refusal, pair,
+    CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, Refusal, pair,
 };
-use panoweave::geometry::rig::{LensName, Matrix};
+use panoweave::geometry::rig::{CameraMatrix, LensName};
 use panoweave_tests::random::Random;
 use proptest::prelude::*;
 
@@ -12,11 +12,11 @@ use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, turn, unit};
 
 const SIZE: UVec2 = UVec2::new(1200, 900);
 
-fn pictures() -> [Picture; 2] {
-    [Picture::new("left", SIZE), Picture::new("right", SIZE)]
+fn pictures() -> [Photo; 2] {
+    [Photo::new("left", SIZE), Photo::new("right", SIZE)]
 }
 
-fn refusal(correspondences: &[Correspondence], options: &Options) -> Refusal {
+fn refusal(correspondences: &[Correspondence], options: &CalibrateOptions) -> Refusal {
     let [left, right] = &pictures();
     match pair(correspondences, [left, right], options) {
         Err(refusal) => {
@@ -55,7 +55,7 @@ proptest! {
         let nowhere = |_| None;
         let matcher = Matcher { many, wrong: 1.0, noise: 0.0, seed };
         let found = matcher.find([SIZE; 2], &nowhere);
-        let refusal = refusal(&found, &Options { model, ..Options::default() });
+        let refusal = refusal(&found, &CalibrateOptions { model, ..CalibrateOptions::default() });
         let expected = matches!(
             refusal,
             Refusal::TooFew { .. } | Refusal::Chance { .. } | Refusal::NotTurning { .. }
@@ -72,7 +72,7 @@ proptest! {
     ) {
         let matcher = Matcher { many: 400, wrong, noise, seed };
         let found = matcher.find([SIZE; 2], &|p| Some(p));
-        let refusal = refusal(&found, &Options { model, ..Options::default() });
+        let refusal = refusal(&found, &CalibrateOptions { model, ..CalibrateOptions::default() });
         prop_assert!(matches!(refusal, Refusal::SameView { .. }), "{refusal}");
     }
 
@@ -95,7 +95,7 @@ proptest! {
             (ModelChoice::Rotation, Some(-1.0)),
             (ModelChoice::Auto, Some(f64::INFINITY)),
         ] {
-            let options = Options { model, most_noise_px, ..Options::default() };
+            let options = CalibrateOptions { model, most_noise_px, ..CalibrateOptions::default() };
             if let Ok(found) = pair(&points, [left, right], &options) {
                 prop_assert!(found.seam_error_px.is_finite() && found.rms_px.is_finite());
             }
@@ -106,21 +106,24 @@ proptest! {
 #[test]
 fn malformed_input_names_what_is_wrong() {
     let mut found = matcher(100, 0.3).find([SIZE; 2], &turned());
-    assert!(matches!(refusal(&found[..7], &Options::default()), Refusal::TooFew { found: 7 }));
+    assert!(matches!(
+        refusal(&found[..7], &CalibrateOptions::default()),
+        Refusal::TooFew { found: 7 }
+    ));
     for bad in [DVec2::new(f64::NAN, 3.0), DVec2::new(1250.0, 3.0), DVec2::new(5.0, -9.0)] {
         found[41].right = bad;
-        let refusal = refusal(&found, &Options::default());
+        let refusal = refusal(&found, &CalibrateOptions::default());
         let named = matches!(refusal, Refusal::Correspondence { index: 41, side: "right", .. });
         assert!(named, "{refusal}");
     }
     let [left, mut right] = pictures();
     right.size = UVec2::new(0, 5);
-    let refusal = pair(&[], [&left, &right], &Options::default()).unwrap_err();
+    let refusal = pair(&[], [&left, &right], &CalibrateOptions::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::PictureSize { .. }), "{refusal}");
     right.size = SIZE;
-    let matrix = Matrix { fx: f64::NAN, fy: 1.0, cx: 0.0, cy: 0.0 };
+    let matrix = CameraMatrix { fx: f64::NAN, fy: 1.0, cx: 0.0, cy: 0.0 };
     right.lens = Some(KnownLens { lens: LensName::Pinhole, matrix, distortion: Vec::new() });
-    let refusal = pair(&[], [&left, &right], &Options::default()).unwrap_err();
+    let refusal = pair(&[], [&left, &right], &CalibrateOptions::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::Lens { field: "fx", .. }), "{refusal}");
 }
 
@@ -131,7 +134,7 @@ fn a_mirrored_picture_is_told() {
     for one in &mut found {
         one.right.x = f64::from(SIZE.x) - 1.0 - one.right.x;
     }
-    let refusal = refusal(&found, &Options::default());
+    let refusal = refusal(&found, &CalibrateOptions::default());
     assert!(matches!(refusal, Refusal::Mirrored { .. }), "{refusal}");
 }
 
@@ -151,7 +154,8 @@ fn what_lies_on_a_line_or_in_one_place_is_refused() {
         })
         .filter(|one| one.left.x < 1199.0)
         .collect();
-    let options = Options { model: ModelChoice::Homography, ..Options::default() };
+    let options =
+        CalibrateOptions { model: ModelChoice::Homography, ..CalibrateOptions::default() };
     let on_line = refusal(&line, &options);
     let expected = matches!(
         on_line,
@@ -170,7 +174,7 @@ fn what_lies_on_a_line_or_in_one_place_is_refused() {
         let left = right + DVec2::new(-90.0, 5.0) + noise(&mut random);
         found.push(Correspondence { left, right, score: 1.0 });
     }
-    let refusal = refusal(&found, &Options::default());
+    let refusal = refusal(&found, &CalibrateOptions::default());
     let expected = matches!(
         refusal,
         Refusal::Clumped { .. } | Refusal::Loose { .. } | Refusal::Implausible { .. }
@@ -183,12 +187,12 @@ fn too_little_overlap_and_too_much_zoom_are_refused() {
     // 2 % of the left picture, as a strip.
     let shift = DMat3::from_translation(DVec2::new(1176.0, 0.0));
     let found = matcher(200, 0.0).find([SIZE; 2], &flat(shift));
-    let strip = refusal(&found, &Options::default());
+    let strip = refusal(&found, &CalibrateOptions::default());
     assert!(matches!(strip, Refusal::Overlap { .. }), "{strip}");
     // The right picture shows a tenth of the left one's width.
     let zoom = DMat3::from_cols_array(&[0.1, 0.0, 0.0, 0.0, 0.1, 0.0, 400.0, 300.0, 1.0]);
     let found = Matcher { noise: 0.2, ..matcher(300, 0.2) }.find([SIZE; 2], &flat(zoom));
-    let refusal = refusal(&found, &Options::default());
+    let refusal = refusal(&found, &CalibrateOptions::default());
     assert!(matches!(refusal, Refusal::Implausible { .. }), "{refusal}");
 }
 
@@ -198,9 +202,9 @@ fn a_plane_is_no_turning_camera() {
     let plane = DMat3::from_cols_array(&[0.8, 0.3, 4e-4, -0.3, 1.0, -1e-5, 150.0, -60.0, 1.0]);
     let found = matcher(400, 0.3).find([SIZE; 2], &flat(plane));
     let [left, right] = &pictures();
-    let auto = pair(&found, [left, right], &Options::default()).unwrap();
+    let auto = pair(&found, [left, right], &CalibrateOptions::default()).unwrap();
     assert_eq!(auto.views.name(), panoweave::geometry::rig::ModelName::Homography);
-    let options = Options { model: ModelChoice::Rotation, ..Options::default() };
+    let options = CalibrateOptions { model: ModelChoice::Rotation, ..CalibrateOptions::default() };
     let refusal = refusal(&found, &options);
     assert!(matches!(refusal, Refusal::NotTurning { .. }), "{refusal}");
 }

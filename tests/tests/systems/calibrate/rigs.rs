@@ -3,9 +3,9 @@
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use panoweave::geometry::Geometry;
 use panoweave::geometry::calibrate::{
-    Calibration, Options, Picture, Refusal, RigOptions, Views, check, pair,
+    CalibrateOptions, Calibration, Photo, Refusal, RigOptions, Views, check, pair,
 };
-use panoweave::geometry::rig::{ModelName, ProjectionName, Rig, View};
+use panoweave::geometry::rig::{CameraPose, ModelName, ProjectionName, Rig};
 use proptest::prelude::*;
 use shared_types::warp::{Camera, Projection};
 
@@ -15,8 +15,8 @@ const SIZE: UVec2 = UVec2::new(1200, 900);
 
 fn calibrated(left: Pinhole, right: Pinhole, matcher: Matcher) -> Result<Calibration, Refusal> {
     let found = matcher.find([left.size, right.size], &between(left, right));
-    let pictures = [Picture::new("left", left.size), Picture::new("right", right.size)];
-    pair(&found, [&pictures[0], &pictures[1]], &Options::default())
+    let pictures = [Photo::new("left", left.size), Photo::new("right", right.size)];
+    pair(&found, [&pictures[0], &pictures[1]], &CalibrateOptions::default())
 }
 
 /// The pixel of a canvas ray in a camera, by the documented formulas; cameras here have no more than k1.
@@ -102,7 +102,7 @@ proptest! {
         let quality = rig.quality.as_ref().unwrap();
         prop_assert_eq!(quality.inliers as usize, found.inliers.len());
         // The left camera is upright, whichever way the right one lies.
-        if let View::Mount(mount) = &rig.cameras[0].view {
+        if let CameraPose::Mount(mount) = &rig.cameras[0].view {
             prop_assert!(mount.roll.abs() < 25.0, "{:?}", mount);
         }
     }
@@ -139,8 +139,8 @@ fn a_cropped_panorama_has_no_black_edges() {
     let found = calibrated(left, right, matcher).unwrap();
     let plane = DMat3::from_cols_array(&[0.9, 0.02, -6e-5, -0.03, 0.95, 2e-5, 500.0, 30.0, 1.0]);
     let matches = matcher.find([SIZE; 2], &flat(plane));
-    let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
-    let flat = pair(&matches, [&pictures[0], &pictures[1]], &Options::default()).unwrap();
+    let pictures = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
+    let flat = pair(&matches, [&pictures[0], &pictures[1]], &CalibrateOptions::default()).unwrap();
     for found in [found, flat] {
         let whole = found.rig(&RigOptions::default()).unwrap();
         let crop = found.rig(&RigOptions { crop: true, projection: None }).unwrap();
@@ -174,7 +174,7 @@ fn a_rig_that_fits_is_fine_and_a_moved_camera_is_found() {
     let held = |right: Pinhole| {
         let fresh = Matcher { seed: 77, wrong: 0.6, ..matcher };
         let fresh = fresh.find([SIZE; 2], &between(left, right));
-        check(&rig, [0, 1], &fresh, &Options::default())
+        check(&rig, [0, 1], &fresh, &CalibrateOptions::default())
     };
     let fine = held(right).unwrap();
     assert!(!fine.drifted && fine.median_px < 1.5 && fine.agreeing > 0.8, "{fine:?}");
@@ -184,9 +184,9 @@ fn a_rig_that_fits_is_fine_and_a_moved_camera_is_found() {
     assert!((moved.median_px - 9.0).abs() < 4.0, "{moved:?}");
     // A cover over one lens says nothing about the rig.
     let covered = Matcher { wrong: 1.0, ..matcher }.find([SIZE; 2], &|_| None);
-    let refusal = check(&rig, [0, 1], &covered, &Options::default()).unwrap_err();
+    let refusal = check(&rig, [0, 1], &covered, &CalibrateOptions::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::Chance { .. }), "{refusal}");
-    let refusal = check(&rig, [0, 2], &covered, &Options::default()).unwrap_err();
+    let refusal = check(&rig, [0, 2], &covered, &CalibrateOptions::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::NoSuchCamera { cameras: 2, .. }), "{refusal}");
 }
 
@@ -194,11 +194,11 @@ fn a_rig_that_fits_is_fine_and_a_moved_camera_is_found() {
 fn a_rig_of_a_plane_can_be_checked() {
     let plane = DMat3::from_cols_array(&[0.9, 0.02, -6e-5, -0.03, 0.95, 2e-5, 500.0, 30.0, 1.0]);
     let matcher = Matcher { many: 500, wrong: 0.5, noise: 0.6, seed: 1 };
-    let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
+    let pictures = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
     let found = pair(
         &matcher.find([SIZE; 2], &flat(plane)),
         [&pictures[0], &pictures[1]],
-        &Options::default(),
+        &CalibrateOptions::default(),
     )
     .unwrap();
     assert_eq!(found.views.name(), ModelName::Homography);
@@ -212,7 +212,7 @@ fn a_rig_of_a_plane_can_be_checked() {
     assert!((at(200.0) - at(200.0).round()).length() < 1e-9);
     let fresh = |matrix: DMat3| {
         let fresh = Matcher { seed: 5, ..matcher }.find([SIZE; 2], &flat(matrix));
-        check(&rig, [0, 1], &fresh, &Options::default()).unwrap()
+        check(&rig, [0, 1], &fresh, &CalibrateOptions::default()).unwrap()
     };
     assert!(!fresh(plane).drifted);
     let moved = fresh(DMat3::from_translation(DVec2::new(6.0, 0.0)) * plane);
@@ -247,8 +247,8 @@ fn a_projection_that_cannot_show_the_view_is_refused() {
 
     let plane = DMat3::from_cols_array(&[0.9, 0.02, -6e-5, -0.03, 0.95, 2e-5, 500.0, 30.0, 1.0]);
     let matches = matcher.find([SIZE; 2], &flat(plane));
-    let pictures = [Picture::new("left", SIZE), Picture::new("right", SIZE)];
-    let flat = pair(&matches, [&pictures[0], &pictures[1]], &Options::default()).unwrap();
+    let pictures = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
+    let flat = pair(&matches, [&pictures[0], &pictures[1]], &CalibrateOptions::default()).unwrap();
     let refusal = flat.rig(&asked(ProjectionName::Cylindrical)).unwrap_err();
     assert!(
         matches!(refusal, Refusal::ProjectionOfPlane { projection: "cylindrical" }),
@@ -264,7 +264,7 @@ fn a_crop_to_nothing_is_refused() {
     let left = Pinhole { size: SIZE, focal: 1000.0, k1: 0.0, to_world: DMat3::IDENTITY };
     let found = calibrated(left, Pinhole { to_world: turn(30.0, 1.0, 0.0), ..left }, matcher);
     let line = UVec2::new(1, 900);
-    let pictures = ["left", "right"].map(|name| Picture::new(name, line));
+    let pictures = ["left", "right"].map(|name| Photo::new(name, line));
     let views = Views::Planes(vec![DMat3::IDENTITY; 2]);
     let thin = Calibration { pictures, views, ..found.unwrap() };
     assert_eq!(thin.rig(&RigOptions::default()).unwrap().panorama.width, 1);

@@ -2,7 +2,7 @@
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
-    Bundle, ModelChoice, Options, Pair, Picture, Refusal, RigOptions, Views, bundle,
+    Bundle, CalibrateOptions, ModelChoice, Photo, PhotoPair, Refusal, RigOptions, Views, bundle,
 };
 use panoweave::geometry::rig::{ModelName, ProjectionName, Rig};
 use proptest::prelude::*;
@@ -21,12 +21,12 @@ fn ring(many: usize, step: f64, focal: f64, k1: f64) -> Vec<Pinhole> {
     (0..many).map(camera).collect()
 }
 
-fn pictures(many: usize) -> Vec<Picture> {
-    (0..many).map(|i| Picture::new(format!("camera {i}"), SIZE)).collect()
+fn pictures(many: usize) -> Vec<Photo> {
+    (0..many).map(|i| Photo::new(format!("camera {i}"), SIZE)).collect()
 }
 
 /// All pairs; those that do not overlap have nothing but wrong correspondences.
-fn pairs(cameras: &[Pinhole], matcher: Matcher) -> Vec<Pair> {
+fn pairs(cameras: &[Pinhole], matcher: Matcher) -> Vec<PhotoPair> {
     let mut pairs = Vec::new();
     for left in 0..cameras.len() {
         for right in left + 1..cameras.len() {
@@ -36,7 +36,7 @@ fn pairs(cameras: &[Pinhole], matcher: Matcher) -> Vec<Pair> {
             let seed = matcher.seed + (left * 31 + right) as u64;
             let matcher = Matcher { wrong, seed, ..matcher };
             let correspondences = matcher.find([SIZE; 2], &truth);
-            pairs.push(Pair { left, right, correspondences });
+            pairs.push(PhotoPair { left, right, correspondences });
         }
     }
     pairs
@@ -69,14 +69,14 @@ proptest! {
     ) {
         let cameras = ring(many, step, focal, k1);
         let pairs = pairs(&cameras, Matcher { many: 300, wrong, noise, seed });
-        let found = bundle(&pictures(many), &pairs, &Options::default());
+        let found = bundle(&pictures(many), &pairs, &CalibrateOptions::default());
         let found = found.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
         prop_assert_eq!(found.views.name(), ModelName::Rotation);
         let off = worst(&found, &cameras);
         // The largest of up to ten means, of pairs that may share an eighth of a picture, where focal length
         // and distortion of three cameras are known least: one case in eighty is over 1.6 times the noise.
         prop_assert!(off < 0.5 + 2.5 * noise, "off by {} px", off);
-        let again = bundle(&pictures(many), &pairs, &Options::default()).unwrap();
+        let again = bundle(&pictures(many), &pairs, &CalibrateOptions::default()).unwrap();
         prop_assert_eq!(&again, &found);
 
         let rig = found.rig(&RigOptions::default()).unwrap();
@@ -94,7 +94,7 @@ fn the_focal_length_is_that_of_the_ring() {
     let found = bundle(
         &pictures(6),
         &pairs(&cameras, Matcher { many: 300, wrong: 0.4, noise: 0.7, seed: 3 }),
-        &Options::default(),
+        &CalibrateOptions::default(),
     )
     .unwrap();
     let Views::Cameras(views) = &found.views else { panic!() };
@@ -136,9 +136,9 @@ fn a_wall_in_five_photographs_is_chained() {
         let truth = plane(right - 1).inverse() * plane(right);
         let matcher = Matcher { many: 250, wrong: 0.5, noise: 0.8, seed: right as u64 };
         let correspondences = matcher.find([SIZE; 2], &flat(truth));
-        pairs.push(Pair { left: right - 1, right, correspondences });
+        pairs.push(PhotoPair { left: right - 1, right, correspondences });
     }
-    let found = bundle(&pictures(5), &pairs, &Options::default()).unwrap();
+    let found = bundle(&pictures(5), &pairs, &CalibrateOptions::default()).unwrap();
     assert_eq!(found.views.name(), ModelName::Homography);
     for right in 1..5 {
         let truth = plane(right - 1).inverse() * plane(right);
@@ -157,7 +157,7 @@ fn pictures_that_nothing_connects_are_named() {
     let mut cameras = ring(4, 25.0, 1200.0, 0.0);
     cameras[2].to_world = turn(180.0, 0.0, 0.0);
     let pairs = pairs(&cameras, Matcher { many: 250, wrong: 0.3, noise: 0.7, seed: 8 });
-    let Err(refusal) = bundle(&pictures(4), &pairs, &Options::default()) else {
+    let Err(refusal) = bundle(&pictures(4), &pairs, &CalibrateOptions::default()) else {
         panic!("accepted");
     };
     let message = refusal.to_string();
@@ -171,22 +171,22 @@ fn pictures_that_nothing_connects_are_named() {
         "{reasons:?}"
     );
     assert!(message.contains(&reasons[0]) && !message.contains('\n'), "{message}");
-    let link = Pair { left: 1, right: 1, correspondences: Vec::new() };
-    let refusal = bundle(&pictures(4), &[link], &Options::default()).unwrap_err();
+    let link = PhotoPair { left: 1, right: 1, correspondences: Vec::new() };
+    let refusal = bundle(&pictures(4), &[link], &CalibrateOptions::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::Link { left: 1, right: 1, pictures: 4 }), "{refusal}");
-    let refusal = bundle(&pictures(1), &[], &Options::default()).unwrap_err();
+    let refusal = bundle(&pictures(1), &[], &CalibrateOptions::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::Pictures { found: 1 }), "{refusal}");
 }
 
 /// The same poster, 350 pixels across, on what two pictures see; noise and wrong ones besides.
-fn poster(left: usize, right: usize, many: usize) -> Pair {
+fn poster(left: usize, right: usize, many: usize) -> PhotoPair {
     let shift = DVec2::new(-420.0, 35.0);
     let seen = |p: DVec2| {
         let on = p.cmpge(DVec2::new(600.0, 250.0)).all() && p.cmple(DVec2::new(950.0, 600.0)).all();
         on.then_some(p + shift)
     };
     let matcher = Matcher { many, wrong: 0.4, noise: 0.7, seed: 99 };
-    Pair { left, right, correspondences: matcher.find([SIZE; 2], &seen) }
+    PhotoPair { left, right, correspondences: matcher.find([SIZE; 2], &seen) }
 }
 
 /// Pictures that hang together, and a poster that the first and the last have in common: whether the tree
@@ -203,10 +203,10 @@ fn a_poster_on_two_walls_does_not_spoil_the_rest() {
         let alone = panoweave::geometry::calibrate::pair(
             &pairs[last].correspondences,
             both,
-            &Options::default(),
+            &CalibrateOptions::default(),
         );
         assert!(alone.is_ok(), "a false pair that is none: {}", alone.unwrap_err());
-        let found = bundle(&pictures(4), &pairs, &Options::default())
+        let found = bundle(&pictures(4), &pairs, &CalibrateOptions::default())
             .unwrap_or_else(|refusal| panic!("{step}°: {refusal}"));
         let off = worst(&found, &cameras[..]);
         assert!(off < 1.5, "{step}°: off by {off} px");
@@ -223,9 +223,9 @@ fn where_it_is_not_clear_which_pair_is_false_it_is_named() {
     let mut pairs = pairs(&cameras, matcher);
     let last = pairs.iter().position(|pair| (pair.left, pair.right) == (0, 3)).unwrap();
     pairs[last] = poster(0, 3, 300);
-    let refusal = bundle(&pictures(4), &pairs, &Options::default()).unwrap_err();
+    let refusal = bundle(&pictures(4), &pairs, &CalibrateOptions::default()).unwrap_err();
     let message = refusal.to_string();
-    let Refusal::Pair { left, right, source } = refusal else { panic!("{message}") };
+    let Refusal::PhotoPair { left, right, source } = refusal else { panic!("{message}") };
     assert!(left.starts_with("camera ") && right.starts_with("camera ") && left != right);
     assert!(message.contains(&source.to_string()), "{message}");
 }
@@ -235,7 +235,8 @@ fn where_it_is_not_clear_which_pair_is_false_it_is_named() {
 fn a_closed_ring_is_a_whole_turn() {
     let cameras = ring(9, 40.0, 600.0 / f64::tan(30.0_f64.to_radians()), 0.0);
     let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.4, seed: 6 };
-    let found = bundle(&pictures(9), &pairs(&cameras, matcher), &Options::default()).unwrap();
+    let found =
+        bundle(&pictures(9), &pairs(&cameras, matcher), &CalibrateOptions::default()).unwrap();
     assert_eq!(found.pairs.len(), 9);
     let rig = found.rig(&RigOptions::default()).unwrap();
     assert_eq!(rig.panorama.projection, ProjectionName::Cylindrical);
@@ -250,7 +251,7 @@ fn a_closed_ring_is_a_whole_turn() {
     assert!(mount.yaw.abs() < 0.1, "{mount:?}");
     // Without one of them there is a gap, and the middle is across from it.
     let open = ring(8, 40.0, cameras[0].focal, 0.0);
-    let found = bundle(&pictures(8), &pairs(&open, matcher), &Options::default()).unwrap();
+    let found = bundle(&pictures(8), &pairs(&open, matcher), &CalibrateOptions::default()).unwrap();
     let rig = found.rig(&RigOptions::default()).unwrap();
     assert!((rig.panorama.fov - 340.0).abs() < 4.0, "{:?}", rig.panorama);
 }
@@ -264,7 +265,8 @@ fn most_cameras_say_what_is_up() {
             camera.to_world *= turn(0.0, 0.0, roll);
         }
         let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.7, seed: 3 };
-        let found = bundle(&pictures(3), &pairs(&cameras, matcher), &Options::default()).unwrap();
+        let found =
+            bundle(&pictures(3), &pairs(&cameras, matcher), &CalibrateOptions::default()).unwrap();
         assert_eq!(found.reference, 1);
         let rig = found.rig(&RigOptions::default()).unwrap();
         let mounts: Vec<_> = rig.cameras.iter().map(|camera| camera.mount().unwrap()).collect();
@@ -284,7 +286,8 @@ fn planes_of_several_pictures_lead_to_the_reference() {
     // 90° across and 45° apart: the third one's first pixel lies behind the plane of the first.
     let cameras = ring(3, 45.0, 600.0, 0.0);
     let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.5, seed: 3 };
-    let options = Options { model: ModelChoice::Homography, ..Options::default() };
+    let options =
+        CalibrateOptions { model: ModelChoice::Homography, ..CalibrateOptions::default() };
     let found = bundle(&pictures(3), &pairs(&cameras, matcher), &options).unwrap();
     let Views::Planes(matrices) = &found.views else { panic!("cameras") };
     assert!(matrices[found.reference].abs_diff_eq(DMat3::IDENTITY, 1e-12), "{matrices:?}");

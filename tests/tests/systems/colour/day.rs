@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use panoweave::ops::colour::{Colours, EVERY, Limits, Tracker, estimate};
+use panoweave::ops::colour::{ColourTracker, Colours, EVERY, EstimateLimits, estimate};
 use panoweave_tests::oracle::grade as apply;
 use panoweave_tests::random::Random;
 
@@ -69,7 +69,7 @@ fn a_day() {
         .collect();
     let mut noise = || f64::from(random.between(-4.0, 4.0));
 
-    let mut tracker = Tracker::default();
+    let mut tracker = ColourTracker::default();
     let mut before = Colours::IDENTITY;
     let mut on_its_way = None;
     let mut at_event = residual(&scene, 0, &before);
@@ -83,7 +83,7 @@ fn a_day() {
             for sum in sums.left.iter_mut().chain(&mut sums.right) {
                 *sum *= 1.0 + noise() as f32 / 800.0;
             }
-            on_its_way = Some((frame + LATENCY, estimate(&sums, &Limits::default())));
+            on_its_way = Some((frame + LATENCY, estimate(&sums, &EstimateLimits::default())));
         }
         if let Some((_, estimate)) = on_its_way.take_if(|(at, _)| *at == frame) {
             let dark = (DARK..LIGHT).contains(&(frame - LATENCY));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use panoweave::io::picture::Picture;
-use panoweave::ops::colour::{Colours, Limits, estimate};
+use panoweave::ops::colour::{Colours, EstimateLimits, estimate};
 use panoweave_tests::data;
 use panoweave_tests::random::Random;
 
@@ -59,7 +59,7 @@ const SKIP: usize = 7;
 /// What correction leaves, as shares of what was: of the difference of luma means, of the channels'
 /// means together, and of the mean of the pixels' luma differences.
 fn left_over(pairs: &[Pair]) -> [f64; 3] {
-    let colours = estimate(&sums(pairs, SKIP as f64), &Limits::default()).unwrap();
+    let colours = estimate(&sums(pairs, SKIP as f64), &EstimateLimits::default()).unwrap();
     let counted = || pairs.iter().filter(|pair| counts(pair));
     let measure = |colours| {
         let means = differences(counted(), colours);

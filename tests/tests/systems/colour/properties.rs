@@ -1,7 +1,9 @@
 //! What holds for every estimate and every way that colours move.
 
 use glam::Vec3;
-use panoweave::ops::colour::{Colours, Limits, Settings, Tracker, estimate};
+use panoweave::ops::colour::{
+    ColourTracker, ColourTrackerOptions, Colours, EstimateLimits, estimate,
+};
 use panoweave_tests::oracle::grade as apply;
 use proptest::prelude::*;
 use shared_types::colour::ColourSums;
@@ -49,7 +51,7 @@ proptest! {
         weight in any::<f32>(),
         min_weight in any::<f32>(),
     ) {
-        let limits = Limits { min_weight, ..Limits::default() };
+        let limits = EstimateLimits { min_weight, ..EstimateLimits::default() };
         let tiny = |sums: [f32; 4]| sums.map(|sum| sum.abs() % 255.0 * 1e4);
         for sums in [
             ColourSums { left, right, weight },
@@ -63,11 +65,11 @@ proptest! {
 
     #[test]
     fn cameras_are_alike(left in means(), right in means()) {
-        let found = estimate(&of_means(left, right), &Limits::default()).unwrap();
-        let turned = estimate(&of_means(right, left), &Limits::default()).unwrap();
+        let found = estimate(&of_means(left, right), &EstimateLimits::default()).unwrap();
+        let turned = estimate(&of_means(right, left), &EstimateLimits::default()).unwrap();
         prop_assert_eq!(found, swapped(turned));
         prop_assert!(within_limits(&found.left) && within_limits(&found.right));
-        let equal = estimate(&of_means(left, left), &Limits::default()).unwrap();
+        let equal = estimate(&of_means(left, left), &EstimateLimits::default()).unwrap();
         prop_assert_eq!(equal, Colours::IDENTITY);
     }
 
@@ -80,9 +82,9 @@ proptest! {
     ) {
         let left = left.map(|mean| mean / 4.0);
         let right: [f32; 3] = std::array::from_fn(|c| left[c] * ratio[c]);
-        let found = estimate(&of_means(left, right), &Limits::default()).unwrap();
+        let found = estimate(&of_means(left, right), &EstimateLimits::default()).unwrap();
         let dimmed = of_means(left.map(|m| m * light), right.map(|m| m * light));
-        let dimmed = estimate(&dimmed, &Limits::default()).unwrap();
+        let dimmed = estimate(&dimmed, &EstimateLimits::default()).unwrap();
         for (a, b) in [(found.left, dimmed.left), (found.right, dimmed.right)] {
             prop_assert!((a.gain - b.gain).abs().max_element() < 1e-5, "{a:?} and {b:?}");
             prop_assert_eq!([a.gamma, b.gamma], [1.0, 1.0]);
@@ -96,7 +98,7 @@ proptest! {
     /// At the means, no step makes luma differ more; gammas only ever brighten the darker camera.
     #[test]
     fn means_come_together(left in means(), right in means()) {
-        let found = estimate(&of_means(left, right), &Limits::default()).unwrap();
+        let found = estimate(&of_means(left, right), &EstimateLimits::default()).unwrap();
         let (l, r) = (Vec3::from(left) * found.left.gain, Vec3::from(right) * found.right.gain);
         for c in 0..3 {
             let (before, after) = (left[c] - right[c], l[c] - r[c]);
@@ -121,7 +123,7 @@ proptest! {
         estimates in prop::collection::vec(prop::option::of(any_colours()), 1..6),
         pause in 1_usize..60,
     ) {
-        let mut tracker = Tracker::default();
+        let mut tracker = ColourTracker::default();
         let mut before = levels(&tracker.advance());
         for estimate in &estimates {
             tracker.observe(*estimate);
@@ -148,8 +150,8 @@ proptest! {
         max_step in 0.01_f32..=255.0,
         target in any_colours(),
     ) {
-        let settings = Settings { rate, max_step, ..Settings::default() };
-        let mut tracker = Tracker::new(settings).unwrap();
+        let settings = ColourTrackerOptions { rate, max_step, ..ColourTrackerOptions::default() };
+        let mut tracker = ColourTracker::new(settings).unwrap();
         tracker.observe(Some(target));
         let mut before = Colours::IDENTITY;
         for _ in 0..20 {

@@ -10,7 +10,7 @@ use kernels_gpu::colour::{
 };
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::frame::{
-    DeviceFrame, FrameFormat, FrameView, Matrix, PixelFormat, Range, YuvEncoding,
+    DeviceFrame, FrameFormat, FrameView, PixelFormat, Range, YuvEncoding, YuvMatrix,
 };
 use panoweave::geometry::homography::Homography;
 use panoweave::io::picture::Picture;
@@ -50,7 +50,7 @@ const COUNTS: [f32; 4] = [1.0, 0.5, 0.1_f32.next_up(), f32::INFINITY];
 const COUNTS_NOT: [f32; 6] = [0.0, 0.1, -1.0, f32::NAN, 0.05, f32::NEG_INFINITY];
 
 fn encodings() -> [YuvEncoding; 4] {
-    [Matrix::Bt601, Matrix::Bt709]
+    [YuvMatrix::Bt601, YuvMatrix::Bt709]
         .map(|matrix| [Range::Limited, Range::Full].map(|range| YuvEncoding { matrix, range }))
         .as_flattened()
         .try_into()

@@ -13,7 +13,7 @@ use glam::UVec2;
 use panoweave::device::{Device, Image};
 use panoweave::frame::{DeviceNv12, FrameView, PixelFormat, YuvEncoding};
 use panoweave::live::{
-    Camera, ColourOptions, Dropped, ExternalFrame, LiveError, LiveOptions, Stitcher, Submitted,
+    ColourOptions, Dropped, ExternalFrame, LiveError, LiveOptions, Side, Stitcher, Submitted,
 };
 use panoweave_tests::live::{FRAME, SOURCE, STILL, frame, stamp, stitcher, waiting};
 use panoweave_tests::panoweave_devices;
@@ -138,8 +138,8 @@ fn the_longest_times_are_options_like_others() {
         let mut panoramas = stitcher.panoramas();
         let bytes = stamp(60);
         for i in 0..10 {
-            stitcher.push(Camera::Left, frame(&bytes), FRAME * i).unwrap();
-            let pushed = stitcher.push(Camera::Right, frame(&bytes), FRAME * i).unwrap();
+            stitcher.push(Side::Left, frame(&bytes), FRAME * i).unwrap();
+            let pushed = stitcher.push(Side::Right, frame(&bytes), FRAME * i).unwrap();
             assert_eq!(pushed, Submitted::Pair);
             assert_eq!(panoramas.next().unwrap().timestamp(), FRAME * i);
         }
@@ -189,7 +189,7 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
 }
 
 /// Pushes one camera's frames of these numbers.
-fn push(stitcher: &Stitcher, camera: Camera, frames: Range<u32>) {
+fn push(stitcher: &Stitcher, camera: Side, frames: Range<u32>) {
     let bytes = stamp(9);
     for i in frames {
         stitcher.push(camera, frame(&bytes), FRAME * i).unwrap();
@@ -204,10 +204,10 @@ fn a_camera_that_is_ahead_waits_where_nothing_is_to_be_dropped() {
             let stitcher = stitcher(&device, waiting());
             let push = |camera, frames| push(&stitcher, camera, frames);
             thread::scope(|scope| {
-                let left = scope.spawn(|| push(Camera::Left, 0..40));
+                let left = scope.spawn(|| push(Side::Left, 0..40));
                 let reader = scope.spawn(|| stitcher.panoramas().count());
                 thread::sleep(Duration::from_millis(50));
-                push(Camera::Right, ahead..40);
+                push(Side::Right, ahead..40);
                 left.join().unwrap();
                 stitcher.close();
                 assert_eq!(reader.join().unwrap() as u32, 40 - ahead);
@@ -225,9 +225,9 @@ fn a_camera_that_begins_in_the_past_keeps_nobody_waiting() {
         let push = |camera, frames| push(&stitcher, camera, frames);
         thread::scope(|scope| {
             let reader = scope.spawn(|| stitcher.panoramas().count());
-            push(Camera::Left, 20..23);
-            let left = scope.spawn(|| push(Camera::Left, 23..40));
-            push(Camera::Right, 0..40);
+            push(Side::Left, 20..23);
+            let left = scope.spawn(|| push(Side::Left, 23..40));
+            push(Side::Right, 0..40);
             left.join().unwrap();
             stitcher.close();
             assert_eq!(reader.join().unwrap(), 20);
@@ -244,7 +244,7 @@ fn closing_ends_a_push_that_waits_for_a_partner() {
         let bytes = stamp(9);
         thread::scope(|scope| {
             let left = scope.spawn(|| {
-                let push = |i| stitcher.push(Camera::Left, frame(&bytes), FRAME * i);
+                let push = |i| stitcher.push(Side::Left, frame(&bytes), FRAME * i);
                 (0..1000).find_map(|i| push(i).err())
             });
             until("waiting", || stitcher.counters().frames_in == 3);
@@ -298,7 +298,7 @@ fn buffers_of_another_camera_or_stitcher_are_refused() {
         let text = error.to_string();
         assert!(text.contains("buffer"), "{text}");
     };
-    use Camera::{Left, Right};
+    use Side::{Left, Right};
     wrong(stitcher.push_filled(Left, buffer(&stitcher, Right), FRAME).unwrap_err());
     wrong(stitcher.push_filled(Left, buffer(&other, Left), FRAME).unwrap_err());
     let (a, b) = (buffer(&stitcher, Right), buffer(&stitcher, Left));
@@ -321,7 +321,7 @@ fn a_frame_that_comes_while_the_stitcher_is_closed_is_counted() {
         let bytes = stamp(9);
         let pushed = AtomicU32::new(0);
         thread::scope(|scope| {
-            for camera in Camera::ALL {
+            for camera in Side::ALL {
                 let (stitcher, bytes, pushed) = (&stitcher, &bytes, &pushed);
                 scope.spawn(move || {
                     for i in 0.. {

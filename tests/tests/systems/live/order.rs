@@ -17,7 +17,7 @@ use panoweave::frame::{
     DeviceFrame, Frame, FrameFormat, FrameView, PixelFormat, PlaneBytes, YuvEncoding,
 };
 use panoweave::live::{
-    Camera, ColourOptions, ExternalFrame, LiveError, LiveOptions, Stitcher, Submitted,
+    ColourOptions, ExternalFrame, LiveError, LiveOptions, Side, Stitcher, Submitted,
 };
 use panoweave::ops::stitch::{Power, StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
@@ -183,13 +183,13 @@ fn frames_without_a_partner_are_dropped_and_counted() {
         let bytes = stamp(9);
         let push =
             |camera, ms| stitcher.push(camera, frame(&bytes), Duration::from_millis(ms)).unwrap();
-        assert_eq!(push(Camera::Left, 0), Submitted::Waiting);
-        assert_eq!(push(Camera::Right, 5), Submitted::Pair);
-        push(Camera::Left, 33);
-        push(Camera::Left, 66);
-        assert_eq!(push(Camera::Right, 70), Submitted::Pair);
-        push(Camera::Right, 99);
-        assert_eq!(push(Camera::Left, 50), Submitted::Dropped);
+        assert_eq!(push(Side::Left, 0), Submitted::Waiting);
+        assert_eq!(push(Side::Right, 5), Submitted::Pair);
+        push(Side::Left, 33);
+        push(Side::Left, 66);
+        assert_eq!(push(Side::Right, 70), Submitted::Pair);
+        push(Side::Right, 99);
+        assert_eq!(push(Side::Left, 50), Submitted::Dropped);
         stitcher.close();
         let times: Vec<_> = panoramas.map(|p| p.timestamp().as_millis()).collect();
         assert_eq!(times, [5, 70]);
@@ -482,9 +482,9 @@ fn frames_of_another_format_are_refused() {
     let small = Frame::new(format, &planes).unwrap();
     let bytes = stamp(0);
     let refused = stitcher.submit(frame(&bytes), small, FRAME);
-    assert!(matches!(refused, Err(LiveError::Format { camera: Camera::Right, .. })));
-    let refused = stitcher.push(Camera::Left, small, FRAME);
-    assert!(matches!(refused, Err(LiveError::Format { camera: Camera::Left, .. })));
+    assert!(matches!(refused, Err(LiveError::Format { camera: Side::Right, .. })));
+    let refused = stitcher.push(Side::Left, small, FRAME);
+    assert!(matches!(refused, Err(LiveError::Format { camera: Side::Left, .. })));
     for options in [
         LiveOptions { slots: 1, ..waiting() },
         LiveOptions { colour: ColourOptions { every: 0, ..STILL }, ..waiting() },

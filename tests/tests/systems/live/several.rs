@@ -5,7 +5,7 @@ use std::thread;
 
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat, YuvEncoding};
-use panoweave::live::{Camera, ColourOptions, LiveOptions, Pace, Stitcher};
+use panoweave::live::{ColourOptions, LiveOptions, Pace, Side, Stitcher};
 use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave_tests::live::{FRAME, SOURCE, STILL, device_warp, stitcher, waiting};
 use panoweave_tests::panoweave_devices;
@@ -63,7 +63,7 @@ impl One {
     }
 
     /// Pushes its pairs, each camera on a thread.
-    fn film(&self, camera: Camera) {
+    fn film(&self, camera: Side) {
         let format = self.stitcher.input_formats()[camera as usize];
         for i in 0..PAIRS {
             let bytes = &self.frames[i as usize % 3][camera as usize];
@@ -96,7 +96,7 @@ fn stitchers_at_once_do_not_mix() {
     }
     thread::scope(|scope| {
         for (one, expected) in all.iter().zip(&expected) {
-            let cameras = Camera::ALL.map(|camera| scope.spawn(move || one.film(camera)));
+            let cameras = Side::ALL.map(|camera| scope.spawn(move || one.film(camera)));
             scope.spawn(move || {
                 for camera in cameras {
                     camera.join().unwrap();

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use glam::{DMat3, UVec2};
 use panoweave::device::Stream;
-use panoweave::geometry::calibrate::{self, Calibration, Options, Refusal, pair};
+use panoweave::geometry::calibrate::{self, CalibrateOptions, Calibration, Refusal, pair};
 use panoweave::io::picture::Picture;
 use panoweave::ops::matching::{MatchOptions, links};
 use panoweave_tests::made_up::{flat, grid_distance};
@@ -76,8 +76,8 @@ fn calibrate(stream: &Stream, paths: &[PathBuf; 2]) -> Result<Calibration, Refus
     let found = links(stream, &pictures, &MatchOptions::default()).unwrap();
     let found = &found[0].correspondences;
     let matched = begin.elapsed();
-    let named = [0, 1].map(|i| calibrate::Picture::new(["left", "right"][i], sizes[i]));
-    let result = pair(found, named.each_ref(), &Options::default());
+    let named = [0, 1].map(|i| calibrate::Photo::new(["left", "right"][i], sizes[i]));
+    let result = pair(found, named.each_ref(), &CalibrateOptions::default());
     println!("  {} matches in {matched:.1?}, then {:.1?}", found.len(), begin.elapsed() - matched);
     result
 }

@@ -2,7 +2,7 @@
 
 use glam::UVec2;
 use panoweave::device::{Image, Stream};
-use panoweave::geometry::calibrate::{self, Options, Refusal, pair};
+use panoweave::geometry::calibrate::{self, CalibrateOptions, Refusal, pair};
 use panoweave::io::picture::Picture;
 use panoweave::ops::matching::{Described, Describer, MatchOptions, pairs};
 use panoweave_tests::random::Random;
@@ -26,8 +26,9 @@ fn seen(stream: &Stream, name: &'static str, picture: &Picture) -> Seen {
 fn refusal(stream: &Stream, left: &Seen, right: &Seen) -> Refusal {
     let options = MatchOptions::default();
     let found = pairs(stream, &left.described, &right.described, &options).unwrap();
-    let pictures = [left, right].map(|seen| calibrate::Picture::new(seen.name, seen.size));
-    let refusal = pair(&found, pictures.each_ref(), &Options::default()).expect_err(right.name);
+    let pictures = [left, right].map(|seen| calibrate::Photo::new(seen.name, seen.size));
+    let refusal =
+        pair(&found, pictures.each_ref(), &CalibrateOptions::default()).expect_err(right.name);
     println!("{}, {}: {} matches: {refusal}", left.name, right.name, found.len());
     refusal
 }

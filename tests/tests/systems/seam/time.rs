@@ -3,7 +3,7 @@
 use panoweave::device::Device;
 use panoweave::io::picture::Picture;
 use panoweave::ops::colour::Colours;
-use panoweave::ops::seam::{KEEP, Seam, SeamOptions, Tracker};
+use panoweave::ops::seam::{KEEP, Seam, SeamOptions, SeamTracker};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::Rgba8;
@@ -22,7 +22,7 @@ fn noisy(picture: &Picture, random: &mut Random, most: f32) -> Picture {
 struct Video {
     scene: Scene,
     seam: Seam,
-    tracker: Tracker,
+    tracker: SeamTracker,
     device: Device,
 }
 
@@ -39,7 +39,7 @@ impl Video {
         let (left, right) = (bar(118.0), bar(111.0));
         let scene = Scene::new(&stream, BESIDE, [&left, &right]);
         let seam = Seam::new(&stream, &scene.warp, SeamOptions::default()).unwrap();
-        Self { scene, seam, tracker: Tracker::default(), device: device.clone() }
+        Self { scene, seam, tracker: SeamTracker::default(), device: device.clone() }
     }
 
     /// One frame. Whether the seam moves; it does only to what costs clearly less.

@@ -6,7 +6,7 @@ use kernels_gpu::colour::GammaTable as BuildTable;
 use kernels_gpu::stitch::planes as kernels;
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::frame::{
-    DeviceFrame, FrameFormat, FrameView, FrameViewMut, Matrix, PixelFormat, Range, YuvEncoding,
+    DeviceFrame, FrameFormat, FrameView, FrameViewMut, PixelFormat, Range, YuvEncoding, YuvMatrix,
 };
 use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::Picture;
@@ -68,10 +68,10 @@ const GAMMAS: [Gamma; 4] = [Gamma::Linear, Gamma::Exact, Gamma::Fast, Gamma::Tab
 fn encodings() -> [YuvEncoding; 4] {
     let of = |matrix, range| YuvEncoding { matrix, range };
     [
-        of(Matrix::Bt601, Range::Limited),
-        of(Matrix::Bt601, Range::Full),
-        of(Matrix::Bt709, Range::Limited),
-        of(Matrix::Bt709, Range::Full),
+        of(YuvMatrix::Bt601, Range::Limited),
+        of(YuvMatrix::Bt601, Range::Full),
+        of(YuvMatrix::Bt709, Range::Limited),
+        of(YuvMatrix::Bt709, Range::Full),
     ]
 }
 

@@ -2,10 +2,10 @@
 
 use glam::{DMat3, DVec2, DVec3, UVec2, Vec3, dvec2, uvec2};
 use panoweave::device::{Device, Stream};
-use panoweave::frame::{DeviceFrame, FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
-use panoweave::geometry::rig::{Rig, View as Mounted};
+use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
+use panoweave::geometry::rig::{CameraPose as Mounted, Rig};
 use panoweave::ops::stitch::StitchOptions;
-use panoweave::ops::view::{View, Viewer, view_pictures};
+use panoweave::ops::view::{ViewPose, Viewer, view_pictures};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::made_up::turn;
 use panoweave_tests::oracle;
@@ -26,7 +26,7 @@ struct Case {
     rig: Rig,
     flip: bool,
     pictures: [Raster; 2],
-    view: View,
+    view: ViewPose,
     options: StitchOptions,
     format: FrameFormat,
 }
@@ -62,7 +62,7 @@ impl Case {
             as_homographies(r, &mut rig);
         }
         let mut format = |nv12: bool| {
-            let matrix = r.pick(&[Matrix::Bt601, Matrix::Bt709]);
+            let matrix = r.pick(&[YuvMatrix::Bt601, YuvMatrix::Bt709]);
             let range = r.pick(&[Range::Limited, Range::Full]);
             if nv12 { PixelFormat::Nv12(YuvEncoding { matrix, range }) } else { PixelFormat::Rgba8 }
         };
@@ -83,7 +83,7 @@ impl Case {
             rig,
             flip: r.below(3) == 0,
             pictures,
-            view: View { pan, tilt, roll, fov },
+            view: ViewPose { pan, tilt, roll, fov },
             options,
             format: FrameFormat { size, pixels },
         }
@@ -141,7 +141,7 @@ fn a_view_is_what_the_camera_models_say() {
 }
 
 /// Of pictures without edges, and one more level where each is rounded for itself.
-fn check_planar(device: &Device, view: View, size: UVec2) {
+fn check_planar(device: &Device, view: ViewPose, size: UVec2) {
     let stream = device.stream().unwrap();
     let cylinder = cylinder();
     let mut random = Random::new(7);
@@ -154,7 +154,7 @@ fn check_planar(device: &Device, view: View, size: UVec2) {
         let options = StitchOptions { left, right, flip, ..StitchOptions::default() };
         // What is to the right of a panorama's middle is to the left when it is turned over.
         let sign = if flip { -1.0 } else { 1.0 };
-        let same = View { pan: sign * view.pan, tilt: sign * view.tilt, ..view };
+        let same = ViewPose { pan: sign * view.pan, tilt: sign * view.tilt, ..view };
         let panorama = planar(&same, size).geometry().unwrap();
         let warp = DeviceWarp::render(&stream, &panorama).unwrap();
         let stitched = stitched(&stream, &warp, pictures, &options);
@@ -170,7 +170,7 @@ fn check_planar(device: &Device, view: View, size: UVec2) {
 
 #[test]
 fn a_view_is_the_planar_panorama_of_the_same_place() {
-    let view = |pan, tilt, fov| View { pan, tilt, roll: 0.0, fov };
+    let view = |pan, tilt, fov| ViewPose { pan, tilt, roll: 0.0, fov };
     for device in panoweave_devices() {
         check_planar(&device, view(0.0, 0.0, 90.0), uvec2(301, 171));
         check_planar(&device, view(-17.5, 6.0, 50.0), uvec2(200, 150));
@@ -189,7 +189,7 @@ fn pictures_of_the_host_are_viewed_like_frames() {
         let UVec2 { x, y } = picture.size;
         panoweave::io::picture::Picture::from_pixels(x, y, rgba(picture).to_vec()).unwrap()
     });
-    let (view, options) = (View { pan: 3.0, ..View::default() }, StitchOptions::default());
+    let (view, options) = (ViewPose { pan: 3.0, ..ViewPose::default() }, StitchOptions::default());
     let size = uvec2(91, 53);
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
@@ -230,7 +230,7 @@ fn a_view_turns_as_documented() {
     );
     let gain = |gain| Colour { gain: Vec3::splat(gain), gamma: 1.0 };
     let options = StitchOptions { left: gain(1.0), right: gain(0.0), ..StitchOptions::default() };
-    let ahead = View { pan: -20.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
+    let ahead = ViewPose { pan: -20.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
     // 5° of 40°, 101 pixels wide.
     let off = 50.5 / 20_f64.to_radians().tan() * 5_f64.to_radians().tan();
     for device in panoweave_devices() {
@@ -238,12 +238,12 @@ fn a_view_turns_as_documented() {
         for (view, expected) in [
             (ahead, dvec2(0.0, 0.0)),
             // What a view turns away from goes to the other side.
-            (View { pan: -15.0, ..ahead }, dvec2(-off, 0.0)),
-            (View { tilt: 5.0, ..ahead }, dvec2(0.0, off)),
+            (ViewPose { pan: -15.0, ..ahead }, dvec2(-off, 0.0)),
+            (ViewPose { tilt: 5.0, ..ahead }, dvec2(0.0, off)),
             // Clockwise by a quarter: what was on the left is below.
-            (View { pan: -15.0, roll: 90.0, ..ahead }, dvec2(0.0, off)),
+            (ViewPose { pan: -15.0, roll: 90.0, ..ahead }, dvec2(0.0, off)),
             // Across the width: half as much is twice as large.
-            (View { pan: -15.0, fov: 20.0, ..ahead }, dvec2(-2.06 * off, 0.0)),
+            (ViewPose { pan: -15.0, fov: 20.0, ..ahead }, dvec2(-2.06 * off, 0.0)),
         ] {
             let found = shown(&stream, &viewer, pictures.each_ref(), None, &view, &options, format);
             let lit = (0..101 * 101_u32).filter(|at| rgba(&found)[*at as usize].g > 60);

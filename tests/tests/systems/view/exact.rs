@@ -1,9 +1,9 @@
 //! What a view must show, in f64: the documented conventions and camera models, written anew.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
-use panoweave::geometry::rig::{LensName, Rig, RigCamera, View as Mounted};
+use panoweave::geometry::rig::{CameraPose as Mounted, LensName, Rig, RigCamera};
 use panoweave::ops::stitch::StitchOptions;
-use panoweave::ops::view::View;
+use panoweave::ops::view::ViewPose;
 use panoweave_tests::made_up::turn;
 use panoweave_tests::oracle::{bilinear, grade};
 use panoweave_tests::raster::Raster;
@@ -29,7 +29,7 @@ pub(crate) struct Rays {
 }
 
 impl Rays {
-    pub(crate) fn new(view: &View, flip: bool, size: UVec2) -> Self {
+    pub(crate) fn new(view: &ViewPose, flip: bool, size: UVec2) -> Self {
         let over = if flip { DVec3::new(-1.0, -1.0, 1.0) } else { DVec3::ONE };
         Self {
             turn: DMat3::from_diagonal(over) * turn(view.pan, view.tilt, view.roll),
@@ -46,7 +46,7 @@ impl Rays {
 impl Exact {
     /// By the colour of each ray in the panorama's frame.
     pub(crate) fn new(
-        view: &View,
+        view: &ViewPose,
         flip: bool,
         size: UVec2,
         mut colour: impl FnMut(DVec3) -> Pixel,

@@ -5,7 +5,7 @@ use panoweave::device::Device;
 use panoweave::frame::FrameFormat;
 use panoweave::geometry::rig::Rig;
 use panoweave::ops::stitch::StitchOptions;
-use panoweave::ops::view::{Limits, MAX_FOV, MIN_FOV, View, Viewer};
+use panoweave::ops::view::{MAX_FOV, MIN_FOV, ViewLimits, ViewPose, Viewer};
 use panoweave_tests::panoweave_devices;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -31,10 +31,10 @@ fn rigs() -> impl Strategy<Value = Rig> {
     })
 }
 
-fn views() -> impl Strategy<Value = View> {
+fn views() -> impl Strategy<Value = ViewPose> {
     let fov = prop_oneof![5.0..60.0, 60.0..MAX_FOV];
     let roll = prop_oneof![Just(0.0), -20.0..20.0, -180.0..180.0];
-    (-180.0..180.0, -90.0..90.0, roll, fov).prop_map(|(pan, tilt, roll, fov)| View {
+    (-180.0..180.0, -90.0..90.0, roll, fov).prop_map(|(pan, tilt, roll, fov)| ViewPose {
         pan,
         tilt,
         roll,
@@ -47,12 +47,12 @@ fn sizes() -> impl Strategy<Value = UVec2> {
     proptest::sample::select(sides.to_vec()).prop_map(UVec2::from)
 }
 
-fn limits(rig: &Rig, flip: bool) -> Limits {
+fn limits(rig: &Rig, flip: bool) -> ViewLimits {
     Viewer::new(&rig.geometry().unwrap(), flip).unwrap().limits().expect("they cover something")
 }
 
 /// Pixels of a view of white pictures that are not white.
-fn dark(device: &Device, rig: &Rig, flip: bool, view: &View, size: UVec2) -> usize {
+fn dark(device: &Device, rig: &Rig, flip: bool, view: &ViewPose, size: UVec2) -> usize {
     let stream = device.stream().unwrap();
     let viewer = Viewer::new(&rig.geometry().unwrap(), flip).unwrap();
     let pictures = sources(rig).map(|size| plain(size, WHITE));
@@ -62,7 +62,7 @@ fn dark(device: &Device, rig: &Rig, flip: bool, view: &View, size: UVec2) -> usi
 }
 
 /// Whether some camera shows each pixel along a view's edge, in f64.
-fn edge_is_seen(rig: &Rig, flip: bool, view: &View, size: UVec2) -> bool {
+fn edge_is_seen(rig: &Rig, flip: bool, view: &ViewPose, size: UVec2) -> bool {
     let pictures = sources(rig).map(|size| plain(size, WHITE));
     let options = StitchOptions::default();
     let cameras = Cameras::new(rig, pictures.each_ref(), &options);
@@ -74,8 +74,8 @@ fn edge_is_seen(rig: &Rig, flip: bool, view: &View, size: UVec2) -> bool {
 }
 
 /// The largest difference of two views' angles.
-fn distance(a: &View, b: &View) -> f64 {
-    let of = |view: &View| [view.pan, view.tilt, view.roll, view.fov];
+fn distance(a: &ViewPose, b: &ViewPose) -> f64 {
+    let of = |view: &ViewPose| [view.pan, view.tilt, view.roll, view.fov];
     of(a).iter().zip(of(b)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
@@ -88,7 +88,7 @@ fn a_view_that_is_kept_shows_no_black() {
     let devices = panoweave_devices();
     let asked = proptest::collection::vec((views(), sizes()), 12);
     let cases = (rigs(), any::<bool>(), asked);
-    let check = |(rig, flip, asked): (Rig, bool, Vec<(View, UVec2)>)| {
+    let check = |(rig, flip, asked): (Rig, bool, Vec<(ViewPose, UVec2)>)| {
         let limits = limits(&rig, flip);
         for (view, size) in asked {
             let kept = limits.keep(&view, size);
@@ -114,12 +114,12 @@ fn a_view_that_is_kept_shows_no_black() {
 /// A view in the middle of one that is inside is inside too; so nothing of it may change, not even by rounding.
 #[test]
 fn a_view_that_is_inside_stays_as_it_is() {
-    let check = |(rig, asked, share): (Rig, Vec<(View, UVec2)>, f64)| {
+    let check = |(rig, asked, share): (Rig, Vec<(ViewPose, UVec2)>, f64)| {
         let limits = limits(&rig, false);
         for (view, size) in asked {
             let kept = limits.keep(&view, size);
             prop_assert_eq!(limits.keep(&kept, size), kept, "keeping {} twice", view);
-            let inner = View { fov: (share * kept.fov).max(MIN_FOV), ..kept };
+            let inner = ViewPose { fov: (share * kept.fov).max(MIN_FOV), ..kept };
             prop_assert_eq!(limits.keep(&inner, size), inner, "of {}, kept as {}", view, kept);
         }
         Ok(())
@@ -130,9 +130,9 @@ fn a_view_that_is_inside_stays_as_it_is() {
 }
 
 /// A view on the way from one to another.
-fn between(from: &View, to: &View, share: f64) -> View {
+fn between(from: &ViewPose, to: &ViewPose, share: f64) -> ViewPose {
     let at = |from: f64, to: f64| from + (to - from) * share;
-    View {
+    ViewPose {
         pan: at(from.pan, to.pan),
         tilt: at(from.tilt, to.tilt),
         roll: at(from.roll, to.roll),
@@ -146,7 +146,7 @@ fn between(from: &View, to: &View, share: f64) -> View {
 fn a_view_that_is_kept_moves_steadily() {
     const STEPS: u32 = 60;
     const FASTER: f64 = 12.0;
-    let check = |(rig, ways, size): (Rig, Vec<(View, View)>, UVec2)| {
+    let check = |(rig, ways, size): (Rig, Vec<(ViewPose, ViewPose)>, UVec2)| {
         let limits = limits(&rig, false);
         for (from, to) in ways {
             let kept = |share: f64| limits.keep(&between(&from, &to, share), size);
@@ -189,23 +189,23 @@ fn a_view_that_is_kept_moves_steadily() {
 fn a_view_moves_no_more_than_it_must() {
     let size = UVec2::new(160, 90);
     let limits = limits(&cylinder(), false);
-    let view = |pan, tilt, roll, fov| View { pan, tilt, roll, fov };
+    let view = |pan, tilt, roll, fov| ViewPose { pan, tilt, roll, fov };
     let inside = view(0.0, 0.0, 0.0, 20.0);
     assert_eq!(limits.keep(&inside, size), inside);
     // Beside: panned back, and nothing else.
     let beside = limits.keep(&view(120.0, 0.0, 0.0, 20.0), size);
-    assert_eq!(beside, View { pan: beside.pan, ..inside });
+    assert_eq!(beside, ViewPose { pan: beside.pan, ..inside });
     assert!((50.0..75.0).contains(&beside.pan), "{beside}");
     // Above: tilted back.
     let above = limits.keep(&view(0.0, 70.0, 0.0, 20.0), size);
-    assert_eq!(above, View { tilt: above.tilt, ..inside });
+    assert_eq!(above, ViewPose { tilt: above.tilt, ..inside });
     assert!((2.0..40.0).contains(&above.tilt), "{above}");
     // Too wide: as wide as it goes, whatever was asked for; and there, a little wider does not fit.
     let widest = limits.keep(&view(0.0, 0.0, 0.0, MAX_FOV), size);
     assert!((30.0..120.0).contains(&widest.fov), "{widest}");
     let wide = limits.keep(&view(0.0, 0.0, 0.0, 0.5 * (widest.fov + MAX_FOV)), size);
     assert!(distance(&wide, &widest) < 1e-4, "{wide} and {widest}");
-    let narrow = View { fov: widest.fov - 1e-3, ..widest };
+    let narrow = ViewPose { fov: widest.fov - 1e-3, ..widest };
     assert_eq!(limits.keep(&narrow, size).fov, narrow.fov);
     // Rolled on its side, it is higher than wide, and so are its limits.
     let side = limits.keep(&view(0.0, 0.0, 90.0, MAX_FOV), size);
@@ -213,7 +213,7 @@ fn a_view_moves_no_more_than_it_must() {
     // Half a turn takes it into its own outline.
     let over = limits.keep(&view(120.0, 70.0, 180.0, 20.0), size);
     let upright = limits.keep(&view(120.0, 70.0, 0.0, 20.0), size);
-    assert!(distance(&View { roll: 0.0, ..over }, &upright) < 1e-6, "{over} and {upright}");
+    assert!(distance(&ViewPose { roll: 0.0, ..over }, &upright) < 1e-6, "{over} and {upright}");
     // What cannot be is brought to what can.
     let nothing = limits.keep(&view(0.0, 0.0, 0.0, 1e-9), size);
     assert_eq!(nothing.fov, MIN_FOV);
@@ -222,12 +222,12 @@ fn a_view_moves_no_more_than_it_must() {
 /// Turned by 180°, what was on the right is on the left, and what was above is below.
 #[test]
 fn a_panorama_that_is_turned_over_turns_its_limits() {
-    let check = |(rig, asked): (Rig, Vec<(View, UVec2)>)| {
+    let check = |(rig, asked): (Rig, Vec<(ViewPose, UVec2)>)| {
         let [upright, over] = [false, true].map(|flip| limits(&rig, flip));
         for (view, size) in asked {
-            let other = View { pan: -view.pan, tilt: -view.tilt, ..view };
+            let other = ViewPose { pan: -view.pan, tilt: -view.tilt, ..view };
             let (kept, other) = (upright.keep(&view, size), over.keep(&other, size));
-            let back = View { pan: -other.pan, tilt: -other.tilt, ..other };
+            let back = ViewPose { pan: -other.pan, tilt: -other.tilt, ..other };
             prop_assert!(distance(&kept, &back) < 1e-4, "{}: {} and {}", view, kept, back);
         }
         Ok(())

@@ -12,7 +12,7 @@ use panoweave::live::{LiveError, LiveOptions, Stitcher};
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::{Blend, FADE, SeamOptions, seamed};
 use panoweave::ops::stitch::StitchOptions;
-use panoweave::ops::view::{DEFAULT_SIZE, View, ViewPath, Viewer, VirtualCamera};
+use panoweave::ops::view::{DEFAULT_SIZE, ViewPath, ViewPose, Viewer, VirtualCamera};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, stamp, stitcher, waiting};
 use panoweave_tests::panoweave_devices;
@@ -50,9 +50,9 @@ fn with_view(device: &Device, path: ViewPath, options: LiveOptions) -> Stitcher 
 }
 
 /// Where a camera looks that moves.
-fn moving(time: Duration) -> View {
+fn moving(time: Duration) -> ViewPose {
     let t = time.as_secs_f64();
-    View { pan: 40.0 * t - 8.0, tilt: 3.0 - 10.0 * t, roll: 20.0 * t, fov: 30.0 + 20.0 * t }
+    ViewPose { pan: 40.0 * t - 8.0, tilt: 3.0 - 10.0 * t, roll: 20.0 * t, fov: 30.0 + 20.0 * t }
 }
 
 /// The bytes of one view of these frames.
@@ -62,7 +62,7 @@ fn single(
     weights: Option<&DeviceWarp>,
     [format, output]: [FrameFormat; 2],
     bytes: [&[u8]; 2],
-    view: &View,
+    view: &ViewPose,
 ) -> Vec<u8> {
     let stream = device.stream().unwrap();
     let frames = bytes.map(|bytes| {
@@ -141,13 +141,13 @@ fn edges(stitcher: &Stitcher, time: Duration) -> Result<[u8; 2], LiveError> {
 #[test]
 fn of_a_view_that_cannot_be_the_last_one_stays() {
     let path = |time: Duration| {
-        let narrow = View { fov: 5.0, ..View::default() };
+        let narrow = ViewPose { fov: 5.0, ..ViewPose::default() };
         match time.as_secs() {
-            0 | 3 => View { fov: f64::NAN, ..narrow },
-            1 => View { pan: -25.0, ..narrow },
-            2 => View { pan: 25.0, fov: 171.0, ..narrow },
-            4 => View { pan: f64::INFINITY, ..narrow },
-            _ => View { pan: 25.0, ..narrow },
+            0 | 3 => ViewPose { fov: f64::NAN, ..narrow },
+            1 => ViewPose { pan: -25.0, ..narrow },
+            2 => ViewPose { pan: 25.0, fov: 171.0, ..narrow },
+            4 => ViewPose { pan: f64::INFINITY, ..narrow },
+            _ => ViewPose { pan: 25.0, ..narrow },
         }
     };
     for device in panoweave_devices() {
@@ -167,7 +167,7 @@ fn of_a_view_that_cannot_be_the_last_one_stays() {
 fn a_path_that_panics_ends_the_stitcher() {
     let path = |time: Duration| {
         assert!(time < Duration::from_secs(2), "a path that panics, as this test wants it");
-        View::default()
+        ViewPose::default()
     };
     for device in panoweave_devices() {
         let stitcher = with_view(&device, Arc::new(path), waiting());
@@ -189,7 +189,7 @@ fn a_path_that_panics_ends_the_stitcher() {
 
 #[test]
 fn viewers_are_swapped_between_frames() {
-    let ahead: ViewPath = Arc::new(|_| View { pan: 12.0, fov: 60.0, ..View::default() });
+    let ahead: ViewPath = Arc::new(|_| ViewPose { pan: 12.0, fov: 60.0, ..ViewPose::default() });
     for device in panoweave_devices() {
         let stitcher = with_view(&device, Arc::clone(&ahead), waiting());
         let formats = [stitcher.input_formats()[0], stitcher.output_format()];
@@ -266,7 +266,7 @@ fn a_warp_of_another_geometry_is_refused() {
 /// The seam fades in, and then the view has the weights of the seam that stills of the same frames have.
 #[test]
 fn a_seam_is_seen_in_views() {
-    let ahead = View { fov: 50.0, ..View::default() };
+    let ahead = ViewPose { fov: 50.0, ..ViewPose::default() };
     let seam = SeamOptions { feather: 4.0 };
     for device in panoweave_devices() {
         let options = LiveOptions { blend: Blend::Seam(seam), ..waiting() };

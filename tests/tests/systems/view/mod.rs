@@ -16,7 +16,7 @@ use panoweave::device::{Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat};
 use panoweave::geometry::rig::Rig;
 use panoweave::ops::stitch::StitchOptions;
-use panoweave::ops::view::{View, Viewer};
+use panoweave::ops::view::{ViewPose, Viewer};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{Pixels, Raster, chroma_size, upload_plane};
@@ -70,8 +70,8 @@ fn cylinder() -> Rig {
 }
 
 /// [`CAMERAS`] with the panorama that a view, which is not rolled, is.
-fn planar(view: &View, size: UVec2) -> Rig {
-    let View { pan, tilt, fov, .. } = view;
+fn planar(view: &ViewPose, size: UVec2) -> Rig {
+    let ViewPose { pan, tilt, fov, .. } = view;
     let UVec2 { x, y } = size;
     rig(&format!(
         "projection = \"planar\"\nwidth = {x}\nheight = {y}\nfov = {fov:?}\nyaw = {pan:?}\npitch = {tilt:?}"
@@ -158,7 +158,7 @@ fn shown(
     viewer: &Viewer,
     pictures: [&Raster; 2],
     warp: Option<&DeviceWarp>,
-    view: &View,
+    view: &ViewPose,
     options: &StitchOptions,
     format: FrameFormat,
 ) -> Raster {

@@ -2,8 +2,8 @@
 
 use glam::{UVec2, uvec2};
 use panoweave::device::Device;
-use panoweave::frame::{DeviceFrame, FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
-use panoweave::ops::view::{View, view_panorama};
+use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
+use panoweave::ops::view::{ViewPose, view_panorama};
 use panoweave_tests::oracle::{self, bilinear};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
@@ -17,7 +17,7 @@ fn of_panorama(
     device: &Device,
     panorama: &Raster,
     canvas: &Canvas,
-    view: &View,
+    view: &ViewPose,
     format: FrameFormat,
 ) -> Raster {
     let stream = device.stream().unwrap();
@@ -49,14 +49,14 @@ fn a_view_of_a_panorama_follows_its_projection() {
             f64::from(size.y) * between(0.3, 0.7),
         ));
         let canvas = canvas.geometry().unwrap().canvas;
-        let view = View {
+        let view = ViewPose {
             pan: between(-180.0, 180.0) * if seed % 3 == 0 { 0.3 } else { 1.0 },
             tilt: between(-60.0, 60.0),
             roll: between(-180.0, 180.0),
             fov: between(10.0, 150.0),
         };
         let mut format = |nv12: bool| {
-            let matrix = r.pick(&[Matrix::Bt601, Matrix::Bt709]);
+            let matrix = r.pick(&[YuvMatrix::Bt601, YuvMatrix::Bt709]);
             let range = r.pick(&[Range::Limited, Range::Full]);
             if nv12 { PixelFormat::Nv12(YuvEncoding { matrix, range }) } else { PixelFormat::Rgba8 }
         };
@@ -100,7 +100,7 @@ fn all_round_there_is_no_dark_line() {
                 for pan in [180.0, -180.0, 179.99, -179.5, 540.0, 170.0] {
                     for tilt in [0.0, steepest, -steepest, 12.3] {
                         for roll in [0.0, 90.0, 33.0] {
-                            let view = View { pan, tilt, roll, fov: 40.0 };
+                            let view = ViewPose { pan, tilt, roll, fov: 40.0 };
                             let format = FrameFormat::rgba8(61, 61);
                             let found = of_panorama(&device, &panorama, &canvas, &view, format);
                             let dark = rgba(&found).iter().filter(|p| **p != WHITE).count();

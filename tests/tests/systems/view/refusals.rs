@@ -2,10 +2,10 @@
 
 use glam::{UVec2, Vec3};
 use panoweave::device::Device;
-use panoweave::frame::{DeviceFrame, FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
+use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::Geometry;
 use panoweave::ops::stitch::{StitchError, StitchOptions};
-use panoweave::ops::view::{MAX_FOV, MIN_FOV, View, ViewError, Viewer, view_panorama};
+use panoweave::ops::view::{MAX_FOV, MIN_FOV, ViewError, ViewPose, Viewer, view_panorama};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::panoweave_devices;
 use shared_types::stitch::Colour;
@@ -19,7 +19,7 @@ fn submit(
     device: &Device,
     inputs: [FrameFormat; 2],
     warp: Option<&DeviceWarp>,
-    view: &View,
+    view: &ViewPose,
     options: &StitchOptions,
 ) -> Result<(), ViewError> {
     let stream = device.stream().unwrap();
@@ -36,14 +36,14 @@ fn formats(pixels: [PixelFormat; 2]) -> [FrameFormat; 2] {
 }
 
 /// Angles that are no view, and what must be said.
-fn bad_views() -> Vec<(View, &'static str)> {
-    let view = View::default();
+fn bad_views() -> Vec<(ViewPose, &'static str)> {
+    let view = ViewPose::default();
     let mut bad = Vec::new();
     for (angle, text) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (f64::NEG_INFINITY, "-inf")] {
-        bad.push((View { pan: angle, ..view }, text));
-        bad.push((View { tilt: angle, ..view }, text));
-        bad.push((View { roll: angle, ..view }, text));
-        bad.push((View { fov: angle, ..view }, text));
+        bad.push((ViewPose { pan: angle, ..view }, text));
+        bad.push((ViewPose { tilt: angle, ..view }, text));
+        bad.push((ViewPose { roll: angle, ..view }, text));
+        bad.push((ViewPose { fov: angle, ..view }, text));
     }
     for (fov, text) in [
         (0.0, "field of view 0 "),
@@ -52,7 +52,7 @@ fn bad_views() -> Vec<(View, &'static str)> {
         (MAX_FOV.next_up(), "0.1 to 170"),
         (180.0, "field of view 180 "),
     ] {
-        bad.push((View { fov, ..view }, text));
+        bad.push((ViewPose { fov, ..view }, text));
     }
     bad
 }
@@ -64,14 +64,14 @@ fn a_view_that_cannot_be() {
     for device in panoweave_devices() {
         for (view, text) in bad_views() {
             let error = submit(&device, rgba, None, &view, &options).unwrap_err();
-            assert!(matches!(error, ViewError::View(_)), "{error}");
+            assert!(matches!(error, ViewError::ViewPose(_)), "{error}");
             assert!(error.to_string().contains(text), "{error}");
         }
         // All others can, however far they turn.
         for view in [
-            View { fov: MIN_FOV, ..View::default() },
-            View { fov: MAX_FOV, ..View::default() },
-            View { pan: 1e300, tilt: -1e300, roll: f64::MAX, fov: 60.0 },
+            ViewPose { fov: MIN_FOV, ..ViewPose::default() },
+            ViewPose { fov: MAX_FOV, ..ViewPose::default() },
+            ViewPose { pan: 1e300, tilt: -1e300, roll: f64::MAX, fov: 60.0 },
         ] {
             submit(&device, rgba, None, &view, &options).unwrap();
         }
@@ -81,8 +81,9 @@ fn a_view_that_cannot_be() {
 #[test]
 fn frames_that_do_not_fit() {
     let yuv = |matrix, range| PixelFormat::Nv12(YuvEncoding { matrix, range });
-    let (limited, full) = (yuv(Matrix::Bt709, Range::Limited), yuv(Matrix::Bt709, Range::Full));
-    let (view, options) = (View::default(), StitchOptions::default());
+    let (limited, full) =
+        (yuv(YuvMatrix::Bt709, Range::Limited), yuv(YuvMatrix::Bt709, Range::Full));
+    let (view, options) = (ViewPose::default(), StitchOptions::default());
     for device in panoweave_devices() {
         let submit =
             |inputs| submit(&device, inputs, None, &view, &options).map_err(|e| (e.to_string(), e));
@@ -121,7 +122,7 @@ fn without_chroma(device: &Device, size: UVec2) -> DeviceFrame {
 fn chroma_that_is_not_half_of_luma() {
     let rig = cylinder();
     let geometry = rig.geometry().unwrap();
-    let (view, options) = (View::default(), StitchOptions::default());
+    let (view, options) = (ViewPose::default(), StitchOptions::default());
     let nv12 = |size: UVec2| FrameFormat::nv12(size.x, size.y, YuvEncoding::default());
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
@@ -156,7 +157,7 @@ fn colours_that_no_stitch_takes() {
     for device in panoweave_devices() {
         let refusal = |left, right| {
             let options = StitchOptions { left, right, ..StitchOptions::default() };
-            submit(&device, rgba, None, &View::default(), &options).unwrap_err().to_string()
+            submit(&device, rgba, None, &ViewPose::default(), &options).unwrap_err().to_string()
         };
         let said = refusal(colour(-1.0, 1.0), Colour::IDENTITY);
         assert!(said.contains("the left gain is"), "{said}");
@@ -168,7 +169,7 @@ fn colours_that_no_stitch_takes() {
 #[test]
 fn weights_of_another_warp() {
     let rgba = formats([PixelFormat::Rgba8; 2]);
-    let (view, options) = (View::default(), StitchOptions::default());
+    let (view, options) = (ViewPose::default(), StitchOptions::default());
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let submit = |geometry: &Geometry| {
@@ -195,12 +196,12 @@ fn a_panorama_that_does_not_fit_its_canvas() {
     let canvas = canvas.geometry().unwrap().canvas;
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        let refusal = |width, height, view: &View| {
+        let refusal = |width, height, view: &ViewPose| {
             let panorama = DeviceFrame::new(&device, FrameFormat::rgba8(width, height)).unwrap();
             let mut out = DeviceFrame::new(&device, OUT).unwrap();
             view_panorama(&stream, &panorama, &canvas, view, &mut out).unwrap_err()
         };
-        let error = refusal(64, 41, &View::default());
+        let error = refusal(64, 41, &ViewPose::default());
         assert!(matches!(error, ViewError::Panorama { .. }), "{error}");
         assert!(
             error.to_string().contains("the panorama is 64×41 pixels but the canvas 64×40"),
@@ -208,7 +209,7 @@ fn a_panorama_that_does_not_fit_its_canvas() {
         );
         for (view, text) in bad_views() {
             let error = refusal(64, 40, &view);
-            assert!(matches!(error, ViewError::View(_)), "{error}");
+            assert!(matches!(error, ViewError::ViewPose(_)), "{error}");
             assert!(error.to_string().contains(text), "{error}");
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use panoweave::device::{Device, Stream};
 use panoweave::frame::Rate;
 use panoweave::ops::trajectory::Trajectory;
-use panoweave::ops::view::{MAX_FOV, MIN_FOV, Track, TrackError, View};
+use panoweave::ops::view::{MAX_FOV, MIN_FOV, Track, TrackError, ViewPose};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 
@@ -46,7 +46,7 @@ fn smoothed(keys: &Keys, frame: i64, rate: f64, smoothing: f64) -> [f64; 4] {
     sum.map(|sum| sum / weights)
 }
 
-fn values(view: View) -> [f64; 4] {
+fn values(view: ViewPose) -> [f64; 4] {
     [view.pan, view.tilt, view.roll, view.fov]
 }
 
@@ -144,11 +144,11 @@ fn the_roll_may_be_left_out_and_columns_come_in_any_order() {
     };
     let plain = open("t,fov,pan,tilt\n0,50,1,2\n1,40,3,4\n");
     let halfway = Duration::from_millis(500);
-    assert_eq!(plain.at(halfway), View { pan: 2.0, tilt: 3.0, roll: 0.0, fov: 45.0 });
+    assert_eq!(plain.at(halfway), ViewPose { pan: 2.0, tilt: 3.0, roll: 0.0, fov: 45.0 });
     let rolled = open("t,roll,fov,pan,tilt\n0,8,50,1,2\n1,4,40,3,4\n");
-    assert_eq!(rolled.at(halfway), View { roll: 6.0, ..plain.at(halfway) });
+    assert_eq!(rolled.at(halfway), ViewPose { roll: 6.0, ..plain.at(halfway) });
     // Whatever follows is as the last keyframe.
-    assert_eq!(plain.at(Duration::MAX), View { pan: 3.0, tilt: 4.0, roll: 0.0, fov: 40.0 });
+    assert_eq!(plain.at(Duration::MAX), ViewPose { pan: 3.0, tilt: 4.0, roll: 0.0, fov: 40.0 });
 }
 
 #[test]

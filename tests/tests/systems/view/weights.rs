@@ -9,7 +9,7 @@ use panoweave::geometry::rig::Rig;
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::{SeamOptions, seamed};
 use panoweave::ops::stitch::StitchOptions;
-use panoweave::ops::view::{View, Viewer};
+use panoweave::ops::view::{ViewPose, Viewer};
 use panoweave::warp::{DeviceWarp, Plane};
 use panoweave_tests::oracle::{self, mix};
 use panoweave_tests::panoweave_devices;
@@ -36,10 +36,11 @@ fn with_seam(stream: &Stream, rig: &Rig, feather: f32) -> (DeviceWarp, [Raster; 
 
 #[test]
 fn on_the_views_own_canvas_it_is_the_stitch_with_that_seam() {
-    let view = View { pan: 2.0, tilt: -1.0, roll: 0.0, fov: 90.0 };
+    let view = ViewPose { pan: 2.0, tilt: -1.0, roll: 0.0, fov: 90.0 };
     let size = uvec2(241, 141);
     let rig = planar(&view, size);
-    let (ahead, options) = (View { fov: view.fov, ..View::default() }, StitchOptions::default());
+    let (ahead, options) =
+        (ViewPose { fov: view.fov, ..ViewPose::default() }, StitchOptions::default());
     let format = FrameFormat::rgba8(size.x, size.y);
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
@@ -88,9 +89,9 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
         let pan = (first as f64 - geometry.canvas.centre.x) / geometry.canvas.scale.x;
         let pan = pan.to_degrees();
         for view in [
-            View { pan, fov: 70.0, ..View::default() },
-            View { pan: pan - 4.0, tilt: 8.0, roll: 25.0, fov: 40.0 },
-            View { pan: pan + 2.0, tilt: -5.0, roll: -100.0, fov: 75.0 },
+            ViewPose { pan, fov: 70.0, ..ViewPose::default() },
+            ViewPose { pan: pan - 4.0, tilt: 8.0, roll: 25.0, fov: 40.0 },
+            ViewPose { pan: pan + 2.0, tilt: -5.0, roll: -100.0, fov: 75.0 },
         ] {
             // How often the planes part what both cameras see: left, between, right.
             let count = RefCell::new([0; 3]);

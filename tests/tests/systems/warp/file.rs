@@ -4,7 +4,7 @@ use std::fs;
 
 use glam::UVec2;
 use panoweave::geometry::rig::ProjectionName;
-use panoweave::warp::{Bounds, Plane, PlaneError, Warp, WarpError};
+use panoweave::warp::{PixelBox, Plane, PlaneError, Warp, WarpError};
 use safetensors::SafeTensors;
 use shared_types::Rgba8;
 
@@ -147,7 +147,7 @@ fn measures_are_as_counted_by_hand() {
     assert!((stats.cameras[1].coverage - 0.59).abs() < 1e-12);
     assert!((stats.coverage - 1.0).abs() < 1e-12);
     assert!((stats.overlap - 0.19).abs() < 1e-12);
-    assert_eq!(stats.overlap_box, Some(Bounds { x: 41, y: 0, width: 19, height: 20 }));
+    assert_eq!(stats.overlap_box, Some(PixelBox { x: 41, y: 0, width: 19, height: 20 }));
     assert_eq!(stats.cameras[0].least, Some([0.0, 0.0]));
     assert_eq!(stats.cameras[0].most, Some([59.0 * 0.6, 19.0]));
     let json = serde_json::to_value(&stats).unwrap();

@@ -16,10 +16,10 @@ use super::probe::Probe;
 use super::process::{Child, Killer};
 use super::{FFMPEG, url};
 use crate::frame::Rate;
-use crate::frame::{FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
+use crate::frame::{FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use crate::io::video::source::ReadFrame;
 use crate::io::video::stream::RawReader;
-use crate::io::video::{Stop, VideoError, Work};
+use crate::io::video::{FfmpegTask, Stop, VideoError};
 
 /// How long ffmpeg may take to end after its last frame.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -68,7 +68,7 @@ impl Decoder {
             .args(["-f", "rawvideo", "pipe:1"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
-        let child = Child::start(FFMPEG, &mut command, path, Work::Decoding, stop)?;
+        let child = Child::start(FFMPEG, &mut command, path, FfmpegTask::Decoding, stop)?;
         let stdout = child.stdout().ok_or_else(|| VideoError::Unreadable {
             file: path.to_owned(),
             source: std::io::ErrorKind::BrokenPipe.into(),
@@ -108,8 +108,8 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
 
 fn range_and_matrix(side: &str, YuvEncoding { matrix, range }: YuvEncoding) -> String {
     let matrix = match matrix {
-        Matrix::Bt601 => "bt601",
-        Matrix::Bt709 => "bt709",
+        YuvMatrix::Bt601 => "bt601",
+        YuvMatrix::Bt709 => "bt709",
     };
     let range = match range {
         Range::Limited => "limited",

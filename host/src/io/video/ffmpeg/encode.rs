@@ -25,7 +25,7 @@ use crate::frame::Rate;
 use crate::frame::{Frame, FrameFormat, YuvEncoding};
 use crate::io::video::medium::container;
 use crate::io::video::stream::write_raw;
-use crate::io::video::{Stop, VideoError, Work};
+use crate::io::video::{FfmpegTask, Stop, VideoError};
 use crate::io::{Unfinished, temporary_beside};
 
 /// The encoder.
@@ -120,7 +120,7 @@ impl Encoder {
             .arg(url(&pictures))
             .stdin(Stdio::piped())
             .stdout(Stdio::null());
-        let child = Child::start(FFMPEG, &mut command, output, Work::Encoding, stop)?;
+        let child = Child::start(FFMPEG, &mut command, output, FfmpegTask::Encoding, stop)?;
         let frames = child.stdin();
         let (output, stop) = (output.to_owned(), stop.clone());
         Ok(Self {
@@ -227,7 +227,8 @@ impl Encoder {
                 .arg(url(&whole))
                 .stdin(Stdio::null())
                 .stdout(Stdio::null());
-            let child = Child::start(FFMPEG, &mut command, &self.output, Work::Sound, &self.stop)?;
+            let child =
+                Child::start(FFMPEG, &mut command, &self.output, FfmpegTask::Sound, &self.stop)?;
             child.wait(None)?;
             self.complete(&child, &whole, least)
         };

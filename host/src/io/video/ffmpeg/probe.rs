@@ -11,9 +11,9 @@ use serde::Deserialize;
 use super::process::Child;
 use super::{FFPROBE, url};
 use crate::frame::Rate;
-use crate::frame::{Matrix, Range, YuvEncoding};
+use crate::frame::{Range, YuvEncoding, YuvMatrix};
 use crate::io::video::medium::customary;
-use crate::io::video::{Stop, VideoError, Work};
+use crate::io::video::{FfmpegTask, Stop, VideoError};
 
 /// Most of ffprobe's answer that is read.
 const MAX_ANSWER: u64 = 4 << 20;
@@ -82,7 +82,7 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
         .arg(url(path))
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
-    let child = Child::start(FFPROBE, &mut command, path, Work::Probing, stop)?;
+    let child = Child::start(FFPROBE, &mut command, path, FfmpegTask::Probing, stop)?;
     let mut answer = Vec::new();
     if let Some(stdout) = child.stdout() {
         stdout
@@ -203,8 +203,8 @@ impl Stream {
         let full = self.color_range.as_deref() == Some("pc") || pixels.starts_with("yuvj");
         let range = if full { Range::Full } else { Range::Limited };
         match self.color_space.as_deref() {
-            Some("bt709") => Some(YuvEncoding { matrix: Matrix::Bt709, range }),
-            Some("smpte170m" | "bt470bg") => Some(YuvEncoding { matrix: Matrix::Bt601, range }),
+            Some("bt709") => Some(YuvEncoding { matrix: YuvMatrix::Bt709, range }),
+            Some("smpte170m" | "bt470bg") => Some(YuvEncoding { matrix: YuvMatrix::Bt601, range }),
             None | Some("unknown" | "unspecified") => Some(customary(self.size()?, range)),
             Some(_) => None,
         }
@@ -263,12 +263,12 @@ mod tests {
     fn colour_is_what_is_stored_or_customary() {
         let encoding = |text: &str| probe(text).encoding;
         let some = |matrix, range| Some(YuvEncoding { matrix, range });
-        assert_eq!(encoding(r#""color_space": "bt709""#), some(Matrix::Bt709, Range::Limited));
+        assert_eq!(encoding(r#""color_space": "bt709""#), some(YuvMatrix::Bt709, Range::Limited));
         assert_eq!(
             encoding(r#""color_space": "bt470bg", "color_range": "pc""#),
-            some(Matrix::Bt601, Range::Full)
+            some(YuvMatrix::Bt601, Range::Full)
         );
-        assert_eq!(encoding(r#""profile": "x""#), some(Matrix::Bt709, Range::Limited));
+        assert_eq!(encoding(r#""profile": "x""#), some(YuvMatrix::Bt709, Range::Limited));
         assert_eq!(encoding(r#""color_space": "bt2020nc""#), None);
     }
 }

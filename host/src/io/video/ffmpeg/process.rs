@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::io::video::{Stop, VideoError, Work};
+use crate::io::video::{FfmpegTask, Stop, VideoError};
 use crate::lock::lock;
 
 /// A program and the variable that names another in its place.
@@ -50,7 +50,7 @@ pub(super) struct Child(Arc<Inner>);
 struct Inner {
     tool: Tool,
     file: PathBuf,
-    work: Work,
+    work: FfmpegTask,
     child: Arc<Mutex<process::Child>>,
     said: Mutex<Said>,
 }
@@ -71,7 +71,7 @@ impl Child {
         tool: Tool,
         command: &mut Command,
         file: &Path,
-        work: Work,
+        work: FfmpegTask,
         stop: &Stop,
     ) -> Result<Self, VideoError> {
         let program = command.get_program().to_string_lossy().into_owned();
@@ -241,7 +241,7 @@ mod tests {
     fn shell(script: &str, stop: &Stop) -> Child {
         let mut command = Command::new("sh");
         command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::null());
-        Child::start(FFMPEG, &mut command, Path::new("a.mp4"), Work::Encoding, stop).unwrap()
+        Child::start(FFMPEG, &mut command, Path::new("a.mp4"), FfmpegTask::Encoding, stop).unwrap()
     }
 
     #[test]

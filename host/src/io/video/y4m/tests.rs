@@ -17,7 +17,7 @@ fn headers_of_other_programs() {
     assert_eq!(ffmpeg.rate.unwrap().fraction(), (30_000, 1001));
     assert_eq!(ffmpeg.range, Range::Full);
     let PixelFormat::Nv12(encoding) = ffmpeg.format().pixels else { panic!() };
-    assert_eq!(encoding.matrix, crate::frame::Matrix::Bt709);
+    assert_eq!(encoding.matrix, crate::frame::YuvMatrix::Bt709);
     let bare = header("YUV4MPEG2 W2 H4");
     let expected =
         Header { size: UVec2::new(2, 4), rate: None, range: Range::Limited, mono: false };

@@ -2,7 +2,7 @@
 
 use glam::{UVec2, Vec3};
 use panoweave::device::Stream;
-use panoweave::frame::{DeviceFrame, FrameFormat, Matrix, PixelFormat, Range, YuvEncoding};
+use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::random::{Random, random_rig};
@@ -11,9 +11,9 @@ use shared_types::stitch::Colour;
 use shared_types::{Chroma, Rgba8};
 
 pub(crate) const NV12: PixelFormat =
-    PixelFormat::Nv12(YuvEncoding { matrix: Matrix::Bt709, range: Range::Limited });
+    PixelFormat::Nv12(YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited });
 pub(crate) const FULL: PixelFormat =
-    PixelFormat::Nv12(YuvEncoding { matrix: Matrix::Bt601, range: Range::Full });
+    PixelFormat::Nv12(YuvEncoding { matrix: YuvMatrix::Bt601, range: Range::Full });
 
 /// Pairs of formats, in and out.
 pub(crate) const FORMATS: [[PixelFormat; 2]; 5] = [
