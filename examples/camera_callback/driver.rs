@@ -9,10 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use panoweave::device::{Device, DeviceError, Event, Image, Place, Stream};
+use panoweave::frame::Rgba8;
 use panoweave::frame::{DeviceFrame, FrameFormat, YuvEncoding};
 use panoweave::glam::UVec2;
 use panoweave::ops::stitch::{StitchError, StitchOptions, stitch};
-use panoweave::shared_types::Rgba8;
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_examples::{FRAME, MadeUpCamera};
 

@@ -19,7 +19,7 @@ use panoweave::device::Device;
 use panoweave::frame::Frame;
 use panoweave::io::picture::PictureFormat;
 use panoweave::live::{LiveOptions, Side, StitchedFrame, StitchedFrames, Stitcher};
-use panoweave::shared_types::stitch::Colour;
+use panoweave::ops::colour::Colour;
 use panoweave::warp::DeviceWarp;
 use panoweave_examples::{MadeUpCamera, geometry};
 use serde_json::json;

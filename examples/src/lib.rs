@@ -10,12 +10,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use panoweave::device::{Device, DeviceName};
+use panoweave::frame::Rgba8;
+use panoweave::geometry::Camera as Optics;
 use panoweave::geometry::Geometry;
 use panoweave::geometry::rig::{Rig, RigError};
 use panoweave::glam::{UVec2, Vec3};
 use panoweave::io::picture::Picture;
-use panoweave::shared_types::Rgba8;
-use panoweave::shared_types::warp::Camera as Optics;
 
 /// Two cameras of 480×270 pixels that look 50° apart.
 pub const RIG: &str = r#"

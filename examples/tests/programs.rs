@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
+use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
-use panoweave::shared_types::Rgba8;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -12,11 +12,11 @@ use std::time::Instant;
 
 use glam::{DVec2, DVec3, Vec3, dvec2, dvec3};
 use panoweave::device::{Device, DeviceName, Event, Image};
+use panoweave::frame::Rgba8;
 use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::Picture;
 use panoweave::ops::stitch::{Power, StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
-use shared_types::Rgba8;
 use shared_types::stitch::{Colour, MIN_WEIGHT};
 use shared_types::warp::{Camera, Canvas};
 

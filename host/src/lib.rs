@@ -22,5 +22,5 @@ pub mod quality;
 pub mod video;
 pub mod warp;
 
-// Their types are part of the interface: a crate that embeds this one names them through it.
-pub use {glam, shared_types};
+// Its types are part of the interface.
+pub use glam;

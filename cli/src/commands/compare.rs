@@ -8,10 +8,10 @@ use panoweave::device::DeviceName;
 use panoweave::io::picture::Picture;
 use panoweave::io::text::replace_text;
 use panoweave::io::video::{Medium, STANDARD, Stop, VideoSource};
+use panoweave::ops::ssim::MARGIN;
 use panoweave::ops::ssim::compare_pictures;
 use panoweave::video::{AtFrame, Comparison, FrameSimilarity, compare_videos};
 use serde_json::{Value, json};
-use shared_types::ssim::MARGIN;
 
 use crate::options::gate::{self, Gate};
 use crate::options::inputs::{Clips, files};

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use panoweave::device::{DeviceName, Image};
+use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
 use panoweave::ops::features::{Feature, FeatureOptions, good_features};
 use serde_json::json;
-use shared_types::Rgba8;
 
 use crate::options::values::{eigenvalue, sigma, window};
 use crate::output;

@@ -2,8 +2,8 @@
 
 use clap::ValueEnum;
 use glam::Vec3;
+use panoweave::ops::colour::Colour;
 use panoweave::ops::stitch::{Lookup, Power, StitchOptions};
-use shared_types::stitch::Colour;
 
 use crate::options::values::{gain, gamma, lookup};
 

@@ -7,10 +7,10 @@ use glam::{UVec2, Vec3};
 use panoweave::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use panoweave::io::picture::MAX_SIDE;
 use panoweave::io::video::Crf;
+use panoweave::ops::features::MAX_WINDOW;
 use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::stitch::Lookup;
 use panoweave::ops::view::MAX_SMOOTHING;
-use shared_types::features::MAX_WINDOW;
 use thiserror::Error;
 
 /// Why an option's value is refused.

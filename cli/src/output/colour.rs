@@ -1,7 +1,7 @@
 //! How colours were corrected, for readers and for scripts.
 
+use panoweave::ops::colour::Colour;
 use serde_json::{Value, json};
-use shared_types::stitch::Colour;
 
 /// As JSON: gains and gamma, as the options take them.
 pub(crate) fn describe(Colour { gain, gamma }: &Colour) -> Value {

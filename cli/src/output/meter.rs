@@ -4,9 +4,9 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use panoweave::ops::colour::Colour;
 use panoweave::ops::colour::Colours;
 use panoweave::video::Progress;
-use shared_types::stitch::Colour;
 use tracing::Level;
 
 /// How often the bar is drawn, and the speed measured anew.

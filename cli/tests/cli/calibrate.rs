@@ -1,9 +1,9 @@
 //! `panoweave calibrate`: a made-up scene seen by a camera that was moved along it, and pictures that give no rig.
 
+use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
 use panoweave_tests::made_up::{Pinhole, turn};
 use panoweave_tests::random::Random;
-use shared_types::Rgba8;
 
 use crate::Folder;
 

@@ -1,10 +1,10 @@
 //! `panoweave compare`: pictures against numbers of others, videos against an oracle, and what is refused.
 
+use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
 use panoweave_tests::data;
 use panoweave_tests::random::Random;
 use serde_json::{Value, json};
-use shared_types::Rgba8;
 
 use crate::Folder;
 use crate::video::{Ffmpeg, flat, y4m};

@@ -1,7 +1,7 @@
 //! `panoweave features` on a small picture.
 
+use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
-use shared_types::Rgba8;
 
 use crate::Folder;
 

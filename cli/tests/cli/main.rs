@@ -20,9 +20,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
 use serde_json::Value;
-use shared_types::Rgba8;
 use tempfile::TempDir;
 
 /// Two cameras of 40×30 pixels that overlap, on a canvas of 64×32.

@@ -176,7 +176,7 @@ fn files_that_cannot_be_read() {
 #[test]
 fn pictures_of_another_size_than_the_warp() {
     let folder = Folder::new();
-    panoweave::io::picture::Picture::filled(9, 9, shared_types::Rgba8::BLACK)
+    panoweave::io::picture::Picture::filled(9, 9, panoweave::frame::Rgba8::BLACK)
         .save(folder.path("small.png"))
         .unwrap();
     let message =

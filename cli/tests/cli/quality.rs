@@ -1,11 +1,11 @@
 //! `panoweave quality`: planted steps, colours and flicker, gates, and what is refused.
 
+use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
 use panoweave::quality::owners_of_warp;
 use panoweave::warp::Warp;
 use panoweave_tests::data;
 use serde_json::{Value, json};
-use shared_types::Rgba8;
 
 use crate::Folder;
 use crate::video::{flat, y4m};

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
 use panoweave::warp::{Plane, Warp};
 use panoweave_tests::data;
-use shared_types::Rgba8;
 
 use crate::Folder;
 

@@ -1,6 +1,6 @@
 //! `panoweave stitch` on small pictures.
 
-use shared_types::Rgba8;
+use panoweave::frame::Rgba8;
 
 use crate::Folder;
 

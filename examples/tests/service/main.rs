@@ -7,12 +7,12 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use panoweave::device::Device;
+use panoweave::frame::Rgba8;
 use panoweave::geometry::Geometry;
 use panoweave::geometry::homography::Homography;
 use panoweave::glam::UVec2;
 use panoweave::io::picture::{Picture, PictureFormat};
 use panoweave::ops::stitch::{Lookup, StitchOptions, stitch_pictures};
-use panoweave::shared_types::Rgba8;
 use panoweave::warp::DeviceWarp;
 use panoweave_examples::{MadeUpCamera, geometry};
 use serde_json::Value;

@@ -16,6 +16,7 @@ use thiserror::Error;
 pub use cuda_std::{DeviceView, DeviceViewMut};
 pub use device::{DeviceFrame, FormatMismatch, FrameView, FrameViewMut};
 pub use rate::{MAX_INTERVAL, MAX_RATE, Rate, RateError};
+pub use shared_types::Rgba8;
 pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut};
 pub use shared_types::yuv::{Range, YuvEncoding, YuvMatrix};
 pub(crate) use textured::Textured;

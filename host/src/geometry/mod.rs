@@ -16,3 +16,4 @@ pub(crate) use canvas::inside;
 pub use canvas::{Geometry, MAX_CANVAS_AREA};
 pub(crate) use crop::largest_rectangle;
 pub(crate) use lens::{border, unproject};
+pub use shared_types::warp::{Camera, Canvas};

@@ -14,9 +14,9 @@ use cuda_std::{DeviceSliceMut, DeviceView, DeviceViewMut};
 use glam::UVec2;
 use kernels_gpu::ssim::{SsimRgba8, SsimU8, SsimU16};
 use shared_types::Rgba8;
+pub use shared_types::ssim::MARGIN;
 use shared_types::ssim::{
-    BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, LINES, MARGIN, ONE, RUNNING, SUMS, SsimParams, Sums,
-    WINDOW,
+    BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, LINES, ONE, RUNNING, SUMS, SsimParams, Sums, WINDOW,
 };
 use thiserror::Error;
 

@@ -3,10 +3,10 @@
 
 use glam::DVec2;
 use panoweave::device::Stream;
+use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::panorama::{Panorama, PanoramaOptions, stitch_geometry};
-use shared_types::Rgba8;
 
 use crate::commands::calibrated::Calibrated;
 use crate::output::failure::Failure;

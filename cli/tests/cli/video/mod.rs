@@ -11,9 +11,9 @@ mod view;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
 use serde_json::Value;
-use shared_types::Rgba8;
 
 use crate::Folder;
 

@@ -5,13 +5,13 @@ use std::process::{Command, Stdio};
 
 use glam::UVec2;
 use panoweave::device::Device;
+use panoweave::frame::Rgba8;
 use panoweave::frame::{
     DeviceFrame, Frame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix,
 };
 use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use serde_json::{Value, json};
-use shared_types::Rgba8;
 
 use super::{MAP, flat, gray, levels, luma, rgba, y4m};
 use crate::{Folder, pattern};

@@ -15,4 +15,5 @@ pub use estimate::{BoundsError, Colours, EstimateLimits, FactorRange, estimate};
 pub use gamma_table::GammaTable;
 pub(crate) use overlap::find_box;
 pub use overlap::{Overlap, Summing, matched, matched_pictures};
+pub use shared_types::stitch::Colour;
 pub use tracker::{ColourTracker, ColourTrackerOptions, EVERY, SettingsError};

@@ -13,7 +13,7 @@ mod select;
 use cuda_std::DeviceView;
 use glam::UVec2;
 use shared_types::Rgba8;
-use shared_types::features::MAX_WINDOW;
+pub use shared_types::features::MAX_WINDOW;
 use thiserror::Error;
 
 use crate::device::{DeviceError, Stream};

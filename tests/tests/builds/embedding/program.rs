@@ -6,7 +6,7 @@ use panoweave::device::Device;
 use panoweave::glam::UVec2;
 use panoweave::geometry::homography::Homography;
 use panoweave::io::picture::Picture;
-use panoweave::shared_types::Rgba8;
+use panoweave::frame::Rgba8;
 use panoweave::ops::stitch::{StitchOptions, stitch_pictures};
 use panoweave::warp::DeviceWarp;
 
