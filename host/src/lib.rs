@@ -24,3 +24,7 @@ pub mod warp;
 
 // Its types are part of the interface.
 pub use glam;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../doc/library.md")]
+struct LibraryGuide;

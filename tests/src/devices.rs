@@ -1,9 +1,10 @@
 //! The devices that tests run on: the CPU always, and the first GPU where there is one.
 //!
-//! Where there is none, that is said on standard error; with `PANOWEAVE_REQUIRE_GPU=1` it fails the test
-//! instead.
+//! Without a GPU the GPU half of a test is skipped; with `PANOWEAVE_REQUIRE=gpu` it fails.
 
 use panoweave::device::{Device, KernelModule};
+
+use crate::skip::{Need, skip};
 
 /// The CPU, and the first GPU with panoweave's kernels where there is one.
 ///
@@ -27,14 +28,13 @@ pub fn gpu() -> Option<Device> {
 /// The first GPU with some kernels loaded, or `None` with a line on standard error.
 ///
 /// # Panics
-/// If there is none and `PANOWEAVE_REQUIRE_GPU` is 1, or if there is one that does not work.
+/// If there is none and `PANOWEAVE_REQUIRE` lists `gpu`, or if there is one that does not work.
 #[must_use]
 pub fn first_gpu(modules: &[KernelModule]) -> Option<Device> {
-    let required = std::env::var("PANOWEAVE_REQUIRE_GPU").is_ok_and(|value| value == "1");
     match Device::cuda_with(0, modules) {
         Ok(device) => Some(device),
-        Err(e) if e.is_no_device() && !required => {
-            eprintln!("skipped on the GPU: {}", e.kind);
+        Err(e) if e.is_no_device() => {
+            skip(Need::Gpu, &e.kind);
             None
         }
         Err(e) => panic!("the GPU cannot be used: {e}"),

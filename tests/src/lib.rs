@@ -9,10 +9,13 @@ pub mod oracle;
 pub mod random;
 pub mod raster;
 pub mod several;
+pub mod skip;
 
 use std::path::{Path, PathBuf};
 
 use panoweave::ops::stitch::{Lookup, StitchOptions};
+
+use skip::{Need, skip};
 
 pub use devices::{first_gpu, gpu, panoweave_devices};
 
@@ -37,6 +40,9 @@ pub fn data(relative: impl AsRef<Path>) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    eprintln!("skipped: {} is missing; set PANOWEAVE_DATA to the test data", path.display());
+    skip(
+        Need::Data,
+        format_args!("{} is missing; set PANOWEAVE_DATA to the test data", path.display()),
+    );
     None
 }

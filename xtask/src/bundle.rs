@@ -54,7 +54,7 @@ const RUN: &str = r#"#!/bin/sh
 # Runs the bundle: run.sh [test|bench [NAME]|demo|soak [MINUTES]|sanitize]. Needs NVIDIA's driver; no Rust, no CUDA toolkit,
 # except that `sanitize` needs compute-sanitizer.
 cd "$(dirname "$0")" || exit 1
-export PANOWEAVE_REQUIRE_GPU=1
+export PANOWEAVE_REQUIRE=gpu
 failed=0
 count=0
 case "${1:-test}" in

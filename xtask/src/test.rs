@@ -1,22 +1,29 @@
 //! `cargo xtask test`: every test, the kernels' build and its checks.
 //!
-//! Building the kernels is part of the tests: launch bounds and barriers are checked there, registers
-//! and spills where a `ptxas` can be had. GPU tests are in the same executables and
-//! say so when they skip.
+//! Building the kernels is part of the tests: `cuda_builder` checks launch bounds and barriers, and registers and
+//! spills if a `ptxas` is available. Tests that lack a GPU, outside data or ffmpeg skip their work; the list of skips
+//! comes last. `PANOWEAVE_REQUIRE=gpu,data,ffmpeg` turns a skip into a failure.
 
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind};
+use std::process::Stdio;
 
 use crate::Result;
-use crate::cargo::{cargo, output, root, target};
+use crate::cargo::{cargo, target};
 use crate::{ffmpeg, ptxas};
 
-/// Fewer tests than this means that some were not found.
-const FLOOR: u64 = 500;
+/// The number of tests. Fewer means that some were not found; raise it with every new test.
+const TESTS: u64 = 979;
 
 pub(crate) fn run() -> Result {
+    let skipped = target().join("skipped.txt");
+    match fs::remove_file(&skipped) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
+    tests.env("PANOWEAVE_SKIPPED", &skipped);
     if let Some(ptxas) = ptxas::provide() {
         tests.env("CUDA_BUILDER_PTXAS", ptxas);
     }
@@ -30,17 +37,38 @@ pub(crate) fn run() -> Result {
         println!("{line}");
     }
     let status = child.wait()?;
-    println!("{}", data_line());
-    println!("{}", gpu_line());
-    println!("{}", ffmpeg_line(&ffmpeg));
+    print!("{}", list(&fs::read_to_string(&skipped).unwrap_or_default()));
     println!("{} passed, {} failed", total.passed, total.failed);
     if !status.success() {
         return Err(format!("cargo test: {status}").into());
     }
-    if total.passed < FLOOR {
-        return Err(format!("only {} tests ran, expected at least {FLOOR}", total.passed).into());
+    let ran = total.passed + total.failed;
+    if ran != TESTS {
+        let file = "TESTS in xtask/src/test.rs";
+        return Err(
+            format!("{ran} tests ran, expected {TESTS}; if that is right, set {file}").into()
+        );
     }
     Ok(())
+}
+
+/// The skips by need and reason, with the names of the tests. A line of the input is need, test and reason, separated
+/// by tabs.
+fn list(skipped: &str) -> String {
+    let mut by_reason: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    for line in skipped.lines() {
+        if let [need, test, reason] = line.splitn(3, '\t').collect::<Vec<_>>()[..] {
+            by_reason.entry((need, reason)).or_default().insert(test);
+        }
+    }
+    let mut text = String::new();
+    for ((need, reason), tests) in by_reason {
+        text += &format!("skipped, {need}, {} tests: {reason}\n", tests.len());
+        for test in tests {
+            text += &format!("    {test}\n");
+        }
+    }
+    if text.is_empty() { "no test was skipped\n".to_owned() } else { text }
 }
 
 /// Sums over the lines with which test executables close.
@@ -64,49 +92,18 @@ impl Counts {
     }
 }
 
-/// Whether the tests on outside data ran; they skip, and pass, where it is missing.
-fn data_line() -> String {
-    let folder = std::env::var_os("PANOWEAVE_DATA")
-        .map_or_else(|| root().join("../shared/data"), PathBuf::from);
-    if folder.is_dir() {
-        "Tests on outside data ran".into()
-    } else {
-        format!("Tests on outside data skipped: {} is missing", folder.display())
-    }
-}
-
-/// Whether the tests of video files ran.
-fn ffmpeg_line(provided: &[(&str, PathBuf)]) -> String {
-    let named = std::env::var_os("PANOWEAVE_FFMPEG").map(PathBuf::from);
-    let named = named.or_else(|| provided.first().map(|(_, file)| file.clone()));
-    let ffmpeg = named.unwrap_or_else(|| "ffmpeg".into());
-    match output(Command::new(&ffmpeg).arg("-version")) {
-        Ok(text) => {
-            format!("Tests of video files ran with {}", text.lines().next().unwrap_or_default())
-        }
-        Err(_) => "Tests of video files skipped: no ffmpeg; apt install ffmpeg".into(),
-    }
-}
-
-/// Whether the GPU tests ran.
-fn gpu_line() -> String {
-    // The tests of the program have just built it.
-    let mut info = Command::new(target().join("debug/panoweave"));
-    let names = output(info.args(["info", "--json"])).and_then(|text| {
-        let info: serde_json::Value = serde_json::from_str(&text)?;
-        let devices = info["devices"].as_array().cloned().unwrap_or_default();
-        Ok(devices.iter().map(|d| d["name"].to_string()).collect::<Vec<_>>())
-    });
-    match names.as_deref() {
-        Ok([]) => "GPU tests skipped: no NVIDIA GPU that can be used".into(),
-        Ok(names) => format!("GPU tests ran on {}", names.join(", ")),
-        Err(e) => format!("GPU tests: unknown, `panoweave info` failed: {e}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::Counts;
+    use super::{Counts, list};
+
+    #[test]
+    fn skips_are_listed_by_reason() {
+        let text = list("gpu\ta::b\tno driver\ndata\tc\tmissing\ngpu\ta::b\tno driver\n");
+        let expected = "skipped, data, 1 tests: missing\n    c\n\
+                        skipped, gpu, 1 tests: no driver\n    a::b\n";
+        assert_eq!(text, expected);
+        assert_eq!(list(""), "no test was skipped\n");
+    }
 
     #[test]
     fn counts_closing_lines() {

@@ -13,6 +13,7 @@ use std::process::{Command, Output};
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
+use panoweave_tests::skip::{Need, skip};
 use serde_json::Value;
 
 use crate::Folder;
@@ -82,7 +83,8 @@ fn program(name: &str, variable: &str) -> Option<PathBuf> {
         return Some(program);
     }
     assert_eq!(named, None, "{variable} names no {name} that runs");
-    eprintln!("skipped: no {name}; apt install ffmpeg, or `cargo xtask test`, which fetches it");
+    let remedy = "install ffmpeg, or run `cargo xtask test`, which fetches it";
+    skip(Need::Ffmpeg, format_args!("no {name}; {remedy}"));
     None
 }
 

@@ -11,6 +11,7 @@ use std::{env, fs};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use panoweave::device::Counters;
+use panoweave_tests::skip::{Need, skip};
 
 /// The fake as this process has it loaded.
 pub(crate) struct Fake(Library);
@@ -148,7 +149,7 @@ fn library() -> Option<&'static Path> {
                     Some(library)
                 }
                 Err(error) => {
-                    eprintln!("SKIPPED: needs a C compiler: cc: {error}");
+                    skip(Need::Cc, error);
                     None
                 }
             }

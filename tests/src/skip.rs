@@ -1,0 +1,60 @@
+//! Tests that lack what they need: each skip is reported, or fails if the need is required.
+//!
+//! `PANOWEAVE_REQUIRE` lists the needs that must be met, for example `gpu,data,ffmpeg`. `cargo xtask test` sets
+//! `PANOWEAVE_SKIPPED` to a file, to which each skip adds a line, and prints the list at the end.
+
+use std::env;
+use std::fmt::{self, Display};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::thread;
+
+/// What a test may need beyond Rust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// An NVIDIA GPU with its driver.
+    Gpu,
+    /// The test data with outside truth.
+    Data,
+    /// The programs ffmpeg and ffprobe.
+    Ffmpeg,
+    /// A C compiler called `cc`.
+    Cc,
+}
+
+impl Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gpu => "gpu",
+            Self::Data => "data",
+            Self::Ffmpeg => "ffmpeg",
+            Self::Cc => "cc",
+        })
+    }
+}
+
+impl Need {
+    /// Returns whether `PANOWEAVE_REQUIRE` lists the need.
+    #[must_use]
+    pub fn is_required(self) -> bool {
+        let required = env::var("PANOWEAVE_REQUIRE").unwrap_or_default();
+        required.split(',').any(|need| need.trim() == self.to_string())
+    }
+}
+
+/// Reports that the calling test, or a part of it, does not run.
+///
+/// # Panics
+/// If `PANOWEAVE_REQUIRE` lists the need, or the list of skips cannot be written.
+pub fn skip(need: Need, reason: impl Display) {
+    assert!(!need.is_required(), "PANOWEAVE_REQUIRE demands {need}: {reason}");
+    eprintln!("skipped, {need}: {reason}");
+    if let Some(list) = env::var_os("PANOWEAVE_SKIPPED") {
+        let test = thread::current();
+        let line = format!("{need}\t{}\t{reason}\n", test.name().unwrap_or("?"));
+        let mut list = OpenOptions::new().create(true).append(true).open(list);
+        // One write, so that lines of tests that run at once do not mix.
+        let written = list.as_mut().map(|list| list.write_all(line.as_bytes()));
+        assert!(matches!(written, Ok(Ok(()))), "cannot note a skip in PANOWEAVE_SKIPPED");
+    }
+}
