@@ -62,6 +62,27 @@ impl Raster {
         Self::from_bytes(size, format, || random.bits() as u8)
     }
 
+    /// The largest difference of a byte of this picture and of another one of the same size and format.
+    ///
+    /// # Panics
+    /// If size or format differ.
+    #[must_use]
+    pub fn largest_difference(&self, other: &Self) -> u8 {
+        assert_eq!(self.format(), other.format());
+        let largest = |a: &[u8], b: &[u8]| {
+            a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or_default()
+        };
+        let bytes = bytemuck::cast_slice::<Rgba8, u8>;
+        let chroma = bytemuck::cast_slice::<Chroma, u8>;
+        match (&self.pixels, &other.pixels) {
+            (Pixels::Rgba8(a), Pixels::Rgba8(b)) => largest(bytes(a), bytes(b)),
+            (Pixels::Nv12 { y: a, uv: c, .. }, Pixels::Nv12 { y: b, uv: d, .. }) => {
+                largest(a, b).max(largest(chroma(c), chroma(d)))
+            }
+            _ => unreachable!("the formats are equal"),
+        }
+    }
+
     /// Size and format.
     #[must_use]
     pub fn format(&self) -> FrameFormat {

@@ -59,7 +59,7 @@ fn option_values() {
         (format!("{stitch} --rig rig.toml --gamma-left 0"), "over 0, up to 100"),
         (format!("{stitch} --rig rig.toml --gamma-left NaN"), "over 0, up to 100"),
         (format!("{stitch} --rig rig.toml --gamma-right x"), "over 0, up to 100"),
-        (format!("{stitch} --rig rig.toml --power medium"), "possible values: exact, fast"),
+        (format!("{stitch} --rig rig.toml --power medium"), "possible values: exact, fast, table"),
         ("features left.png --window 6".to_owned(), "odd number of pixels, 3 to 31"),
         ("features left.png --window 33".to_owned(), "odd number of pixels, 3 to 31"),
         ("features left.png --window=-7".to_owned(), "odd number of pixels, 3 to 31"),

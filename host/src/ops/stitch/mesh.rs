@@ -68,7 +68,7 @@ pub fn stitch_cameras<'a>(
     if !out.is_whole() {
         return Err(StitchError::Chroma { which: "output" });
     }
-    if !flips(options.flip, output) {
+    if !supports_flip(options.flip, output) {
         return Err(StitchError::Flip(output.size));
     }
     // Held until the launch is submitted, so that no texture goes before.
@@ -84,8 +84,9 @@ pub fn stitch_cameras<'a>(
     launch(stream, &textured, mesh, params, out)
 }
 
-/// Whether a panorama can be flipped, if that is asked for: chroma is of two columns and rows, which must stay together.
-pub(super) fn flips(flip: bool, FrameFormat { size, pixels }: FrameFormat) -> bool {
+/// Returns whether the mesh kernels can write the output with this `flip`. A flipped NV12 panorama needs even sides,
+/// because two columns and two rows share a chroma sample.
+pub(super) fn supports_flip(flip: bool, FrameFormat { size, pixels }: FrameFormat) -> bool {
     let shares_chroma = matches!(pixels, PixelFormat::Nv12(_));
     !(flip && shares_chroma && (size.x % 2 != 0 || size.y % 2 != 0))
 }

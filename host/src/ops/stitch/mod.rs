@@ -304,7 +304,7 @@ fn submit(
         // Other powers than the fast ones are of planes, and tables.
         _ if table.is_some() || (options.power != Power::Fast && !options.is_linear()) => {}
         Lookup::Planes => {}
-        Lookup::Mesh if !mesh::flips(options.flip, output) => {}
+        Lookup::Mesh if !mesh::supports_flip(options.flip, output) => {}
         Lookup::Mesh => {
             if let Some((left, right)) = textured()? {
                 let mesh = warp.mesh(stream).map_err(StitchError::Mesh)?;
