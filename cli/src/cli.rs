@@ -32,7 +32,7 @@ RUST_LOG=panoweave=debug chooses log lines by module; -v and -q by amount.";
 
 /// Stitches the pictures of two cameras, or more, into one panorama, on an NVIDIA GPU or the CPU.
 #[derive(Debug, Parser)]
-#[command(version, after_help = AFTER_HELP, arg_required_else_help = false)]
+#[command(name = "panoweave", version, after_help = AFTER_HELP, arg_required_else_help = false)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

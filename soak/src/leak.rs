@@ -16,7 +16,7 @@ pub(crate) enum Leak {
     /// 4 KiB of page-locked memory.
     Pinned,
     /// One panorama of ten is never given back.
-    StitchedFrame,
+    Panorama,
     /// 64 events: on the CPU, where they are some bytes of the heap each, about as much as the others.
     Event,
 }
@@ -33,8 +33,8 @@ impl Leak {
             Self::Host => leak([1_u8; 4096]),
             Self::Device => leak(Buffer::<u8>::new(device, 4096)?),
             Self::Pinned => leak(Pinned::<u8>::new(device, 4096)?),
-            Self::StitchedFrame if i.is_multiple_of(10) => leak(panorama),
-            Self::StitchedFrame => {}
+            Self::Panorama if i.is_multiple_of(10) => leak(panorama),
+            Self::Panorama => {}
             Self::Event => {
                 for _ in 0..64 {
                     leak(Event::for_order(device)?);

@@ -90,7 +90,7 @@ pub(crate) struct Calibrated {
 
 /// What came out: of two pictures, or of more.
 enum Figures {
-    PhotoPair(Box<Calibration>),
+    Pair(Box<Calibration>),
     Bundle(Bundle),
 }
 
@@ -137,7 +137,7 @@ impl Calibrated {
                 [PhotoPair { correspondences, .. }] => {
                     let found = pair(correspondences, [&named[0], &named[1]], options);
                     let found = found.map_err(refused)?;
-                    (found.rig(rig).map_err(refused)?, Figures::PhotoPair(Box::new(found)))
+                    (found.rig(rig).map_err(refused)?, Figures::Pair(Box::new(found)))
                 }
                 links => {
                     let found = bundle(&named, links, options).map_err(refused)?;
@@ -151,7 +151,7 @@ impl Calibrated {
     /// Where the pictures lie to each other.
     pub(crate) fn views(&self) -> &Views {
         match &self.figures {
-            Figures::PhotoPair(found) => &found.views,
+            Figures::Pair(found) => &found.views,
             Figures::Bundle(found) => &found.views,
         }
     }
@@ -159,7 +159,7 @@ impl Calibrated {
     /// The pairs that overlap.
     pub(crate) fn overlapping(&self) -> Vec<Link<'_>> {
         match &self.figures {
-            Figures::PhotoPair(found) => {
+            Figures::Pair(found) => {
                 vec![Link { pair: &self.links[0], inliers: &found.inliers }]
             }
             Figures::Bundle(found) => {
@@ -193,7 +193,7 @@ impl Calibrated {
     /// The figures, as fields of an object.
     pub(crate) fn json(&self) -> Value {
         match &self.figures {
-            Figures::PhotoPair(pair) => json!({
+            Figures::Pair(pair) => json!({
                 "homography_right_to_left":
                     pair.homography_right_to_left.transpose().to_cols_array(),
                 "model": pair.views.name().as_str(),

@@ -60,7 +60,7 @@ impl Try {
         let Err(source) = fit.figures.swap_remove(e) else { return Ok(fit) };
         let PhotoPair { left, right, .. } = *edges[e].pair;
         let [left, right] = [left, right].map(|i| pictures[i].name.clone());
-        Err(Refusal::PhotoPair { left, right, source: Box::new(source) })
+        Err(Refusal::Pair { left, right, source: Box::new(source) })
     }
 }
 

@@ -81,7 +81,7 @@ pub enum Refusal {
     #[error(
         "pictures {left} and {right} fit by themselves, but not with what the other pairs say ({source}): take out whatever both show that is not one thing, such as a poster or a repeated pattern, or give other pictures"
     )]
-    PhotoPair { left: String, right: String, source: Box<Refusal> },
+    Pair { left: String, right: String, source: Box<Refusal> },
     /// Some pictures have no way to the others.
     #[error("{} {} not fit to the others: take pictures with more overlap between neighbours, or leave {} out{}", names.join(", "), if names.len() == 1 { "does" } else { "do" }, if names.len() == 1 { "it" } else { "them" }, told(reasons))]
     Disconnected { names: Vec<String>, reasons: Vec<String> },

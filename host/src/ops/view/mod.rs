@@ -71,12 +71,12 @@ impl ViewPose {
     /// Checks the angles: finite, and the field of view from [`MIN_FOV`] to [`MAX_FOV`].
     ///
     /// # Errors
-    /// [`ViewError::ViewPose`].
+    /// [`ViewError::View`].
     pub fn check(&self) -> Result<(), ViewError> {
         let Self { pan, tilt, roll, fov } = *self;
         let turns = [pan, tilt, roll].iter().all(|angle| angle.is_finite());
         let usable = turns && (MIN_FOV..=MAX_FOV).contains(&fov);
-        if usable { Ok(()) } else { Err(ViewError::ViewPose(*self)) }
+        if usable { Ok(()) } else { Err(ViewError::View(*self)) }
     }
 
     /// From the view's frame to the panorama's.
@@ -125,7 +125,7 @@ pub enum ViewError {
     #[error(
         "view: {0}; angles are finite numbers, and the field of view is from {MIN_FOV} to {MAX_FOV}"
     )]
-    ViewPose(ViewPose),
+    View(ViewPose),
     /// A geometry of more or fewer than two cameras.
     #[error("view: the geometry has {0} cameras, but a view looks through two")]
     Cameras(usize),

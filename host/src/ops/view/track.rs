@@ -63,7 +63,7 @@ pub enum TrackError {
     },
     /// A row that is no view.
     #[error("{}: the keyframe at {time} s: {source}", file.display())]
-    ViewPose {
+    View {
         /// The file.
         file: PathBuf,
         /// The row's time.
@@ -116,7 +116,7 @@ impl Track {
         }
         let columns = Columns::find(keyframes, file)?;
         for (i, &time) in keyframes.times().iter().enumerate() {
-            columns.view(keyframes.row(i)).check().map_err(|source| TrackError::ViewPose {
+            columns.view(keyframes.row(i)).check().map_err(|source| TrackError::View {
                 file: file.to_owned(),
                 time,
                 source,

@@ -142,7 +142,7 @@ fn all_came(film: &Film, stitcher: &Stitcher) {
 
 #[test]
 fn no_single_failure_costs_a_frame() {
-    run_shares("every_call::alone_one_call_fails");
+    run_shares("live_faults::every_call::alone_one_call_fails");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn nothing_lives(fake: &Fake) {
 
 #[test]
 fn a_driver_that_fails_for_ever_ends_the_stitcher_in_order() {
-    run_shares("every_call::alone_all_calls_fail");
+    run_shares("live_faults::every_call::alone_all_calls_fail");
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn what_is_left_is_counted(fake: &Fake, before: Counters) {
 
 #[test]
 fn a_lost_gpu_reports_no_success() {
-    run_shares("every_call::alone_the_gpu_is_lost");
+    run_shares("live_faults::every_call::alone_the_gpu_is_lost");
 }
 
 #[test]

@@ -225,7 +225,7 @@ fn where_it_is_not_clear_which_pair_is_false_it_is_named() {
     pairs[last] = poster(0, 3, 300);
     let refusal = bundle(&pictures(4), &pairs, &CalibrateOptions::default()).unwrap_err();
     let message = refusal.to_string();
-    let Refusal::PhotoPair { left, right, source } = refusal else { panic!("{message}") };
+    let Refusal::Pair { left, right, source } = refusal else { panic!("{message}") };
     assert!(left.starts_with("camera ") && right.starts_with("camera ") && left != right);
     assert!(message.contains(&source.to_string()), "{message}");
 }
