@@ -1,4 +1,4 @@
-//! The command line: the options of the program itself, and the choice of subcommand.
+//! The command line: options of the program itself, and dispatch to the subcommands.
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -30,19 +30,19 @@ Kinds: usage, input, output, device, no_device, device_lost, interrupted.
 
 RUST_LOG=panoweave=debug chooses log lines by module; -v and -q by amount.";
 
-/// Stitches the pictures of two cameras, or more, into one panorama, on an NVIDIA GPU or the CPU.
+/// Stitches the pictures of two or more cameras into one panorama, on an NVIDIA GPU or the CPU.
 #[derive(Debug, Parser)]
 #[command(name = "panoweave", version, after_help = AFTER_HELP, arg_required_else_help = false)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Prints the result, or the error, as JSON on stdout.
+    /// Machine-readable output: prints the result, or the error, as JSON.
     #[arg(long, global = true, help_heading = COMMON)]
     json: bool,
-    /// Logs more; twice for everything.
+    /// Logs more; repeat for everything.
     #[arg(short, long, global = true, help_heading = COMMON, action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
-    /// Logs warnings only; twice for nothing but errors.
+    /// Logs only warnings; repeat for only errors.
     #[arg(short, long, global = true, help_heading = COMMON, action = ArgAction::Count)]
     quiet: u8,
 }
@@ -90,7 +90,7 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// Whether the options that could not be parsed ask for JSON.
+/// Returns whether the unparsed options include `--json`.
 fn asks_for_json() -> bool {
     std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == OsStr::new("--json"))
 }

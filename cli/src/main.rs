@@ -1,4 +1,4 @@
-//! The program `panoweave`: stitching, warp files, and what this machine can do.
+//! The program `panoweave`: stitches pictures and videos, makes warp files, and reports on the machine.
 //!
 //! A subcommand reads options, calls the library `panoweave` and prints the result.
 

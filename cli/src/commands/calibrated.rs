@@ -1,4 +1,4 @@
-//! From photographs to a rig: what `calibrate` is for, and `stitch` does where it is given no map.
+//! Calibrates photographs: the main work of `calibrate`, and of `stitch` without a warp.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::output::failure::Failure;
 use crate::output::stages::Stages;
 
-/// The pictures that a command takes.
+/// The input pictures of a command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Pictures {
     /// Picture of the left camera, PNG or JPEG.
@@ -28,26 +28,26 @@ pub(crate) struct Pictures {
 }
 
 impl Pictures {
-    /// All files.
+    /// Returns all files.
     pub(crate) fn files(&self) -> Vec<&Path> {
         [&self.left, &self.right].into_iter().chain(&self.more).map(PathBuf::as_path).collect()
     }
 }
 
-/// Lenses that are known.
+/// Known lenses.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Lenses {
-    /// Camera matrix and distortion where they are known, as OpenCV's YAML: a file for all pictures, or one for
-    /// each in turn. Otherwise lenses are taken for pinholes whose focal length is found.
+    /// Camera matrix and distortion as OpenCV YAML: one file for all pictures, or one per picture. Other lenses are
+    /// treated as pinholes, and their focal length is estimated.
     #[arg(long = "lens", value_name = "FILE.yaml")]
     files: Vec<PathBuf>,
-    /// The lenses given are fisheyes (equidistant, four coefficients).
+    /// The lenses are fisheyes (equidistant, four coefficients).
     #[arg(long, requires = "files")]
     fisheye: bool,
 }
 
 impl Lenses {
-    /// The lens of each picture, in the files' order.
+    /// Returns the lens of each picture, in file order.
     fn known(
         &self,
         files: &[&Path],
@@ -81,27 +81,27 @@ pub(crate) fn open(files: &[&Path]) -> Result<Vec<Picture>, Failure> {
     files.iter().map(|file| Ok(Picture::open(file)?)).collect()
 }
 
-/// Pictures that were calibrated.
+/// Calibrated pictures.
 pub(crate) struct Calibrated {
     pub(crate) rig: Rig,
     pub(crate) links: Vec<PhotoPair>,
     figures: Figures,
 }
 
-/// What came out: of two pictures, or of more.
+/// The result for two pictures, or for more.
 enum Figures {
     Pair(Box<Calibration>),
     Bundle(Bundle),
 }
 
-/// Two pictures that overlap.
+/// Two overlapping pictures.
 pub(crate) struct Link<'a> {
     pub(crate) pair: &'a PhotoPair,
-    /// Which correspondences agree, by their place.
+    /// Indices of the matching correspondences.
     pub(crate) inliers: &'a [usize],
 }
 
-/// What each two pictures have in common.
+/// Matches every pair of pictures.
 pub(crate) fn matched(
     stages: &mut Stages,
     stream: &Stream,
@@ -124,7 +124,7 @@ impl Calibrated {
     ) -> Result<Self, Failure> {
         let lenses = lenses.known(files, pictures)?;
         if pictures.len() > MAX_CAMERAS {
-            // Before every two of them are matched.
+            // Fail before the pairs are matched.
             let found = pictures.len();
             return Err(Failure::refused(files, Refusal::Pictures { found }));
         }
@@ -148,7 +148,7 @@ impl Calibrated {
         })
     }
 
-    /// Where the pictures lie to each other.
+    /// Returns the relative camera poses.
     pub(crate) fn views(&self) -> &Views {
         match &self.figures {
             Figures::Pair(found) => &found.views,
@@ -156,7 +156,7 @@ impl Calibrated {
         }
     }
 
-    /// The pairs that overlap.
+    /// Returns the overlapping pairs.
     pub(crate) fn overlapping(&self) -> Vec<Link<'_>> {
         match &self.figures {
             Figures::Pair(found) => {
@@ -176,7 +176,7 @@ impl Calibrated {
         }
     }
 
-    /// What agreed, and how well, in a line.
+    /// Summarises number and accuracy of the matches in one line.
     pub(crate) fn summary(&self) -> String {
         let Some(q) = &self.rig.quality else { return String::new() };
         format!(
@@ -190,7 +190,7 @@ impl Calibrated {
         )
     }
 
-    /// The figures, as fields of an object.
+    /// Returns the figures as fields of an object.
     pub(crate) fn json(&self) -> Value {
         match &self.figures {
             Figures::Pair(pair) => json!({
@@ -223,7 +223,7 @@ impl Calibrated {
     }
 }
 
-/// Names of cameras: left and right of two, of more what their files are called, or their number.
+/// Returns the cameras' names: left and right for two; otherwise the file names, or numbers.
 fn named(files: &[&Path], pictures: &[Picture]) -> Vec<calibrate::Photo> {
     let stem = |file: &&Path| file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let mut names: Vec<String> = match files.len() {

@@ -1,4 +1,4 @@
-//! `panoweave compare`: how alike two pictures are, or two videos frame by frame.
+//! `panoweave compare`: similarity of two pictures, or of two videos frame by frame.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -40,25 +40,25 @@ and the range that the other has (Y4M: BT.601, raw NV12: BT.709, limited). Their
 --fail-below holds SSIM, of videos that of the worst frame, against a limit; exit code 5 if it is below.
 Exit codes and the JSON of errors: see panoweave --help.";
 
-/// Measures how alike two pictures or videos are: SSIM and PSNR.
+/// Measures the similarity of two pictures or videos: SSIM and PSNR.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The picture or video as it should be; - is a video from standard input.
+    /// The reference picture or video; - is a video from standard input.
     reference: PathBuf,
-    /// The one that is compared with it, of the same size; - is a video from standard input.
+    /// The picture or video to compare, of the same size; - is a video from standard input.
     distorted: PathBuf,
-    /// Of pictures, writes the SSIM of each pixel as a gray PNG: 255 where both are alike, 0 at SSIM 0 or below,
-    /// linear between. It is 10 columns and rows smaller than the pictures, 5 on each side.
+    /// Pictures only: writes the SSIM of each pixel as a gray PNG, 255 for identical and 0 for SSIM 0 or below, linear
+    /// between. The PNG is 10 columns and rows smaller than the pictures, 5 on each side.
     #[arg(long, value_name = "OUT.png")]
     map: Option<PathBuf>,
-    /// Of videos, writes a line for each frame: frame,time,ssim_gray,psnr_gray and, of RGBA, psnr_rgb.
+    /// Videos only: writes a line per frame: frame,time,ssim_gray,psnr_gray and, for RGBA, psnr_rgb.
     #[arg(long, value_name = "OUT.csv")]
     csv: Option<PathBuf>,
-    /// Of videos, draws SSIM and PSNR over time.
+    /// Videos only: plots SSIM and PSNR over time.
     #[arg(long, value_name = "OUT.svg")]
     plot: Option<PathBuf>,
-    /// Exit code 5 if SSIM is below this.
+    /// Exits with code 5 if SSIM is below this.
     #[arg(long, value_name = "SSIM")]
     fail_below: Vec<Gate>,
     #[command(flatten)]
@@ -166,7 +166,7 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let mut stages = Stages::new();
     let stop = Stop::default();
     let sources = stages.run("open", "opening", || {
-        // What ffmpeg reads it converts to what the other is.
+        // ffmpeg converts its input to the format of the other video.
         let is_file = inputs.each_ref().map(|input| input.medium == Medium::File);
         let order = if is_file == [true, false] { [1, 0] } else { [0, 1] };
         let first = VideoSource::open(&inputs[order[0]], None, &stop)?;
@@ -241,7 +241,7 @@ impl Args {
         [&self.reference, &self.distorted]
     }
 
-    /// Writes table and plot of the frames.
+    /// Writes the table and the plot of the frames.
     fn save(&self, frames: &[FrameSimilarity]) -> Result<(), Failure> {
         let write = |file: &Path, text: String| {
             let unwritable = |source| Failure::TextUnwritable { file: file.to_owned(), source };
@@ -271,7 +271,7 @@ impl Args {
     }
 }
 
-/// A line for each frame, under a line of names.
+/// Returns a header line and a line per frame.
 fn csv(frames: &[FrameSimilarity]) -> String {
     let colour = frames.iter().any(|frame| frame.similarity.psnr_rgb.is_some());
     let mut text = String::from("frame,time,ssim_gray,psnr_gray");
@@ -309,12 +309,12 @@ fn table(found: &Comparison) -> String {
     text
 }
 
-/// PSNR for readers.
+/// Formats a PSNR for people.
 pub(crate) fn shown(psnr: f64) -> String {
     if psnr.is_finite() { format!("{psnr:.6} dB") } else { "identical".to_owned() }
 }
 
-/// PSNR for scripts: JSON has no infinity.
+/// Formats a PSNR for scripts: JSON has no infinity.
 pub(crate) fn decibels(psnr: f64) -> Value {
     if psnr.is_finite() { psnr.into() } else { Value::Null }
 }

@@ -1,4 +1,4 @@
-//! `panoweave features`: the pixels of a picture that can be found again in another.
+//! `panoweave features`: pixels of a picture that can be tracked into another one.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -24,34 +24,34 @@ Exit codes and the JSON of errors: see panoweave --help.";
 
 /// Radius of a mark in the preview, in pixels.
 const MARK: i64 = 3;
-/// Its colour, and that of the line around it, which shows it on any picture.
+/// Colours of a mark and of its outline, which keeps it visible on any picture.
 const MARK_COLOURS: [Rgba8; 2] = [Rgba8::opaque(0, 0, 0), Rgba8::opaque(255, 220, 0)];
 
-/// Finds features as the KLT library does: pixels around which the picture changes along both axes.
+/// Finds features as the KLT library does: pixels whose neighbourhood changes along both axes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The picture, PNG or JPEG.
     image: PathBuf,
-    /// Most features to find.
+    /// Maximum number of features.
     #[arg(long, value_name = "N", default_value = "100")]
     count: usize,
     /// Side of the window around a feature in pixels: odd, 3 to 31.
     #[arg(long, value_name = "PIXELS", value_parser = window, default_value = "7")]
     window: u32,
-    /// Least distance between features in pixels, along one axis or the other.
+    /// Minimum distance between features in pixels, along x or y.
     #[arg(long, value_name = "PIXELS", default_value = "10")]
     mindist: u32,
-    /// Smallest eigenvalue of a feature; under 1 is 1.
+    /// Minimum eigenvalue of a feature; values below 1 count as 1.
     #[arg(long, value_name = "VALUE", value_parser = eigenvalue, default_value = "1")]
     min_eigenvalue: f32,
-    /// Pixels along each edge without features.
+    /// Width of the border without features, in pixels.
     #[arg(long, value_name = "PIXELS", default_value = "24")]
     border: u32,
-    /// Width of the Gaussian whose derivatives are the gradients, in pixels: 0.1 to 1000.
+    /// Standard deviation of the Gaussian whose derivatives are the gradients, in pixels: 0.1 to 1000.
     #[arg(long, value_name = "PIXELS", value_parser = sigma, default_value = "1")]
     gradient_sigma: f32,
-    /// Takes gradients of the picture as it is, not smoothed.
+    /// Computes gradients of the picture without smoothing.
     #[arg(long)]
     no_smoothing: bool,
     /// Where to run: auto, cpu or cuda:N.
@@ -119,7 +119,7 @@ impl Args {
 fn mark(picture: &mut Picture, features: &[Feature]) {
     let (width, height) = (picture.width(), picture.height());
     let pixels = picture.pixels_mut();
-    // Inner squares last: where features are close, no outline hides a mark.
+    // Draw the inner squares last, so that no outline hides a mark.
     for (radius, colour) in [MARK + 1, MARK].into_iter().zip(MARK_COLOURS) {
         for feature in features {
             let mut draw = |dx: i64, dy: i64| {

@@ -1,6 +1,6 @@
-//! `panoweave info`: the program, the driver, the devices, and what the kernels take.
+//! `panoweave info`: version, driver, devices, and resources of the kernels.
 //!
-//! Useful without a GPU: what is missing is said, not an error.
+//! It works without a GPU: missing parts are reported, not errors.
 
 use std::fmt::Write as _;
 
@@ -16,19 +16,19 @@ use crate::output::failure::Failure;
 #[command(after_help = "Examples:\n  panoweave info\n  panoweave info --json | jq .kernels")]
 pub(crate) struct Args {}
 
-/// Everything that is shown.
+/// Everything that the command prints.
 #[derive(Serialize)]
 struct Info {
     version: &'static str,
     driver: Driver,
     devices: Vec<Gpu>,
-    /// Why there are no devices.
+    /// The reason for an empty list of devices.
     devices_error: Option<String>,
     archs: Vec<String>,
     kernels: Vec<Arch>,
 }
 
-/// The driver, or why there is none.
+/// The driver, or the reason for its absence.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Driver {
@@ -36,7 +36,7 @@ enum Driver {
     None { error: String },
 }
 
-/// A GPU and what its driver says of our kernels.
+/// A GPU, and the driver's resources of our kernels.
 #[derive(Serialize)]
 struct Gpu {
     ordinal: u32,
@@ -45,7 +45,7 @@ struct Gpu {
     memory_bytes: usize,
     multiprocessors: u32,
     kernels: Vec<Loaded>,
-    /// Why the kernels could not be loaded.
+    /// The reason if the kernels cannot be loaded.
     error: Option<String>,
 }
 
@@ -56,7 +56,7 @@ struct Loaded {
     resources: KernelResources,
 }
 
-/// The part of a `cuda_builder::Build` that is shown.
+/// The printed part of a `cuda_builder::Build`.
 #[derive(Deserialize)]
 struct Build {
     archs: Vec<Arch>,
@@ -140,7 +140,7 @@ impl Gpu {
         }
     }
 
-    /// The driver's figures of all kernels; every architecture has the same ones.
+    /// Returns the driver's resources of all kernels; every architecture has the same kernels.
     fn loaded(ordinal: u32, build: &Build) -> Result<Vec<Loaded>, DeviceError> {
         let device = Device::cuda(ordinal)?;
         let mut kernels = Vec::new();
@@ -155,7 +155,7 @@ impl Gpu {
 
 impl Info {
     fn write(&self, text: &mut String) -> std::fmt::Result {
-        // What is looked for most comes last, where the terminal is.
+        // The most wanted part comes last, next to the prompt.
         self.kernels.iter().try_for_each(|arch| arch.write(text))?;
         self.devices.iter().try_for_each(|gpu| gpu.write_kernels(text))?;
         writeln!(text, "panoweave {}, kernels for {}", self.version, self.archs.join(", "))?;

@@ -1,4 +1,4 @@
-//! `panoweave stitch`: pictures make a panorama, with a map of where the cameras look or without one.
+//! `panoweave stitch`: stitches pictures into a panorama, by a given warp or by calibration.
 
 use std::path::{Path, PathBuf};
 
@@ -50,8 +50,8 @@ pub(crate) struct Args {
     /// Where to run: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Matches the colours of pictures where they overlap, in place of given gains and gammas. So it is
-    /// without a map, unless a gain or gamma is given.
+    /// Matches the colours of overlapping pictures instead of using given gains and gammas. Default without a warp,
+    /// unless a gain or gamma is given.
     #[arg(long, conflicts_with_all = COLOURS)]
     match_colour: bool,
     #[command(flatten)]
@@ -143,10 +143,10 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// How the panorama is made. Without a map nothing was settled before, so what looks best is chosen.
+    /// Returns the options of the panorama. Without a warp, colours are matched and a seam is used by default.
     fn options(&self) -> Result<PanoramaOptions, Failure> {
         let calibrates = self.map.path().is_none();
-        // Before anything is computed.
+        // Fail before any computation.
         if self.pictures.files().len() > 2 {
             if !self.look.leaves_colours() {
                 return Err(PanoramaError::Colours.into());
@@ -168,7 +168,7 @@ impl Args {
     }
 }
 
-/// The panorama, and what fractions of it are seen.
+/// Returns the panorama, and the fractions of it that cameras see.
 fn stitched(
     options: &PanoramaOptions,
     stages: &mut Stages,
@@ -194,12 +194,12 @@ fn stitched(
         (Plan::Render(recipe), pictures) => stages.run("stitch", "stitching", || {
             Ok(stitch_geometry(stream, pictures, recipe.geometry(), options)?)
         }),
-        // The plan was read for as many pictures.
+        // The plan was read for this number of pictures.
         (Plan::Planes(_), _) => Err(Failure::Usage("a warp is of two pictures")),
     }
 }
 
-/// As JSON; of two pictures with their names.
+/// Formats the coverage as JSON, with the names of two pictures.
 fn described(Coverage { any, cameras, overlap }: &Coverage) -> Value {
     let mut json = json!({ "any": any, "overlap": overlap, "cameras": cameras });
     if let [left, right] = cameras[..] {

@@ -1,4 +1,4 @@
-//! `panoweave trajectory`: paths of cameras, and other values over time.
+//! `panoweave trajectory`: camera paths and other values over time.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ of equal times the last counts, and between times less than a microsecond apart 
 Columns are each for themselves: quaternions come out shorter than 1 between times.
 Exit codes and the JSON of errors: see panoweave --help.";
 
-/// Works on values over time, such as the path of a camera.
+/// Processes values over time, such as a camera path.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -41,7 +41,7 @@ enum Action {
     Resample(Resample),
 }
 
-/// Gives a trajectory's values at other times: a video's frames, or those of a file.
+/// Resamples a trajectory at other times: the frames of a video, or the times of a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 struct Resample {
@@ -57,15 +57,15 @@ struct Resample {
     device: DeviceName,
 }
 
-/// Where the values are wanted.
+/// The target times.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Targets {
-    /// At so many times a second, such as 30 or 30000/1001, from its first time to its last. 29.97, 59.94 and the like
-    /// are the fraction that video has.
+    /// This many times per second, such as 30 or 30000/1001, from the first time to the last. 29.97, 59.94 and similar
+    /// numbers mean the exact fractions of video.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fps: Option<Rate>,
-    /// At the times in the first column of a file, in any order; - is standard input.
+    /// The times in the first column of a file, in any order; - is standard input.
     #[arg(long, value_name = "FILE")]
     times: Option<PathBuf>,
 }
@@ -144,7 +144,7 @@ impl Resample {
 }
 
 impl Targets {
-    /// The times to resample at.
+    /// Returns the target times.
     fn of(&self, trajectory: &Trajectory) -> Result<Vec<f64>, Failure> {
         match (self.fps, &self.times) {
             (Some(rate), _) => Ok(trajectory.frame_times(rate)?),
@@ -156,7 +156,7 @@ impl Targets {
     }
 }
 
-/// What a file has, or standard input.
+/// Reads a file, or standard input.
 fn opened<T>(
     file: &Path,
     open: impl FnOnce(&Path) -> Result<T, TrajectoryError>,

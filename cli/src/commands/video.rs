@@ -1,4 +1,4 @@
-//! `panoweave video`: two videos and a warp make a video of panoramas.
+//! `panoweave video`: stitches two videos into a video of panoramas, or of a virtual camera's view.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ sound; a last odd column or row is left out. A panorama ends with the shorter vi
 Ctrl-C, SIGTERM or SIGHUP finishes the file and ends with exit code 130; twice ends at once.
 Exit codes and the JSON of errors: see panoweave --help.";
 
-/// Stitches two videos into a video of panoramas, or of what a virtual camera sees.
+/// Stitches two videos into a video of panoramas, or of a virtual camera's view.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 #[group(id = "map", required = true, multiple = true, args = ["warp", "rig", "homography"])]
@@ -66,27 +66,26 @@ pub(crate) struct Args {
     /// Where to run: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// What both inputs are, if their names do not say.
+    /// Format of both inputs, if their names do not tell.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
     /// Size of raw frames.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
-    /// Panoramas a second, such as 30 or 30000/1001; the left video's frames if not given. Frames are
-    /// repeated or left out, and nothing is played faster. Raw frames and pictures, which do not say
-    /// their own rate, have this one.
+    /// Panoramas per second, such as 30 or 30000/1001. Default: the left video's rate. Frames are repeated or dropped;
+    /// the playback speed stays the same. Also the rate of raw frames and numbered pictures, which store none.
     #[arg(long, value_name = "RATE")]
     fps: Option<Rate>,
-    /// What the output is, if its name does not say.
+    /// Format of the output, if its name does not tell.
     #[arg(long, value_enum, value_name = "FORMAT")]
     output_format: Option<Format>,
     /// Quality of H.264: 0 is lossless, 51 the worst.
     #[arg(long, value_name = "N", value_parser = crf, default_value = "20")]
     crf: Crf,
-    /// Stops after so many panoramas.
+    /// Stops after this many panoramas.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     frames: Option<u64>,
-    /// Leaves the colours as they are; otherwise they follow the light, unless a gain or gamma is given.
+    /// Leaves colours unchanged. Otherwise they follow the light, unless a gain or gamma is given.
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]
@@ -97,7 +96,7 @@ pub(crate) struct Args {
     viewing: Viewing,
 }
 
-/// A stream's format.
+/// Format of a stream.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Format {
     Y4m,
@@ -133,7 +132,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         let mut right = VideoSource::open(&inputs[1], Some(left.format().pixels), stop)?;
         let sizes = [left.format().size, right.format().size];
         let plan = args.map.open(&sizes, &[left.name(), right.name()], &args.output)?;
-        // Before anything is computed: there may be none.
+        // Fail before any computation.
         for source in [&mut left, &mut right] {
             source.await_first()?;
         }
@@ -234,7 +233,7 @@ impl Args {
         Ok([left?, right?])
     }
 
-    /// The output, whose name is none of the inputs'.
+    /// Returns the output, after checking that it is none of the inputs.
     fn output(&self, inputs: &[VideoInput; 2]) -> Result<VideoOutput, Failure> {
         let path = self.output.clone();
         let medium = Medium::of_output(&path, self.output_format.map(Into::into))?;
@@ -251,7 +250,7 @@ impl Args {
                 let special =
                     std::fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir());
                 if path == Path::new(STANDARD) {
-                    // `>> input`: it would grow while it is read.
+                    // `>> input`: the input would grow while it is read.
                     if files.iter().any(|file| output::same(file, Path::new("/dev/stdout"))) {
                         return Err(Failure::OutputIsInput { file: "stdout".into() });
                     }
@@ -261,7 +260,7 @@ impl Args {
             }
             Medium::Pictures(pattern) => {
                 output::check(&pattern.file(1), &files)?;
-                // Whatever the number: how many will be written is not known.
+                // Any number matches, because the number of pictures is not known yet.
                 let read: HashSet<_> = files.iter().filter_map(|f| output::identity(f)).collect();
                 for number in pattern.numbers()? {
                     let file = pattern.file(number);
@@ -274,7 +273,7 @@ impl Args {
         Ok(VideoOutput { path, medium, crf: self.crf, sound: None })
     }
 
-    /// How many panoramas there will be, about.
+    /// Estimates the number of panoramas.
     fn expected(&self, sources: [&VideoSource; 2], rate: Rate) -> Option<u64> {
         let of = |source: &VideoSource| Some(rate.nearest(source.expected()?, source.rate()));
         sources.into_iter().filter_map(of).chain(self.frames).min()

@@ -1,4 +1,4 @@
-//! The options that say how the overlap is shown.
+//! Options of blending in the overlap.
 
 use clap::ValueEnum;
 use panoweave::ops::seam::{Blend, SeamOptions};
@@ -9,12 +9,12 @@ use crate::output::failure::Failure;
 /// Feathering or a seam.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Blending {
-    /// How the overlap is shown: both cameras blended from edge to edge, or divided along a line where
-    /// they agree, so that nothing near or moving is seen twice. Feather if not given, but a seam where
-    /// the pictures were calibrated just now.
+    /// Blending in the overlap: both cameras feathered from edge to edge, or a seam along which the pictures agree, so
+    /// that near or moving objects appear once. Default: feather; a seam if the pictures are calibrated in the same
+    /// command.
     #[arg(long, value_enum)]
     blend: Option<Choice>,
-    /// Width in pixels over which a seam fades from one camera to the other; 16 if not given.
+    /// Width in pixels over which a seam fades from one camera to the other; default 16.
     #[arg(long, value_name = "PIXELS", value_parser = feather, allow_negative_numbers = true)]
     feather: Option<f32>,
 }
@@ -26,12 +26,12 @@ enum Choice {
 }
 
 impl Blending {
-    /// Whether the options ask for nothing.
+    /// Returns whether no option is given.
     pub(crate) fn is_default(&self) -> bool {
         self.blend.is_none() && self.feather.is_none()
     }
 
-    /// What the options ask for, `otherwise` if they ask for nothing.
+    /// Returns the selected blending, or `otherwise` if none is given.
     pub(crate) fn blend(&self, otherwise: Blend) -> Result<Blend, Failure> {
         let blend = match self.blend {
             Some(Choice::Feather) => Blend::Feather,

@@ -1,4 +1,4 @@
-//! `--fail-below`: a check of scores that a script can rely on, by the exit code.
+//! `--fail-below`: a check of scores, reported by the exit code.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::options::values::ValueError;
 use crate::output::failure::{CHECK_FAILED, Failure};
 
-/// A score may not be less. Scores are 1 at best.
+/// The minimum of a score. The best score is 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Gate {
-    /// Of which score; `None` for whichever is the lowest.
+    /// The score's name; `None` for the lowest score.
     name: Option<String>,
     least: f64,
 }
@@ -32,13 +32,13 @@ impl FromStr for Gate {
     }
 }
 
-/// What was measured, as names and scores, and which gates they do not pass.
+/// The measured scores, and the failed gates.
 pub(crate) struct Judged {
-    /// The score, and what it may not be less than.
+    /// Name, score and minimum of each failed gate.
     below: Vec<(&'static str, f64, f64)>,
 }
 
-/// Refuses gates for scores that there are none of, before anything is computed.
+/// Rejects gates for unknown scores, before any computation.
 pub(crate) fn check(gates: &[Gate], known: &[&str]) -> Result<(), Failure> {
     for name in gates.iter().filter_map(|gate| gate.name.as_deref()) {
         if !known.contains(&name) {
@@ -48,7 +48,7 @@ pub(crate) fn check(gates: &[Gate], known: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Holds scores against gates. A gate whose score could not be measured is an error: it says nothing.
+/// Compares scores with gates. A gate whose score could not be measured is an error.
 pub(crate) fn judge(gates: &[Gate], scores: &[(&'static str, f64)]) -> Result<Judged, Failure> {
     let mut below = Vec::new();
     for Gate { name, least } in gates {
@@ -68,7 +68,7 @@ pub(crate) fn judge(gates: &[Gate], scores: &[(&'static str, f64)]) -> Result<Ju
 }
 
 impl Judged {
-    /// A line for each gate that was not passed.
+    /// Formats a line for each failed gate.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for (name, value, least) in &self.below {
@@ -78,7 +78,7 @@ impl Judged {
         text
     }
 
-    /// The same for scripts.
+    /// Formats the result for scripts.
     pub(crate) fn json(&self) -> Value {
         let entry = |(name, value, least): &(&str, f64, f64)| json!({ "score": name, "value": value, "fail_below": least });
         self.below.iter().map(entry).collect()

@@ -1,4 +1,4 @@
-//! Inputs that may be pictures or videos: which they are, and what raw videos do not say.
+//! Inputs that are pictures or videos, and the properties that raw videos do not store.
 
 use std::path::{Path, PathBuf};
 
@@ -11,28 +11,28 @@ use crate::commands::video::Format;
 use crate::options::values::picture_size;
 use crate::output::failure::Failure;
 
-/// What videos are, where they do not say.
+/// Properties of videos that do not store them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Clips {
-    /// What videos are, if their names do not say.
+    /// Format of the videos, if their names do not tell.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
     /// Size of raw frames.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
-    /// Frames a second of raw frames and numbered pictures, such as 30 or 30000/1001. A file that ffmpeg
-    /// reads is brought to it.
+    /// Frames per second of raw frames and numbered pictures, such as 30 or 30000/1001. Videos that ffmpeg reads are
+    /// converted to it.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fps: Option<Rate>,
 }
 
 impl Clips {
-    /// Whether a file is a picture: its name ends as a picture's does, and is no pattern of numbered ones.
+    /// Returns whether a file is a picture: it has a picture's extension and is no pattern of numbered pictures.
     pub(crate) fn is_picture(&self, file: &Path) -> Result<bool, Failure> {
         Ok(self.medium(file)? == Medium::File && Picture::check_name(file).is_ok())
     }
 
-    /// Whether the files are pictures and not videos; they must be the same.
+    /// Returns whether all files are pictures rather than videos. A mixture is an error.
     pub(crate) fn are_pictures(&self, files: &[&Path]) -> Result<bool, Failure> {
         let mut kinds = Vec::with_capacity(files.len());
         for file in files {
@@ -49,7 +49,7 @@ impl Clips {
         }
     }
 
-    /// A video to be read.
+    /// Returns a video to be read.
     pub(crate) fn input(&self, file: &Path) -> Result<VideoInput, Failure> {
         let (path, medium) = (file.to_owned(), self.medium(file)?);
         Ok(VideoInput { path, medium, size: self.input_size, rate: self.fps })
@@ -60,7 +60,7 @@ impl Clips {
     }
 }
 
-/// The files that a video is read from.
+/// Returns the files that a video is read from.
 pub(crate) fn files(input: &VideoInput) -> Result<Vec<PathBuf>, Failure> {
     Ok(match &input.medium {
         Medium::Pictures(pattern) => {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use panoweave::ops::stitch::Lookup;
 
-/// Returns the arguments with `--warp HOW` as `--lookup HOW`, except if a file `HOW` exists.
+/// Returns the arguments with `--warp HOW` replaced by `--lookup HOW`, unless a file `HOW` exists.
 pub(crate) fn modernise(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut all: Vec<OsString> = arguments.collect();
     let options = all.iter().position(|argument| argument == "--").unwrap_or(all.len());

@@ -1,4 +1,4 @@
-//! From a rig or a homography to a warp, with the text that the warp file will carry.
+//! Builds a warp from a rig or a homography, with the text that the warp file stores.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use panoweave::warp::{DeviceWarp, Warp};
 use crate::output;
 use crate::output::failure::Failure;
 
-/// What a warp is made from.
+/// The source of a warp.
 pub(crate) struct Recipe {
     geometry: Geometry,
     projection: ProjectionName,
@@ -21,9 +21,9 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// A rig, on a canvas of another size if one is given.
+    /// Reads a rig, with another canvas size if one is given.
     ///
-    /// `output` must be none of the calibration files that the rig names.
+    /// Fails if `output` is one of the calibration files that the rig names.
     pub(crate) fn from_rig(
         file: &Path,
         size: Option<UVec2>,
@@ -39,7 +39,7 @@ impl Recipe {
         Self::new(&rig)
     }
 
-    /// A rig.
+    /// Uses a rig.
     pub(crate) fn new(rig: &Rig) -> Result<Self, Failure> {
         let geometry = rig.geometry()?;
         Ok(Self {
@@ -50,7 +50,7 @@ impl Recipe {
         })
     }
 
-    /// A homography between pictures of these sizes (left, right).
+    /// Reads a homography between pictures of these sizes (left, right).
     pub(crate) fn from_homography(file: &Path, sources: [UVec2; 2]) -> Result<Self, Failure> {
         let homography = Homography::open(file)?;
         let geometry = homography.geometry(sources[0], sources[1])?;
@@ -58,22 +58,22 @@ impl Recipe {
         Ok(Self { geometry, projection, text, is_rig: false })
     }
 
-    /// Where the cameras are.
+    /// Returns canvas and cameras.
     pub(crate) fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// Whether its rays are those of the world, and not a picture's pixels.
+    /// Returns whether the geometry has rays of the world instead of pixels of a picture.
     pub(crate) fn is_rig(&self) -> bool {
         self.is_rig
     }
 
-    /// Sizes of the pictures that it is for.
+    /// Returns the picture sizes that the warp expects.
     pub(crate) fn sources(&self) -> Vec<UVec2> {
         self.geometry.cameras.iter().map(|camera| camera.size).collect()
     }
 
-    /// The warp of two pictures, for a file.
+    /// Renders the warp of two pictures, for a file.
     pub(crate) fn render(self, stream: &Stream) -> Result<Warp, Failure> {
         if self.geometry.cameras.len() != 2 {
             return Err(Failure::Usage(

@@ -1,4 +1,4 @@
-//! The options that say how a panorama looks: colour, and which way up.
+//! Options of a stitch: colour, flip and lookup.
 
 use clap::ValueEnum;
 use glam::Vec3;
@@ -7,10 +7,10 @@ use panoweave::ops::stitch::{Lookup, Power, StitchOptions};
 
 use crate::options::values::{gain, gamma, lookup};
 
-/// Options that say a colour, by their names here.
+/// Names of the colour options.
 pub(crate) const COLOURS: [&str; 4] = ["gain_left", "gain_right", "gamma_left", "gamma_right"];
 
-/// Colour and turning.
+/// Colour, flip and lookup.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Stitching {
     /// Gain of the left picture: one number, or R,G,B.
@@ -29,7 +29,7 @@ pub(crate) struct Stitching {
     /// 0.6 level for gains up to 2 and gammas from 0.8 to 1.2.
     #[arg(long, value_enum, default_value = "fast")]
     power: PowerChoice,
-    /// Turns the panorama by 180°.
+    /// Rotates the panorama by 180°.
     #[arg(long)]
     flip: bool,
     /// Brightens both ends of the panorama.
@@ -51,23 +51,23 @@ enum PowerChoice {
 }
 
 impl Stitching {
-    /// Whether gains and gammas change nothing.
+    /// Returns whether gains and gammas are all 1.
     pub(crate) fn leaves_colours(&self) -> bool {
         let StitchOptions { left, right, .. } = self.options(Lookup::default());
         [left, right] == [Colour::IDENTITY; 2]
     }
 
-    /// Whether it is said how pixels are looked up.
+    /// Returns whether `--lookup` is given.
     pub(crate) fn says_lookup(&self) -> bool {
         self.lookup.is_some()
     }
 
-    /// Whether the panorama is turned.
+    /// Returns whether the panorama is rotated.
     pub(crate) fn flips(&self) -> bool {
         self.flip
     }
 
-    /// The options, with this lookup if none is given.
+    /// Returns the options, with `lookup` as the default.
     pub(crate) fn options(&self, lookup: Lookup) -> StitchOptions {
         StitchOptions {
             left: Colour { gain: self.gain_left, gamma: self.gamma_left },

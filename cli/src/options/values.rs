@@ -1,4 +1,4 @@
-//! Values of options.
+//! Parsers of option values.
 
 use std::num::{ParseFloatError, ParseIntError};
 
@@ -13,7 +13,7 @@ use panoweave::ops::stitch::Lookup;
 use panoweave::ops::view::MAX_SMOOTHING;
 use thiserror::Error;
 
-/// Why an option's value is refused.
+/// An option value is rejected.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub(crate) enum ValueError {
     #[error("a size is WIDTHxHEIGHT in pixels, such as 3840x2160")]
@@ -60,7 +60,7 @@ impl From<ParseFloatError> for ValueError {
     }
 }
 
-/// A whole number without a sign.
+/// Parses a whole number without a sign.
 fn whole(text: &str) -> Result<u32, ValueError> {
     if text.starts_with('+') {
         return Err(ValueError::Size);
@@ -68,7 +68,7 @@ fn whole(text: &str) -> Result<u32, ValueError> {
     Ok(text.parse()?)
 }
 
-/// Width and height, each `None` if it is digits but far too large.
+/// Parses width and height; `None` for digits that exceed any size.
 fn sides(text: &str) -> Result<[Option<u32>; 2], ValueError> {
     let (width, height) = text.split_once(['x', 'X', '×']).ok_or(ValueError::Size)?;
     let side = |text: &str| match whole(text) {
@@ -79,7 +79,7 @@ fn sides(text: &str) -> Result<[Option<u32>; 2], ValueError> {
     Ok([side(width)?, side(height)?])
 }
 
-/// The size of a picture.
+/// Parses the size of a picture.
 pub(crate) fn picture_size(text: &str) -> Result<UVec2, ValueError> {
     match sides(text)? {
         [Some(w), Some(h)] if w.min(h) > 0 && w.max(h) <= MAX_SIDE => Ok(UVec2::new(w, h)),
@@ -87,7 +87,7 @@ pub(crate) fn picture_size(text: &str) -> Result<UVec2, ValueError> {
     }
 }
 
-/// The size of a panorama.
+/// Parses the size of a panorama.
 pub(crate) fn canvas_size(text: &str) -> Result<UVec2, ValueError> {
     match sides(text)? {
         [Some(w), Some(h)]
@@ -101,7 +101,7 @@ pub(crate) fn canvas_size(text: &str) -> Result<UVec2, ValueError> {
     }
 }
 
-/// A gain for each channel, or one for all.
+/// Parses a gain per channel, or one for all.
 pub(crate) fn gain(text: &str) -> Result<Vec3, ValueError> {
     let numbers: Vec<f32> =
         text.split(',').map(|word| word.trim().parse()).collect::<Result<_, _>>()?;
@@ -117,25 +117,25 @@ pub(crate) fn gain(text: &str) -> Result<Vec3, ValueError> {
     }
 }
 
-/// An exponent.
+/// Parses an exponent.
 pub(crate) fn gamma(text: &str) -> Result<f32, ValueError> {
     let gamma: f32 = text.parse().map_err(|_| ValueError::Gamma)?;
     if gamma > 0.0 && gamma <= 100.0 { Ok(gamma) } else { Err(ValueError::Gamma) }
 }
 
-/// The width of a seam.
+/// Parses the width of a seam.
 pub(crate) fn feather(text: &str) -> Result<f32, ValueError> {
     let feather = text.parse().map_err(|_| ValueError::Feather)?;
     SeamOptions { feather }.check().map_err(|_| ValueError::Feather)?;
     Ok(feather)
 }
 
-/// The quality of H.264.
+/// Parses the quality of H.264.
 pub(crate) fn crf(text: &str) -> Result<Crf, ValueError> {
     text.parse().ok().and_then(Crf::new).ok_or(ValueError::Crf)
 }
 
-/// The side of a window around a feature.
+/// Parses the side of a feature's window.
 pub(crate) fn window(text: &str) -> Result<u32, ValueError> {
     match text.parse() {
         Ok(window) if window % 2 == 1 && (3..=MAX_WINDOW).contains(&window) => Ok(window),
@@ -143,31 +143,31 @@ pub(crate) fn window(text: &str) -> Result<u32, ValueError> {
     }
 }
 
-/// The smallest eigenvalue of a feature.
+/// Parses the minimum eigenvalue of a feature.
 pub(crate) fn eigenvalue(text: &str) -> Result<f32, ValueError> {
     let value: f32 = text.parse().map_err(|_| ValueError::Eigenvalue)?;
     if value >= 0.0 { Ok(value) } else { Err(ValueError::Eigenvalue) }
 }
 
-/// How much a track is smoothed, in seconds.
+/// Parses the smoothing of a track, in seconds.
 pub(crate) fn smoothing(text: &str) -> Result<f64, ValueError> {
     let seconds = text.parse().map_err(|_| ValueError::Smoothing)?;
     if (0.0..=MAX_SMOOTHING).contains(&seconds) { Ok(seconds) } else { Err(ValueError::Smoothing) }
 }
 
-/// The standard deviation of a Gaussian.
+/// Parses the standard deviation of a Gaussian.
 pub(crate) fn sigma(text: &str) -> Result<f32, ValueError> {
     let sigma: f32 = text.parse().map_err(|_| ValueError::Sigma)?;
     if (0.1..=1000.0).contains(&sigma) { Ok(sigma) } else { Err(ValueError::Sigma) }
 }
 
-/// How far a mesh may be off, in source pixels.
+/// Parses the error bound of a mesh, in source pixels.
 pub(crate) fn mesh_error(text: &str) -> Result<f32, ValueError> {
     let error: f32 = text.parse().map_err(|_| ValueError::MeshError)?;
     if error > 0.0 && error.is_finite() { Ok(error) } else { Err(ValueError::MeshError) }
 }
 
-/// How pixels are looked up, by its name.
+/// Parses the name of a lookup.
 pub(crate) fn lookup() -> impl TypedValueParser<Value = Lookup> {
     let by_name = |name: String| Lookup::ALL.into_iter().find(|lookup| lookup.name() == name);
     PossibleValuesParser::new(Lookup::ALL.map(Lookup::name))

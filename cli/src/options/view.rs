@@ -1,4 +1,4 @@
-//! The options of the virtual camera.
+//! Options of the virtual camera.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,44 +14,44 @@ use panoweave::ops::view::{DEFAULT_SIZE, Track, ViewPose, Viewer, VirtualCamera}
 use crate::options::values::{picture_size, smoothing};
 use crate::output::failure::Failure;
 
-/// Shows what a virtual camera sees.
+/// Renders a virtual camera.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Viewing {
-    /// Shows what a virtual camera sees, in place of the panorama: keyframes of t, pan, tilt, fov and perhaps
-    /// roll (CSV, the first line names them), in seconds from the first frame and degrees from where the rig's
-    /// panorama looks: pan to the right, tilt up, roll clockwise, fov across the view's width. Needs --rig.
+    /// Renders a virtual camera along this track instead of the panorama. The track is a CSV of keyframes with the
+    /// columns t, pan, tilt, fov and optionally roll: seconds from the first frame, and degrees from the direction of
+    /// the rig's panorama (pan right, tilt up, roll clockwise, fov across the view's width). Needs --rig.
     #[arg(long, value_name = "TRACK.csv")]
     view: Option<PathBuf>,
-    /// Size of the view; 1920x1080 if not given.
+    /// Size of the view; default 1920x1080.
     #[arg(long, value_name = "WxH", value_parser = picture_size, requires = "view")]
     view_size: Option<UVec2>,
-    /// How much the whole track is smoothed, its ends too: the standard deviation of a Gaussian. With 0 it passes
-    /// through every keyframe.
+    /// Smoothing of the track: the standard deviation of a Gaussian in seconds. With 0 it passes through every
+    /// keyframe.
     #[arg(long, value_name = "SECONDS", value_parser = smoothing, default_value = "0.2", requires = "view")]
     view_smooth: f64,
-    /// Lets the view leave what the cameras cover, and show black there.
+    /// Lets the view leave the area that the cameras cover; it is black there.
     #[arg(long, requires = "view")]
     view_free: bool,
 }
 
-/// A virtual camera, its size, and what kept it inside of what the cameras cover.
+/// A virtual camera, its size, and the corrections that kept it within the covered area.
 pub(crate) struct Viewed {
     pub(crate) camera: VirtualCamera,
     pub(crate) size: UVec2,
     pub(crate) limited: Limited,
 }
 
-/// How often, how far and where a view would have left what the cameras cover.
+/// Corrections of views that would have left the covered area, shared with the stitcher.
 #[derive(Clone, Default)]
 pub(crate) struct Limited(Arc<Mutex<Corrections>>);
 
-/// Views that were kept inside, and the one that was moved most.
+/// The number of corrected views, and the largest correction.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Corrections {
     pub(crate) views: u64,
-    /// Degrees of pan, tilt, roll or field of view, whichever is most.
+    /// The largest change of pan, tilt, roll or field of view, in degrees.
     pub(crate) most: f64,
-    /// When that was.
+    /// The time of the largest correction.
     pub(crate) at: Duration,
 }
 
@@ -60,7 +60,7 @@ impl Limited {
         *self.corrections()
     }
 
-    /// Whole whoever panicked with it.
+    /// Locks the corrections; a panic elsewhere leaves them valid.
     fn corrections(&self) -> MutexGuard<'_, Corrections> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -78,12 +78,12 @@ impl Limited {
 }
 
 impl Viewing {
-    /// The file that is read.
+    /// Returns the track file.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.view.as_deref()
     }
 
-    /// The virtual camera of a video, if one is asked for. `geometry` is a rig's.
+    /// Opens the virtual camera of a video, if one is requested. `geometry` is a rig's.
     pub(crate) fn open(
         &self,
         stream: &Stream,

@@ -1,4 +1,4 @@
-//! The options that say where each camera sees a panorama pixel, and the warp that they stand for.
+//! Options that select the warp: a warp file, a rig or a homography.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::options::recipe::Recipe;
 use crate::options::values::canvas_size;
 use crate::output::failure::Failure;
 
-/// A warp, or what it is made from.
+/// A warp, or the source of one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WarpSource {
     #[command(flatten)]
@@ -35,7 +35,7 @@ struct Source {
     homography: Option<PathBuf>,
 }
 
-/// Checks number and sizes of pictures against those that a map is for.
+/// Checks number and sizes of the pictures against those that the warp expects.
 pub(crate) fn check_pictures(
     map: &Path,
     wanted: &[UVec2],
@@ -67,7 +67,7 @@ pub(crate) enum Plan {
 }
 
 impl WarpSource {
-    /// Refuses options that say nothing without a map.
+    /// Rejects options that need a warp.
     pub(crate) fn check_absent(&self) -> Result<(), Failure> {
         match self.size {
             Some(_) => Err(Failure::Usage("--size is for a folder of raw planes; give --warp too")),
@@ -75,13 +75,13 @@ impl WarpSource {
         }
     }
 
-    /// The file or folder.
+    /// Returns the file or folder.
     pub(crate) fn path(&self) -> Option<&Path> {
         let Source { warp, rig, homography } = &self.source;
         warp.as_deref().or(rig.as_deref()).or(homography.as_deref())
     }
 
-    /// Reads it, for pictures of these sizes and files, which it must fit.
+    /// Reads the warp for pictures of these sizes and files.
     pub(crate) fn open(
         &self,
         sources: &[UVec2],
@@ -89,13 +89,13 @@ impl WarpSource {
         output: &Path,
     ) -> Result<Plan, Failure> {
         let plan = self.read(sources, output)?;
-        // Before anything is computed, and with the names of the files.
+        // Fail before any computation, with the names of the files.
         check_pictures(&self.name(), &plan.sources(), sources, files)?;
         Ok(plan)
     }
 
-    /// Reads it for a panorama whose cameras' pictures are not there. A homography and raw planes do not say for
-    /// which sizes they are.
+    /// Reads the warp of a panorama without its cameras' pictures. Fails for a homography and for raw planes, which do
+    /// not store the picture sizes.
     pub(crate) fn open_alone(&self) -> Result<Plan, Failure> {
         let Source { warp, homography, .. } = &self.source;
         if let Some(homography) = homography {
@@ -106,7 +106,7 @@ impl WarpSource {
             let reason = "raw planes do not say the size of their pictures";
             return Err(Failure::NeedsCameras { map: folder.clone(), reason });
         }
-        // Sizes are of no use for what is left.
+        // The remaining sources store the sizes.
         self.read(&[UVec2::ZERO; 2], Path::new(""))
     }
 
@@ -142,7 +142,7 @@ impl WarpSource {
 }
 
 impl Plan {
-    /// Sizes of the pictures that it is for.
+    /// Returns the picture sizes that the warp expects.
     fn sources(&self) -> Vec<UVec2> {
         match self {
             Self::Planes(warp) => warp.sources().to_vec(),
@@ -150,7 +150,7 @@ impl Plan {
         }
     }
 
-    /// Where the cameras are, where a rig says so.
+    /// Returns canvas and cameras, if a rig provides them.
     pub(crate) fn rig(&self) -> Option<&Geometry> {
         match self {
             Self::Render(recipe) if recipe.is_rig() => Some(recipe.geometry()),
@@ -158,7 +158,7 @@ impl Plan {
         }
     }
 
-    /// The warp of two pictures on the device.
+    /// Uploads or renders the warp of two pictures.
     pub(crate) fn prepare(self, stream: &Stream) -> Result<DeviceWarp, Failure> {
         let warp = match self {
             Self::Planes(warp) => DeviceWarp::upload(stream, &warp)?,

@@ -1,14 +1,14 @@
-//! How colours were corrected, for readers and for scripts.
+//! Colour corrections as text and as JSON.
 
 use panoweave::ops::colour::Colour;
 use serde_json::{Value, json};
 
-/// As JSON: gains and gamma, as the options take them.
+/// Returns gains and gamma as JSON, in the form of the options.
 pub(crate) fn describe(Colour { gain, gamma }: &Colour) -> Value {
     json!({ "gain": gain.to_array(), "gamma": gamma })
 }
 
-/// In a line: of two pictures as the options that would do the same.
+/// Returns one line; for two pictures, the equivalent options.
 pub(crate) fn text(colours: &[Colour]) -> String {
     let gain = |Colour { gain, .. }: &Colour| gain.to_array().map(|g| format!("{g:.3}")).join(",");
     if let [left, right] = colours {

@@ -1,4 +1,4 @@
-//! What can end a command, with its kind and exit code.
+//! The errors of commands, with kind and exit code.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use panoweave::video::VideoStitchError;
 use panoweave::warp::{MeshError, RenderError, WarpError};
 use thiserror::Error;
 
-/// Why a command ended without a result.
+/// A command ended without a result.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     #[error("{0}")]
@@ -124,17 +124,17 @@ pub(crate) enum Failure {
     View(ViewError),
     #[error(transparent)]
     Track(TrackError),
-    // Where in this program's source it failed is of no use to who lacks a device.
+    // The source location of the failure does not help a user without a device.
     #[error("no usable device: {}", .0.kind)]
     NoDevice(DeviceError),
     #[error(transparent)]
     Device(DeviceError),
 }
 
-/// Exit code of a command that did its work and found what it checks not good enough.
+/// The exit code of a command whose check failed.
 pub(crate) const CHECK_FAILED: u8 = 5;
 
-/// What a script can tell apart.
+/// The kinds of failure that a script can distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Usage,
@@ -147,7 +147,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Usage => "usage",
@@ -160,26 +160,26 @@ impl Kind {
         }
     }
 
-    /// The program's exit code.
+    /// Returns the program's exit code.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
             Self::Device => 1,
             Self::Usage | Self::Input | Self::Output => 2,
             Self::NoDevice => 3,
             Self::DeviceLost => 4,
-            // As shells have it for SIGINT.
+            // The exit code of shells for SIGINT.
             Self::Interrupted => 130,
         }
     }
 }
 
 impl Failure {
-    /// Why these pictures are not calibrated.
+    /// Wraps the refusal to calibrate these pictures.
     pub(crate) fn refused(files: &[&Path], refusal: Refusal) -> Self {
         Self::Refused { files: listed(files), refusal }
     }
 
-    /// Why these pictures or videos are not compared.
+    /// Wraps the error of comparing these pictures or videos.
     pub(crate) fn compare(files: &[&Path], error: impl Into<CompareError>) -> Self {
         match error.into() {
             CompareError::Device(error) => error.into(),
@@ -234,7 +234,7 @@ impl Failure {
             | Self::Track(_)
             | Self::Trajectory(_)
             | Self::Refused { .. } => Kind::Input,
-            // Another try may find room.
+            // Another try may find memory for a thread.
             Self::Video(VideoError::Thread(_)) | Self::Live(LiveError::Thread(_)) => Kind::Device,
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) | Self::Live(_) => Kind::Input,
@@ -247,7 +247,7 @@ impl Failure {
     }
 }
 
-/// Names of files in a sentence; of many the first and the last.
+/// Lists file names in a sentence; of many, the first and the last.
 fn listed(files: &[&Path]) -> String {
     let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
     match &names[..] {

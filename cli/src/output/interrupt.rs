@@ -1,11 +1,10 @@
-//! Ctrl-C, SIGTERM and SIGHUP, of a terminal that is closed: once ends a video in order, twice at once.
+//! Ctrl-C, SIGTERM and SIGHUP: the first signal finishes a video, the second one aborts.
 //!
-//! SIGHUP is left alone where whoever started the program has it ignored, as `nohup` does.
+//! If the parent process ignores SIGHUP, as `nohup` does, this program ignores it too.
 //!
-//! Before the first frame there is nothing to end in order, and the first signal ends the program, which
-//! says so. After
-//! a second one the children are killed; the program then comes to its end by their errors, which
-//! removes temporary files, or is ended if it does not.
+//! Before the first frame there is nothing to finish, so the first signal ends the program with a message. After a
+//! second signal the children are killed. The program then ends through their errors, which removes temporary files,
+//! or is terminated after a timeout.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,17 +19,17 @@ use signal_hook::iterator::Signals;
 use crate::output::failure::{Failure, Kind};
 use crate::output::report;
 
-/// How long the program has to come to its end by itself.
+/// Time for the program to end by itself.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What listens for signals.
+/// The signal listener.
 pub(crate) struct Interrupt {
     stop: Stop,
     running: Arc<AtomicBool>,
 }
 
 impl Interrupt {
-    /// For a video that goes to `output`.
+    /// Listens during a video that is written to `output`.
     pub(crate) fn listen(output: &Path, as_json: bool) -> Result<Self, Failure> {
         let this = Self { stop: Stop::default(), running: Arc::default() };
         let (stop, running) = (this.stop.clone(), Arc::clone(&this.running));
@@ -61,8 +60,8 @@ impl Interrupt {
         Ok(this)
     }
 
-    /// For a command whose outputs appear when they are whole: the first signal ends it, and leaves nothing
-    /// half written.
+    /// Listens during a command whose outputs appear when they are complete: the first signal ends it and leaves no
+    /// partial file.
     pub(crate) fn end_at_once(as_json: bool) -> Result<(), Failure> {
         let mut signals = signals()?;
         let listen = move || {
@@ -76,24 +75,24 @@ impl Interrupt {
         Ok(())
     }
 
-    /// What a signal asks.
+    /// Returns the stop flag that a signal sets.
     pub(crate) fn stop(&self) -> &Stop {
         &self.stop
     }
 
-    /// From now on there is something to end in order.
+    /// Notes that there is a video to finish from now on.
     pub(crate) fn running(&self) {
         self.running.store(true, Ordering::Relaxed);
     }
 }
 
-/// The signals that end the program.
+/// Returns the signals that end the program.
 fn signals() -> Result<Signals, Failure> {
     let hangup = (!ignores_hangup()).then_some(SIGHUP);
     Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup)).map_err(Failure::Signals)
 }
 
-/// Whether SIGHUP is ignored, which a program inherits. Only Linux says.
+/// Returns whether SIGHUP is ignored, which a process inherits. Only Linux reports it.
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

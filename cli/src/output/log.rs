@@ -22,7 +22,7 @@ pub(crate) fn start(verbose: u8, quiet: u8) {
         Some(Ok(targets)) => targets.clone(),
         _ => Targets::new().with_target("panoweave", own),
     };
-    // A closed stderr is no reason to fail, nor to complain there.
+    // A closed stderr must not fail the program.
     let lines = fmt::layer()
         .without_time()
         .with_target(verbose > 0)

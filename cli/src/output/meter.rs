@@ -1,4 +1,4 @@
-//! How a video is getting on: a bar on a terminal, a line every few seconds elsewhere.
+//! Progress of a video: a bar on a terminal, a line every few seconds elsewhere.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use panoweave::ops::colour::Colours;
 use panoweave::video::Progress;
 use tracing::Level;
 
-/// How often the bar is drawn, and the speed measured anew.
+/// Interval between drawings of the bar and measurements of speed.
 const DRAWN: Duration = Duration::from_millis(500);
 
-/// How often a line is written where there is no terminal.
+/// Interval between lines if stderr is no terminal.
 const LINES: Duration = Duration::from_secs(5);
 
 /// Shows progress on stderr, unless `-q` is given.
@@ -70,7 +70,7 @@ impl Meter {
     }
 }
 
-/// Colour factors: red, green and blue of both cameras, and gammas that are not 1.
+/// Formats the colour factors: red, green and blue of both cameras, and gammas other than 1.
 fn colours(Colours { left, right }: Colours) -> String {
     let [left, right] = [left, right].map(|Colour { gain, gamma }| {
         let gamma = if gamma == 1.0 { String::new() } else { format!(" ^{gamma:.2}") };

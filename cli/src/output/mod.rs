@@ -1,4 +1,4 @@
-//! Printing results, and checking the names of files to be written before any work is done.
+//! Results on stdout, and checks of output names before any work starts.
 
 pub(crate) mod colour;
 pub(crate) mod failure;
@@ -18,12 +18,12 @@ use serde::Serialize;
 
 use crate::output::failure::Failure;
 
-/// Prints to stdout. A reader that has seen enough (`| head`) is no error.
+/// Prints to stdout. A reader that closes the pipe early (`| head`) is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_with(|out| out.write_all(text.as_bytes()))
 }
 
-/// As [`print`], what `write` writes.
+/// Prints the output of `write`, as [`print`] does.
 pub(crate) fn print_with(
     write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> io::Result<()>,
 ) -> Result<(), Failure> {
@@ -41,7 +41,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Checks that `file` can be expected to be writable and is none of `inputs`.
+/// Checks that `file` is writable and is none of `inputs`.
 pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     let name = || file.to_owned();
     if names_folder(file) {
@@ -55,7 +55,7 @@ pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
                 return Err(Failure::OutputIsInput { file: name() });
             }
         }
-        // Whatever else is wrong shows when it is written.
+        // Other problems show when the file is written.
         Err(_) => {}
     }
     let folder = folder_of(file);
@@ -65,28 +65,28 @@ pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether both are the same existing file or folder.
+/// Returns whether both paths are the same existing file or folder.
 pub(crate) fn same(a: &Path, b: &Path) -> bool {
     identity(a).is_some_and(|a| identity(b) == Some(a))
 }
 
-/// Device and number of a file or folder: the same whatever the name, for hard links too.
+/// Returns device and inode of a file or folder, which all its names share, hard links too.
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     let found = fs::metadata(path).ok().filter(|found| found.is_file() || found.is_dir())?;
     Some((found.dev(), found.ino()))
 }
 
-/// Whether both would be the same file: by whatever names if it exists, and by its place if not.
+/// Returns whether both paths would be the same file: by identity if it exists, otherwise by location.
 pub(crate) fn would_be_same(a: &Path, b: &Path) -> bool {
     same(a, b) || place(a).is_some_and(|a| place(b) == Some(a))
 }
 
-/// Where a file that need not exist yet lies; for comparing outputs with each other.
+/// Returns the location of a file that need not exist yet, to compare outputs with each other.
 pub(crate) fn place(file: &Path) -> Option<PathBuf> {
     Some(fs::canonicalize(folder_of(file)).ok()?.join(file.file_name()?))
 }
 
-/// The folder that a file lies in.
+/// Returns the parent folder of a file.
 fn folder_of(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -94,7 +94,7 @@ fn folder_of(file: &Path) -> &Path {
     }
 }
 
-/// Whether a name can only be a folder's: `p.mp4/`, or none at all.
+/// Returns whether a name can only be a folder's: `p.mp4/`, or an empty name.
 fn names_folder(file: &Path) -> bool {
     let bytes = file.as_os_str().as_encoded_bytes();
     file.file_name().is_none() || bytes.ends_with(b"/") || bytes.ends_with(b"/.")

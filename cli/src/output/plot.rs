@@ -1,7 +1,7 @@
-//! A plot of values over time as SVG: panels one above the other with one axis of time, the lowest value of
-//! each marked. An infinite value is a dot on the panel's upper edge.
+//! Plots values over time as SVG: stacked panels with one time axis, the minimum of each marked. An infinite value is
+//! a dot on the panel's upper edge.
 //!
-//! Whatever shows SVG has fonts, which this program does not: so there is no PNG.
+//! There is no PNG output, because text needs fonts, which an SVG viewer has and this program does not.
 
 use std::fmt::{self, Write as _};
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::output::failure::Failure;
 
 const WIDTH: f64 = 960.0;
-/// Height of a panel, and room between two.
+/// Height of a panel, and the gap between two.
 const PANEL: f64 = 200.0;
 const GAP: f64 = 36.0;
 const LEFT: f64 = 72.0;
@@ -17,30 +17,30 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 48.0;
 const BOTTOM: f64 = 52.0;
 
-/// Most points of a curve; of more, the lowest and the highest of neighbours are drawn.
+/// Maximum number of points of a curve. Longer curves draw the minimum and maximum of neighbouring values.
 const MAX_POINTS: usize = 2000;
 
 /// Values over time.
 pub(crate) struct Panel {
-    /// What it is, with its unit.
+    /// The quantity and its unit.
     pub(crate) label: &'static str,
-    /// A value for each time.
+    /// One value per time.
     pub(crate) values: Vec<f64>,
-    /// The highest value that there can be.
+    /// The largest possible value.
     pub(crate) most: Option<f64>,
-    /// Digits after the point of the value that is marked.
+    /// Decimal places of the marked value.
     pub(crate) digits: usize,
     pub(crate) colour: &'static str,
 }
 
-/// Refuses names that say another format.
+/// Rejects names with another format's extension.
 pub(crate) fn check_name(file: &Path) -> Result<(), Failure> {
     let svg = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
     let expected = "the name of a plot must end in .svg; `ffmpeg -i plot.svg plot.png` or any browser converts it";
     if svg { Ok(()) } else { Err(Failure::OutputName { file: file.to_owned(), expected }) }
 }
 
-/// The text of an SVG file. `times` are in seconds and ascend.
+/// Returns the text of an SVG file. `times` are in seconds, ascending.
 pub(crate) fn svg(title: &str, times: &[f64], panels: &[Panel]) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -48,7 +48,7 @@ pub(crate) fn svg(title: &str, times: &[f64], panels: &[Panel]) -> String {
     out
 }
 
-/// A range of values, with marks at round ones.
+/// A range of values with round tick marks.
 struct Axis {
     from: f64,
     to: f64,
@@ -56,12 +56,12 @@ struct Axis {
 }
 
 impl Axis {
-    /// From the lowest to the highest of the values that are finite, widened to round numbers.
+    /// Covers the finite values, widened to round numbers.
     fn around(values: impl Iterator<Item = f64> + Clone, most: Option<f64>, marks: f64) -> Self {
         let finite = values.filter(|value| value.is_finite());
         let low = finite.clone().fold(f64::INFINITY, f64::min);
         let high = most.unwrap_or_else(|| finite.fold(f64::NEG_INFINITY, f64::max));
-        // Nothing finite, or a single value.
+        // There is no finite value, or a single one.
         let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
         let least = (1e-3 * high.abs()).max(1e-4);
         let (low, high) = if high - low < least { (high - least, high) } else { (low, high) };
@@ -70,7 +70,7 @@ impl Axis {
         Self { from, to: most.unwrap_or(to), step }
     }
 
-    /// Times from the first to the last, as they are.
+    /// Covers the times from the first to the last.
     fn of_times(times: &[f64]) -> Self {
         let (from, last) = (times.first().copied().unwrap_or(0.0), times.last().copied());
         let to = last.filter(|to| *to > from).unwrap_or(from + 1.0);
@@ -81,7 +81,7 @@ impl Axis {
         ((value - self.from) / (self.to - self.from)).clamp(0.0, 1.0)
     }
 
-    /// Each mark, with its text.
+    /// Yields each tick and its text.
     fn marks(&self) -> impl Iterator<Item = (f64, String)> {
         let digits = (-self.step.log10().floor()).max(0.0) as usize;
         let first = (self.from / self.step - 1e-6).ceil();
@@ -91,7 +91,7 @@ impl Axis {
     }
 }
 
-/// The next larger of 1, 2 and 5 times a power of ten.
+/// Rounds up to 1, 2 or 5 times a power of ten.
 fn round(step: f64) -> f64 {
     let power = 10.0_f64.powf(step.log10().floor());
     [1.0, 2.0, 5.0].into_iter().map(|n| n * power).find(|n| *n >= step).unwrap_or(10.0 * power)
@@ -177,7 +177,7 @@ fn draw_panel(
         "identical".to_owned()
     };
     let (x, y) = (column(times[worst]), row(value));
-    // Under the mark, where there is room, is no curve.
+    // There is no curve below the mark if there is room.
     let (anchor, dx) = if x > (LEFT + right) / 2.0 { ("end", -10.0) } else { ("start", 10.0) };
     let line = if y + 18.0 < bottom { y + 16.0 } else { (y - 8.0).max(top + 14.0) };
     writeln!(

@@ -1,7 +1,7 @@
-//! Telling the user what went wrong: one sentence, or JSON, or the place in a text file.
+//! Errors for the user: one sentence, JSON, or the place in a text file.
 //!
-//! Messages already say what to do, so most errors are one line. Only an error at a line of a rig, a
-//! homography or a trajectory is shown with that line.
+//! Most messages contain the remedy, so they are one line. An error at a line of a rig, a homography or a trajectory
+//! also shows that line.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::output;
 use crate::output::failure::{Failure, Kind};
 
-/// Reports a failure and gives its exit code.
+/// Reports a failure and returns its exit code.
 pub(crate) fn failure(failure: &Failure, as_json: bool) -> ExitCode {
     let snippet = Snippet::of(failure);
     match snippet.as_ref().and_then(Snippet::render) {
@@ -31,7 +31,7 @@ pub(crate) fn failure(failure: &Failure, as_json: bool) -> ExitCode {
     finish(failure.kind(), &failure.to_string(), as_json)
 }
 
-/// Reports options that could not be parsed; prints help and version, which clap counts among them.
+/// Reports options that could not be parsed. Prints help and version too, which clap treats as errors.
 pub(crate) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
     if !error.use_stderr() {
         return match output::print(&error.to_string()) {
@@ -41,7 +41,7 @@ pub(crate) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
     }
     let text = error.to_string();
     complain(&text);
-    // clap's text begins with the sentence and goes on with hints.
+    // clap's text begins with the sentence and continues with hints.
     let sentence = text.split("\n\n").next().unwrap_or_default();
     let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
     let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence);
@@ -52,13 +52,13 @@ fn finish(kind: Kind, message: &str, as_json: bool) -> ExitCode {
     if as_json {
         let error =
             json!({ "message": message, "kind": kind.name(), "exit_code": kind.exit_code() });
-        // If stdout is what failed there is nowhere else to say so.
+        // If stdout failed, there is no other place to report it.
         let _ = output::print_json(&json!({ "error": error }));
     }
     ExitCode::from(kind.exit_code())
 }
 
-/// Writes to stderr; a closed one is no reason to fail.
+/// Writes to stderr. A closed stderr must not fail the program.
 fn complain(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
@@ -92,7 +92,7 @@ impl<'a> Snippet<'a> {
         let before: usize = content.chars().take(column - 1).map(char::len_utf8).sum();
         let before = before + content[before..].find(word).unwrap_or(0);
         let end = if word.is_empty() { content.trim_end().len() } else { before + word.len() };
-        // A line that fills the terminal several times over shows nothing.
+        // A line that fills the terminal several times does not help.
         if content.len() > MAX_SHOWN {
             return None;
         }
@@ -111,8 +111,7 @@ impl<'a> Snippet<'a> {
     }
 }
 
-/// The text that was just found wrong; it may have changed or gone since. What a terminal would obey is replaced by as
-/// many bytes.
+/// Reads the file with the error again; it may have changed or vanished. Replaces each terminal control byte.
 fn read_again(file: &Path) -> Option<String> {
     let there = std::fs::metadata(file).ok().filter(|m| m.is_file() && m.len() <= TEXT_LIMIT);
     let text = there.and_then(|_| std::fs::read_to_string(file).ok())?;

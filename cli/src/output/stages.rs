@@ -1,4 +1,4 @@
-//! The stages of a command: a spinner while each runs, and how long it took.
+//! The stages of a command: a spinner for the current one, and the time of each.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use crate::output::failure::Failure;
 
-/// How often the spinner turns.
+/// Interval between steps of the spinner.
 const TICK: Duration = Duration::from_millis(120);
 
-/// Runs stages and remembers their times.
+/// Runs stages and records their times.
 pub(crate) struct Stages {
     times: Vec<(&'static str, Duration)>,
 }
@@ -20,7 +20,7 @@ impl Stages {
         Self { times: Vec::new() }
     }
 
-    /// Runs one stage, or once more one that has run before. The spinner shows on a terminal only.
+    /// Runs a stage, possibly one that has run before. The spinner shows only on a terminal.
     pub(crate) fn run<T>(
         &mut self,
         name: &'static str,
@@ -44,12 +44,12 @@ impl Stages {
         result
     }
 
-    /// All stages together.
+    /// Returns the time of all stages.
     pub(crate) fn total(&self) -> Duration {
         self.times.iter().map(|(_, took)| *took).sum()
     }
 
-    /// Milliseconds of each stage.
+    /// Returns the milliseconds of each stage.
     pub(crate) fn json(&self) -> Value {
         let entry =
             |(name, took): &(&str, Duration)| ((*name).to_owned(), milliseconds(*took).into());
@@ -57,7 +57,7 @@ impl Stages {
     }
 }
 
-/// Milliseconds to three digits after the point.
+/// Returns milliseconds with three decimal places.
 fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -1,4 +1,4 @@
-//! `panoweave calibrate`: photographs of cameras that overlap make a rig, or hold one against what they see.
+//! `panoweave calibrate`: makes a rig from overlapping photographs, or checks a rig against new ones.
 
 mod sketch;
 
@@ -31,18 +31,18 @@ The pictures must overlap, best by a fifth to a half, and show the same moment. 
 is refused, with the reason. A rig that was checked and has drifted gives exit code 5. homography_right_to_left in the JSON is nine numbers, row by row.
 Exit codes and the JSON of errors: see panoweave --help.";
 
-/// How pictures lie to each other.
+/// Geometric relation between the pictures.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Model {
-    /// Whichever the pictures speak for.
+    /// Selects the model that fits the pictures.
     Auto,
-    /// One plane, or cameras far from what they see.
+    /// A planar scene, or cameras far from the scene.
     Homography,
-    /// Cameras in one place that only turn.
+    /// Cameras that rotate about one point.
     Rotation,
 }
 
-/// Shapes of a panorama.
+/// Projection of the panorama.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Projection {
     Planar,
@@ -50,7 +50,7 @@ enum Projection {
     Equirectangular,
 }
 
-/// Makes a rig file from photographs that overlap.
+/// Makes a rig file from overlapping photographs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -59,18 +59,18 @@ pub(crate) struct Args {
     /// The rig file to write.
     #[arg(short, long, value_name = "RIG.toml", required_unless_present = "check")]
     output: Option<PathBuf>,
-    /// Says instead whether this rig still fits the pictures of its cameras.
+    /// Checks that this rig still fits the pictures, instead of making one.
     #[arg(long, value_name = "RIG.toml", conflicts_with_all = ["output", "preview", "model", "crop", "projection"])]
     check: Option<PathBuf>,
-    /// How the pictures lie to each other.
+    /// Geometric relation between the pictures.
     #[arg(long, value_enum, default_value = "auto")]
     model: Model,
     #[command(flatten)]
     lenses: Lenses,
-    /// Shape of the panorama; the one that suits the view if it is not given.
+    /// Projection of the panorama. Default: selected by the field of view.
     #[arg(long, value_enum)]
     projection: Option<Projection>,
-    /// Cuts the panorama to the largest rectangle without black edges.
+    /// Crops the panorama to the largest rectangle without black edges.
     #[arg(long)]
     crop: bool,
     /// Writes a picture of the matches, the overlap and the seam: .png, .jpg or .jpeg.
@@ -160,7 +160,7 @@ fn tell(found: &Calibrated, args: &Args, stages: &Stages, as_json: bool) -> Resu
     output::print_json(&all)
 }
 
-/// How far the rig is off where it is off most, of the pairs that have enough in common to tell.
+/// Returns the pair with the largest deviation from the rig, among the pairs with enough correspondences to judge.
 fn worst(
     rig: &Rig,
     links: &[PhotoPair],

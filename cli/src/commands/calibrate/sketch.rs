@@ -1,5 +1,5 @@
-//! The preview of a calibration: the pictures in a row with what they have in common, and below the panorama
-//! with the lines where one camera hands over to another.
+//! The preview of a calibration: the pictures in a row with their matches, and below the panorama with the borders
+//! between cameras.
 
 use glam::DVec2;
 use panoweave::device::Stream;
@@ -12,10 +12,10 @@ use crate::commands::calibrated::Calibrated;
 use crate::output::failure::Failure;
 use crate::output::stages::Stages;
 
-/// Widest preview, in pixels.
+/// Maximum width of the preview, in pixels.
 const WIDTH: f64 = 1920.0;
 
-/// Most lines between points that agree.
+/// Maximum number of lines between matching points.
 const LINES: usize = 60;
 
 const AGREES: Rgba8 = Rgba8::opaque(80, 230, 90);
@@ -45,7 +45,7 @@ pub(crate) fn calibration(
 fn draw(pictures: &[Picture], found: &Calibrated, panorama: &Panorama) -> Picture {
     let Panorama { picture: panorama, owners, .. } = panorama;
     let size = |p: &Picture| p.size().as_dvec2();
-    // All pictures at one scale, and the panorama as wide as the row.
+    // All pictures share one scale, and the panorama is as wide as the row.
     let sizes: Vec<DVec2> = pictures.iter().map(size).collect();
     let row: f64 = sizes.iter().map(|size| size.x).sum();
     let scale = (WIDTH / row).min(1.0);
@@ -97,7 +97,7 @@ fn draw(pictures: &[Picture], found: &Calibrated, panorama: &Panorama) -> Pictur
     sketch.picture
 }
 
-/// Places along the edges of a picture, close together.
+/// Yields closely spaced points along the edges of a picture.
 fn outline(size: DVec2) -> impl Iterator<Item = DVec2> {
     (0..1000).flat_map(move |i| {
         let at = (size - 1.0) * f64::from(i) / 999.0;
@@ -110,7 +110,7 @@ fn outline(size: DVec2) -> impl Iterator<Item = DVec2> {
     })
 }
 
-/// Panorama pixels where one camera follows another.
+/// Returns the panorama pixels at the borders between cameras.
 fn handover(owners: &[u8], width: usize) -> Vec<DVec2> {
     let differ = |a: u8, b: u8| a.max(b) < u8::MAX && a != b;
     let mut places = Vec::new();
@@ -124,13 +124,13 @@ fn handover(owners: &[u8], width: usize) -> Vec<DVec2> {
     places
 }
 
-/// A picture that is drawn on. What lies outside of it is left out.
+/// A drawing surface. Pixels outside it are ignored.
 struct Sketch {
     picture: Picture,
 }
 
 impl Sketch {
-    /// Shows a picture at a scale, from `place` on: each pixel the mean of those that it covers.
+    /// Draws a picture at a scale with its corner at `place`. Each pixel is the mean of the pixels that it covers.
     fn paste(&mut self, picture: &Picture, place: DVec2, scale: f64) {
         let (width, height) = (picture.width(), picture.height());
         let to = (DVec2::new(width.into(), height.into()) * scale).as_uvec2();
@@ -166,7 +166,7 @@ impl Sketch {
         }
     }
 
-    /// A square of `2 · radius − 1` pixels a side.
+    /// Draws a square of `2 · radius − 1` pixels a side.
     fn dot(&mut self, at: DVec2, radius: i32, colour: Rgba8) {
         for dy in 1 - radius..radius {
             for dx in 1 - radius..radius {

@@ -1,4 +1,4 @@
-//! What `quality` finds, as a table and as JSON.
+//! The measurements of `quality`, as a table and as JSON.
 
 use std::fmt::Write as _;
 
@@ -17,32 +17,32 @@ use crate::commands::compare::{decibels, shown};
 /// Names of all scores.
 pub(crate) const SCORES: [&str; 4] = ["seam", "colour", "flicker", "ssim"];
 
-/// Figures of one frame or of many.
+/// Measurements of one frame or of many.
 #[derive(Default)]
 pub(crate) struct Figures {
     seams: Vec<(u64, SeamVisibility)>,
     cameras: Vec<Cameras>,
-    /// Share of the panorama that both cameras see.
+    /// Fraction of the panorama that both cameras see.
     overlap: Option<f64>,
     pub(crate) flicker: Option<Flicker>,
     pub(crate) similarity: Option<Similarity>,
 }
 
-/// How far apart the cameras are in a frame.
+/// Colour difference of the cameras in one frame.
 struct Cameras {
     frame: u64,
     before: CameraDifference,
-    /// Corrected as the panorama is, where that is known.
+    /// After the panorama's correction, if it is known.
     after: Option<CameraDifference>,
 }
 
-/// The mean over frames, and the frame with the highest.
+/// The mean over frames, and the frame with the maximum.
 struct Spread {
     mean: f64,
     worst: AtFrame,
 }
 
-/// Of values that are not empty.
+/// Returns `None` for no values.
 fn spread(values: impl Iterator<Item = (u64, f64)>) -> Option<Spread> {
     let (mut sum, mut many, mut worst) = (0.0, 0.0, None::<AtFrame>);
     for (frame, value) in values {
@@ -60,7 +60,7 @@ impl Figures {
         self.seams.extend(found.map(|found| (frame, found)));
     }
 
-    /// Measures the cameras of a frame; `colours` correct them if the panorama was made with those.
+    /// Measures the cameras of a frame; `colours` is the panorama's correction, if known.
     pub(crate) fn add_cameras(
         &mut self,
         frame: u64,
@@ -88,9 +88,9 @@ impl Figures {
         spread(self.cameras.iter().filter_map(after))
     }
 
-    /// Each score that could be measured, in the order of [`SCORES`].
+    /// Returns each available score, in the order of [`SCORES`].
     pub(crate) fn scores(&self) -> Vec<(&'static str, f64)> {
-        // Flicker takes three frames.
+        // Flicker needs three frames.
         let flicker = self.flicker.filter(|flicker| flicker.frames > 2);
         let scores = [
             self.seam().map(|seam| seam_score(seam.worst.value)),
@@ -101,12 +101,12 @@ impl Figures {
         SCORES.into_iter().zip(scores).filter_map(|(name, score)| Some((name, score?))).collect()
     }
 
-    /// The figures of the worst seam.
+    /// Returns the measurements of the worst seam.
     fn worst_seam(&self) -> Option<&(u64, SeamVisibility)> {
         self.seams.iter().max_by(|(_, a), (_, b)| a.ratio().total_cmp(&b.ratio()))
     }
 
-    /// A line for each score or figure: name, score, what it was made of.
+    /// Formats a line per score or measurement: name, score, inputs.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         let scores = self.scores();
@@ -180,7 +180,7 @@ impl Figures {
         text
     }
 
-    /// The same for scripts.
+    /// Formats the measurements for scripts.
     pub(crate) fn json(&self) -> Value {
         let scores: serde_json::Map<_, _> = self
             .scores()

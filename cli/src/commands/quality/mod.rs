@@ -1,4 +1,4 @@
-//! `panoweave quality`: how good a panorama is, of pictures or videos, made elsewhere or here.
+//! `panoweave quality`: scores a panorama of pictures or videos, made elsewhere or here.
 
 mod figures;
 
@@ -62,32 +62,32 @@ NV12 frames the panorama's luma is measured as it is stored.
 below. It may be given several times.
 Exit codes and the JSON of errors: see panoweave --help.";
 
-/// Measures how good a panorama is: whether its seam shows, its cameras agree, and it flickers.
+/// Scores a panorama: visibility of its seam, agreement of its cameras, flicker.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 #[group(id = "map", required = true, multiple = true, args = ["warp", "rig", "homography"])]
 pub(crate) struct Args {
-    /// A panorama; or the pictures or videos of the left and of the right camera, to be stitched here.
+    /// A panorama; or pictures or videos of the left and the right camera, to stitch here.
     #[arg(required = true, num_args = 1..=2, value_name = "PANORAMA | LEFT RIGHT")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     map: WarpSource,
-    /// Pictures or videos of the cameras that the panorama was made of, to see how far apart they are.
+    /// Pictures or videos of the panorama's cameras, to measure their colour difference.
     #[arg(long, num_args = 2, value_names = ["LEFT", "RIGHT"])]
     cameras: Vec<PathBuf>,
-    /// The panorama as it should be, of the same size, a picture.
+    /// The reference panorama, a picture of the same size.
     #[arg(long, value_name = "PICTURE")]
     reference: Option<PathBuf>,
-    /// Of videos, measures seam and colours of every so many-th frame.
+    /// Videos only: measures seam and colours of every Nth frame.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), default_value = "10")]
     every: u64,
-    /// Of videos, stops after so many frames.
+    /// Videos only: stops after this many frames.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     frames: Option<u64>,
-    /// Exit code 5 if the lowest score is below this, or the one that is named: seam, colour, flicker, ssim.
+    /// Exits with code 5 if the lowest score, or the named one, is below this: seam, colour, flicker, ssim.
     #[arg(long, value_name = "[NAME=]SCORE")]
     fail_below: Vec<Gate>,
-    /// Leaves the colours as they are; otherwise they are matched, unless a gain or gamma is given.
+    /// Leaves colours unchanged. Otherwise they are matched, unless a gain or gamma is given.
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]
@@ -158,7 +158,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     Ok(judged.exit_code())
 }
 
-/// What is measured, and what was found.
+/// The job and its measurements so far.
 struct Job<'a> {
     args: &'a Args,
     blend: Blend,
@@ -167,7 +167,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// A panorama that is a picture, with its cameras' pictures or without; or theirs alone.
+    /// Measures a panorama picture with or without its cameras' pictures, or stitches the cameras' pictures.
     fn pictures(&mut self, panorama: Option<&Path>, files: &[&Path]) -> Result<Device, Failure> {
         let Self { args, blend, stages, figures } = self;
         let (panorama, cameras, reference, plan) = stages.run("load", "reading", || {
@@ -225,7 +225,7 @@ impl Job<'_> {
         Ok(device)
     }
 
-    /// A video of panoramas, with its cameras' videos or without.
+    /// Measures a video of panoramas, with or without its cameras' videos.
     fn panorama_video(&mut self, panorama: &Path, files: &[&Path]) -> Result<Device, Failure> {
         let Self { args, stages, figures, .. } = self;
         let stop = Stop::default();
@@ -274,7 +274,7 @@ impl Job<'_> {
         Ok(device)
     }
 
-    /// Two videos that are stitched here.
+    /// Stitches two videos and measures the result.
     fn videos(&mut self, files: &[&Path]) -> Result<Device, Failure> {
         let Self { args, blend, stages, figures } = self;
         let stop = Stop::default();
@@ -310,7 +310,7 @@ impl Job<'_> {
                 let number = stitched.number;
                 if number.is_multiple_of(args.every) {
                     if matches!(blend, Blend::Seam(_)) {
-                        // It moves.
+                        // The seam moves.
                         let weights = stitched.weights()?;
                         let owners = owners_of_weights(weights.each_ref().map(Vec::as_slice));
                         line = SeamLine::new(&args.turned(owners), size)?;
@@ -329,7 +329,7 @@ impl Job<'_> {
     }
 }
 
-/// A picture as a frame.
+/// Wraps a picture as a frame.
 fn frame(picture: &Picture) -> Result<Frame<'_>, Failure> {
     let format = FrameFormat::rgba8(picture.width(), picture.height());
     let frame = Frame::tight(format, bytemuck::cast_slice(picture.pixels()));
@@ -337,7 +337,7 @@ fn frame(picture: &Picture) -> Result<Frame<'_>, Failure> {
 }
 
 impl Args {
-    /// The map, for the cameras' pictures where they are there.
+    /// Reads the warp for the cameras' pictures, if there are any.
     fn plan(&self, sizes: &[UVec2], files: &[&Path]) -> Result<Plan, Failure> {
         if files.is_empty() {
             return self.map.open_alone();
@@ -345,12 +345,12 @@ impl Args {
         self.map.open(sizes, files, Path::new(""))
     }
 
-    /// Whether colours are matched.
+    /// Returns whether colours are matched.
     fn follows(&self) -> bool {
         !self.no_colour && self.look.leaves_colours()
     }
 
-    /// The cameras' videos.
+    /// Opens the cameras' videos.
     fn open(&self, files: &[&Path], stop: &Stop) -> Result<Vec<VideoSource>, Failure> {
         let mut sources: Vec<VideoSource> = Vec::with_capacity(files.len());
         for file in files {
@@ -360,7 +360,7 @@ impl Args {
         Ok(sources)
     }
 
-    /// Owners of a panorama that is turned if so asked.
+    /// Flips the owners of a panorama if `--flip` is set.
     fn turned(&self, mut owners: Vec<u8>) -> Vec<u8> {
         if self.look.flips() {
             owners.reverse();
@@ -368,8 +368,8 @@ impl Args {
         owners
     }
 
-    /// Owners by the map of a panorama of `size`, which lacks at most so many of the map's last columns and rows, as
-    /// encoded videos do.
+    /// Returns the owners by the warp for a panorama of `size`. The panorama may lack a few of the last columns and
+    /// rows, as encoded videos do.
     fn owners(
         &self,
         stream: &Stream,
@@ -387,7 +387,7 @@ impl Args {
         Ok(rows.flat_map(|row| &row[..size.x as usize]).copied().collect())
     }
 
-    /// Files for messages about the reference.
+    /// Returns the files for messages about the reference.
     fn compared(&self) -> Vec<&Path> {
         self.reference.iter().chain(self.files.first()).map(PathBuf::as_path).collect()
     }

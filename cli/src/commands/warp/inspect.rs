@@ -1,4 +1,4 @@
-//! `panoweave warp inspect`: what a warp file holds.
+//! `panoweave warp inspect`: the contents of a warp file.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -15,16 +15,16 @@ use crate::output::failure::Failure;
 /// Longest side of the preview, in pixels.
 const PREVIEW_SIDE: u32 = 1600;
 
-/// Says what a warp file holds, and draws it.
+/// Prints the contents of a warp file, and draws them.
 ///
-/// Reading it checks it: a wrong checksum, a NaN or a weight out of range is an error.
+/// Reading checks the file: a wrong checksum, a NaN or a weight out of range is an error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  panoweave warp inspect rig.safetensors --preview look.png\n")]
 pub(crate) struct Args {
     /// The warp file.
     file: PathBuf,
-    /// Writes a picture: left orange, right blue, mixed by weight; lines mark eighths of a source;
-    /// the overlap is outlined in white.
+    /// Writes a picture of the warp: left orange, right blue, mixed by weight; lines mark eighths of a source; a white
+    /// outline marks the overlap.
     #[arg(long, value_name = "OUT.png")]
     preview: Option<PathBuf>,
 }
@@ -44,10 +44,10 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         return output::print_json(&json!({
             "file": args.file.to_string_lossy(),
             "preview": args.preview.as_ref().map(|file| file.to_string_lossy()),
-            // A file whose checksum is wrong is not opened.
+            // A file with a wrong checksum has been rejected.
             "checksum": "valid",
             "warp": describe(&warp, &stats),
-            // Whether the mesh is in the file, or could be.
+            // Tells whether the file has a mesh or could have one.
             "mesh_saved": warp.mesh().is_some(),
             "mesh": mesh(&warp).as_deref().map(describe_mesh),
         }));
@@ -58,13 +58,13 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// The file's mesh, or the one that it could have; an error of [`MESH_ERROR`] is one that can be kept.
+/// Returns the file's mesh, or the mesh that it could have. [`MESH_ERROR`] is a valid error bound.
 fn mesh(warp: &Warp) -> Option<Cow<'_, Mesh>> {
     let make = || Mesh::new(warp, MESH_ERROR).ok().map(Cow::Owned);
     warp.mesh().map(Cow::Borrowed).or_else(make)
 }
 
-/// A warp as JSON.
+/// Returns a warp as JSON.
 pub(crate) fn describe(warp: &Warp, stats: &WarpStats) -> Value {
     json!({
         "projection": warp.projection().map_or("unknown", ProjectionName::as_str),
@@ -73,7 +73,7 @@ pub(crate) fn describe(warp: &Warp, stats: &WarpStats) -> Value {
     })
 }
 
-/// A mesh as JSON.
+/// Returns a mesh as JSON.
 pub(crate) fn describe_mesh(mesh: &Mesh) -> Value {
     json!({ "error": mesh.error(), "bytes": mesh.bytes(), "divisions": mesh.divisions() })
 }

@@ -1,4 +1,4 @@
-//! `panoweave warp`: makes warp files from rigs, homographies and raw planes, and others of warp files.
+//! `panoweave warp`: makes warp files from rigs, homographies, raw planes and other warp files.
 
 mod inspect;
 
@@ -64,15 +64,15 @@ struct Make {
     /// A right picture to read its size from.
     #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "warp"])]
     right: Option<PathBuf>,
-    /// Keeps the warp's mesh in the file, so that stitches need not make it: off by at most so many source pixels,
-    /// 1/32 by default. Stitches take no coarser one.
+    /// Stores the mesh in the file, so that stitches need not compute it. ERROR is the largest deviation in source
+    /// pixels, 1/32 by default; stitches reject a coarser mesh.
     #[arg(long, value_name = "ERROR", value_parser = mesh_error)]
     mesh: Option<Option<f32>>,
-    /// Writes the six raw planes into this folder too.
+    /// Also writes the six raw planes into this folder.
     #[arg(long, value_name = "DIR")]
     export: Option<PathBuf>,
-    /// The warp file to write, by custom named .safetensors.
-    // An option for `inspect`, which clap lets do without it.
+    /// The warp file to write, usually named .safetensors.
+    // Optional for clap, because `inspect` does not take it.
     #[arg(short, long, value_name = "FILE", required = true)]
     output: Option<PathBuf>,
     /// Where to compute the warp of a rig or homography: auto, cpu or cuda:N.
@@ -92,7 +92,7 @@ struct Source {
     /// A folder of six raw planes, lut_left_x.bin to weight_right.bin.
     #[arg(long, value_name = "DIR")]
     import: Option<PathBuf>,
-    /// A warp file, to give it a mesh or to write its planes.
+    /// A warp file, to add a mesh or to export its planes.
     #[arg(long, alias = "warp", value_name = "FILE")]
     warp: Option<PathBuf>,
 }
@@ -199,7 +199,7 @@ impl Make {
         stages.run("warp", "computing the warp", || recipe.render(&stream))
     }
 
-    /// Sizes of the pictures: left, right.
+    /// Returns the sizes of the pictures: left, right.
     fn sources(&self) -> Result<[UVec2; 2], Failure> {
         let size = |side, size: Option<UVec2>, picture: &Option<PathBuf>| match (size, picture) {
             (Some(size), _) => Ok(size),
