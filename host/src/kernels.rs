@@ -6,7 +6,7 @@ use crate::device::{Arch, PtxImage, PtxText};
 
 cust::kernels! { package: "kernels-gpu", images: IMAGES }
 
-/// PTX for every architecture that was built.
+/// PTX for each architecture.
 pub static IMAGES: &[PtxImage] = &[
     PtxImage { arch: Arch { major: 8, minor: 7 }, text: PtxText::Made(sm_87) },
     PtxImage { arch: Arch { major: 9, minor: 0 }, text: PtxText::Static(SM_90) },
@@ -16,8 +16,8 @@ static SM_90: &str = include_str!("../ptx/kernels.sm_90.ptx");
 
 /// Returns the PTX for `sm_87`.
 ///
-/// The compiler emits the same code for both architectures except for the header and programmatic dependent
-/// launch, which `sm_87` lacks. `tests/tests/kept_ptx.rs` compares the result with the compiler's own.
+/// The compiler emits the same code for both architectures, except for the header and programmatic dependent launch,
+/// which `sm_87` lacks. `tests/tests/builds/kept_ptx.rs` compares the result with the compiler's own output.
 fn sm_87() -> String {
     let lines = SM_90.lines().filter(|line| !line.trim_start().starts_with("griddepcontrol."));
     let mut text = String::with_capacity(SM_90.len());
@@ -32,6 +32,6 @@ fn sm_87() -> String {
     text
 }
 
-/// Bounds, barriers and, where `ptxas` was found, registers and spills of every kernel and
-/// architecture, as JSON: a [`cuda_builder::Build`](../cuda_builder/struct.Build.html).
+/// Launch bounds, barriers and, if `ptxas` was available, registers and spills of every kernel and architecture, as
+/// JSON: a [`cuda_builder::Build`](../cuda_builder/struct.Build.html).
 pub static REPORT: &str = include_str!("../ptx/kernels.json");

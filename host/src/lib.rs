@@ -1,12 +1,11 @@
-//! panoweave stitches the pictures of two cameras into one panorama with GPU kernels written in Rust.
+//! panoweave stitches the pictures of two or more cameras into one panorama with GPU kernels written in Rust.
 //!
-//! This crate is the host side: the library, and the program of the same name. A stitch takes
-//! pictures ([`picture`]) and a warp ([`warp`]), which says for every panorama pixel where each camera
-//! sees it. Warps are files, or come from a description of the cameras ([`rig`], [`homography`]).
-//! Kernels run on a [`device`], a GPU or the CPU.
+//! This crate is the host side. A stitch takes pictures ([`io::picture`]) and a warp ([`warp`]), which stores where
+//! each camera sees each panorama pixel. Warps come from files, from camera rigs ([`geometry::rig`]) or from
+//! homographies ([`geometry::homography`]). Kernels run on a [`device`], a GPU or the CPU.
 //!
-//! Each file format has its own error type whose messages name the file, the reason and the remedy;
-//! nothing here panics on bad input.
+//! Each file format has an error type whose messages name the file, the reason and the remedy. Nothing here panics on
+//! bad input.
 
 // A module imports only the modules above it in this list; `tests` checks it.
 pub mod device;

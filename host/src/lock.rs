@@ -1,8 +1,8 @@
-//! Locks whose state is whole whoever panicked with them: a panic elsewhere is no reason for another.
+//! Locks whose protected state stays valid after a panic, so that a panic on one thread does not spread to others.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The lock, poisoned or not.
+/// Locks the mutex, poisoned or not.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

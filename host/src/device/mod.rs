@@ -1,7 +1,7 @@
-//! Devices: where kernels run and memory lies, be it an NVIDIA GPU or the CPU.
+//! Devices, which run kernels and own memory: an NVIDIA GPU or the CPU.
 //!
-//! The types are those of [`cust::typed`]. Here are the names by which a user asks for a device, and the
-//! words in which the log says why there is no GPU.
+//! The types are those of [`cust::typed`]. This module adds device names for users and the log message about a missing
+//! GPU.
 
 mod name;
 
@@ -14,7 +14,7 @@ pub(crate) use cust::typed::{Rows, RowsMut, Textures, insist};
 
 pub use name::{DeviceName, DeviceNameError};
 
-/// The first GPU that can be used, else the CPU; the log says why.
+/// Returns the first usable GPU, otherwise the CPU, and logs the reason.
 pub(crate) fn auto() -> Device {
     Device::first_gpu().unwrap_or_else(|error| {
         if error.is_no_device() {

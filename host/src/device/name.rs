@@ -4,15 +4,15 @@ use std::str::FromStr;
 
 use super::{Device, DeviceError};
 
-/// Not the name of a device.
+/// The text is not the name of a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a device is auto, cpu or cuda:N with N from 0, such as cuda:0")]
 pub struct DeviceNameError;
 
-/// Which device is asked for; parsed from `auto`, `cpu` or `cuda:N`.
+/// A device by name; parsed from `auto`, `cpu` or `cuda:N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceName {
-    /// The first GPU, else the CPU.
+    /// The first GPU, otherwise the CPU.
     Auto,
     /// The CPU.
     Cpu,
@@ -21,10 +21,10 @@ pub enum DeviceName {
 }
 
 impl DeviceName {
-    /// Opens it.
+    /// Opens the device.
     ///
     /// # Errors
-    /// As [`Device::cuda`].
+    /// Returns the error of [`Device::cuda`].
     #[track_caller]
     pub fn open(self) -> Result<Device, DeviceError> {
         match self {
@@ -42,7 +42,7 @@ impl FromStr for DeviceName {
         match name.split_once(':') {
             None if name == "auto" => Ok(Self::Auto),
             None if name == "cpu" => Ok(Self::Cpu),
-            // `parse` would take a sign.
+            // `parse` would accept a sign.
             Some(("cuda", ordinal)) if ordinal.bytes().all(|b| b.is_ascii_digit()) => {
                 ordinal.parse().map(Self::Cuda).map_err(|_| DeviceNameError)
             }

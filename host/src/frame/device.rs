@@ -1,7 +1,7 @@
-//! Frames on a device: owned, and as what a kernel takes.
+//! Frames on a device: owned frames, and views for kernels.
 //!
-//! A view may also be of memory that someone else owns, a camera's or a decoder's: it is made of the
-//! [`DeviceView`]s that stand for that memory.
+//! A view may refer to foreign memory, such as a camera's or a decoder's. Build it from the [`DeviceView`]s of that
+//! memory.
 
 use cuda_std::arg::HostArg;
 use cuda_std::launch::Place;
@@ -13,17 +13,17 @@ use shared_types::{Chroma, Rgba8};
 use super::{Frame, FrameFormat, PixelFormat, PlaneExtent};
 use crate::device::{Device, DeviceError, ErrorKind, Image, Rows, RowsMut, Stream};
 
-/// A frame of one format was given where another is needed.
+/// A frame has another format than required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{found} given, {expected} needed")]
 pub struct FormatMismatch {
-    /// The format given.
+    /// The format of the frame.
     pub found: FrameFormat,
-    /// The format needed.
+    /// The required format.
     pub expected: FrameFormat,
 }
 
-/// A frame in device memory of its own.
+/// A frame that owns its device memory.
 #[derive(Debug)]
 pub enum DeviceFrame {
     /// See [`PixelFormat::Rgba8`].
@@ -34,7 +34,7 @@ pub enum DeviceFrame {
         y: Image<u8>,
         /// Chroma.
         uv: Image<Chroma>,
-        /// What the numbers mean.
+        /// Matrix and range of the colours.
         encoding: YuvEncoding,
     },
 }
@@ -58,10 +58,10 @@ pub enum FrameViewMut<'a> {
 }
 
 impl DeviceFrame {
-    /// A frame of zeros.
+    /// Allocates a frame of zeros.
     ///
     /// # Errors
-    /// No size, memory that there is not, or what the driver says.
+    /// Returns [`DeviceError`] for an empty size or if the allocation fails.
     #[track_caller]
     pub fn new(device: &Device, format: FrameFormat) -> Result<Self, DeviceError> {
         let (width, height) = format.size.into();
@@ -75,7 +75,7 @@ impl DeviceFrame {
         })
     }
 
-    /// Size and format.
+    /// Returns size and format.
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         match self {
@@ -84,7 +84,7 @@ impl DeviceFrame {
         }
     }
 
-    /// For a kernel to read.
+    /// Returns a view for reading kernels.
     #[must_use]
     pub fn view(&self) -> FrameView<'_> {
         match self {
@@ -95,7 +95,7 @@ impl DeviceFrame {
         }
     }
 
-    /// For a kernel to write.
+    /// Returns a view for writing kernels.
     #[must_use]
     pub fn view_mut(&mut self) -> FrameViewMut<'_> {
         match self {
@@ -107,10 +107,10 @@ impl DeviceFrame {
         }
     }
 
-    /// Fills the frame from host memory and waits until it is done.
+    /// Fills the frame from host memory and waits for the copy.
     ///
     /// # Errors
-    /// Another format, a stream of another device, or what the driver says.
+    /// Returns [`DeviceError`] if the format differs, if the stream belongs to another device, or if the copy fails.
     #[track_caller]
     pub fn upload(&mut self, stream: &Stream, frame: &Frame<'_>) -> Result<(), DeviceError> {
         self.check("uploading a frame", frame.format())?;
@@ -121,11 +121,11 @@ impl DeviceFrame {
         Ok(())
     }
 
-    /// Waits for the stream's work and copies the frame's bytes out, tight.
+    /// Waits for the stream and copies the frame into tight bytes.
     ///
     /// # Errors
-    /// Another number of bytes, a stream of another device, or what the driver says, of earlier work
-    /// too.
+    /// Returns [`DeviceError`] if the number of bytes differs, if the stream belongs to another device, or if this
+    /// copy or earlier work fails.
     #[track_caller]
     pub fn download(&self, stream: &Stream, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.check_bytes("downloading a frame", bytes)?;
@@ -136,13 +136,13 @@ impl DeviceFrame {
         Ok(())
     }
 
-    /// Submits the copy of a frame to the device and does not wait.
+    /// Submits the copy of a frame to the device without waiting.
     ///
     /// # Safety
-    /// The frame's bytes live and stay as they are until the copy is done.
+    /// The frame's bytes stay valid and unchanged until the copy is done.
     ///
     /// # Errors
-    /// As [`upload`](Self::upload); none of the copies may have been submitted then, or some.
+    /// As [`upload`](Self::upload). If it fails, some of the copies may have been submitted.
     pub(crate) unsafe fn submit_upload(
         &mut self,
         stream: &Stream,
@@ -156,13 +156,13 @@ impl DeviceFrame {
         Ok(())
     }
 
-    /// Submits the copy of the frame to tight bytes and does not wait.
+    /// Submits the copy of the frame to tight bytes without waiting.
     ///
     /// # Safety
-    /// `bytes` live and nothing else touches them until the copy is done.
+    /// `bytes` stay valid until the copy is done, and nothing else accesses them.
     ///
     /// # Errors
-    /// As [`download`](Self::download); none of the copies may have been submitted then, or some.
+    /// As [`download`](Self::download). If it fails, some of the copies may have been submitted.
     pub(crate) unsafe fn submit_download(
         &self,
         stream: &Stream,
@@ -176,7 +176,7 @@ impl DeviceFrame {
         Ok(())
     }
 
-    /// Each plane, the part of tight `bytes` that is its own, and its extent.
+    /// Yields each plane, its part of the tight `bytes`, and its extent.
     fn planes_to<'a>(
         &'a self,
         bytes: &'a mut [u8],
@@ -191,7 +191,7 @@ impl DeviceFrame {
         })
     }
 
-    /// Each plane of `frame`, the plane that it goes to, and their extent.
+    /// Yields each plane of `frame`, its target plane, and their extent.
     fn planes_from<'a>(
         &'a mut self,
         frame: &'a Frame<'_>,
@@ -226,11 +226,11 @@ impl DeviceFrame {
     }
 }
 
-/// What both views tell of themselves.
+/// Methods of both views.
 macro_rules! frame_view {
     ($view:ident) => {
         impl $view<'_> {
-            /// Size and format.
+            /// Returns size and format.
             #[must_use]
             pub fn format(&self) -> FrameFormat {
                 let (size, pixels) = match self {
@@ -240,7 +240,7 @@ macro_rules! frame_view {
                 FrameFormat { size: size.into(), pixels }
             }
 
-            /// Whether the chroma plane is as large as luma asks for, which kernels rely on.
+            /// Returns whether the chroma plane fits the luma plane, which kernels rely on.
             pub(crate) fn is_whole(&self) -> bool {
                 match self {
                     Self::Rgba8(_) => true,
@@ -252,7 +252,7 @@ macro_rules! frame_view {
 }
 
 impl FrameView<'_> {
-    /// Where its planes lie.
+    /// Yields the places of the planes.
     pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
         let places = match self {
             Self::Rgba8(view) => view.places(),

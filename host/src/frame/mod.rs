@@ -1,7 +1,6 @@
-//! Frames: what a camera sends and what a panorama goes out as, in host memory and on a device.
+//! Frames of cameras and panoramas, in host memory and on a device.
 //!
-//! A format is a size and what a pixel is. Still pictures and their files are in
-//! [`picture`](crate::io::picture).
+//! A format is a size and a pixel format. Still pictures and their files are in [`picture`](crate::io::picture).
 
 mod device;
 mod rate;
@@ -21,10 +20,10 @@ pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut};
 pub use shared_types::yuv::{Range, YuvEncoding, YuvMatrix};
 pub(crate) use textured::Textured;
 
-/// The largest width and height of a frame, in pixels; also of a panorama's canvas.
+/// The maximum width and height of a frame or a panorama's canvas, in pixels.
 pub const MAX_CANVAS_SIDE: u32 = 32_768;
 
-/// What a pixel is.
+/// The layout of a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PixelFormat {
     /// Four bytes: red, green, blue, opacity. One plane.
@@ -35,7 +34,7 @@ pub enum PixelFormat {
 }
 
 impl PixelFormat {
-    /// How NV12 stands for colour; the default for RGBA, which has no use for it.
+    /// Returns the colour encoding of NV12, or the default for RGBA, which has none.
     pub(crate) fn encoding(self) -> YuvEncoding {
         match self {
             Self::Rgba8 => YuvEncoding::default(),
@@ -49,21 +48,21 @@ impl PixelFormat {
 pub struct FrameFormat {
     /// Width and height in pixels.
     pub size: UVec2,
-    /// What a pixel is.
+    /// The layout of a pixel.
     pub pixels: PixelFormat,
 }
 
-/// Extent of a plane in bytes.
+/// The extent of a plane in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlaneExtent {
-    /// Bytes of a row that are pixels.
+    /// Pixel bytes per row.
     pub row: usize,
-    /// Rows.
+    /// The number of rows.
     pub rows: usize,
 }
 
 impl PlaneExtent {
-    /// Bytes without padding.
+    /// Returns the number of bytes without padding.
     #[must_use]
     pub const fn bytes(self) -> usize {
         self.row * self.rows
@@ -87,19 +86,19 @@ impl fmt::Display for FrameFormat {
 }
 
 impl FrameFormat {
-    /// An RGBA frame.
+    /// Returns an RGBA format.
     #[must_use]
     pub const fn rgba8(width: u32, height: u32) -> Self {
         Self { size: UVec2::new(width, height), pixels: PixelFormat::Rgba8 }
     }
 
-    /// An NV12 frame.
+    /// Returns an NV12 format.
     #[must_use]
     pub const fn nv12(width: u32, height: u32, encoding: YuvEncoding) -> Self {
         Self { size: UVec2::new(width, height), pixels: PixelFormat::Nv12(encoding) }
     }
 
-    /// The planes in order: one, or luma and chroma.
+    /// Yields the planes in order: one, or luma and chroma.
     pub fn planes(self) -> impl ExactSizeIterator<Item = PlaneExtent> {
         let UVec2 { x, y } = self.size;
         let plane = |row: u32, rows: u32, bytes: usize| PlaneExtent {
@@ -113,7 +112,7 @@ impl FrameFormat {
         planes.into_iter().take(count)
     }
 
-    /// The planes of a tight frame; shorter ones where there are too few bytes.
+    /// Yields the planes of a tight frame; shorter ones if bytes are missing.
     fn split(self, bytes: &[u8]) -> impl Iterator<Item = PlaneBytes<'_>> {
         let mut rest = bytes;
         self.planes().map(move |extent| {
@@ -123,7 +122,7 @@ impl FrameFormat {
         })
     }
 
-    /// As `split`, to be written.
+    /// Yields the planes of a tight frame for writing, as `split` does.
     pub(crate) fn split_mut(
         self,
         bytes: &mut [u8],
@@ -137,66 +136,66 @@ impl FrameFormat {
         })
     }
 
-    /// Bytes of a tight frame: plane after plane, row after row, without padding.
+    /// Returns the bytes of a tight frame: plane after plane, row after row, without padding.
     #[must_use]
     pub fn bytes(self) -> usize {
         self.planes().map(PlaneExtent::bytes).sum()
     }
 
-    /// Checks that a frame can have this size: a panorama's can be larger than a camera's.
+    /// Checks that a frame can have this size, which covers panoramas.
     ///
     /// # Errors
-    /// [`FrameError::Size`].
+    /// Returns [`FrameError::Size`] otherwise.
     pub fn check(self) -> Result<(), FrameError> {
         let fits = self.size.min_element() > 0 && self.size.max_element() <= MAX_CANVAS_SIDE;
         fits.then_some(()).ok_or(FrameError::Size { size: self.size })
     }
 }
 
-/// Bytes that are not the frame they are said to be.
+/// The bytes do not form the described frame.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// No side, or a side beyond [`MAX_CANVAS_SIDE`].
+    /// A side is 0 or larger than [`MAX_CANVAS_SIDE`].
     #[error("a frame of {}×{} pixels; a side is from 1 to {MAX_CANVAS_SIDE}", size.x, size.y)]
     Size {
-        /// The size asked for.
+        /// The requested size.
         size: UVec2,
     },
     /// Fewer or more planes than the format has.
     #[error("a frame of {found} planes; its format has {expected}")]
     Planes {
-        /// Planes given.
+        /// The number of planes given.
         found: usize,
-        /// Planes of the format.
+        /// The number of planes in the format.
         expected: usize,
     },
-    /// A plane that is shorter than its rows, or rows that overlap.
+    /// A plane is shorter than its rows, or its rows overlap.
     #[error(
         "plane {plane} of a frame: {bytes} bytes with {pitch} a row are too few for {} rows of {}", extent.rows, extent.row
     )]
     Plane {
-        /// Which plane, from 0.
+        /// Index of the plane, from 0.
         plane: usize,
-        /// Bytes given.
+        /// The number of bytes given.
         bytes: usize,
         /// Bytes from one row to the next.
         pitch: usize,
-        /// What is needed.
+        /// The required extent.
         extent: PlaneExtent,
     },
 }
 
-/// A plane in host memory: rows `pitch` bytes apart.
+/// A plane in host memory, with rows `pitch` bytes apart.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaneBytes<'a> {
-    /// From the first row's first byte on.
+    /// The bytes from the first row on.
     pub bytes: &'a [u8],
     /// Bytes from one row to the next.
     pub pitch: usize,
 }
 
-/// A checked frame in host memory that is only looked at.
+/// A checked, read-only frame in host memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     format: FrameFormat,
@@ -204,23 +203,23 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// A frame of planes one after the other, without padding.
+    /// Wraps planes that follow each other without padding.
     ///
     /// # Errors
-    /// [`FrameError`].
+    /// Returns [`FrameError`] if size or length do not fit.
     pub fn tight(format: FrameFormat, bytes: &'a [u8]) -> Result<Self, FrameError> {
         Self::new(format, Self::of_tight(format, bytes).planes())
     }
 
-    /// A frame of planes one after the other that are known to be all there.
+    /// Wraps planes that follow each other, without checking their length.
     pub(crate) fn of_tight(format: FrameFormat, bytes: &'a [u8]) -> Self {
         Self::of_planes(format, format.split(bytes))
     }
 
-    /// A frame of planes that lie somewhere each.
+    /// Wraps planes at separate addresses.
     ///
     /// # Errors
-    /// [`FrameError`].
+    /// Returns [`FrameError`] if size, count or lengths do not fit.
     pub fn new(format: FrameFormat, planes: &[PlaneBytes<'a>]) -> Result<Self, FrameError> {
         format.check()?;
         let extents = format.planes();
@@ -238,20 +237,20 @@ impl<'a> Frame<'a> {
         Ok(Self::of_planes(format, planes.iter().copied()))
     }
 
-    /// A frame whose planes are known to be right.
+    /// Wraps planes that are known to fit.
     fn of_planes(format: FrameFormat, mut planes: impl Iterator<Item = PlaneBytes<'a>>) -> Self {
         let nothing = PlaneBytes { bytes: &[], pitch: 0 };
         let mut next = || planes.next().unwrap_or(nothing);
         Self { format, planes: [next(), next()] }
     }
 
-    /// Size and format.
+    /// Returns size and format.
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         self.format
     }
 
-    /// The planes in order.
+    /// Returns the planes in order.
     #[must_use]
     pub fn planes(&self) -> &[PlaneBytes<'a>] {
         &self.planes[..self.format.planes().len()]

@@ -1,4 +1,4 @@
-//! Frames a second as a fraction: 30000/1001 is not 29.97, and an hour shows it.
+//! Frames per second as a fraction. 30000/1001 differs from 29.97 visibly within an hour.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// The highest rate that is believed.
+/// The maximum rate.
 pub const MAX_RATE: u32 = 1000;
 
-/// The lowest rate, as seconds from a frame to the next: the units of time of MP4 files do not reach much
-/// further.
+/// The minimum rate, as seconds between frames. The time base of MP4 files does not reach much further.
 pub const MAX_INTERVAL: u32 = 1000;
 
-/// Rates that cameras have; what is within [`NEAR`] of one is meant to be it.
+/// Common camera rates. A rate within [`NEAR`] of one means that rate.
 const USUAL: [(u32, u32); 11] = [
     (24_000, 1001),
     (24, 1),
@@ -28,10 +27,10 @@ const USUAL: [(u32, u32); 11] = [
     (120, 1),
 ];
 
-/// Relative distance; 29.97 is a millionth from 30000/1001, 24 a thousandth from 24000/1001.
+/// Relative distance. 29.97 is a millionth from 30000/1001; 24 is a thousandth from 24000/1001.
 const NEAR: f64 = 1e-5;
 
-/// Frames a second, up to [`MAX_RATE`], and at least one in [`MAX_INTERVAL`] seconds.
+/// Frames per second, from one frame in [`MAX_INTERVAL`] seconds up to [`MAX_RATE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     numerator: u32,
@@ -46,10 +45,10 @@ pub struct Rate {
 pub struct RateError;
 
 impl Rate {
-    /// `numerator` frames in `denominator` seconds.
+    /// Returns the rate of `numerator` frames in `denominator` seconds.
     ///
     /// # Errors
-    /// [`RateError`] outside of what a rate can be.
+    /// Returns [`RateError`] outside the valid range.
     pub fn new(numerator: u32, denominator: u32) -> Result<Self, RateError> {
         let [n, d] = [numerator, denominator].map(u64::from);
         if d == 0 || n > d * u64::from(MAX_RATE) || d > n * u64::from(MAX_INTERVAL) {
@@ -59,7 +58,7 @@ impl Rate {
         Ok(Self { numerator: numerator / common, denominator: denominator / common })
     }
 
-    /// The rate that a camera is likely to have meant by this one, an average perhaps.
+    /// Returns the common rate within the relative distance `near` of this one, which may be a measured average.
     #[must_use]
     pub fn usual(self, near: f64) -> Self {
         let usual = USUAL.iter().map(|&(numerator, denominator)| Self { numerator, denominator });
@@ -69,19 +68,19 @@ impl Rate {
             .unwrap_or(self)
     }
 
-    /// Relative distance of another rate.
+    /// Returns the relative distance of another rate.
     #[must_use]
     pub fn distance(self, other: Self) -> f64 {
         (self.per_second() / other.per_second() - 1.0).abs()
     }
 
-    /// As a number.
+    /// Returns frames per second.
     #[must_use]
     pub fn per_second(self) -> f64 {
         f64::from(self.numerator) / f64::from(self.denominator)
     }
 
-    /// When frame `n` is due; the first, 0, at once.
+    /// Returns the time of frame `n`; frame 0 is at time 0.
     #[must_use]
     pub fn time(self, n: u64) -> Duration {
         let (n, d) = (u128::from(n), u128::from(self.denominator));
@@ -89,7 +88,7 @@ impl Rate {
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     }
 
-    /// The frame of this rate that is nearest in time to frame `n` of another.
+    /// Returns the frame of this rate that is nearest in time to frame `n` of another rate.
     #[must_use]
     pub fn nearest(self, n: u64, other: Self) -> u64 {
         let own = u128::from(self.numerator) * u128::from(other.denominator);
@@ -97,13 +96,13 @@ impl Rate {
         u64::try_from((u128::from(n) * own + others / 2) / others).unwrap_or(u64::MAX)
     }
 
-    /// Frames in so much time, rounded.
+    /// Returns the number of frames in a duration, rounded.
     #[must_use]
     pub fn frames(self, time: Duration) -> u64 {
         (time.as_secs_f64() * self.per_second()).round() as u64
     }
 
-    /// Numerator and denominator, without a common divisor.
+    /// Returns numerator and denominator without a common divisor.
     #[must_use]
     pub fn fraction(self) -> (u32, u32) {
         (self.numerator, self.denominator)
@@ -113,8 +112,8 @@ impl Rate {
 impl FromStr for Rate {
     type Err = RateError;
 
-    /// A fraction with `/` or `:`, or a decimal number. A decimal number near a usual rate is that
-    /// rate: 29.97 is 30000/1001.
+    /// Parses a fraction with `/` or `:`, or a decimal number. A decimal number near a common rate means that rate:
+    /// 29.97 is 30000/1001.
     fn from_str(text: &str) -> Result<Self, RateError> {
         let digits = |text: &str| {
             let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Frames as textures, for kernels that sample them by the texture unit.
+//! Frames as textures, for kernels that sample through the texture unit.
 
 use cuda_std::DeviceTexture;
 use glam::Vec4;
@@ -15,15 +15,16 @@ pub(crate) enum Textured<'a> {
 }
 
 impl<'a> Textured<'a> {
-    /// The frame's textures, if it is whole and the device can read it so. They live as long as `textures` is not asked
-    /// for many others.
+    /// Returns the frame's textures if the frame is whole and the device can read it as textures. They stay valid
+    /// until `textures` evicts them for other frames.
     #[track_caller]
     pub(crate) fn of(
         device: &Device,
         textures: &mut Textures,
         frame: &FrameView<'a>,
     ) -> Result<Option<Self>, DeviceError> {
-        // SAFETY: of a frame that lives so long, for reads of fractions; the caller holds on to the objects.
+        // SAFETY: the frame outlives `'a`, and the textures return fractions; the caller keeps the texture objects
+        // alive.
         let texture = |handle| unsafe { DeviceTexture::<'a, Vec4>::new(device.place(), handle) };
         Ok(match frame {
             FrameView::Rgba8(view) => textures.over(device, view)?.map(|handle| {
@@ -39,7 +40,7 @@ impl<'a> Textured<'a> {
         })
     }
 
-    /// What its bytes mean.
+    /// Returns the pixel format.
     pub(crate) fn pixels(&self) -> PixelFormat {
         match self {
             Self::Rgba8(_) => PixelFormat::Rgba8,

@@ -1,11 +1,10 @@
-//! Resampling of trajectories: values known at some times, at others, for many batches at once.
+//! Resampling of trajectories: interpolates values at other times, for many batches at once.
 //!
-//! A batch is a row of `times` and of `targets`; `values` have a row for each source time, batch after batch, and
-//! `out` one for each target. What is computed is in [`kernels_gpu::resample`]. Values are f32, bf16 or f16 with
-//! f32 times, or f64 with f64 times. Times of a clock that began long ago are useless as f32: [`rebased`]
-//! takes off the first one.
+//! A batch is a row of `times` and a row of `targets`. `values` has a row per source time, batch after batch, and
+//! `out` a row per target. [`kernels_gpu::resample`] defines the computation. Values are f32, bf16 or f16 with f32
+//! times, or f64 with f64 times. Times far from zero lose their precision as f32; [`rebased`] subtracts the first one.
 //!
-//! Wrong times are found by the kernel, on its way: nothing is copied to look at them.
+//! The kernel detects invalid times, so nothing is copied to the host for checking.
 
 use half::{bf16, f16};
 use kernels_gpu::resample::{
@@ -24,32 +23,32 @@ use cuda_std::{DeviceSliceMut, DeviceView, DeviceViewMut};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ResampleError {
-    /// Sizes that do not go together.
+    /// Sizes do not match.
     #[error("resampling: {what} has {found} rows or columns where {expected} are needed")]
     Size {
-        /// Which argument.
+        /// The argument.
         what: &'static str,
-        /// What it has.
+        /// Its size.
         found: u64,
-        /// What it should have.
+        /// The required size.
         expected: u64,
     },
-    /// A source time that is before the one before it, or no finite number.
+    /// A source time is not finite, or precedes the one before it.
     #[error(
         "resampling: source time {index} of batch {batch} is before the one before it, or no finite number; times must ascend"
     )]
     Source {
         /// The batch.
         batch: u32,
-        /// The time's place in it.
+        /// Index of the time in the batch.
         index: u32,
     },
-    /// A target time that is no finite number.
+    /// A target time is not finite.
     #[error("resampling: target time {index} of batch {batch} is no finite number")]
     Target {
         /// The batch.
         batch: u32,
-        /// The time's place in it.
+        /// Index of the time in the batch.
         index: u32,
     },
     /// The device failed.
@@ -60,22 +59,22 @@ pub enum ResampleError {
 /// The images of one resampling.
 #[derive(Debug)]
 pub struct Resampling<'a, V: Sampled> {
-    /// Ascending source times, a row a batch.
+    /// Ascending source times, a row per batch.
     pub times: &'a Image<V::Time>,
-    /// A row of values for each source time, batch after batch.
+    /// A row of values per source time, batch after batch.
     pub values: &'a Image<V>,
-    /// Target times, a row a batch, in any order.
+    /// Target times in any order, a row per batch.
     pub targets: &'a Image<V::Time>,
-    /// A row for each target, batch after batch.
+    /// A row per target, batch after batch.
     pub out: &'a mut Image<V>,
 }
 
-/// Numbers that can be resampled.
+/// A number that can be resampled.
 pub trait Sampled: Number {
-    /// What times are of.
+    /// The type of the times.
     type Time: Number;
 
-    /// Submits the kernel: the one that moves 16 bytes a thread where rows allow it.
+    /// Submits the kernel: the one that moves 16 bytes per thread if the rows allow it.
     #[doc(hidden)]
     fn launch(
         stream: &Stream,
@@ -85,13 +84,13 @@ pub trait Sampled: Number {
     ) -> Result<(), DeviceError>;
 }
 
-/// The rows of an image as pieces of 16 bytes, if they are whole ones at such addresses.
+/// Returns the rows of an image as 16-byte elements if length and alignment fit.
 fn wide<V: Number, W: bytemuck::Pod>(image: &Image<V>) -> Option<DeviceView<'_, W>> {
     let numbers = (size_of::<W>() / size_of::<V>()) as u32;
     let fits = image.width().is_multiple_of(numbers)
         && image.pitch().is_multiple_of(16)
         && (image.as_ptr() as usize).is_multiple_of(16);
-    // SAFETY: the image's own memory, for as long as it is borrowed; every pattern of bits is a `W`.
+    // SAFETY: the view covers the image's own memory during its borrow; every bit pattern is a valid `W`.
     fits.then(|| unsafe {
         let data = image.as_ptr().cast();
         let place = image.device().place();
@@ -99,11 +98,11 @@ fn wide<V: Number, W: bytemuck::Pod>(image: &Image<V>) -> Option<DeviceView<'_, 
     })
 }
 
-/// As [`wide`], to write.
+/// Returns the rows as [`wide`] does, for writing.
 fn wide_mut<V: Number, W: bytemuck::Pod>(image: &mut Image<V>) -> Option<DeviceViewMut<'_, W>> {
     let (width, height) = wide::<V, W>(image)?.size();
     let (data, pitch, place) = (image.as_ptr(), image.pitch(), image.device().place());
-    // SAFETY: as above, and the borrow is exclusive.
+    // SAFETY: as in [`wide`], and the borrow is exclusive.
     Some(unsafe { DeviceViewMut::new(place, data.cast_mut().cast(), width, height, pitch) })
 }
 
@@ -139,26 +138,26 @@ sampled!(f32, f32, ResampleF32, F32x4, ResampleF32x4);
 sampled!(bf16, f32, ResampleBf16, Half8<bf16>, ResampleBf16x8);
 sampled!(f16, f32, ResampleF16, Half8<f16>, ResampleF16x8);
 
-/// Resamples, and remembers the first fault until it is asked for.
+/// Resamples, and keeps the first fault until [`check`](Self::check).
 #[derive(Debug)]
 pub struct Resampler {
     fault: Buffer<u64>,
 }
 
 impl Resampler {
-    /// A resampler whose work `stream`'s device does.
+    /// Creates a resampler on the stream's device.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if an allocation fails.
     #[track_caller]
     pub fn new(stream: &Stream) -> Result<Self, DeviceError> {
         Ok(Self { fault: Buffer::from_slice(stream, &[FINE])? })
     }
 
-    /// Submits a resampling and does not wait. Wrong times give wrong values; [`check`](Self::check) tells.
+    /// Submits a resampling without waiting. Invalid times give wrong values, which [`check`](Self::check) reports.
     ///
     /// # Errors
-    /// [`ResampleError::Size`], or what the device says.
+    /// Returns [`ResampleError::Size`] if sizes do not match, or [`ResampleError::Device`].
     #[track_caller]
     pub fn submit<V: Sampled>(
         &mut self,
@@ -183,7 +182,7 @@ impl Resampler {
             let (what, found, expected) = ("out", out.width().into(), most);
             return Err(ResampleError::Size { what, found, expected });
         }
-        // Few batches are divided among more blocks, so that all multiprocessors have some.
+        // A few batches are split into more blocks, so that all multiprocessors have work.
         let processors = stream.device().cuda_info().map_or(1, |info| info.multiprocessors);
         let divided = [1, 2, 4].map(|parts| rows(targets.width().div_ceil(TARGETS / parts)));
         let enough = |blocks: &u64| *blocks >= 2 * u64::from(processors);
@@ -201,10 +200,10 @@ impl Resampler {
         Ok(V::launch(stream, &config, resampling, self.fault.view_mut())?)
     }
 
-    /// Waits for what was submitted, and tells the first fault of all times since the last check.
+    /// Waits for the submitted work and returns the first fault since the last check.
     ///
     /// # Errors
-    /// [`ResampleError::Source`], [`ResampleError::Target`], or what the device says.
+    /// Returns [`ResampleError::Source`], [`ResampleError::Target`] or [`ResampleError::Device`].
     #[track_caller]
     pub fn check(&mut self, stream: &Stream) -> Result<(), ResampleError> {
         let code = self.fault.download(stream)?[0];
@@ -217,7 +216,7 @@ impl Resampler {
     }
 }
 
-/// The first source time, and all times less that, as f32: of a clock that began long ago nothing else is left.
+/// Returns the first source time, and all times relative to it as f32, which preserves the precision of large times.
 #[must_use]
 pub fn rebased(times: &[f64], targets: &[f64]) -> (f64, Vec<f32>, Vec<f32>) {
     let origin = times.first().copied().unwrap_or(0.0);

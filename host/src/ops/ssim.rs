@@ -1,11 +1,10 @@
-//! How alike two pictures are: SSIM and PSNR, from one pass over both.
+//! Similarity of two pictures: SSIM and PSNR from one pass over both.
 //!
-//! A [`Comparer`] is for pictures of one size. It takes pair after pair without waiting and without
-//! allocating, up to as many as it has slots, and hands out the results in order. [`compare_pictures`] does
-//! everything for two pictures in host memory. What SSIM is, and over which pixels, is in
-//! [`kernels_gpu::ssim`].
+//! A [`Comparer`] is for pictures of one size. It accepts pairs without waiting or allocating, up to its number of
+//! slots, and returns the results in order. [`compare_pictures`] does everything for two pictures in host memory.
+//! [`kernels_gpu::ssim`] defines SSIM and the pixels that it covers.
 //!
-//! A pair is one launch: its last block writes the sums where the host reads them.
+//! A pair is one launch, whose last block writes the sums to host memory.
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -23,14 +22,14 @@ use thiserror::Error;
 use crate::device::{Buffer, Device, DeviceError, Event, Image, LaunchConfig, Pinned, Stream};
 use crate::io::picture::Picture;
 
-/// Multiprocessors where they are not known.
+/// Assumed number of multiprocessors if it is unknown.
 const MULTIPROCESSORS: u32 = 16;
 
-/// Lowest strips that are tried, in batches of [`LINES`] rows. Of each strip the first [`MARGIN`] rows are filtered for the
-/// strip above, too: of so few more than a third.
+/// Minimum height of a strip, in batches of [`LINES`] rows. The first [`MARGIN`] rows of a strip are filtered for the
+/// strip above as well, which is more than a third of such a low strip.
 const LEAST_BATCHES: u32 = 7;
 
-/// Highest ones: of so many it is next to nothing.
+/// Maximum height of a strip, where that share is negligible.
 const MOST_BATCHES: u32 = 4096;
 
 /// Two pictures to be compared.
@@ -40,25 +39,25 @@ pub enum Compared<'a> {
     Luma8(DeviceView<'a, u8>, DeviceView<'a, u8>),
     /// Planes of luma of 9 to 16 bits.
     Luma16 {
-        /// The one.
+        /// The first plane.
         a: DeviceView<'a, u16>,
-        /// The other.
+        /// The second plane.
         b: DeviceView<'a, u16>,
-        /// Bits of the highest level.
+        /// The number of bits per level.
         bits: u32,
     },
-    /// Pictures in colour, compared by their luma (BT.601 in integers, as Pillow has it).
+    /// Colour pictures, compared by luma (BT.601 in integers, as in Pillow).
     Rgba8(DeviceView<'a, Rgba8>, DeviceView<'a, Rgba8>),
 }
 
-/// How alike two pictures are.
+/// The similarity of two pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Similarity {
-    /// Mean SSIM of luma, over the pixels whose window lies inside; 1 for what is the same.
+    /// Mean SSIM of luma over the pixels whose window lies inside; 1 for identical pictures.
     pub ssim: f64,
-    /// PSNR of luma in dB, over all pixels; infinite for what is the same.
+    /// PSNR of luma in dB over all pixels; infinite for identical pictures.
     pub psnr: f64,
-    /// PSNR of red, green and blue in dB; `None` where only luma was compared.
+    /// PSNR of red, green and blue in dB; `None` if only luma was compared.
     pub psnr_rgb: Option<f64>,
 }
 
@@ -66,26 +65,26 @@ pub struct Similarity {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SsimError {
-    /// Pictures are smaller than the window.
+    /// The pictures are smaller than the window.
     #[error("ssim: pictures of {}×{} pixels; they have at least {WINDOW}×{WINDOW}", .0.x, .0.y)]
     TooSmall(UVec2),
-    /// No slots.
+    /// The number of slots is 0.
     #[error("ssim: a comparer with {0} slots; it has 1 to 1024")]
     Slots(usize),
-    /// A picture of another size than the comparer's.
+    /// A picture has another size than the comparer.
     #[error("ssim: the {which} picture is {}×{} pixels but {}×{} are expected", found.x, found.y, expected.x, expected.y)]
     Size {
-        /// Which one.
+        /// The picture.
         which: &'static str,
         /// Its size.
         found: UVec2,
-        /// The comparer's.
+        /// The comparer's size.
         expected: UVec2,
     },
-    /// Luma of a depth that there is none of.
+    /// The luma depth is not supported.
     #[error("ssim: luma of {0} bits; it has 9 to 16")]
     Bits(u32),
-    /// A result must be taken before another pair is submitted.
+    /// All slots are in use; take a result first.
     #[error("ssim: all slots of the comparer hold results; take one before the next pair")]
     Full,
     /// The device failed.
@@ -93,7 +92,7 @@ pub enum SsimError {
     Device(#[from] DeviceError),
 }
 
-/// A result on its way.
+/// A result in flight.
 #[derive(Debug)]
 struct Slot {
     sums: Pinned<Sums>,
@@ -101,17 +100,17 @@ struct Slot {
     of: Counted,
 }
 
-/// What a pair's sums are means of.
+/// The divisors of a pair's sums.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     highest: f64,
     colour: bool,
 }
 
-/// Rows of a strip, of so many columns and rows of SSIM, where there is room for so many blocks at a time.
+/// Returns the rows of a strip, for this many columns and rows of SSIM and room for `room` blocks at a time.
 ///
-/// With the margin they are whole batches. Blocks run in rounds of `room`, and those of the last strip, which may be
-/// lower, fill what the last round leaves. Of all heights it is the one whose blocks end first.
+/// Including the margin they are whole batches. Blocks run in rounds of `room`; those of the last, possibly lower
+/// strip fill the rest of the last round. Selects the height whose blocks end first.
 fn strip_rows(inside: UVec2, room: u64) -> u32 {
     let columns = inside.x.div_ceil(BLOCK_COLUMNS);
     let batches = |rows: u32| u64::from(rows + MARGIN).div_ceil(LINES.into());
@@ -126,7 +125,7 @@ fn strip_rows(inside: UVec2, room: u64) -> u32 {
         rounds * batches(strip) + last.max(below)
     };
     let most = batches(inside.y).clamp(LEAST_BATCHES.into(), MOST_BATCHES.into()) as u32;
-    // Of equals the highest, which filters the fewest rows twice.
+    // Of equal heights the largest, which filters the fewest rows twice.
     let strips = (LEAST_BATCHES..=most).rev().map(|batches| batches * LINES - MARGIN);
     strips.min_by_key(|strip| end(*strip)).expect("a height")
 }
@@ -136,17 +135,17 @@ fn strip_rows(inside: UVec2, room: u64) -> u32 {
 pub struct Comparer {
     size: UVec2,
     rows: u32,
-    /// Zeros between pairs.
+    /// Zeros between launches.
     running: Buffer<u64>,
     waiting: VecDeque<Slot>,
     free: Vec<Slot>,
 }
 
 impl Comparer {
-    /// For pictures of `size` pixels, and so many pairs at a time.
+    /// Creates a comparer for pictures of `size` pixels and up to `slots` pairs in flight.
     ///
     /// # Errors
-    /// [`SsimError::TooSmall`], [`SsimError::Slots`], or what the device says.
+    /// Returns [`SsimError::TooSmall`], [`SsimError::Slots`] or [`SsimError::Device`].
     #[track_caller]
     pub fn new(device: &Device, size: UVec2, slots: usize) -> Result<Self, SsimError> {
         if size.min_element() < WINDOW {
@@ -167,17 +166,17 @@ impl Comparer {
         Ok(Self { size, rows, running, waiting, free })
     }
 
-    /// Size of the pictures in pixels.
+    /// Returns the size of the pictures in pixels.
     #[must_use]
     pub fn size(&self) -> UVec2 {
         self.size
     }
 
-    /// Submits a pair and does not wait. Where `map` is given it becomes the SSIM of each pixel whose window
-    /// lies inside, 10 columns and rows less than the pictures have.
+    /// Submits a pair without waiting. `map`, if given, receives the SSIM of each pixel whose window lies inside: 10
+    /// columns and rows less than the pictures.
     ///
     /// # Errors
-    /// [`SsimError`].
+    /// Returns [`SsimError`] if the pair does not fit, all slots are in use, or the device fails.
     #[track_caller]
     pub fn submit(
         &mut self,
@@ -192,7 +191,7 @@ impl Comparer {
                 check_size("map, 10 columns and rows less than the", map.view().size(), inside)?;
                 map.view_mut()
             }
-            // SAFETY: nothing lies in it.
+            // SAFETY: the view is empty.
             None => unsafe {
                 DeviceViewMut::new(stream.device().place(), NonNull::dangling().as_ptr(), 0, 0, 0)
             },
@@ -203,7 +202,7 @@ impl Comparer {
         match submitted {
             Ok(()) => self.waiting.push_back(slot),
             Err(_) => {
-                // Its sums may be on their way to the slot. A device that cannot be waited for sends none.
+                // Its sums may still be in flight to the slot. A device that cannot be waited for sends none.
                 let _ = stream.synchronize();
                 self.free.push(slot);
             }
@@ -211,11 +210,10 @@ impl Comparer {
         submitted
     }
 
-    /// Waits for the result of the pair that was submitted first of those whose results were not taken; `None`
-    /// if there is none.
+    /// Waits for the oldest result that was not taken; `None` if there is none.
     ///
     /// # Errors
-    /// What the device says, of earlier work too.
+    /// Returns [`SsimError::Device`] if this or earlier work failed.
     #[track_caller]
     pub fn take(&mut self) -> Result<Option<Similarity>, SsimError> {
         let Some(slot) = self.waiting.pop_front() else { return Ok(None) };
@@ -234,7 +232,7 @@ impl Comparer {
         map: DeviceViewMut<'_, f32>,
         slot: &mut Slot,
     ) -> Result<(), SsimError> {
-        // Whatever stream the last pair was on: sums are taken in order.
+        // The last pair may have used any stream, because sums are taken in order.
         if let Some(last) = self.waiting.back() {
             stream.wait(&last.done)?;
         }
@@ -242,8 +240,8 @@ impl Comparer {
         let strips = (self.size - MARGIN).y.div_ceil(self.rows);
         let config = LaunchConfig::cover(blocks * BLOCK_THREADS, strips, [BLOCK_THREADS, 1]);
         let place = stream.device().place();
-        // SAFETY: what is page-locked has one address for host and device. The slot is not touched before its event
-        // has come, and lives as long.
+        // SAFETY: page-locked memory has one address on host and device. The slot is not accessed before its event,
+        // and lives as long.
         let sums = unsafe { DeviceSliceMut::new(place, slot.sums.as_mut_ptr().cast(), SUMS) };
         let running = self.running.view_mut();
         let params = |bits| SsimParams::new(bits, self.rows);
@@ -280,12 +278,12 @@ impl Comparer {
 
     fn similarity(&self, sums: &Sums, of: Counted) -> Similarity {
         let area = |size: UVec2| f64::from(size.x) * f64::from(size.y);
-        // Infinite where nothing differs.
+        // Infinite for identical pictures.
         let psnr = |squares: u64, numbers: f64| {
             10.0 * (of.highest.powi(2) * numbers / squares as f64).log10()
         };
         let pixels = area(self.size);
-        // Of what is the same the kernel's is off by its rounding.
+        // The kernel's result for identical pictures differs from 1 by rounding.
         let ssim = match sums.squares {
             0 => 1.0,
             _ => sums.ssim as f64 / f64::from(ONE) / area(self.size - MARGIN),
@@ -300,7 +298,7 @@ impl Comparer {
 
 impl Drop for Comparer {
     fn drop(&mut self) {
-        // Copies to the slots may be on their way. A device that failed makes none.
+        // Copies to the slots may be in flight. A failed device makes none.
         for slot in &self.waiting {
             let _ = slot.done.synchronize();
         }
@@ -312,11 +310,11 @@ fn check_size(which: &'static str, found: (u32, u32), expected: UVec2) -> Result
     if found == expected { Ok(()) } else { Err(SsimError::Size { which, found, expected }) }
 }
 
-/// Compares two pictures on the stream's device, and waits. The map is the SSIM of each pixel whose window lies
-/// inside, row by row.
+/// Compares two pictures on the stream's device and waits. The map is the SSIM of each pixel whose window lies inside,
+/// row by row.
 ///
 /// # Errors
-/// [`SsimError`].
+/// Returns [`SsimError`] if the pictures do not fit or the device fails.
 #[track_caller]
 pub fn compare_pictures(
     stream: &Stream,
@@ -345,7 +343,8 @@ mod tests {
 
     use super::*;
 
-    /// When the last block ends, of strips so high, where each begins as soon as there is room, in batches.
+    /// Returns the time, in batches, at which the last block ends for strips of this height, if each block starts as
+    /// soon as there is room.
     fn end(inside: UVec2, room: u64, strip: u32) -> u64 {
         let mut ends: BinaryHeap<_> = (0..room).map(|_| Reverse(0)).collect();
         let mut last = 0;
@@ -385,7 +384,7 @@ mod tests {
                 }
             }
         }
-        // The largest sizes that a program may ask for take no longer.
+        // The largest sizes take no longer.
         for inside in [uvec2(u32::MAX - MARGIN, 1), UVec2::splat(u32::MAX - MARGIN)] {
             strip_rows(inside, 264);
         }

@@ -1,19 +1,19 @@
-//! Whether a video's brightness is restless.
+//! Flicker: unsteady brightness of a video.
 //!
-//! The panorama is divided into a grid of blocks; b(t) is a block's mean gray level in frame t. A frame's flicker
-//! is the median over the blocks of
+//! A grid divides the panorama into blocks; b(t) is a block's mean gray level in frame t. A frame's flicker is the
+//! median over the blocks of
 //!
 //! ```text
 //! |b(t) − 2 b(t−1) + b(t−2)| / 4
 //! ```
 //!
-//! Brightness that alternates by ±a levels from frame to frame has the flicker a. A second difference, because
-//! light that changes evenly, and colours that follow it, are no flicker: they give 0. The median, because what
-//! moves through less than half of the panorama is none either. Beside it stands the largest step, the median
-//! of |b(t) − b(t−1)|: of an exposure that jumps once, which a mean over the video hides.
+//! Brightness that alternates by ±a levels from frame to frame has the flicker a. The second difference ignores light
+//! that changes evenly, and colours that follow it: they give 0. The median ignores objects that move through less
+//! than half of the panorama. The largest step, the median of |b(t) − b(t−1)|, is reported too: it shows an exposure
+//! that jumps once, which a mean over the video hides.
 //!
-//! Blind to: flicker of less than half of the blocks, as of one lamp; and pulsing that takes many frames, which
-//! looks like light that changes. A camera that moves, or a cut, is taken for flicker.
+//! Blind to: flicker of less than half of the blocks, for example by one lamp; and slow pulsing, which looks like
+//! changing light. A moving camera or a cut counts as flicker.
 
 use glam::UVec2;
 
@@ -23,50 +23,50 @@ use crate::video::AtFrame;
 /// Columns and rows of blocks.
 const BLOCKS: UVec2 = UVec2::new(8, 6);
 
-/// Measures frame after frame of a video. Allocates nothing from frame to frame.
+/// Measures a video frame by frame, without allocation per frame.
 #[derive(Clone, Debug)]
 pub struct FlickerMeter {
     size: UVec2,
     blocks: UVec2,
-    /// Whether a block counts: at least half of it is seen.
+    /// Whether the block counts: cameras see at least half of it.
     seen: Vec<bool>,
-    /// Means of the blocks: of this frame, the last, and the one before that.
+    /// Block means of this frame, the last one, and the one before that.
     means: [Vec<f64>; 3],
     sorted: Vec<f64>,
     found: Flicker,
     sum: f64,
 }
 
-/// What one frame adds, in levels.
+/// The contribution of one frame, in levels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlickerFrame {
-    /// Mean gray level of the blocks that count.
+    /// Mean gray level of the counted blocks.
     pub level: f64,
-    /// The median of the blocks' changes from the last frame; `None` of the first.
+    /// The median change of the blocks since the last frame; `None` for the first frame.
     pub step: Option<f64>,
-    /// The flicker; `None` of the first two.
+    /// The flicker; `None` for the first two frames.
     pub flicker: Option<f64>,
 }
 
-/// How restless a video is.
+/// The flicker of a video.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flicker {
-    /// Frames measured.
+    /// The number of measured frames.
     pub frames: u64,
-    /// Mean of the frames' flicker in levels, 0 of fewer than three frames.
+    /// Mean flicker of the frames in levels; 0 for fewer than three frames.
     pub mean: f64,
-    /// The largest.
+    /// The frame with the maximum flicker.
     pub most: AtFrame,
-    /// The largest step.
+    /// The frame with the largest step.
     pub largest_step: AtFrame,
 }
 
 impl FlickerMeter {
-    /// For frames of `size` pixels. `owners` says who sees each pixel, [`NOBODY`] where no camera does, as for
-    /// [`SeamLine`](super::SeamLine): blocks that are mostly black say nothing.
+    /// Creates a meter for frames of `size` pixels. `owners` is the camera of each pixel, or [`NOBODY`], as for
+    /// [`SeamLine`](super::SeamLine); mostly black blocks do not count.
     ///
     /// # Errors
-    /// [`QualityError::Count`], of no pixels too.
+    /// Returns [`QualityError::Count`] if `owners` has another length or is empty.
     pub fn new(size: UVec2, owners: &[u8]) -> Result<Self, QualityError> {
         if size.min_element() == 0 {
             return Err(QualityError::Count { what: "pixels", found: 0, size });
@@ -97,10 +97,10 @@ impl FlickerMeter {
         })
     }
 
-    /// Takes in the next frame.
+    /// Adds the next frame.
     ///
     /// # Errors
-    /// [`QualityError::Size`].
+    /// Returns [`QualityError::Size`] if the frame has another size.
     pub fn add(&mut self, levels: &Levels<'_>) -> Result<FlickerFrame, QualityError> {
         check_size("frame", levels.size(), self.size)?;
         self.means.rotate_right(1);
@@ -142,14 +142,14 @@ impl FlickerMeter {
         Ok(FlickerFrame { level, step, flicker })
     }
 
-    /// What was found so far.
+    /// Returns the result so far.
     #[must_use]
     pub fn found(&self) -> Flicker {
         self.found
     }
 
-    /// The median of a value's magnitude over the blocks that count, from the means of this frame and the two
-    /// before.
+    /// Returns the median of a value's magnitude over the counted blocks, computed from the means of this frame and
+    /// the two before.
     fn median(&mut self, value: impl Fn([f64; 3]) -> f64) -> f64 {
         self.sorted.clear();
         for (i, _) in self.seen.iter().enumerate().filter(|(_, seen)| **seen) {
@@ -161,15 +161,15 @@ impl FlickerMeter {
     }
 }
 
-/// First pixel of a column or row of blocks.
+/// Returns the first pixel of a column or row of blocks.
 fn first(block: u32, side: u32, blocks: u32) -> u32 {
     (u64::from(block) * u64::from(side) / u64::from(blocks)) as u32
 }
 
-/// The block that a pixel lies in.
+/// Returns the block of a pixel.
 fn block(x: u32, y: u32, size: UVec2, blocks: UVec2) -> usize {
     let of = |at: u32, side: u32, blocks: u32| {
-        // The last block that begins at the pixel or before.
+        // The last block that begins at or before the pixel.
         let guess = ((u64::from(at) + 1) * u64::from(blocks)).div_ceil(u64::from(side)) as u32 - 1;
         debug_assert!(first(guess, side, blocks) <= at && at < first(guess + 1, side, blocks));
         guess

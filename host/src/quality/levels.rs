@@ -1,21 +1,21 @@
-//! The levels of a picture or of a frame, whatever its format.
+//! The levels of a picture or frame in any format.
 
 use glam::UVec2;
 
 use crate::frame::{Frame, PixelFormat, PlaneBytes};
 use crate::io::picture::Picture;
 
-/// Levels to be measured: red, green and blue of RGBA, of NV12 luma as it is stored.
+/// Levels to measure: red, green and blue of RGBA, or the stored luma of NV12.
 #[derive(Clone, Copy, Debug)]
 pub struct Levels<'a> {
     size: UVec2,
     plane: PlaneBytes<'a>,
-    /// Bytes from one pixel to the next, and how many of them are levels.
+    /// Bytes per pixel, and the number of levels among them.
     pixel: (usize, usize),
 }
 
 impl<'a> Levels<'a> {
-    /// Those of a picture.
+    /// Returns the levels of a picture.
     #[must_use]
     pub fn of_picture(picture: &'a Picture) -> Self {
         let bytes = bytemuck::cast_slice(picture.pixels());
@@ -23,7 +23,7 @@ impl<'a> Levels<'a> {
         Self { size: picture.size(), plane, pixel: (4, 3) }
     }
 
-    /// Those of a frame.
+    /// Returns the levels of a frame.
     #[must_use]
     pub fn of_frame(frame: &Frame<'a>) -> Self {
         let pixel = match frame.format().pixels {
@@ -34,19 +34,19 @@ impl<'a> Levels<'a> {
         Self { size: frame.format().size, plane: frame.planes()[0], pixel }
     }
 
-    /// Size in pixels.
+    /// Returns the size in pixels.
     #[must_use]
     pub fn size(&self) -> UVec2 {
         self.size
     }
 
-    /// The levels of a pixel, three or one.
+    /// Returns the levels of a pixel, three or one.
     pub(super) fn at(&self, x: u32, y: u32) -> &'a [u8] {
         let (bytes, levels) = self.pixel;
         &self.plane.bytes[y as usize * self.plane.pitch + x as usize * bytes..][..levels]
     }
 
-    /// The gray levels of a row; of RGBA by Rec. 601 in integers, as [`ssim`](crate::ops::ssim) takes them.
+    /// Yields the gray levels of a row; for RGBA by Rec. 601 in integers, as in [`ssim`](crate::ops::ssim).
     pub(super) fn gray_row(&self, y: u32) -> impl Iterator<Item = u32> + 'a {
         let (bytes, levels) = self.pixel;
         let row =

@@ -1,18 +1,15 @@
-//! How good a panorama is: whether its seam shows, whether its cameras agree, whether it flickers.
+//! Quality scores of a panorama: visibility of the seam, agreement of the cameras, flicker.
 //!
-//! - [`SeamLine`] measures how much more a panorama changes across the line at which one camera hands over to
-//!   the other than beside it.
-//! - [`OverlapMeter`] measures how far apart both cameras' levels are where they look at the same thing,
-//!   before and after their colours are corrected.
-//! - [`FlickerMeter`] measures how restless the brightness of a video is.
+//! - [`SeamLine`] compares the changes across the line between two cameras with the changes beside it.
+//! - [`OverlapMeter`] measures the colour difference of the cameras in the overlap, before and after correction.
+//! - [`FlickerMeter`] measures the unsteadiness of a video's brightness.
 //!
-//! Each has a score that is 1 at best and 0 at worst: [`seam_score`], [`colour_score`], [`flicker_score`]. They are
-//! made so that 0.9 is about where a careful eye begins to see something. How alike two panoramas are
-//! is in [`ssim`](crate::ops::ssim).
+//! Each has a score from 0 (worst) to 1 (best): [`seam_score`], [`colour_score`], [`flicker_score`]. At about 0.9 a
+//! careful viewer begins to notice. [`ssim`](crate::ops::ssim) compares two panoramas.
 //!
-//! All of this runs on the host: the line has few pixels, the overlap is sampled, and of every frame a sum is
-//! taken. Not measured: whether what is shown is straight, sharp or complete; and what a wide blend shows
-//! twice, which the cameras' difference of single pixels hints at.
+//! All measurements run on the host: the line has few pixels, the overlap is sampled, and each frame is summed once.
+//! Not measured: geometry, sharpness and completeness; ghosts in a wide blend, at which the cameras' pixel differences
+//! hint.
 
 mod flicker;
 mod levels;
@@ -30,26 +27,26 @@ pub use seam::{
     NOBODY, SPANS, SeamLine, SeamVisibility, SpanDifference, owners_of_warp, owners_of_weights,
 };
 
-/// What is measured does not fit together, or the device failed.
+/// The inputs do not match, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum QualityError {
-    /// A picture or frame of another size.
+    /// A picture or frame has another size.
     #[error("quality: the {what} is {}×{} pixels but {}×{} are expected", found.x, found.y, expected.x, expected.y)]
     Size {
-        /// What it is.
+        /// The input.
         what: &'static str,
         /// Its size.
         found: UVec2,
-        /// The size that it should have.
+        /// The required size.
         expected: UVec2,
     },
-    /// Another number of owners or weights than pixels.
+    /// The number of owners or weights differs from the number of pixels.
     #[error("quality: {found} {what} for a panorama of {}×{} pixels", size.x, size.y)]
     Count {
-        /// What they are.
+        /// The input.
         what: &'static str,
-        /// How many there are.
+        /// Its length.
         found: usize,
         /// The panorama's size.
         size: UVec2,
@@ -59,39 +56,39 @@ pub enum QualityError {
     Device(#[from] DeviceError),
 }
 
-/// Levels of colour difference that cost all of the score.
+/// The colour difference, in levels, that gives score 0.
 const COLOUR_RANGE: f64 = 30.0;
 
-/// Levels of flicker that cost all of the score.
+/// The flicker, in levels, that gives score 0.
 const FLICKER_RANGE: f64 = 10.0;
 
-/// Of a seam's [ratio](SeamVisibility::ratio): `1 / max(ratio, 1)`. 0.9 is a line that is by a ninth stronger than
-/// what is beside it.
+/// Returns the score of a seam's [ratio](SeamVisibility::ratio): `1 / max(ratio, 1)`. A score of 0.9 is a line that is
+/// stronger than its neighbourhood by a ninth.
 #[must_use]
 pub fn seam_score(ratio: f64) -> f64 {
     1.0 / ratio.max(1.0)
 }
 
-/// Of the [difference of the cameras' means](CameraDifference::colour) in levels: `1 − d / 30`, not below 0. 0.9 is
-/// a difference of 3 levels.
+/// Returns the score of the [difference of the cameras' means](CameraDifference::colour) in levels: `1 − d / 30`, at
+/// least 0. A score of 0.9 is a difference of 3 levels.
 #[must_use]
 pub fn colour_score(levels: f64) -> f64 {
     (1.0 - levels / COLOUR_RANGE).clamp(0.0, 1.0)
 }
 
-/// Of the [flicker](Flicker::mean) in levels: `1 − f / 10`, not below 0. 0.9 is brightness that goes 1 level
-/// up and 1 down from its mean.
+/// Returns the score of the [flicker](Flicker::mean) in levels: `1 − f / 10`, at least 0. A score of 0.9 is brightness
+/// that alternates by 1 level around its mean.
 #[must_use]
 pub fn flicker_score(levels: f64) -> f64 {
     (1.0 - levels / FLICKER_RANGE).clamp(0.0, 1.0)
 }
 
-/// Checks the size of what is measured.
+/// Checks the size of an input.
 fn check_size(what: &'static str, found: UVec2, expected: UVec2) -> Result<(), QualityError> {
     if found == expected { Ok(()) } else { Err(QualityError::Size { what, found, expected }) }
 }
 
-/// Checks that there is one of `found` things for each pixel.
+/// Checks that an input has one element per pixel.
 fn check_count(what: &'static str, found: usize, size: UVec2) -> Result<(), QualityError> {
     if found as u64 == u64::from(size.x) * u64::from(size.y) {
         return Ok(());

@@ -1,8 +1,8 @@
-//! How far apart both cameras are where they look at the same thing.
+//! Colour difference of two cameras in their overlap.
 //!
-//! Compared are the pixels that [`colour`](crate::ops::colour) compares: for each panorama pixel at which both cameras
-//! count with a weight over 0.1, the nearest one of either picture. All of them count, those cut off at white
-//! too: what no correction can mend is seen all the same.
+//! It compares the same pixels as [`colour`](crate::ops::colour): for each panorama pixel at which both cameras have a
+//! weight over 0.1, the nearest pixel of either picture. Saturated pixels count too, because a viewer sees them even
+//! if no correction can fix them.
 
 use glam::UVec2;
 use shared_types::colour::OverlapPixel;
@@ -15,10 +15,10 @@ use crate::frame::{Frame, PixelFormat};
 use crate::ops::colour::{Colours, Overlap};
 use crate::warp::DeviceWarp;
 
-/// Most pixels that are compared: a mean of so many is good to a few hundredths of a level.
+/// Maximum number of compared pixels; the mean of so many is accurate to a few hundredths of a level.
 const MOST: usize = 1 << 18;
 
-/// The overlap of a warp, to measure pairs of frames in.
+/// The overlap of a warp, for measuring pairs of frames.
 #[derive(Debug)]
 pub struct OverlapMeter {
     sources: [UVec2; 2],
@@ -26,24 +26,23 @@ pub struct OverlapMeter {
     pixels: Vec<OverlapPixel>,
 }
 
-/// How far apart two cameras are, in levels of red, green and blue.
+/// The difference of two cameras, in levels of red, green and blue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CameraDifference {
-    /// Magnitudes of the differences of both cameras' means: what differs in exposure and white balance.
+    /// Absolute differences of the cameras' means: exposure and white balance.
     pub means: [f64; 3],
-    /// Means of the magnitudes of single pixels' differences: in addition what is shown in two places, moved or is
-    /// noise.
+    /// Means of the absolute pixel differences, which include parallax, motion and noise.
     pub pixels: [f64; 3],
 }
 
 impl CameraDifference {
-    /// The mean of [`means`](Self::means).
+    /// Returns the mean of [`means`](Self::means).
     #[must_use]
     pub fn colour(&self) -> f64 {
         self.means.iter().sum::<f64>() / 3.0
     }
 
-    /// The mean of [`pixels`](Self::pixels).
+    /// Returns the mean of [`pixels`](Self::pixels).
     #[must_use]
     pub fn disagreement(&self) -> f64 {
         self.pixels.iter().sum::<f64>() / 3.0
@@ -51,10 +50,10 @@ impl CameraDifference {
 }
 
 impl OverlapMeter {
-    /// Finds the overlap of a warp, and waits for it. `None` where there is none.
+    /// Finds the overlap of a warp and waits for it; `None` if there is none.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if the device fails.
     #[track_caller]
     pub fn new(stream: &Stream, warp: &DeviceWarp) -> Result<Option<Self>, QualityError> {
         let Some(overlap) = Overlap::find(stream, warp)? else { return Ok(None) };
@@ -62,24 +61,24 @@ impl OverlapMeter {
         pixels.retain(|pixel| *pixel != OverlapPixel::NONE);
         let area = f64::from(warp.size().x) * f64::from(warp.size().y);
         let share = pixels.len() as f64 / area;
-        // Odd, so that it does not fall on the same columns of every row.
+        // An odd step, so that it does not select the same columns in every row.
         let step = pixels.len().div_ceil(MOST) | 1;
         let pixels: Vec<_> = pixels.into_iter().step_by(step).collect();
         let sources = warp.sources();
         Ok((!pixels.is_empty()).then_some(Self { sources, share, pixels }))
     }
 
-    /// Share of the panorama's pixels that lie in it, 0 to 1.
+    /// Returns the fraction of the panorama's pixels in the overlap, 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.share
     }
 
     /// Measures a pair of frames, corrected by `colours` as the stitch does: `255 · clamp(gain · c / 255, 0,
-    /// 1)^gamma`. NV12 is decoded, with the nearest chroma.
+    /// 1)^gamma`. NV12 is decoded with the nearest chroma.
     ///
     /// # Errors
-    /// [`QualityError::Size`].
+    /// Returns [`QualityError::Size`] if a frame has another size.
     pub fn measure(
         &self,
         left: &Frame<'_>,
@@ -106,10 +105,10 @@ impl OverlapMeter {
     }
 }
 
-/// A camera's frame, corrected.
+/// A camera's frame with its correction.
 struct Corrected<'a> {
     frame: &'a Frame<'a>,
-    /// Of NV12.
+    /// For NV12.
     decode: Option<YuvToRgb>,
     colour: Colour,
 }
@@ -123,7 +122,7 @@ impl<'a> Corrected<'a> {
         Self { frame, decode, colour }
     }
 
-    /// Red, green and blue of a pixel.
+    /// Returns red, green and blue of a pixel.
     fn at(&self, [x, y]: [u16; 2]) -> [f32; 3] {
         let (x, y) = (usize::from(x), usize::from(y));
         let byte = |plane: usize, x: usize, y: usize| {

@@ -1,20 +1,20 @@
-//! Whether a seam shows: how a panorama changes across the line at which one camera hands over to the other.
+//! Visibility of a seam: the changes of a panorama across the line between two cameras.
 //!
-//! At each place where neighbouring pixels have different owners, four pixels in a row along the axis that joins
-//! them are looked at, `span` apart, the line between the second and the third:
+//! At each place where neighbouring pixels have different owners, it reads four pixels along the axis that joins them,
+//! `span` apart, with the line between the second and the third:
 //!
 //! ```text
 //!   a ──span── b ──span──│──── c ──span── d        ratio = (mean |c − b| + ½) / (mean of |b − a| and |d − c| + ½)
 //! ```
 //!
-//! Means are over all places and channels. A line that nobody sees has the ratio 1: across it the
-//! picture changes as much as beside it. The half level on both sides is what rounding can make, so that flat
-//! pictures have a ratio too. A sharp line shows at the span of 1; a step of brightness that fades over a seam's
-//! feather shows at a longer one. The largest of the spans' ratios counts.
+//! Means are over all places and channels. An invisible line has the ratio 1: the picture changes across it as much as
+//! beside it. Half a level on both sides accounts for rounding, so flat pictures have a ratio too. A sharp line shows
+//! at span 1; a brightness step that fades over a seam's feather shows at a longer span. The largest ratio of all
+//! spans counts.
 //!
-//! Blind to: steps among contours that are stronger, which hide them from the eye too, unless there are many of
-//! them (see [`SpanDifference::step`]); a blend that is wider than the longest span; and what a blend shows
-//! twice. Where both cameras do not agree the seam may follow a real contour, and that counts.
+//! Blind to: steps among stronger contours, which hide them from the eye too, unless there are many of them (see
+//! [`SpanDifference::step`]); a blend wider than the longest span; and ghosts in a blend. If the cameras disagree, the
+//! seam may follow a real contour, which counts.
 
 use glam::UVec2;
 use shared_types::stitch::MIN_WEIGHT;
@@ -25,21 +25,21 @@ use crate::warp::{Plane, Warp};
 /// The owner of a pixel that no camera sees.
 pub const NOBODY: u8 = u8::MAX;
 
-/// Distances of the pixels that are compared, in pixels: the next ones, some that a sharp line smoothed by an
-/// encoder still parts, and some beyond the default feather of a seam.
+/// Distances of the compared pixels: neighbours; pixels on both sides of a sharp line that an encoder has smoothed;
+/// and pixels beyond the default feather of a seam.
 pub const SPANS: [u32; 3] = [1, 5, 25];
 
-/// What rounding can make, in levels.
+/// The contribution of rounding, in levels.
 const ROUNDING: f64 = 0.5;
 
-/// The line at which cameras hand over, as the places to be looked at.
+/// The line between cameras, as the places to read.
 #[derive(Clone, Debug)]
 pub struct SeamLine {
     size: UVec2,
     places: [Vec<Place>; SPANS.len()],
 }
 
-/// A pixel whose neighbour to the right, or below, is another camera's.
+/// A pixel whose right or lower neighbour belongs to another camera.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     x: u32,
@@ -49,31 +49,31 @@ struct Place {
     rises: bool,
 }
 
-/// How a panorama changes at one span, in levels.
+/// The changes of a panorama at one span, in levels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpanDifference {
-    /// Pixels between what is compared.
+    /// The distance of the compared pixels.
     pub span: u32,
-    /// Places that were looked at; not 0.
+    /// The number of places; not 0.
     pub places: usize,
     /// Mean absolute difference across the line.
     pub across: f64,
-    /// Mean absolute difference beside it, on both sides.
+    /// Mean absolute difference beside the line, on both sides.
     pub beside: f64,
-    /// How much brighter or darker one camera is than the other across the line than a slope beside it would make
-    /// it: the mean with its sign, which textures do not hide; the mean of the channels' magnitudes.
+    /// The brightness step of the cameras across the line, minus the slope beside it: a signed mean, in which textures
+    /// cancel; then the mean of the channels' magnitudes.
     pub step: f64,
 }
 
-/// How much a seam shows.
+/// The visibility of a seam.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeamVisibility {
-    /// At each span of [`SPANS`] that the line has places for; not empty.
+    /// One element per span of [`SPANS`] that fits the line; not empty.
     pub spans: Vec<SpanDifference>,
 }
 
 impl SpanDifference {
-    /// How much more the panorama changes across the line than beside it.
+    /// Returns the changes across the line relative to those beside it.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         (self.across + ROUNDING) / (self.beside + ROUNDING)
@@ -81,7 +81,7 @@ impl SpanDifference {
 }
 
 impl SeamVisibility {
-    /// The span at which it shows most.
+    /// Returns the span with the largest ratio.
     #[must_use]
     pub fn worst(&self) -> &SpanDifference {
         // Not empty.
@@ -89,16 +89,16 @@ impl SeamVisibility {
         self.spans.iter().fold(first, |a, b| if b.ratio() > a.ratio() { b } else { a })
     }
 
-    /// Its ratio: 1, or less, where the seam does not show.
+    /// Returns the largest ratio; 1 or less for an invisible seam.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.worst().ratio()
     }
 }
 
-/// Who owns each pixel of a warp, row by row: the camera that counts more, 0 left, 1 right; [`NOBODY`] where none
-/// counts. Where both count the same, as [`Panorama::owners`](crate::panorama::Panorama::owners) too, it is the
-/// left one. So the line is in the middle of a blend from edge to edge.
+/// Returns the owner of each pixel of a warp, row by row: the camera with the larger weight (0 left, 1 right), or
+/// [`NOBODY`] where no camera counts. The left camera wins ties, as in
+/// [`Panorama::owners`](crate::panorama::Panorama::owners). The line is thus in the middle of a feathered blend.
 #[must_use]
 pub fn owners_of_warp(warp: &Warp) -> Vec<u8> {
     let weights = [0, 1].map(|camera| {
@@ -108,7 +108,7 @@ pub fn owners_of_warp(warp: &Warp) -> Vec<u8> {
     owners_of_weights(weights.each_ref().map(Vec::as_slice))
 }
 
-/// As [`owners_of_warp`], of both cameras' weights alone.
+/// Returns the owners as [`owners_of_warp`] does, from the weights alone.
 #[must_use]
 pub fn owners_of_weights([left, right]: [&[f32]; 2]) -> Vec<u8> {
     let owner = |(&left, &right): (&f32, &f32)| match (left > MIN_WEIGHT, right > MIN_WEIGHT) {
@@ -119,11 +119,11 @@ pub fn owners_of_weights([left, right]: [&[f32]; 2]) -> Vec<u8> {
 }
 
 impl SeamLine {
-    /// The line between the owners of a panorama of `size` pixels, given row by row; [`NOBODY`] where no
-    /// camera looks. Pixels beyond the panorama's edge, or those of a third camera, are not looked at.
+    /// Finds the line between the owners of a panorama of `size` pixels, given row by row with [`NOBODY`] where no
+    /// camera looks. Places whose pixels are outside the panorama or belong to a third camera do not count.
     ///
     /// # Errors
-    /// [`QualityError::Count`].
+    /// Returns [`QualityError::Count`] if `owners` has another length.
     pub fn new(owners: &[u8], size: UVec2) -> Result<Self, QualityError> {
         check_count("owners", owners.len(), size)?;
         let at = |x: u32, y: u32| owners[y as usize * size.x as usize + x as usize];
@@ -155,11 +155,11 @@ impl SeamLine {
         Ok(Self { size, places })
     }
 
-    /// Measures a panorama. `None` where the line has no places: cameras do not meet, or one of them only in a
-    /// strip that is too narrow.
+    /// Measures a panorama; `None` if the line has no places, because the cameras do not meet or one of them owns only
+    /// a narrow strip.
     ///
     /// # Errors
-    /// [`QualityError::Size`].
+    /// Returns [`QualityError::Size`] if the panorama has another size.
     pub fn visibility(&self, levels: &Levels<'_>) -> Result<Option<SeamVisibility>, QualityError> {
         check_size("panorama", levels.size(), self.size)?;
         let spans = self.places.iter().zip(SPANS);
@@ -193,14 +193,14 @@ impl SeamLine {
             places: places.len(),
             across: across / numbers,
             beside: beside / numbers,
-            // The channels' sums over as many numbers: the mean over channels of each one's mean.
+            // The channels' sums over equal counts: the mean of each channel's mean.
             step: step.iter().map(|step| step.abs()).sum::<f64>() / numbers,
         })
     }
 }
 
 impl Place {
-    /// Pixel `i` of the four that are looked at, if it is in a panorama of `size` pixels.
+    /// Returns pixel `i` of the four, if it lies in a panorama of `size` pixels.
     fn pixel(self, span: u32, i: usize, size: UVec2) -> Option<(u32, u32)> {
         let [near, far] = [(span - 1) / 2, (span - 1) / 2 + span].map(i64::from);
         let along = [-far, -near, near + 1, far + 1][i];

@@ -1,11 +1,11 @@
-//! Two videos compared, frame by frame in order: SSIM and PSNR of each, and of all.
+//! Compares two videos frame by frame: SSIM and PSNR of each frame and of the whole.
 //!
-//! Frame n of one is compared with frame n of the other, whatever their rates; it ends with the shorter one, and
-//! says which that was. Nothing is allocated from frame to frame: each video's frames go round in
-//! its [`VideoSource`]'s few buffers and through one buffer on the device.
+//! Frame n of one video is compared with frame n of the other, at any rates. The comparison ends with the shorter
+//! video and reports which one that is. It allocates nothing per frame: each video's frames circulate in the few
+//! buffers of its [`VideoSource`] and pass through one buffer on the device.
 //!
-//! Of NV12 luma is compared, as it is stored, with 255 as the highest level whatever the range, as is custom.
-//! Not here: bringing videos together that begin at different times.
+//! For NV12 it compares the stored luma with 255 as the highest level in any range, as is customary. It does not align
+//! videos with different start times.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::frame::{DeviceFrame, Frame, FrameView};
 use crate::io::video::{VideoError, VideoSource};
 use crate::ops::ssim::{Compared, Comparer, Similarity, SsimError};
 
-/// Videos cannot be compared, or not read.
+/// Videos cannot be compared or read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CompareError {
-    /// Videos of different sizes.
+    /// The videos have different sizes.
     #[error("comparing videos: frames of {}×{} pixels with frames of {}×{}; scale one of them", .0[0].x, .0[0].y, .0[1].x, .0[1].y)]
     Sizes([UVec2; 2]),
-    /// Frames that cannot be compared, or the device.
+    /// The frames cannot be compared, or the device failed.
     #[error(transparent)]
     Ssim(SsimError),
     /// The device failed.
@@ -50,18 +50,18 @@ impl From<DeviceError> for CompareError {
     }
 }
 
-/// How alike frame `frame` of both videos is.
+/// The similarity of one frame of both videos.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameSimilarity {
-    /// Its number, from 0.
+    /// The frame's number, from 0.
     pub frame: u64,
-    /// When it is due in the first video.
+    /// The frame's time in the first video.
     pub time: Duration,
-    /// How alike.
+    /// The similarity.
     pub similarity: Similarity,
 }
 
-/// A value, and the frame that has it.
+/// A value and the frame that has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtFrame {
     /// The frame's number, from 0.
@@ -70,32 +70,32 @@ pub struct AtFrame {
     pub value: f64,
 }
 
-/// How alike two videos are.
+/// The similarity of two videos.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// Frames compared; not 0.
+    /// The number of compared frames; not 0.
     pub frames: u64,
-    /// Mean of the frames' SSIM.
+    /// Mean SSIM of the frames.
     pub ssim: f64,
-    /// The frame with the lowest, the first of several.
+    /// The first frame with the lowest SSIM.
     pub least_ssim: AtFrame,
-    /// PSNR of luma in dB, from the mean of the frames' mean squared errors; infinite for what is the same.
+    /// PSNR of luma in dB, from the mean of the frames' mean squared errors; infinite for identical videos.
     pub psnr: f64,
-    /// The frame with the lowest PSNR of luma, the first of several; infinite if all are the same.
+    /// The first frame with the lowest PSNR of luma; infinite for identical videos.
     pub least_psnr: AtFrame,
-    /// PSNR of red, green and blue, as [`psnr`](Self::psnr); `None` where only luma was compared.
+    /// PSNR of red, green and blue, computed like [`psnr`](Self::psnr); `None` if only luma was compared.
     pub psnr_rgb: Option<f64>,
-    /// The video, 0 or 1, that ended while the other went on.
+    /// The video, 0 or 1, that ended before the other one.
     pub ended_first: Option<usize>,
-    /// An end was asked for before the videos ended.
+    /// Whether a stop was requested before the videos ended.
     pub stopped: bool,
 }
 
-/// The figures of all frames so far.
+/// The sums over all frames so far.
 struct Totals {
     frames: u64,
     ssim: f64,
-    /// Of mean squared errors, relative to the highest level's square.
+    /// Sum of the mean squared errors, relative to the square of the highest level.
     squares: f64,
     colour_squares: Option<f64>,
     least_ssim: AtFrame,
@@ -116,7 +116,7 @@ impl Totals {
     }
 
     fn add(&mut self, Similarity { ssim, psnr, psnr_rgb }: Similarity) {
-        // 0 for what is the same.
+        // 0 for identical frames.
         let square = |psnr: f64| 10.0_f64.powf(-psnr / 10.0);
         for (least, value) in [(&mut self.least_ssim, ssim), (&mut self.least_psnr, psnr)] {
             if value < least.value {
@@ -147,10 +147,11 @@ impl Totals {
     }
 }
 
-/// Compares two videos on a device, and tells of each frame when it is done.
+/// Compares two videos on a device, and reports each frame when it is done.
 ///
 /// # Errors
-/// [`CompareError`]: other sizes or formats, frames smaller than SSIM's window, or what a source or the device says.
+/// Returns [`CompareError`] if sizes or formats differ, frames are smaller than SSIM's window, or a video or the
+/// device fails.
 pub fn compare_videos(
     device: &Device,
     mut sources: [VideoSource; 2],
@@ -192,12 +193,12 @@ pub fn compare_videos(
     Ok(totals.finish(ended_first.filter(|_| !stopped), stopped))
 }
 
-/// Two frames of one format for a comparer.
+/// Wraps two frames of one format for a comparer.
 fn compared(frames: &[DeviceFrame; 2]) -> Result<Compared<'_>, CompareError> {
     match frames.each_ref().map(DeviceFrame::view) {
         [FrameView::Rgba8(a), FrameView::Rgba8(b)] => Ok(Compared::Rgba8(a, b)),
         [FrameView::Nv12(a, _), FrameView::Nv12(b, _)] => Ok(Compared::Luma8(a.y, b.y)),
-        // They were made alike.
+        // Both frames were allocated with one format.
         [a, b] => Err(CompareError::Sizes([a.format().size, b.format().size])),
     }
 }

@@ -1,8 +1,8 @@
-//! Videos stitched frame by frame for who wants to look at each panorama, its cameras' frames and its weights.
+//! Stitches videos frame by frame for measurements of each panorama, its cameras' frames and its weights.
 //!
-//! The engine and its options are those of [`stitch_video`](super::stitch_video), so colours and seams move as they
-//! do there. But a pair is submitted only when the last panorama was looked at: what is measured belongs
-//! together, and nothing runs side by side.
+//! The stitcher and its options are those of [`stitch_video`](super::stitch_video), so colours and seams move as they
+//! do there. But a pair is submitted only after the last panorama was processed, so panorama, frames and weights
+//! belong together and nothing overlaps.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -21,14 +21,14 @@ use crate::io::video::{VideoError, VideoSource};
 use crate::live::{LiveError, StitchedFrame, StitchedFrames, Stitcher};
 use crate::warp::DeviceWarp;
 
-/// How often is looked whether a panorama is there.
+/// Interval between polls for a panorama.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A panorama, and what it was made of.
+/// A panorama and its inputs.
 pub struct Stitched<'a> {
-    /// Its number, from 0.
+    /// The panorama's number, from 0.
     pub number: u64,
-    /// The panorama, in the left video's pixels.
+    /// The panorama, in the left video's pixel format.
     pub panorama: &'a StitchedFrame,
     /// The cameras' frames: left, right.
     pub cameras: [Frame<'a>; 2],
@@ -36,20 +36,20 @@ pub struct Stitched<'a> {
 }
 
 impl Stitched<'_> {
-    /// The weights that it was made with, left and right, row by row: those of the warp, or of the seam.
+    /// Returns the weights of this panorama, left and right, row by row: those of the warp or of the seam.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`LiveError`] if the device fails.
     pub fn weights(&self) -> Result<[Vec<f32>; 2], LiveError> {
         self.stitcher.weights()
     }
 }
 
-/// Stitches two videos and shows each panorama to `each`. Says how many there were. A virtual camera is of no
+/// Stitches two videos and passes each panorama to `each`. Returns the number of panoramas. A virtual camera has no
 /// effect.
 ///
 /// # Errors
-/// What `each` says, or [`VideoStitchError`].
+/// Returns the error of `each`, or [`VideoStitchError`].
 pub fn stitch_each<E: From<VideoStitchError>>(
     device: &Device,
     warp: DeviceWarp,
@@ -67,13 +67,13 @@ pub fn stitch_each<E: From<VideoStitchError>>(
     let mut number = 0;
     for n in 0..options.limit.unwrap_or(u64::MAX) {
         let Some(cameras) = pairs.pair(n).map_err(VideoStitchError::Video)? else {
-            // It warns.
+            // `ended_first` logs a warning.
             pairs.ended_first(n);
             break;
         };
         let [left, right] = cameras;
         stitcher.submit(left, right, rate.time(n)).map_err(VideoStitchError::Live)?;
-        // A pair that was given up has none; so does `video` go on without it.
+        // A dropped pair has no panorama; `stitch_video` continues without it too.
         if let Some(panorama) = next(&stitcher, &mut panoramas, n - number)? {
             let panorama = &panorama;
             each(&Stitched { number, panorama, cameras, stitcher: &stitcher })?;
@@ -84,10 +84,10 @@ pub fn stitch_each<E: From<VideoStitchError>>(
     Ok(number)
 }
 
-/// Shows every so many-th of the first pairs of two videos, as they go with panoramas of this rate, to `each`.
+/// Passes every `every`-th of the first `limit` pairs of two videos to `each`, paired for panoramas at this rate.
 ///
 /// # Errors
-/// What `each` says, or [`VideoError`].
+/// Returns the error of `each`, or [`VideoError`].
 pub fn for_each_pair<E: From<VideoError>>(
     sources: [VideoSource; 2],
     rate: Rate,
@@ -99,7 +99,7 @@ pub fn for_each_pair<E: From<VideoError>>(
     let mut n = 0;
     while n < limit {
         let Some(cameras) = pairs.pair(n)? else {
-            // It warns.
+            // `ended_first` logs a warning.
             pairs.ended_first(n);
             break;
         };
@@ -109,7 +109,7 @@ pub fn for_each_pair<E: From<VideoError>>(
     Ok(())
 }
 
-/// The panorama of the one pair that is under way; `None` if it was given up, as `given_up` before it were.
+/// Returns the panorama of the one pair in flight; `None` if that pair was dropped, as `given_up` earlier ones were.
 fn next(
     stitcher: &Stitcher,
     panoramas: &mut StitchedFrames,

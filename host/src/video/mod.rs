@@ -1,4 +1,4 @@
-//! Stitching video files: two videos are read, stitched pair by pair, and the panoramas written.
+//! Stitches video files: reads two videos, stitches them pair by pair, and writes the panoramas.
 //!
 //! [`stitch_video`] connects two [`VideoSource`](crate::io::video::VideoSource)s and a [`VideoSink`](crate::io::video::VideoSink);
 //! [`compare_videos`] compares two videos. Memory does not grow with the length of a video.

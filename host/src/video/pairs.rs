@@ -1,8 +1,8 @@
-//! Frames of two videos, brought together in time.
+//! Pairs the frames of two videos by time.
 //!
-//! To each panorama goes the frame of either video that is nearest to it, so frames are repeated or left
-//! out where a video's rate differs. A video that ends before the other, or before its own length, is
-//! said to have: the panorama ends with the first.
+//! Each panorama uses the nearest frame of either video, so frames are repeated or dropped if a video has another
+//! rate. The panorama ends with the first video that ends. A video that ends before the other one, or before its own
+//! stated length, is reported.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::frame::Rate;
 use crate::io::video::{VideoError, VideoSource};
 use crate::live::{Side, Stitcher};
 
-/// Panoramas that one video may have more than the other without a word: cameras do not stop at once.
+/// Difference in length, in panoramas, that is not reported: cameras do not stop at the same moment.
 const SAME_END: u64 = 2;
 
-/// How long is waited to see whether the other video goes on.
+/// Time to wait for a further frame of the other video.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A video is short if so many times what it lacks is more than what it should have.
+/// A video is short if its missing frames times this number exceed its stated length.
 const SHORT: u64 = 200;
 
-/// What was read.
+/// Counts of frames read and used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) read: [u64; 2],
@@ -31,17 +31,17 @@ pub(super) struct Counts {
     pub(super) stopped: bool,
 }
 
-/// The two videos in step.
+/// Both videos in step.
 pub(super) struct Pairs {
     sides: [Feed; 2],
-    /// Panoramas a second.
+    /// Panoramas per second.
     rate: Rate,
 }
 
 /// One video.
 struct Feed {
     source: VideoSource,
-    /// The frame at hand, and its number.
+    /// The current frame and its number.
     held: Option<(u64, Vec<u8>)>,
     read: u64,
     unpaired: u64,
@@ -89,7 +89,7 @@ impl Pairs {
         (counts, result)
     }
 
-    /// Submits the pair of panorama `n`; false if a video ends before.
+    /// Submits the pair of panorama `n`; false if a video ends before it.
     fn submit(&mut self, stitcher: &Stitcher, n: u64) -> Result<bool, VideoStitchError> {
         let time = self.rate.time(n);
         let Some([left, right]) = self.pair(n)? else { return Ok(false) };
@@ -97,7 +97,7 @@ impl Pairs {
         Ok(true)
     }
 
-    /// The pair of panorama `n`; `None` if a video ends before.
+    /// Returns the pair of panorama `n`; `None` if a video ends before it.
     pub(super) fn pair(&mut self, n: u64) -> Result<Option<[Frame<'_>; 2]>, VideoError> {
         for side in &mut self.sides {
             if !side.advance(side.source.rate().nearest(n, self.rate))? {
@@ -110,7 +110,7 @@ impl Pairs {
         Ok(Some([left?, right?]))
     }
 
-    /// The video that ended while the other goes on, where `n` is the first panorama that is not made.
+    /// Returns the video that ended while the other one continues; `n` is the first missing panorama.
     pub(super) fn ended_first(&mut self, n: u64) -> Option<Side> {
         let rate = self.rate;
         let [left, right] = &mut self.sides;
@@ -133,7 +133,7 @@ impl Pairs {
 }
 
 impl Feed {
-    /// Makes frame `n` the one at hand; false if the video ends before.
+    /// Advances to frame `n`; false if the video ends before it.
     fn advance(&mut self, n: u64) -> Result<bool, VideoError> {
         if self.held.as_ref().is_some_and(|(number, _)| *number == n) {
             self.repeated += 1;
@@ -157,13 +157,13 @@ impl Feed {
         }
     }
 
-    /// The frame at hand.
+    /// Returns the current frame.
     fn frame(&self) -> Option<Result<Frame<'_>, VideoError>> {
         let (_, bytes) = self.held.as_ref()?;
         Some(Frame::tight(self.source.format(), bytes).map_err(VideoError::Pair))
     }
 
-    /// Whether frame `n` is there, too. What is read for it counts nowhere.
+    /// Returns whether frame `n` exists. Frames read for this are not counted.
     fn has(&mut self, n: u64) -> bool {
         (self.read..=n).all(|_| match self.source.frame_within(Some(PATIENCE)) {
             Ok(Some(frame)) => {
@@ -174,7 +174,7 @@ impl Feed {
         })
     }
 
-    /// Says so if the video ended long before it should have.
+    /// Logs a warning if the video ended long before its stated length.
     fn complain(&self) {
         let Some(expected) = self.source.expected().filter(|_| self.ended) else { return };
         let lacking = expected.saturating_sub(self.read);

@@ -1,10 +1,10 @@
-//! From two sources through the engine to a sink.
+//! Connects two sources, the live stitcher and a sink.
 //!
-//! One thread reads pairs (`pairs`) and submits them, another takes the panoramas and writes them. The
-//! panorama has the left camera's rate, or another that is asked for.
+//! One thread reads pairs (`pairs`) and submits them; another takes the panoramas and writes them. The panorama has
+//! the left video's rate, unless another one is given.
 //!
-//! A pair that the engine gives up leaves no hole: the next panorama stands in for it, so that pictures
-//! and sound stay together.
+//! A pair that the stitcher drops leaves no gap: the next panorama takes its place too, so pictures and sound stay in
+//! sync.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,69 +22,69 @@ use crate::ops::stitch::StitchOptions;
 use crate::ops::view::VirtualCamera;
 use crate::warp::DeviceWarp;
 
-/// What to do.
+/// Options of stitching two videos.
 #[derive(Clone, Debug, Default)]
 pub struct VideoOptions {
-    /// Flip, edge boost, how gamma is computed; and the colours where they do not follow the light.
+    /// Flip, edge boost, the computation of gamma; and the colours, unless they follow the light.
     pub stitch: StitchOptions,
     /// Colour that follows the light.
     pub colour: ColourOptions,
-    /// How the overlap is shown.
+    /// Blending in the overlap.
     pub blend: Blend,
-    /// Shows what a virtual camera sees, in place of the panorama.
+    /// Renders a virtual camera instead of the panorama.
     pub camera: Option<VirtualCamera>,
-    /// Panoramas a second, as the sink has them; the left video's frames if `None`.
+    /// Panoramas per second, equal to the sink's rate; `None` for the left video's rate.
     pub rate: Option<Rate>,
-    /// At most so many panoramas.
+    /// Maximum number of panoramas.
     pub limit: Option<u64>,
 }
 
-/// How far a video is.
+/// Progress of a video.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// Panoramas written.
+    /// The number of panoramas written.
     pub frames: u64,
-    /// From submitting the last pair to its panorama.
+    /// Time from submitting the last pair to its panorama.
     pub latency: Duration,
-    /// How the last panorama's colours were corrected.
+    /// Colour correction of the last panorama.
     pub colours: Colours,
 }
 
-/// What became of a video.
+/// The result of stitching two videos.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// Frames read: left, right.
+    /// The number of frames read: left, right.
     pub read: [u64; 2],
-    /// How many there are by the length of the videos, about; `None` of a pipe.
+    /// Approximate number of frames by the videos' lengths; `None` for a pipe.
     pub expected: [Option<u64>; 2],
-    /// The video that ended while the other went on.
+    /// The video that ended before the other one.
     pub ended_first: Option<Side>,
-    /// Panoramas written.
+    /// The number of panoramas written.
     pub written: u64,
-    /// Of them, copies of the next one in place of those that could not be made.
+    /// The number of those that repeat the next panorama, because their own pair was dropped.
     pub filled: u64,
-    /// Frames left out, as they were nearest to no panorama: left, right.
+    /// The number of frames dropped because no panorama was nearest: left, right.
     pub unpaired: [u64; 2],
-    /// Pairs for which a frame was used once more: left, right.
+    /// The number of pairs that repeat a frame: left, right.
     pub repeated: [u64; 2],
-    /// From the first pair to the last panorama written.
+    /// Time from the first pair to the last panorama written.
     pub time: Duration,
-    /// How the last panorama's colours were corrected.
+    /// Colour correction of the last panorama.
     pub colours: Option<Colours>,
-    /// What the engine counted: drops by reason, and latency.
+    /// Counters of the stitcher: drops by reason, and latency.
     pub live: LiveCounters,
-    /// An end was asked for before the videos ended.
+    /// Whether a stop was requested before the videos ended.
     pub stopped: bool,
 }
 
-/// Stitches two videos, to panoramas or views of the sink's size.
+/// Stitches two videos to panoramas or views of the sink's size.
 ///
-/// `progress` is called after every panorama. If a source fails, what was stitched before is written and
-/// the output closed properly, and then its error is returned. If the sink or the engine fails, the
-/// sources' [`Stop`] is asked, since they may wait for a pipe.
+/// Calls `progress` after every panorama. If a source fails, the panoramas so far are written and the output is closed
+/// before the error is returned. If the sink or the stitcher fails, the sources' [`Stop`] is set, because they may
+/// wait for a pipe.
 ///
 /// # Errors
-/// [`VideoStitchError`].
+/// Returns [`VideoStitchError`] if a source, the sink or the stitcher fails.
 pub fn stitch_video(
     device: &Device,
     warp: DeviceWarp,
@@ -109,7 +109,7 @@ pub fn stitch_video(
         };
         let feeder = thread::Builder::new().name("feed".into()).spawn_scoped(scope, feed);
         let feeder = feeder.map_err(VideoError::Thread)?;
-        // The feeder may wait for a pipe that nothing comes from.
+        // The feeder may wait for a silent pipe.
         let give_up = || {
             stitcher.close();
             stops.iter().for_each(Stop::ask);
@@ -118,7 +118,7 @@ pub fn stitch_video(
         let mut result = Ok(());
         for panorama in stitcher.panoramas() {
             if result.is_err() {
-                // The engine is emptied, so that the feeder comes to its end.
+                // Draining the stitcher lets the feeder end.
                 continue;
             }
             let gap = gap(rate, summary.written, panorama.timestamp());
@@ -153,8 +153,7 @@ pub fn stitch_video(
     Ok(Summary { read, unpaired, repeated, ended_first, stopped, time, live, ..summary })
 }
 
-/// The engine for two sources, whose first frames it waits for; `None` if an end was asked for before they
-/// came.
+/// Starts the stitcher for two sources after waiting for their first frames; `None` if a stop was requested before.
 pub(super) fn start(
     device: &Device,
     warp: DeviceWarp,
@@ -163,7 +162,7 @@ pub(super) fn start(
     output: FrameFormat,
     camera: Option<&VirtualCamera>,
 ) -> Result<Option<Stitcher>, VideoStitchError> {
-    // The engine takes gigabytes for large frames.
+    // The stitcher allocates gigabytes for large frames.
     for source in &mut *sources {
         if !source.await_first()? {
             return Ok(None);
@@ -191,7 +190,7 @@ pub(super) fn start(
     }))
 }
 
-/// The colours that match the first frames: a video begins as it goes on.
+/// Returns the colours that match the first frames, so that a video starts corrected.
 fn first_colours(
     device: &Device,
     warp: &DeviceWarp,
@@ -211,12 +210,12 @@ fn first_colours(
     Ok(matched(&stream, left.view(), right.view(), warp).map_err(LiveError::from)?)
 }
 
-/// How many panoramas are missing before the one of this time, if so many are written.
+/// Returns the number of missing panoramas before the one of this time, if `written` are written.
 fn gap(rate: Rate, written: u64, time: Duration) -> u64 {
     (written..).take_while(|n| rate.time(*n) < time).count() as u64
 }
 
-/// Ends the panoramas when the feeder ends, however it does.
+/// Closes the stitcher when the feeder ends for any reason.
 struct Close<'a>(&'a Stitcher);
 
 impl Drop for Close<'_> {

@@ -1,9 +1,9 @@
-//! Limits of a virtual camera: views that show nothing but what the cameras cover.
+//! Limits of a virtual camera: they keep a view within the area that the cameras cover.
 //!
-//! What they cover has a ragged outline. Of it, the largest upright rectangle on a cylinder counts: pan is then
-//! limited by the rectangle's ends, tilt by its rows, each on its own, so that a view that is kept moves as
-//! steadily as the one asked for. What lies beside the rectangle is never shown. Where it goes all round, pan is not
-//! limited.
+//! The covered area has an irregular outline. The limits are its largest upright rectangle on a cylinder: the
+//! rectangle's ends limit pan and its rows limit tilt, independently, so a limited view moves as steadily as the
+//! requested one. The area outside the rectangle is never shown. If the rectangle closes around the cylinder, pan is
+//! unlimited.
 
 use std::f64::consts::PI;
 
@@ -13,32 +13,32 @@ use shared_types::warp::{Camera, Canvas, Projection};
 use super::{MAX_FOV, MIN_FOV, ViewPose};
 use crate::geometry::{Geometry, largest_rectangle};
 
-/// Pixels a radian of the cylinder on which the rectangle is looked for.
+/// Pixels per radian of the cylinder on which the rectangle is searched.
 const SCALE: f64 = 500.0;
 
-/// How far up and down the cylinder goes, as the tangent of the angle: 76°.
+/// Upper and lower end of the cylinder, as the tangent of the angle: 76°.
 const HIGHEST: f64 = 4.0;
 
-/// Places along each side of a view at which its outline is looked at.
+/// Sample points along each side of a view's outline.
 const PLACES: u32 = 32;
 
-/// Steps of a bisection: a billionth of the range.
+/// Steps of a bisection, to a billionth of the range.
 const STEPS: u32 = 30;
 
-/// Tilts between which views are kept, in degrees: beyond, they may show the pole.
+/// Maximum tilt of a limited view, in degrees; beyond it, a view may show the pole.
 const STEEPEST: f64 = 80.0;
 
-/// The rectangle that views are kept in.
+/// The rectangle that limits views.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ViewLimits {
-    /// Angles of its ends, in radians to the right.
+    /// Angles of its left and right end, in radians to the right.
     across: [f64; 2],
     /// Tangents of its upper and lower end, positive down.
     down: [f64; 2],
 }
 
 impl ViewLimits {
-    /// Of cameras as a geometry has them, whose panorama may be turned by 180°.
+    /// Computes the limits of a geometry's cameras; `flip` rotates the panorama by 180°.
     pub(super) fn of(cameras: &[Camera; 2], flip: bool) -> Option<Self> {
         let size = UVec2::new((2.0 * PI * SCALE).ceil() as u32, (2.0 * HIGHEST * SCALE) as u32);
         let canvas = Canvas {
@@ -56,8 +56,8 @@ impl ViewLimits {
         Some(Self { across: [from.x, to.x], down: [from.y, to.y] })
     }
 
-    /// The view of `size` pixels that is nearest to `view` and inside: tilted and panned as little as possible, and
-    /// narrower only where no other helps.
+    /// Returns the view of `size` pixels nearest to `view` within the limits: tilts and pans as little as possible,
+    /// and narrows only if nothing else helps.
     #[must_use]
     pub fn keep(&self, view: &ViewPose, size: UVec2) -> ViewPose {
         let widest = view.fov.clamp(MIN_FOV, MAX_FOV);
@@ -68,7 +68,7 @@ impl ViewLimits {
                 let middle = f64::midpoint(fits, too_wide);
                 if narrower(middle).is_some() { fits = middle } else { too_wide = middle }
             }
-            // Where nothing fits, the rectangle has no size: as narrow as can be, at its middle.
+            // If nothing fits, the rectangle is empty: return the narrowest view of its centre.
             narrower(fits).unwrap_or_else(|| {
                 let [pan, tilt] = self.middle();
                 ViewPose { pan, tilt, fov: MIN_FOV, ..*view }
@@ -76,20 +76,20 @@ impl ViewLimits {
         })
     }
 
-    /// Degrees to the right and up.
+    /// Returns the rectangle's centre, in degrees to the right and up.
     fn middle(&self) -> [f64; 2] {
         let [a, b] = [self.across, self.down].map(|[from, to]| f64::midpoint(from, to));
         [a.to_degrees(), -libm::atan(b).to_degrees()]
     }
 
-    /// The view tilted, then panned, until it is inside; `None` if it is too wide for that.
+    /// Tilts and then pans the view into the limits; `None` if it is too wide.
     fn turned(&self, view: &ViewPose, size: UVec2) -> Option<ViewPose> {
         let ahead = ViewPose { pan: 0.0, ..*view };
         let fits = |tilt: f64, end: fn([f64; 2], [f64; 2]) -> bool| {
             down(&ViewPose { tilt, ..ahead }, size).is_some_and(|down| end(down, self.down))
         };
-        // Tilting up moves both ends up: the lowest tilt at which the lower end is inside, and the highest for
-        // the upper one.
+        // Tilting up moves both ends up: find the lowest tilt with the lower end inside, and the highest with the
+        // upper end inside.
         let edge = |end, mut good: f64, mut bad: f64| {
             if fits(bad, end) {
                 return bad;
@@ -113,7 +113,7 @@ impl ViewLimits {
         }
         let across = across(&ViewPose { tilt, ..ahead }, size);
         let [from, to] = [0, 1].map(|end| (self.across[end] - across[end]).to_degrees());
-        // The same direction, however often around.
+        // Keep the number of turns of the requested pan.
         let turns = ((view.pan - f64::midpoint(from, to)) / 360.0).round();
         (from <= to).then(|| ViewPose {
             pan: (view.pan - 360.0 * turns).clamp(from, to),
@@ -123,7 +123,7 @@ impl ViewLimits {
     }
 }
 
-/// Rays along the edges of a view.
+/// Yields rays along the edges of a view.
 fn edges(view: &ViewPose, size: UVec2) -> impl Iterator<Item = DVec3> {
     let (turn, half) = (view.turn(), half(view, size));
     (0..=PLACES).flat_map(move |i| {
@@ -133,14 +133,14 @@ fn edges(view: &ViewPose, size: UVec2) -> impl Iterator<Item = DVec3> {
     })
 }
 
-/// Half of a view's sides, a focal length away.
+/// Returns half of a view's sides at focal length 1.
 fn half(view: &ViewPose, size: UVec2) -> DVec2 {
     size.as_dvec2() / 2.0 / view.focal(size.x)
 }
 
-/// Where a view's upper and lower end lie on the cylinder; `None` where the view shows a pole.
+/// Returns the upper and lower end of a view on the cylinder; `None` if the view shows a pole.
 fn down(view: &ViewPose, size: UVec2) -> Option<[f64; 2]> {
-    // As the view sees the pole below; the other is behind where this one is ahead.
+    // The pole below, in the view's frame; the other pole is behind when this one is ahead.
     let DVec3 { x, y, z } = view.turn().transpose() * DVec3::Y;
     let pole = DVec2::new(x, y) / z;
     if z != 0.0 && pole.abs().cmple(half(view, size)).all() {
@@ -150,7 +150,7 @@ fn down(view: &ViewPose, size: UVec2) -> Option<[f64; 2]> {
     Some(tangents.fold([f64::MAX, f64::MIN], |[a, b], y| [a.min(y), b.max(y)]))
 }
 
-/// Where a view's left and right end lie on the cylinder, of one that shows no pole.
+/// Returns the left and right end on the cylinder of a view without a pole.
 fn across(view: &ViewPose, size: UVec2) -> [f64; 2] {
     let angles = edges(view, size).map(|ray| libm::atan2(ray.x, ray.z));
     angles.fold([f64::MAX, f64::MIN], |[a, b], angle| [a.min(angle), b.max(angle)])

@@ -1,15 +1,16 @@
 //! The virtual camera: perspective views straight from two cameras' frames, or from a panorama.
 //!
-//! A [`ViewPose`] says where it looks; a [`Viewer`] knows where the real cameras look and submits the one launch that
-//! makes a view of their frames. [`ViewLimits`] keep a view inside of what they cover, a [`Track`] is a file of
-//! views over time. Live, a [`VirtualCamera`] goes to [`Stitcher::with_view`](crate::live::Stitcher::with_view).
+//! A [`ViewPose`] is the direction of the virtual camera. A [`Viewer`] knows the real cameras and submits the launch
+//! that renders a view from their frames. [`ViewLimits`] keep a view within the area that the cameras cover; a
+//! [`Track`] is a file of poses over time. For live video, pass a [`VirtualCamera`] to
+//! [`Stitcher::with_view`](crate::live::Stitcher::with_view).
 //!
 //! # Conventions
-//! As in a [rig](crate::geometry::rig), in degrees from where its panorama looks, the ray of its `yaw` and `pitch`: `pan` > 0 to
-//! the right, `tilt` > 0 up, `roll` > 0 clockwise as the view sees it, innermost. `fov` is across the view's width;
-//! its pixels are square.
+//! Angles are in degrees, relative to the direction of the [rig](crate::geometry::rig)'s panorama (its `yaw` and
+//! `pitch`): `pan` > 0 to the right, `tilt` > 0 up, `roll` > 0 clockwise in the view, applied first. `fov` is the
+//! angle across the view's width; pixels are square.
 //!
-//! Not here: any lens but a perfect one, and more than two cameras.
+//! Not supported: lens models for the virtual camera, and more than two real cameras.
 
 mod limits;
 mod track;
@@ -39,25 +40,25 @@ use crate::warp::{DeviceWarp, Plane};
 pub use limits::ViewLimits;
 pub use track::{MAX_SMOOTHING, Track, TrackError};
 
-/// The narrowest view, in degrees.
+/// Minimum field of view, in degrees.
 pub const MIN_FOV: f64 = 0.1;
 
-/// The widest view, in degrees: a perspective picture of 180° has no size.
+/// Maximum field of view, in degrees: a perspective picture of 180° has no finite size.
 pub const MAX_FOV: f64 = 170.0;
 
-/// The size of a view of which nothing else is said.
+/// The default size of a view.
 pub const DEFAULT_SIZE: UVec2 = UVec2::new(1920, 1080);
 
-/// Where a virtual camera looks, in degrees.
+/// The direction of a virtual camera, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ViewPose {
-    /// To the right of the panorama's middle.
+    /// Angle to the right of the panorama's centre.
     pub pan: f64,
-    /// Up from the panorama's middle.
+    /// Angle above the panorama's centre.
     pub tilt: f64,
-    /// Clockwise, as the view sees it.
+    /// Rotation, clockwise in the view.
     pub roll: f64,
-    /// From the left edge to the right one.
+    /// Angle from the left edge to the right edge.
     pub fov: f64,
 }
 
@@ -71,7 +72,7 @@ impl ViewPose {
     /// Checks the angles: finite, and the field of view from [`MIN_FOV`] to [`MAX_FOV`].
     ///
     /// # Errors
-    /// [`ViewError::View`].
+    /// Returns [`ViewError::View`] otherwise.
     pub fn check(&self) -> Result<(), ViewError> {
         let Self { pan, tilt, roll, fov } = *self;
         let turns = [pan, tilt, roll].iter().all(|angle| angle.is_finite());
@@ -79,12 +80,12 @@ impl ViewPose {
         if usable { Ok(()) } else { Err(ViewError::View(*self)) }
     }
 
-    /// From the view's frame to the panorama's.
+    /// Returns the rotation from the view's frame to the panorama's.
     fn turn(&self) -> DMat3 {
         rotation(self.pan, self.tilt, self.roll)
     }
 
-    /// Focal length in pixels of a view so wide.
+    /// Returns the focal length in pixels of a view of this width.
     fn focal(&self, width: u32) -> f64 {
         f64::from(width) / 2.0 / libm::tan(self.fov.to_radians() / 2.0)
     }
@@ -97,17 +98,17 @@ impl fmt::Display for ViewPose {
     }
 }
 
-/// Where a virtual camera looks at a time, that of a pair of frames.
+/// Returns the pose of a virtual camera for the time of a pair of frames.
 pub type ViewPath = Arc<dyn Fn(Duration) -> ViewPose + Send + Sync>;
 
-/// A virtual camera of live video: through whose lenses it looks, and where.
+/// A virtual camera for live video.
 #[derive(Clone)]
 pub struct VirtualCamera {
-    /// The cameras.
+    /// The real cameras.
     pub viewer: Viewer,
-    /// Asked once for every pair, on the thread that has pairs stitched: it must be quick, and if it panics the
-    /// stitcher ends ([`LiveError::Panicked`](crate::live::LiveError::Panicked)). In place of a view that cannot be, the
-    /// last one is shown again, at first [`ViewPose::default`].
+    /// The pose over time. The stitcher's worker thread calls it once per pair, so it must be fast. If it panics, the
+    /// stitcher ends ([`LiveError::Panicked`](crate::live::LiveError::Panicked)). If it returns an invalid pose, the
+    /// previous one is used again, at first [`ViewPose::default`].
     pub path: ViewPath,
 }
 
@@ -117,35 +118,35 @@ impl fmt::Debug for VirtualCamera {
     }
 }
 
-/// A view cannot be, frames do not fit, or the device failed.
+/// The pose is invalid, frames do not fit, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// Angles that are no view.
+    /// The angles are invalid.
     #[error(
         "view: {0}; angles are finite numbers, and the field of view is from {MIN_FOV} to {MAX_FOV}"
     )]
     View(ViewPose),
-    /// A geometry of more or fewer than two cameras.
+    /// The geometry does not have two cameras.
     #[error("view: the geometry has {0} cameras, but a view looks through two")]
     Cameras(usize),
-    /// A warp whose weights are asked for, of another size than the canvas.
+    /// The warp whose weights are requested has another size than the canvas.
     #[error("view: the warp with the weights is {}×{} pixels but the canvas {}×{}", found.x, found.y, expected.x, expected.y)]
     Weights {
         /// The warp's size.
         found: UVec2,
-        /// The canvas's.
+        /// The canvas's size.
         expected: UVec2,
     },
-    /// A panorama of another size than the canvas.
+    /// The panorama has another size than the canvas.
     #[error("view: the panorama is {}×{} pixels but the canvas {}×{}", found.x, found.y, expected.x, expected.y)]
     Panorama {
         /// The panorama's size.
         found: UVec2,
-        /// The canvas's.
+        /// The canvas's size.
         expected: UVec2,
     },
-    /// Frames or colours that no stitch takes either, or the device failed.
+    /// The frames or colours are invalid for a stitch too, or the device failed.
     #[error("view: {0}")]
     Stitch(#[from] StitchError),
 }
@@ -156,21 +157,21 @@ impl From<DeviceError> for ViewError {
     }
 }
 
-/// Two cameras for views to look through.
+/// Two real cameras for views.
 #[derive(Debug)]
 pub struct Viewer {
     canvas: Canvas,
     cameras: [Camera; 2],
-    /// What each camera cannot see; see [`ViewCamera::new`].
+    /// The planes that bound each camera's view; see [`ViewCamera::new`].
     normals: [[DVec3; 4]; 2],
     flip: bool,
-    /// Over the frames that it has seen.
+    /// Texture objects over recent frames.
     textures: Mutex<Textures>,
 }
 
 impl Clone for Viewer {
-    /// With texture objects of its own. Clones are for stitchers side by side, whose frames together are more than are
-    /// kept: each would throw out the others', and a GPU is waited for when one goes.
+    /// Clones with texture objects of its own. Stitchers that share them would evict each other's textures, and each
+    /// eviction waits for the GPU.
     fn clone(&self) -> Self {
         let Self { canvas, cameras, normals, flip, textures: _ } = self;
         let textures = Mutex::default();
@@ -179,10 +180,10 @@ impl Clone for Viewer {
 }
 
 impl Viewer {
-    /// The cameras of a geometry. With `flip` its panorama is turned by 180°, and all views with it.
+    /// Creates a viewer for the cameras of a geometry. `flip` rotates the panorama, and with it all views, by 180°.
     ///
     /// # Errors
-    /// [`ViewError::Cameras`].
+    /// Returns [`ViewError::Cameras`] unless there are two cameras.
     pub fn new(geometry: &Geometry, flip: bool) -> Result<Self, ViewError> {
         let cameras: [Camera; 2] = geometry.cameras[..]
             .try_into()
@@ -192,39 +193,39 @@ impl Viewer {
         Ok(Self { canvas, cameras, normals, flip, textures: Mutex::default() })
     }
 
-    /// Sizes of the cameras' frames in pixels: left, right.
+    /// Returns the sizes of the cameras' frames in pixels: left, right.
     #[must_use]
     pub fn sources(&self) -> [UVec2; 2] {
         self.cameras.map(|camera| camera.size)
     }
 
-    /// Size of the canvas in pixels.
+    /// Returns the size of the canvas in pixels.
     #[must_use]
     pub fn canvas_size(&self) -> UVec2 {
         self.canvas.size
     }
 
-    /// Checks that the weights of a warp can be asked for.
+    /// Checks that a warp's weights fit the canvas.
     pub(crate) fn check_warp(&self, warp: &DeviceWarp) -> Result<(), ViewError> {
         check_sources(warp.sources(), self.sources())?;
         let (found, expected) = (warp.size(), self.canvas.size);
         if found == expected { Ok(()) } else { Err(ViewError::Weights { found, expected }) }
     }
 
-    /// What keeps views inside of what the cameras cover; `None` where that is nothing.
+    /// Returns the limits of views; `None` if the cameras cover no rectangle.
     #[must_use]
     pub fn limits(&self) -> Option<ViewLimits> {
         ViewLimits::of(&self.cameras, self.flip)
     }
 
-    /// Submits a view of the frames `left` and `right` into `out` and does not wait: one launch, whatever the formats.
+    /// Submits a view of the frames `left` and `right` into `out` without waiting: one launch for any formats.
     ///
-    /// What both cameras see is blended as a feathered warp has it, or by the weights of `warp`, which is one of
-    /// the same geometry. Of the options, colours count; gamma is computed fast, and `edge_boost` is of
-    /// panoramas. Pixels that no camera sees become black.
+    /// The overlap is blended as in a feathered warp, or by the weights of `warp`, which must come from the same
+    /// geometry. Of the options, only the colours apply; gamma is computed fast. Pixels that no camera sees become
+    /// black.
     ///
     /// # Errors
-    /// [`ViewError`].
+    /// Returns [`ViewError`] if the pose, the frames or the warp do not fit, or the device fails.
     #[track_caller]
     pub fn submit<'a>(
         &self,
@@ -256,7 +257,7 @@ impl Viewer {
         let cameras =
             ViewCameras { left: camera(0, options.left), right: camera(1, options.right) };
         let (canvas, frame, config) = (shot.canvas(&self.canvas), shot.frame(), &shot.config());
-        // SAFETY: nothing lies in it.
+        // SAFETY: the view is empty.
         let empty = || unsafe {
             DeviceView::new(stream.device().place(), NonNull::dangling().as_ptr(), 0, 0, 0)
         };
@@ -269,11 +270,11 @@ impl Viewer {
                 (plane(Plane::WeightLeft), plane(Plane::WeightRight))
             }
         };
-        // Held until the launch is submitted, so that no texture goes before.
+        // Held until the launch is submitted, so that no texture is evicted before.
         let mut textures = lock(&self.textures);
         let mut textured = |frame| Textured::of(stream.device(), &mut textures, frame);
         let textured = textured(&left)?.zip(textured(&right)?);
-        /// All kernels take these arguments.
+        /// Launches a kernel; all kernels take these arguments.
         macro_rules! launch {
             ($left:ident, $right:ident, $out:ident: $kernel:ident) => {{
                 let (left, right, out) = ($left, $right, $out);
@@ -327,11 +328,10 @@ impl Viewer {
     }
 }
 
-/// Submits a view of a panorama, which lies on `canvas`, into `out` and does not wait. Pixels beside the panorama
-/// become black.
+/// Submits a view of a panorama on `canvas` into `out` without waiting. Pixels beside the panorama become black.
 ///
 /// # Errors
-/// [`ViewError`].
+/// Returns [`ViewError`] if the pose or the panorama does not fit, or the device fails.
 #[track_caller]
 pub fn view_panorama<'a>(
     stream: &Stream,
@@ -367,10 +367,10 @@ pub fn view_panorama<'a>(
     .map_err(ViewError::from)
 }
 
-/// A view of two pictures in host memory, of `size` pixels, feathered. Waits for it.
+/// Renders a feathered view of two pictures in host memory, of `size` pixels, and waits for it.
 ///
 /// # Errors
-/// [`ViewError`].
+/// Returns [`ViewError`] if the pose or the pictures do not fit, or the device fails.
 #[track_caller]
 pub fn view_pictures(
     stream: &Stream,
@@ -390,19 +390,17 @@ pub fn view_pictures(
     Ok(picture)
 }
 
-/// Planes through the camera, in its frame: of a ray whose product with one of these is negative it sees nothing.
-/// They stand around its picture with some room; around one that they cannot hold, as of half a sphere, there
-/// are none.
+/// Returns planes through the camera, in its frame. The camera sees no ray that has a negative product with one of
+/// them. The planes enclose the picture with some margin; a lens of half a sphere or more has none.
 fn normals(camera: &Camera) -> [DVec3; 4] {
-    /// Room for what lies between the rays that are looked at, as a share of the picture.
+    /// Margin for the area between the sampled rays, as a fraction of the picture.
     const ROOM: f64 = 0.02;
     let mut bounds: Option<(DVec2, DVec2)> = None;
-    // It shows something up to its size, which is half a pixel beyond its border; at the rim of a wide lens that is
-    // more than the room.
+    // The picture extends half a pixel beyond its border, which exceeds the margin at the rim of a wide lens.
     let wider = Camera { size: camera.size + 1, ..*camera };
     for ray in border(&wider) {
         match ray {
-            // Of length 1.
+            // Normalised.
             Some(DVec3 { x, y, z }) if z > 1e-6 => {
                 let p = DVec2::new(x / z, y / z);
                 let (low, high) = bounds.unwrap_or((p, p));
@@ -422,12 +420,12 @@ fn normals(camera: &Camera) -> [DVec3; 4] {
     ]
 }
 
-/// A view of some size and formats: what all its launches have in common.
+/// The part that all launches of a view share: size and formats.
 struct Shot {
     turn: DMat3,
     focal: f64,
     size: UVec2,
-    /// Pixels of a cell along each side: those of a chroma sample.
+    /// Side of a cell in pixels: those that share a chroma sample.
     cell: u32,
     input: PixelFormat,
     output: PixelFormat,
@@ -460,12 +458,12 @@ impl Shot {
     }
 }
 
-/// From the frame of a panorama that may be turned by 180° to that of the geometry.
+/// Returns the rotation from the frame of a panorama, possibly flipped, to that of the geometry.
 fn upright(flip: bool) -> DMat3 {
     DMat3::from_diagonal(if flip { DVec3::new(-1.0, -1.0, 1.0) } else { DVec3::ONE })
 }
 
-/// Refuses a frame whose chroma is not as large as luma asks for.
+/// Rejects a frame whose chroma plane does not fit its luma plane.
 fn whole<const N: usize>(frames: [(&'static str, bool); N]) -> Result<(), ViewError> {
     match frames.into_iter().find(|(_, whole)| !whole) {
         Some((which, _)) => Err(StitchError::Chroma { which }.into()),

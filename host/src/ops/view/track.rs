@@ -1,15 +1,15 @@
-//! A track: where a virtual camera looks over time, from keyframes in a file to a view for every frame.
+//! A track: the pose of a virtual camera over time, from keyframes in a file to a pose per frame.
 //!
-//! The file is a [trajectory](crate::ops::trajectory) with the columns `pan`, `tilt` and `fov`, and `roll` if it is to be
-//! other than 0, in degrees:
+//! The file is a [trajectory](crate::ops::trajectory) with the columns `pan`, `tilt`, `fov` and optionally `roll`
+//! (default 0), in degrees:
 //! ```csv
 //! t,pan,tilt,fov
 //! 0,-20,0,60
 //! 2.5,15,-3,40
 //! ```
-//! Times are seconds from the first frame. Between keyframes views change linearly, before the first and after
-//! the last they stay. Then the track is smoothed, since a camera has no corners: each view is the mean of
-//! those around it, weighed by a Gaussian over time.
+//! Times are seconds from the first frame. Poses change linearly between keyframes and are constant outside them. Then
+//! the track is smoothed, because linear segments have corners: each pose becomes the Gaussian-weighted mean of its
+//! neighbours in time.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,28 +21,28 @@ use crate::device::Stream;
 use crate::frame::Rate;
 use crate::ops::trajectory::{Trajectory, TrajectoryError};
 
-/// The longest smoothing, in seconds of standard deviation.
+/// Maximum smoothing, as a standard deviation in seconds.
 pub const MAX_SMOOTHING: f64 = 60.0;
 
-/// Standard deviations on either side that the Gaussian is looked at.
+/// Support of the Gaussian on either side, in standard deviations.
 const REACH: f64 = 3.0;
 
-/// Most views of a track: a day at 60 frames a second.
+/// Maximum number of poses: a day at 60 frames per second.
 const MAX_VIEWS: f64 = 86_400.0 * 60.0;
 
-/// Views of a video's frames.
+/// The poses for the frames of a video.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Track {
     rate: Rate,
-    /// Of each frame; after the last, all are like it.
+    /// One per frame; later frames use the last one.
     views: Vec<ViewPose>,
 }
 
-/// A file is no track.
+/// The file is not a track.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TrackError {
-    /// It is no trajectory.
+    /// The file is not a trajectory.
     #[error(transparent)]
     Trajectory(#[from] TrajectoryError),
     /// A column is missing.
@@ -53,7 +53,7 @@ pub enum TrackError {
         /// The column.
         missing: &'static str,
     },
-    /// A column that a track has not.
+    /// A column is not one of a track's.
     #[error("{}: the first line of a track names its columns, t, pan, tilt, fov and perhaps roll, and {column:?} is none of them", file.display())]
     Unknown {
         /// The file.
@@ -61,35 +61,35 @@ pub enum TrackError {
         /// The column.
         column: String,
     },
-    /// A row that is no view.
+    /// A row is not a valid pose.
     #[error("{}: the keyframe at {time} s: {source}", file.display())]
     View {
         /// The file.
         file: PathBuf,
         /// The row's time.
         time: f64,
-        /// What is wrong.
+        /// The cause.
         source: ViewError,
     },
-    /// Smoothing by no time, or too long.
+    /// The smoothing is not a valid time.
     #[error("smoothing a track by {0} s; it is from 0 to {MAX_SMOOTHING} s")]
     Smoothing(f64),
-    /// Keyframes too late for the frame rate.
+    /// There are too many frames up to the last keyframe.
     #[error("{}: the last keyframe is at {seconds} s; a track has at most {MAX_VIEWS} frames", file.display())]
     TooLong {
         /// The file.
         file: PathBuf,
-        /// When it ends.
+        /// The time of the last keyframe.
         seconds: f64,
     },
 }
 
 impl Track {
-    /// Reads keyframes, and makes views of them for frames at `rate`, smoothed by a Gaussian of `smoothing`
-    /// seconds of standard deviation. The stream's device resamples; this waits for it.
+    /// Reads keyframes and computes poses for frames at `rate`, smoothed by a Gaussian with a standard deviation of
+    /// `smoothing` seconds. Resamples on the stream's device and waits for it.
     ///
     /// # Errors
-    /// [`TrackError`].
+    /// Returns [`TrackError`] if the file is not a track, or the device fails.
     pub fn open(
         stream: &Stream,
         path: impl AsRef<Path>,
@@ -100,10 +100,10 @@ impl Track {
         Self::new(stream, &Trajectory::open(file)?, file, rate, smoothing)
     }
 
-    /// As [`open`](Self::open), of keyframes that were read; `file` is named in errors.
+    /// Computes poses as [`open`](Self::open) does, from keyframes in memory; errors name `file`.
     ///
     /// # Errors
-    /// [`TrackError`].
+    /// Returns [`TrackError`] if the keyframes are not a track, or the device fails.
     pub fn new(
         stream: &Stream,
         keyframes: &Trajectory,
@@ -139,7 +139,7 @@ impl Track {
         Ok(Self { rate, views: views.collect() })
     }
 
-    /// The view of the frame at a time.
+    /// Returns the pose of the frame at a time.
     #[must_use]
     pub fn at(&self, time: Duration) -> ViewPose {
         let last = self.views.len() - 1;
@@ -148,7 +148,7 @@ impl Track {
     }
 }
 
-/// Where a track's columns are in a row.
+/// Positions of a track's columns in a row.
 struct Columns {
     pan: usize,
     tilt: usize,
@@ -182,7 +182,7 @@ impl Columns {
     }
 }
 
-/// Half of a Gaussian, from its middle on, whose sum over both halves is 1; `sigma` in frames.
+/// Returns half of a Gaussian from its centre on, normalised over both halves; `sigma` is in frames.
 fn gaussian(sigma: f64) -> Vec<f64> {
     let radius = (REACH * sigma).ceil() as u32;
     let weight = |i: u32| match i {
@@ -194,7 +194,7 @@ fn gaussian(sigma: f64) -> Vec<f64> {
     half.into_iter().map(|weight| weight / sum).collect()
 }
 
-/// The mean of the views around `middle`.
+/// Returns the mean of the poses around `middle`.
 fn smoothed(view: &impl Fn(usize) -> ViewPose, middle: usize, half: &[f64]) -> ViewPose {
     let mut mean = ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 0.0 };
     let mut add = |weight: f64, view: ViewPose| {
@@ -208,7 +208,7 @@ fn smoothed(view: &impl Fn(usize) -> ViewPose, middle: usize, half: &[f64]) -> V
         add(weight, view(middle - i));
         add(weight, view(middle + i));
     }
-    // The weights' sum is rounded, and the outermost views are views too.
+    // The sum of the weights is rounded, and the outermost poses are valid.
     mean.fov = mean.fov.clamp(MIN_FOV, MAX_FOV);
     mean
 }
