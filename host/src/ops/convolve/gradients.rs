@@ -7,21 +7,21 @@ use shared_types::convolve::{ConstantTaps, TILE, fused_elements};
 use super::{ConvolveError, Intermediate, SeparableFilter, Taps, check_size, config};
 use crate::device::Stream;
 
-/// Derivatives along both axes of a picture smoothed by a Gaussian: each is a Gaussian's derivative along its own
+/// Derivatives of a Gaussian-smoothed picture along both axes. Each filter is a Gaussian's derivative along its own
 /// axis and the Gaussian along the other.
 #[derive(Debug)]
 pub struct GradientFilter {
     along_x: SeparableFilter,
     along_y: SeparableFilter,
-    /// The Gaussian and its derivative, where one kernel makes both gradients.
+    /// The Gaussian and its derivative, if one kernel computes both gradients.
     both: Option<Box<[ConstantTaps; 2]>>,
 }
 
 impl GradientFilter {
-    /// Gradients after smoothing with a Gaussian of standard deviation `sigma`, in pixels.
+    /// Creates gradients of a Gaussian with standard deviation `sigma`, in pixels.
     ///
     /// # Errors
-    /// [`ConvolveError::Sigma`] or [`ConvolveError::Device`].
+    /// Returns [`ConvolveError::Sigma`] or [`ConvolveError::Device`].
     #[track_caller]
     pub fn new(stream: &Stream, sigma: f32) -> Result<Self, ConvolveError> {
         let (smooth, derive) = (Taps::gaussian(sigma)?, Taps::gaussian_derivative(sigma)?);
@@ -36,18 +36,17 @@ impl GradientFilter {
         Ok(Self { along_x, along_y, both })
     }
 
-    /// The filter along rows and the one along columns; each gives one gradient, to the bit as
-    /// [`convolve`](Self::convolve) does.
+    /// Returns the filter of each gradient. [`convolve`](Self::convolve) gives the same result to the bit.
     #[must_use]
     pub fn filters(&self) -> [&SeparableFilter; 2] {
         [&self.along_x, &self.along_y]
     }
 
-    /// Submits both gradients and does not wait: one launch where both filters have 7 taps, as for a sigma of
-    /// 1, otherwise one each, or two for filters over 63 wide.
+    /// Submits both gradients without waiting: one launch if both filters have 7 taps (sigma 1), otherwise one each,
+    /// or two for filters wider than 63.
     ///
     /// # Errors
-    /// [`ConvolveError::Size`] or [`ConvolveError::Device`].
+    /// Returns [`ConvolveError::Size`] or [`ConvolveError::Device`].
     #[track_caller]
     pub fn convolve(
         &self,

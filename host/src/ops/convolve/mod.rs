@@ -1,12 +1,11 @@
 //! Separable convolution of f32 pictures: filters, and the launches that apply them.
 //!
-//! A [`SeparableFilter`] has [`Taps`] along rows and along columns. Up to 63 taps each are an argument of every launch,
-//! which CUDA keeps in constant memory: launches on several streams do not meet, and nothing has to be
-//! uploaded before them. Wider ones lie in a buffer that is allocated only for them. Where both are
-//! narrow, one launch does both passes.
+//! A [`SeparableFilter`] has [`Taps`] along rows and along columns. Up to 63 taps each are an argument of every
+//! launch, in CUDA's constant memory: launches on several streams do not interfere, and nothing needs an upload before
+//! them. Wider filters are in a buffer, allocated only for them. If both are narrow, one launch does both passes.
 //!
-//! Results are 0 where a window leaves the picture, and the same to the bit in one launch or two, on CPU
-//! and GPU. Here is no other border, and no filter that is not separable.
+//! Results are 0 where a window leaves the picture, and the same to the bit in one launch or two, on CPU and GPU.
+//! Other borders and non-separable filters are not supported.
 
 mod gradients;
 mod taps;
@@ -24,49 +23,49 @@ use crate::device::{Buffer, Device, DeviceError, Image, LaunchConfig, Stream};
 pub use gradients::GradientFilter;
 pub use taps::Taps;
 
-/// Bytes of shared memory that a block of one of two passes takes at most: every GPU since 2020 has them.
+/// Maximum shared memory per block of a two-pass launch, in bytes; every GPU since 2020 has as much.
 const SHARED: u32 = 96 << 10;
 
-/// Taps, sizes and memory do not go together, or the device failed.
+/// Taps, sizes and memory do not match, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConvolveError {
-    /// A filter without a middle, or too wide.
+    /// The number of taps is even or too large.
     #[error("making a filter: {width} taps given; it has an odd number of them, up to {MAX_WIDTH}")]
     Width {
-        /// How many there are.
+        /// The number of taps.
         width: usize,
     },
     /// A tap that is infinite or not a number.
     #[error("making a filter: tap {index} is {tap}; taps are finite")]
     NotFinite {
-        /// Which.
+        /// Index of the tap.
         index: usize,
         /// Its value.
         tap: f32,
     },
-    /// A Gaussian too narrow or too wide.
+    /// The Gaussian is too narrow or too wide.
     #[error("making a Gaussian: sigma is {sigma}; it is a number from 0.1 to 1000")]
     Sigma {
         /// The standard deviation in pixels.
         sigma: f32,
     },
-    /// Input and output, or the picture between two passes, differ in size.
+    /// Input and output, or the intermediate picture, differ in size.
     #[error(
         "convolving: the {what} is {}×{} pixels but the input {}×{}", found.0, found.1, expected.0, expected.1
     )]
     Size {
-        /// Which.
+        /// The picture.
         what: &'static str,
         /// Its columns and rows.
         found: (u32, u32),
-        /// The input's.
+        /// The input's columns and rows.
         expected: (u32, u32),
     },
-    /// A filter that one launch cannot apply.
+    /// The filter is too wide for one launch.
     #[error("convolving: {width} taps are too many for one launch; use `Filter::two_pass`")]
     TooWideToFuse {
-        /// Taps along the axis that has more.
+        /// The larger number of taps.
         width: u32,
     },
     /// The device failed.
@@ -74,7 +73,7 @@ pub enum ConvolveError {
     Device(#[from] DeviceError),
 }
 
-/// Where the taps of one axis are when a kernel asks for them.
+/// The location of the taps of one axis for the kernels.
 #[derive(Debug)]
 enum Axis {
     Constant(Box<ConstantTaps>),
@@ -105,12 +104,12 @@ pub struct SeparableFilter {
     vertical: Axis,
 }
 
-/// The picture between two passes, allocated when a filter first needs it. For one stream at a time.
+/// The intermediate picture of two passes, allocated on first use. It serves one stream at a time.
 #[derive(Debug, Default)]
 pub struct Intermediate(Option<Image<f32>>);
 
 impl Intermediate {
-    /// The picture, of this size; its content is undefined.
+    /// Returns the picture in this size, with undefined content.
     #[track_caller]
     fn of_size(
         &mut self,
@@ -130,11 +129,11 @@ impl Intermediate {
 }
 
 impl SeparableFilter {
-    /// A filter of `horizontal` taps along rows and `vertical` ones along columns. Waits for the upload of
-    /// taps that are too many for constant memory.
+    /// Creates a filter of `horizontal` taps along rows and `vertical` taps along columns. Waits for the upload of
+    /// taps that exceed constant memory.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if the upload fails.
     #[track_caller]
     pub fn new(stream: &Stream, horizontal: &Taps, vertical: &Taps) -> Result<Self, DeviceError> {
         Ok(Self {
@@ -143,23 +142,22 @@ impl SeparableFilter {
         })
     }
 
-    /// Taps along rows and along columns.
+    /// Returns the number of taps along rows and along columns.
     #[must_use]
     pub fn widths(&self) -> [u32; 2] {
         [self.horizontal.width(), self.vertical.width()]
     }
 
-    /// Whether one launch can apply it.
+    /// Returns whether one launch can apply the filter.
     #[must_use]
     pub fn is_fused(&self) -> bool {
         matches!((&self.horizontal, &self.vertical), (Axis::Constant(_), Axis::Constant(_)))
     }
 
-    /// Submits the convolution, in one launch if it can be, and does not wait. `between` gets memory only if
-    /// it cannot.
+    /// Submits the convolution without waiting, in one launch if possible. Otherwise `between` gets memory.
     ///
     /// # Errors
-    /// [`ConvolveError::Size`] or [`ConvolveError::Device`].
+    /// Returns [`ConvolveError::Size`] or [`ConvolveError::Device`].
     #[track_caller]
     pub fn convolve(
         &self,
@@ -178,7 +176,7 @@ impl SeparableFilter {
     /// Submits the convolution as one launch.
     ///
     /// # Errors
-    /// [`ConvolveError::TooWideToFuse`], [`ConvolveError::Size`] or [`ConvolveError::Device`].
+    /// Returns [`ConvolveError::TooWideToFuse`], [`ConvolveError::Size`] or [`ConvolveError::Device`].
     #[track_caller]
     pub fn fused(
         &self,
@@ -201,7 +199,7 @@ impl SeparableFilter {
                 stream.launch(&config, &kernels::$kernel { input, horizontal, vertical, out })
             };
         }
-        // Widths that are known when compiling save a branch at each tap.
+        // Widths known at compile time save a branch per tap.
         match [horizontal.width, vertical.width] {
             [5, 5] => launch!(ConvolveFused5),
             [7, 7] => launch!(ConvolveFused7),
@@ -215,7 +213,7 @@ impl SeparableFilter {
     /// Submits the convolution as two launches, through `between`.
     ///
     /// # Errors
-    /// [`ConvolveError::Size`] or [`ConvolveError::Device`].
+    /// Returns [`ConvolveError::Size`] or [`ConvolveError::Device`].
     #[track_caller]
     pub fn two_pass(
         &self,
@@ -251,12 +249,12 @@ impl SeparableFilter {
     }
 }
 
-/// The most rows or columns side by side that a block has shared memory for.
+/// Returns the maximum number of rows or columns for which a block has shared memory.
 fn lines(elements: impl Fn(u32) -> u32) -> u32 {
     (1..=MAX_LINES).rev().find(|&lines| elements(lines) * 4 <= SHARED).unwrap_or(1)
 }
 
-/// Blocks that make `tile` pixels each, and so many elements of shared memory.
+/// Returns blocks of `tile` pixels with this many elements of shared memory.
 fn config((width, height): (u32, u32), tile: [u32; 2], elements: u32) -> LaunchConfig {
     let [columns, rows] = tile;
     LaunchConfig {

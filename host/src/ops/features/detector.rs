@@ -1,4 +1,4 @@
-//! From a picture to its eigenvalues, on the device.
+//! Computes the eigenvalues of a picture on the device.
 
 use cuda_std::DeviceView;
 use glam::UVec2;
@@ -10,10 +10,10 @@ use super::{Feature, FeatureError, FeatureOptions, select};
 use crate::device::{DeviceError, Image, LaunchConfig, Stream};
 use crate::ops::convolve::{GradientFilter, Intermediate, SeparableFilter, Taps};
 
-/// Standard deviation of the smoothing for each pixel of the window, as in the KLT library.
+/// Standard deviation of the smoothing per pixel of the window, as in the KLT library.
 const SMOOTHING: f32 = 0.1;
 
-/// Finds features in pictures of one size, on one stream, and keeps the memory for it: 20 bytes a pixel.
+/// Finds features in pictures of one size on one stream, and keeps the memory for it: 20 bytes per pixel.
 #[derive(Debug)]
 pub struct Detector {
     options: FeatureOptions,
@@ -22,7 +22,7 @@ pub struct Detector {
     maps: Maps,
 }
 
-/// What is made of luma.
+/// Images computed from luma.
 #[derive(Debug)]
 struct Maps {
     window: u32,
@@ -35,10 +35,10 @@ struct Maps {
 }
 
 impl Detector {
-    /// A detector for pictures of `size`.
+    /// Creates a detector for pictures of `size`.
     ///
     /// # Errors
-    /// [`FeatureError`].
+    /// Returns [`FeatureError`] if the options or the size are invalid, or an allocation fails.
     #[track_caller]
     pub fn new(
         stream: &Stream,
@@ -68,40 +68,40 @@ impl Detector {
         Ok(Self { options: options.clone(), size, luma: image()?, maps })
     }
 
-    /// The options that it was made with.
+    /// Returns the options.
     #[must_use]
     pub fn options(&self) -> &FeatureOptions {
         &self.options
     }
 
-    /// Luma of the last picture of [`submit`](Self::submit), levels 0 to 255.
+    /// Returns luma of the last picture of [`submit`](Self::submit), levels 0 to 255.
     #[must_use]
     pub fn luma(&self) -> &Image<f32> {
         &self.luma
     }
 
-    /// The last picture smoothed, if the options ask for that.
+    /// Returns the last smoothed picture, if the options ask for smoothing.
     #[must_use]
     pub fn smoothed(&self) -> Option<&Image<f32>> {
         self.maps.smoothing.as_ref().map(|(_, smoothed)| smoothed)
     }
 
-    /// The last picture's gradients along x and y, in levels a pixel.
+    /// Returns the last picture's gradients along x and y, in levels per pixel.
     #[must_use]
     pub fn gradients(&self) -> [&Image<f32>; 2] {
         [&self.maps.along_x, &self.maps.along_y]
     }
 
-    /// The smaller eigenvalues around each pixel of the last picture; 0 where the window leaves the picture.
+    /// Returns the smaller eigenvalue around each pixel of the last picture; 0 where the window leaves the picture.
     #[must_use]
     pub fn eigenvalues(&self) -> &Image<f32> {
         &self.maps.eigenvalues
     }
 
-    /// Submits everything up to the eigenvalues of a picture and does not wait.
+    /// Submits all work up to the eigenvalues of a picture, without waiting.
     ///
     /// # Errors
-    /// [`FeatureError::Size`] or [`FeatureError::Device`].
+    /// Returns [`FeatureError::Size`] or [`FeatureError::Device`].
     #[track_caller]
     pub fn submit(
         &mut self,
@@ -114,11 +114,10 @@ impl Detector {
         self.maps.submit(stream, self.luma.view())
     }
 
-    /// Submits everything from smoothing to the eigenvalues of a picture that is luma already, levels 0 to
-    /// 255, and does not wait.
+    /// Submits the work from smoothing to the eigenvalues of a luma picture, levels 0 to 255, without waiting.
     ///
     /// # Errors
-    /// [`FeatureError::Size`] or [`FeatureError::Device`].
+    /// Returns [`FeatureError::Size`] or [`FeatureError::Device`].
     #[track_caller]
     pub fn submit_luma(
         &mut self,
@@ -129,10 +128,10 @@ impl Detector {
         self.maps.submit(stream, luma)
     }
 
-    /// Waits for the last picture's eigenvalues and chooses its features, the best first.
+    /// Waits for the last picture's eigenvalues and selects its features, best first.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if this or earlier work failed.
     #[track_caller]
     pub fn features(&self, stream: &Stream) -> Result<Vec<Feature>, DeviceError> {
         Ok(select(&self.maps.eigenvalues.download(stream)?, self.size, &self.options))
@@ -163,7 +162,7 @@ impl Maps {
         };
         let (along_x, along_y) = (along_x.view(), along_y.view());
         let out = eigenvalues.view_mut();
-        // A window that is known when compiling saves a branch at each step.
+        // A window known at compile time saves a branch per step.
         if *window == 7 {
             stream.launch(&config, &MinEigenvalue7 { along_x, along_y, out })?;
         } else {

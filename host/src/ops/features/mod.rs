@@ -1,11 +1,10 @@
-//! Features to track, as the KLT library chooses them: pixels around which the picture changes along both axes.
+//! Trackable features as the KLT library selects them: pixels whose neighbourhood changes along both axes.
 //!
-//! Luma, smoothing, gradients and the smaller eigenvalue of their products over a window are kernels; a
-//! [`Detector`] keeps their pictures from call to call and leaves them on the device for whoever goes on
-//! from there. Which eigenvalues become features is decided on the host, by [`select`].
-//! [`good_features`] does everything for one picture.
+//! Kernels compute luma, smoothing, gradients and the smaller eigenvalue of their products over a window. A
+//! [`Detector`] keeps the images between calls and leaves them on the device for further use. [`select`] decides on
+//! the host which eigenvalues become features. [`good_features`] does everything for one picture.
 //!
-//! Nothing is tracked or matched here.
+//! Tracking and matching are elsewhere.
 
 mod detector;
 mod select;
@@ -22,24 +21,24 @@ use crate::ops::convolve::ConvolveError;
 pub use detector::Detector;
 pub use select::select;
 
-/// What makes a feature. The defaults are those of the KLT library.
+/// Options of feature selection. The defaults are the KLT library's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeatureOptions {
-    /// Most features that are chosen.
+    /// Maximum number of features.
     pub count: usize,
-    /// Side in pixels of the window around a feature: odd, 3 to 31.
+    /// Side of the window around a feature, in pixels: odd, 3 to 31.
     pub window: u32,
-    /// Features are at least so many pixels apart, along one axis or the other.
+    /// Minimum distance of features, in pixels along x or y.
     pub min_distance: u32,
-    /// Smallest eigenvalue of a feature, in squared levels a pixel summed up over the window; what is
-    /// under 1 counts as 1.
+    /// Minimum eigenvalue of a feature, in squared levels per pixel, summed over the window; values below 1 count as
+    /// 1.
     pub min_eigenvalue: f32,
-    /// Pixels along each edge without features; at least half the window.
+    /// Width of the border without features, in pixels; at least half the window.
     pub border: u32,
-    /// Whether the picture is smoothed before gradients are taken, by a Gaussian whose standard deviation is a
+    /// Whether the picture is smoothed before gradients are computed, by a Gaussian with a standard deviation of a
     /// tenth of the window.
     pub smooth: bool,
-    /// Standard deviation of the Gaussian whose derivatives make the gradients, in pixels: 0.1 to 1000.
+    /// Standard deviation of the Gaussian whose derivatives are the gradients, in pixels: 0.1 to 1000.
     pub gradient_sigma: f32,
 }
 
@@ -57,50 +56,50 @@ impl Default for FeatureOptions {
     }
 }
 
-/// A feature: where it is, and how much the picture changes around it.
+/// A feature: its pixel, and the strength of its neighbourhood.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Feature {
     /// Column.
     pub x: u32,
     /// Row.
     pub y: u32,
-    /// The smaller eigenvalue there.
+    /// The smaller eigenvalue at this pixel.
     pub value: f32,
 }
 
-/// Picture and options do not go together, or the device failed.
+/// Picture and options do not match, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FeatureError {
-    /// A window without a middle, too small or too large.
+    /// The window is even, too small or too large.
     #[error("finding features: the window is {window} pixels; it is odd, 3 to {MAX_WINDOW}")]
     Window {
         /// Its side in pixels.
         window: u32,
     },
-    /// A smallest eigenvalue that is no number.
+    /// The minimum eigenvalue is not a number.
     #[error("finding features: the smallest eigenvalue is {value}; it is a number")]
     MinEigenvalue {
-        /// What was given.
+        /// The value given.
         value: f32,
     },
-    /// A picture of another size than the detector's.
+    /// The picture has another size than the detector.
     #[error(
         "finding features: the picture is {}×{} pixels but the detector was made for {}×{}", found.x, found.y, expected.x, expected.y
     )]
     Size {
         /// The picture's size.
         found: UVec2,
-        /// The detector's.
+        /// The detector's size.
         expected: UVec2,
     },
-    /// A picture of more pixels than can be numbered.
+    /// The picture has more pixels than can be numbered.
     #[error("finding features: {}×{} pixels are too many; use a smaller picture", size.x, size.y)]
     TooLarge {
         /// The picture's size.
         size: UVec2,
     },
-    /// A Gaussian that there is not, or the device failed.
+    /// The Gaussian is invalid, or the device failed.
     #[error(transparent)]
     Convolve(#[from] ConvolveError),
     /// The device failed.
@@ -109,10 +108,10 @@ pub enum FeatureError {
 }
 
 impl FeatureOptions {
-    /// Checks window and smallest eigenvalue.
+    /// Checks window and minimum eigenvalue.
     ///
     /// # Errors
-    /// [`FeatureError::Window`] or [`FeatureError::MinEigenvalue`].
+    /// Returns [`FeatureError::Window`] or [`FeatureError::MinEigenvalue`].
     pub fn check(&self) -> Result<(), FeatureError> {
         let window = self.window;
         if window.is_multiple_of(2) || !(3..=MAX_WINDOW).contains(&window) {
@@ -125,10 +124,10 @@ impl FeatureOptions {
     }
 }
 
-/// Finds the features of one picture, the best first, and waits for them.
+/// Finds the features of one picture, best first, and waits for them.
 ///
 /// # Errors
-/// [`FeatureError`].
+/// Returns [`FeatureError`] if options or picture are invalid, or the device fails.
 #[track_caller]
 pub fn good_features(
     stream: &Stream,

@@ -1,23 +1,23 @@
-//! Which pixels of a map of eigenvalues become features.
+//! Selects features from a map of eigenvalues.
 
 use glam::UVec2;
 
 use super::{Feature, FeatureOptions};
 
-/// How many of the best candidates are put in order first, for each feature asked for.
+/// The number of best candidates per requested feature that are sorted first.
 const FIRST: usize = 64;
 
-/// Chooses features as the KLT library does (Birchfield, version 1.3.4, `selectGoodFeatures.c`): from the largest
-/// eigenvalue down, each that is at least the smallest allowed and has no chosen one nearer than the least
-/// distance along both axes.
+/// Selects features as the KLT library does (Birchfield, version 1.3.4, `selectGoodFeatures.c`): from the largest
+/// eigenvalue down, each that reaches the minimum and has no selected feature within the minimum distance along both
+/// axes.
 ///
-/// `values` are the eigenvalues of a picture of `size`, row by row. Of equal values the upper one comes
-/// first, then the left one; the library, which cuts values off to integers, leaves their order open.
+/// `values` are the eigenvalues of a picture of `size`, row by row. Of equal values, the upper one comes first, then
+/// the left one. The library truncates values to integers and leaves their order open.
 #[must_use]
 pub fn select(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feature> {
     let (width, height) = (size.x as usize, size.y as usize);
     let border = options.border.max(options.window / 2) as usize;
-    // The library has no features under 1.
+    // The library has no features below 1.
     let least = options.min_eigenvalue.max(1.0);
     let mut features = Vec::new();
     let mut candidates = Vec::new();
@@ -25,8 +25,8 @@ pub fn select(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feat
         for x in border..width.saturating_sub(border) {
             let value = values[y * width + x];
             if value >= least {
-                // Positive floats are in order as their bits are: the largest value, and of equal ones
-                // the first pixel, makes the smallest key.
+                // Positive floats sort like their bits: the largest value, and the first pixel of equal values, gets
+                // the smallest key.
                 let index = (y * width + x) as u64;
                 candidates.push(u64::from(!value.to_bits()) << 32 | index);
             }
@@ -35,7 +35,7 @@ pub fn select(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feat
     let mut taken = vec![false; width * height];
     let reach = options.min_distance.saturating_sub(1) as usize;
     let (mut rest, mut some) = (&mut candidates[..], options.count.saturating_mul(FIRST).max(1));
-    // Mostly a small part of all candidates is ever looked at, so only that is sorted.
+    // Usually few candidates are examined, so only those are sorted.
     while !rest.is_empty() && features.len() < options.count {
         let next = some.min(rest.len());
         if next < rest.len() {

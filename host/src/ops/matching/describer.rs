@@ -1,4 +1,4 @@
-//! From a picture to its points and descriptors, on the device.
+//! Computes the points of a picture and their descriptors on the device.
 
 use std::f64::consts::TAU;
 
@@ -16,35 +16,35 @@ use super::{MatchError, MatchOptions};
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
 use crate::ops::features::{Detector, FeatureOptions};
 
-/// Levels of the pyramid, each smaller than the one before by the square root of two.
+/// The number of pyramid levels; each is smaller than the one before by the square root of two.
 const LEVELS: u32 = 7;
 
 /// Shorter side of the smallest level, in pixels.
 const SMALLEST: u32 = 48;
 
-/// Pixels along each edge of a level without points.
+/// Width of the border without points on each level, in pixels.
 const BORDER: u32 = 8;
 
-/// Least eigenvalue of a point, in squared levels a pixel over the detector's window: less than what rounding to
-/// whole levels makes of a blank picture.
+/// Minimum eigenvalue of a point, in squared levels per pixel over the detector's window. It exceeds the rounding
+/// noise of a blank picture.
 const LEAST_VALUE: f32 = 0.1;
 
-/// Another orientation counts if its sum of gradients is so much of the largest.
+/// A second orientation counts if its gradient sum is at least this fraction of the largest one.
 const SECOND_ORIENTATION: f32 = 0.8;
 
-/// Most orientations of a point.
+/// Maximum number of orientations per point.
 const ORIENTATIONS: usize = 2;
 
-/// A point of a picture, in one orientation.
+/// A point of a picture with one orientation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Keypoint {
-    /// Where it is in the full picture; pixel centres are at integers.
+    /// Position in the full picture; pixel centres are at integers.
     pub at: DVec2,
-    /// Pixels of the full picture in one of the level that it was found on.
+    /// Pixels of the full picture per pixel of the point's level.
     pub scale: f64,
-    /// Its orientation in radians, from the x axis towards the y axis.
+    /// Orientation in radians, from the x axis towards the y axis.
     pub angle: f64,
-    /// The smaller eigenvalue of the gradients' products around it, on its level.
+    /// The smaller eigenvalue of the gradient products around the point, on its level.
     pub value: f32,
 }
 
@@ -56,27 +56,27 @@ pub struct Described {
 }
 
 impl Described {
-    /// The points, in the order of their descriptors.
+    /// Returns the points, in the order of their descriptors.
     #[must_use]
     pub fn points(&self) -> &[Keypoint] {
         &self.points
     }
 }
 
-/// Finds and describes points in pictures of one size, on one stream, and keeps the memory for it: about 50
-/// bytes a pixel.
+/// Finds and describes points in pictures of one size on one stream, and keeps the memory for it: about 50 bytes per
+/// pixel.
 #[derive(Debug)]
 pub struct Describer {
     options: MatchOptions,
     size: UVec2,
     luma: Image<f32>,
     levels: Vec<Level>,
-    /// Of all levels, one after the other, as all that follows.
+    /// For all levels, one after the other, like the buffers below.
     peaks: Buffer<Peak>,
     points: Buffer<Vec2>,
-    /// Unit vectors of the orientations' bins.
+    /// Unit vectors of the orientation bins.
     directions: Buffer<Vec2>,
-    /// Of gradients by bin.
+    /// Gradient sums per bin.
     sums: Buffer<f32>,
     poses: Buffer<Pose>,
     fields: Buffer<Field>,
@@ -85,7 +85,7 @@ pub struct Describer {
 /// One level of the pyramid.
 #[derive(Debug)]
 struct Level {
-    /// The picture's own, if there is none.
+    /// `None` for the level that uses the picture's own luma.
     luma: Option<Image<f32>>,
     detector: Detector,
     size: UVec2,
@@ -101,17 +101,17 @@ impl Level {
         })
     }
 
-    /// How many peaks are looked for.
+    /// Returns the number of peaks to search for.
     fn cells(&self) -> u32 {
         self.size.x.div_ceil(CELL) * self.size.y.div_ceil(CELL)
     }
 }
 
 impl Describer {
-    /// A describer for pictures of `size`.
+    /// Creates a describer for pictures of `size`.
     ///
     /// # Errors
-    /// [`MatchError`].
+    /// Returns [`MatchError`] if size or options are invalid, or an allocation fails.
     #[track_caller]
     pub fn new(stream: &Stream, size: UVec2, options: &MatchOptions) -> Result<Self, MatchError> {
         options.check()?;
@@ -124,7 +124,7 @@ impl Describer {
         }
         let cells: u32 = levels.iter().map(Level::cells).sum();
         let points: usize = share(&levels, options.points).iter().sum();
-        // There is no empty buffer.
+        // Buffers cannot be empty.
         let points = u32::try_from(points).unwrap_or(u32::MAX).clamp(1, cells.max(1));
         let poses = points * ORIENTATIONS as u32;
         Ok(Self {
@@ -144,7 +144,7 @@ impl Describer {
     /// Finds and describes the points of a picture, and waits for them.
     ///
     /// # Errors
-    /// [`MatchError`].
+    /// Returns [`MatchError`] if the picture has another size, or the device fails.
     #[track_caller]
     pub fn describe(
         &mut self,
@@ -173,7 +173,7 @@ impl Describer {
         Ok(Described { points, descriptors })
     }
 
-    /// Submits everything up to the points of each level.
+    /// Submits the work up to the points of each level.
     #[track_caller]
     fn submit_levels(
         &mut self,
@@ -199,7 +199,7 @@ impl Describer {
         Ok(())
     }
 
-    /// Waits for the peaks and chooses each level's.
+    /// Waits for the peaks and selects each level's points.
     #[track_caller]
     fn chosen(&self, stream: &Stream) -> Result<Vec<Vec<Peak>>, DeviceError> {
         let all = self.peaks.download(stream)?;
@@ -216,7 +216,7 @@ impl Describer {
         Ok(chosen.collect())
     }
 
-    /// The poses of each level's points, with the points.
+    /// Returns the poses of each level's points, with the points.
     #[track_caller]
     fn oriented(
         &mut self,
@@ -264,7 +264,7 @@ impl Describer {
     ) -> Result<Buffer<Descriptor>, DeviceError> {
         let mut all: Vec<_> = poses.iter().flatten().map(|(_, pose)| *pose).collect();
         let count = all.len() as u32;
-        // There is no empty buffer.
+        // Buffers cannot be empty.
         let mut out = Buffer::new(stream.device(), count.max(1))?;
         if count == 0 {
             return Ok(out);
@@ -289,12 +289,12 @@ impl Describer {
     }
 }
 
-/// A thread for each of `count`, in a row of blocks.
+/// Returns a row of blocks with a thread per element.
 fn line(count: u32) -> LaunchConfig {
     LaunchConfig::cover(count, 1, [BLOCK_THREADS, 1])
 }
 
-/// Sizes of the levels of a picture of `size`, the first one of at most `pixels` pixels.
+/// Returns the level sizes of a picture of `size`; the first level has at most `pixels` pixels.
 fn level_sizes(size: UVec2, pixels: u64) -> Vec<UVec2> {
     let area = size.as_dvec2().element_product();
     let first = (area / pixels.max(1) as f64).log2().max(0.0).ceil();
@@ -308,7 +308,7 @@ fn level_sizes(size: UVec2, pixels: u64) -> Vec<UVec2> {
     if all.is_empty() { vec![size] } else { all }
 }
 
-/// How many points each level gets: in proportion to its sides.
+/// Returns the number of points per level, proportional to its sides.
 fn share(levels: &[Level], points: usize) -> Vec<usize> {
     let sides: Vec<f64> =
         levels.iter().map(|level| level.size.as_dvec2().element_product().sqrt()).collect();
@@ -316,7 +316,7 @@ fn share(levels: &[Level], points: usize) -> Vec<usize> {
     sides.iter().map(|side| (points as f64 * side / all).round() as usize).collect()
 }
 
-/// The directions of a point's gradients, from their sums by bin, in radians: the largest, and what comes near it.
+/// Returns the orientations of a point in radians from its gradient sums per bin: the largest, and those close to it.
 fn orientations(sums: &[f32]) -> Vec<f64> {
     let largest = sums.iter().copied().fold(0.0, f32::max);
     if largest <= 0.0 {

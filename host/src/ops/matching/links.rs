@@ -1,15 +1,15 @@
-//! What each two of several pictures have in common.
+//! Correspondences between every two of several pictures.
 
 use super::{Described, Describer, MatchError, MatchOptions, pairs};
 use crate::device::Stream;
 use crate::geometry::calibrate::PhotoPair;
 use crate::io::picture::Picture;
 
-/// Matches every two of these pictures, and waits for it. What [`calibrate`](crate::geometry::calibrate) makes of them
-/// says which do overlap.
+/// Matches every two pictures, and waits for it. [`calibrate`](crate::geometry::calibrate) then decides which pictures
+/// overlap.
 ///
 /// # Errors
-/// [`MatchError`].
+/// Returns [`MatchError`] if the options are invalid or the device fails.
 #[track_caller]
 pub fn links(
     stream: &Stream,
@@ -18,7 +18,7 @@ pub fn links(
 ) -> Result<Vec<PhotoPair>, MatchError> {
     options.check()?;
     let size = |i: usize| pictures[i].size();
-    // A describer for each size, one after the other: each keeps memory of its own.
+    // One describer per size in turn, because each keeps memory of its own.
     let mut order: Vec<usize> = (0..pictures.len()).collect();
     order.sort_by_key(|&i| size(i).to_array());
     let mut described = Vec::with_capacity(order.len());

@@ -1,12 +1,11 @@
-//! Matching: which points of two pictures show the same thing, whatever the cameras' turn, size and exposure.
+//! Matching: finds points of two pictures that show the same thing, for any rotation, scale and exposure.
 //!
 //! 1. `describer`: levels of a pyramid, the points that stand out on each, their orientations and descriptors, all
 //!    by kernels. 2. `spread`: of the points found, those that are spread best over the picture. 3. `pairs`: each
 //!    point's nearest descriptors in the other picture, and which of them are told apart from the rest.
 //!
-//! Descriptors are of gradients brought to one length, so that gain and offset do not matter. What comes out are
-//! guesses, many of them wrong: [`calibrate`](crate::geometry::calibrate) finds what they agree on. Nothing here knows
-//! lenses or geometry.
+//! Descriptors are normalised gradients, so gain and offset do not matter. The matches contain many wrong ones;
+//! [`calibrate`](crate::geometry::calibrate) finds the consistent ones. This module knows neither lenses nor geometry.
 
 mod describer;
 mod links;
@@ -23,17 +22,17 @@ pub use describer::{Described, Describer, Keypoint};
 pub use links::links;
 pub use pairs::pairs;
 
-/// Most points of a picture that may be asked for.
+/// Upper limit of the points per picture.
 const MAX_POINTS: usize = 1_000_000;
 
-/// How points are found and matched.
+/// Options of finding and matching points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatchOptions {
-    /// Most points of a picture: 1 to a million.
+    /// Maximum number of points per picture: 1 to a million.
     pub points: usize,
-    /// Most pixels of the finest level, at least 1: larger pictures begin smaller.
+    /// Maximum number of pixels of the finest level, at least 1; larger pictures are downscaled first.
     pub pixels: u64,
-    /// A match counts if its distance is at most so much of that to the next best place: over 0, up to 1.
+    /// Maximum ratio of a match's distance to that of the next best place: over 0, up to 1.
     pub ratio: f32,
 }
 
@@ -47,7 +46,7 @@ impl MatchOptions {
     /// Checks points, pixels and ratio.
     ///
     /// # Errors
-    /// [`MatchError::Points`], [`MatchError::Pixels`] or [`MatchError::Ratio`].
+    /// Returns [`MatchError::Points`], [`MatchError::Pixels`] or [`MatchError::Ratio`].
     pub fn check(&self) -> Result<(), MatchError> {
         let Self { points, pixels, ratio } = *self;
         if !(1..=MAX_POINTS).contains(&points) {
@@ -56,7 +55,7 @@ impl MatchOptions {
         if pixels == 0 {
             return Err(MatchError::Pixels);
         }
-        // Written so that a NaN is refused.
+        // This form rejects a NaN.
         let fine = ratio > 0.0 && ratio <= 1.0;
         if fine { Ok(()) } else { Err(MatchError::Ratio { ratio }) }
     }
@@ -66,32 +65,32 @@ impl MatchOptions {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MatchError {
-    /// No points, or too many.
+    /// The number of points is 0 or too large.
     #[error("matching: {points} points of a picture; 1 to {MAX_POINTS} are allowed")]
     Points {
-        /// What was given.
+        /// The number given.
         points: usize,
     },
-    /// A finest level without pixels.
+    /// The finest level has no pixels.
     #[error("matching: 0 pixels of the finest level; give at least 1")]
     Pixels,
-    /// A ratio that no match has, or that every guess has.
+    /// The ratio is outside the valid range.
     #[error("matching: a ratio of distances of {ratio}; it is over 0 and at most 1")]
     Ratio {
-        /// What was given.
+        /// The ratio given.
         ratio: f32,
     },
-    /// A picture of another size than the describer's.
+    /// The picture has another size than the describer.
     #[error(
         "matching: the picture is {}×{} pixels but the describer was made for {}×{}", found.x, found.y, expected.x, expected.y
     )]
     Size {
         /// The picture's size.
         found: UVec2,
-        /// The describer's.
+        /// The describer's size.
         expected: UVec2,
     },
-    /// Levels could not be made.
+    /// The pyramid levels could not be computed.
     #[error(transparent)]
     Features(#[from] FeatureError),
     /// The device failed.

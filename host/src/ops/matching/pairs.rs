@@ -1,4 +1,4 @@
-//! Which points of two pictures are each other's nearest, and told apart from the rest.
+//! Mutual nearest points of two pictures that differ clearly from the next best.
 
 use kernels_gpu::matching::FindNearest;
 use shared_types::matching::{Descriptor, Nearest};
@@ -7,19 +7,19 @@ use super::{Described, Keypoint, MatchError, MatchOptions};
 use crate::device::{Buffer, DeviceError, LaunchConfig, Stream};
 use crate::geometry::calibrate::Correspondence;
 
-/// Points nearer than so many pixels of their level are of one place.
+/// Points closer than this many pixels of their level count as one place.
 const SAME_PLACE: f64 = 6.0;
 
-/// Threads of a block that compares: few, so that some thousand points keep every processor of a GPU busy.
+/// Threads per block of the comparison: few, so that some thousand points occupy every multiprocessor.
 const WARP: u32 = 32;
 
-/// Compares the points of two pictures and waits for the matches, the best first.
+/// Compares the points of two pictures and waits for the matches, best first.
 ///
-/// A point's nearest counts if it is nearer than any of another place by the ratio of the options, and if the
-/// point is of the place that is nearest to it in turn. The score is 1 less that ratio.
+/// A point's nearest neighbour counts if it is nearer than every point of another place by the ratio of the options,
+/// and if the point is at the place that is nearest to it in turn. The score is 1 minus that ratio.
 ///
 /// # Errors
-/// [`MatchError`].
+/// Returns [`MatchError`] if the device fails.
 #[track_caller]
 pub fn pairs(
     stream: &Stream,
@@ -62,15 +62,16 @@ fn same_place(a: &Keypoint, b: &Keypoint) -> bool {
     a.at.distance(b.at) <= SAME_PLACE * a.scale.max(b.scale)
 }
 
-/// Distance to the nearest as a part of that to the next of another place, at most: if all that were kept are of
-/// one place, the next is at least as far as the last of them. 0 if there are no others.
+/// Returns an upper bound of the distance to the nearest point relative to that of the next place: if all stored
+/// neighbours are at one place, the next place is at least as far as the last of them. Returns 0 if there are no
+/// others.
 fn ratio(nearest: &Nearest, points: &[Keypoint]) -> f32 {
-    // Descriptors are of one length, so that their product says their distance.
+    // Descriptors are normalised, so their product gives their distance.
     let distance =
         |product: u32| (2.0 * (Descriptor::LENGTH.powi(2) - product as f32)).max(0.0).sqrt();
     let first = &points[nearest.index[0] as usize];
     let kept = nearest.index.iter().zip(nearest.product).skip(1);
-    // What was not filled has no product: there are fewer others.
+    // Unfilled entries have no product: there are fewer other points.
     let second = kept
         .clone()
         .find(|(index, product)| *product == 0 || !same_place(first, &points[**index as usize]))
@@ -102,12 +103,12 @@ mod tests {
         };
         let mut all = nearest(std::array::from_fn(|i| 100 * (i as u32 + 1)));
         let last = 100.0 * KEPT as f32;
-        // As far as the last one, or farther.
+        // At least as far as the last one.
         assert!((ratio(&all, &points) - (100.0 / last).sqrt()).abs() < 1e-6);
-        // The second is of another place.
+        // The second one is at another place.
         all.index[1] = 5;
         assert!((ratio(&all, &points) - 0.5_f32.sqrt()).abs() < 1e-6);
-        // There are no more than two, of one place.
+        // There are at most two, at one place.
         all.index[1] = 1;
         all.product[2..].fill(0);
         assert_eq!(ratio(&all, &points), 0.0);

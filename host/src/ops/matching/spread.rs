@@ -1,16 +1,16 @@
-//! Adaptive non-maximum suppression (Brown, Szeliski and Winder 2005): the points that stay when each must be the
-//! strongest within a radius, and the radius grows until only so many are left.
+//! Adaptive non-maximum suppression (Brown, Szeliski and Winder 2005): a point stays while it is the strongest within
+//! a radius, and the radius grows until the requested number is left.
 
 use glam::Vec2;
 use shared_types::matching::Peak;
 
-/// A point suppresses another only if that one is weaker than so much of it.
+/// A point suppresses another one that is weaker than this fraction of it.
 const ROBUST: f32 = 0.9;
 
-/// Chooses `count` points, those with the largest radius first; of equal ones the stronger.
+/// Selects `count` points, those with the largest radius first; the stronger one of equals.
 ///
-/// Points that are not finite are left out. Time grows with the number of points: most have a stronger one near,
-/// which is found without looking at the others.
+/// Points that are not finite are dropped. Time grows linearly with the number of points, because most have a stronger
+/// neighbour nearby.
 pub(super) fn spread(mut points: Vec<Peak>, count: usize) -> Vec<Peak> {
     points.retain(|point| point.at.is_finite() && point.value.is_finite());
     let order = |p: &Peak| (p.at.y, p.at.x);
@@ -20,7 +20,7 @@ pub(super) fn spread(mut points: Vec<Peak>, count: usize) -> Vec<Peak> {
             .then(order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal))
     });
     let mut grid = Grid::new(&points);
-    // Stronger ones come before, so only those are looked at.
+    // Stronger points come first, so only those are examined.
     let mut stronger = 0;
     let mut radii: Vec<(f32, usize)> = Vec::with_capacity(points.len());
     for (i, point) in points.iter().enumerate() {
@@ -35,7 +35,7 @@ pub(super) fn spread(mut points: Vec<Peak>, count: usize) -> Vec<Peak> {
     radii.into_iter().map(|(_, i)| points[i]).collect()
 }
 
-/// Points by the square cell that they lie in.
+/// Points by square cell.
 struct Grid {
     origin: Vec2,
     side: f32,
@@ -45,7 +45,7 @@ struct Grid {
 }
 
 impl Grid {
-    /// An empty grid over where `points` lie, with about as many cells.
+    /// Creates an empty grid over the area of `points`, with about as many cells.
     fn new(points: &[Peak]) -> Self {
         let low = points.iter().fold(Vec2::INFINITY, |low, p| low.min(p.at));
         let high = points.iter().fold(Vec2::NEG_INFINITY, |high, p| high.max(p.at));
@@ -66,20 +66,20 @@ impl Grid {
         self.cells[y * self.columns + x].push(at);
     }
 
-    /// Squared distance to the nearest point, infinite if there is none: cells in rings around that of `at`,
-    /// until the next ring is farther away than what was found.
+    /// Returns the squared distance to the nearest point, infinite if there is none. Searches rings of cells around
+    /// `at` until the next ring is farther than the result.
     fn nearest(&self, at: Vec2) -> f32 {
         let (x, y) = self.cell(at);
         let mut nearest = f32::INFINITY;
         for ring in 0..self.columns.max(self.rows) {
-            // One less, whose rounding does not matter: cells of this ring are at least so far away.
+            // One ring less absorbs rounding: cells of this ring are at least this far away.
             let away = ring.saturating_sub(1) as f32 * self.side;
             if away * away > nearest {
                 break;
             }
             let columns = x.saturating_sub(ring)..=(x + ring).min(self.columns - 1);
             for row in y.saturating_sub(ring)..=(y + ring).min(self.rows - 1) {
-                // Between its first and last row a ring has two cells of each.
+                // Between its first and last row, a ring has two cells per row.
                 let step = if row.abs_diff(y) == ring { 1 } else { (2 * ring).max(1) };
                 let first = if step == 1 || x >= ring { *columns.start() } else { x + ring };
                 for column in (first..=*columns.end()).step_by(step) {
@@ -106,7 +106,7 @@ mod tests {
         let places =
             |count| spread(points.clone(), count).iter().map(|p| p.at.x).collect::<Vec<_>>();
         assert_eq!(places(2), [0.0, 50.0]);
-        // 79 is more than nine tenths of 80: only the strongest suppresses it, from farther away.
+        // 79 exceeds nine tenths of 80, so only the strongest point suppresses it, from farther away.
         assert_eq!(places(4), [0.0, 50.0, 3.0, 2.0]);
         assert!(spread(Vec::new(), 5).is_empty());
     }
@@ -116,7 +116,7 @@ mod tests {
         for (many, width, height) in [(1, 9.0, 9.0), (40, 900.0, 2.0), (700, 300.0, 500.0)] {
             let mut level = || random.f32();
             let points: Vec<Peak> = (0..many)
-                // Few values, and a part with hardly any points.
+                // Few distinct values, and an area with hardly any points.
                 .map(|_| {
                     let at = vec2(level() * level() * width, level() * height);
                     Peak { at, value: (level() * 30.0).floor() }

@@ -1,4 +1,4 @@
-//! What can be wrong with a trajectory.
+//! Errors of trajectories.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::frame::Rate;
 use crate::io::text::TextError;
 use crate::ops::resample::ResampleError;
 
-/// Why a trajectory could not be read, made, resampled or written.
+/// A trajectory could not be read, created, resampled or written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TrajectoryError {
@@ -23,58 +23,58 @@ pub enum TrajectoryError {
         /// The file.
         file: PathBuf,
     },
-    /// Something is wrong with a line of a file.
+    /// A line of a file is invalid.
     #[error("{}:{line}: {fault}", file.display())]
     Line {
         /// The file.
         file: PathBuf,
         /// Line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The cause.
         fault: RowError,
     },
-    /// Something is wrong with the columns that [`Trajectory::new`](super::Trajectory::new) is given.
+    /// A column given to [`Trajectory::new`](super::Trajectory::new) is invalid.
     #[error("trajectory: {0}")]
     Columns(RowError),
-    /// Something is wrong with a row that [`Trajectory::new`](super::Trajectory::new) is given.
+    /// A row given to [`Trajectory::new`](super::Trajectory::new) is invalid.
     #[error("trajectory: row {row}, counted from 0: {fault}")]
     Row {
         /// The row, from 0.
         row: usize,
-        /// What is wrong.
+        /// The cause.
         fault: RowError,
     },
     /// There are no times.
     #[error("trajectory: no times; there must be one at least")]
     NoTimes,
-    /// There are not as many values as times and columns ask for.
+    /// The number of values does not match times and columns.
     #[error("trajectory: {found} values, where its times and columns ask for {expected}")]
     Size {
-        /// How many there are.
+        /// The number of values.
         found: usize,
-        /// How many there should be.
+        /// The required number.
         expected: usize,
     },
-    /// So many frames are in no video.
+    /// There are more frames than any video has.
     #[error(
         "trajectory: {seconds} seconds are {frames:.0} frames at {rate} a second, at most {MAX_FRAMES} are made; are its times in seconds?"
     )]
     TooLong {
-        /// From the first time to the last.
+        /// Time from the first to the last row.
         seconds: f64,
-        /// Frames in that time.
+        /// The number of frames in that time.
         frames: f64,
-        /// Frames a second.
+        /// Frames per second.
         rate: Rate,
     },
-    /// Values lie so far apart that their difference is no number.
+    /// The difference of two values overflows.
     #[error(
         "trajectory: the values of {column} around {time} s lie too far apart; their difference must be a finite number"
     )]
     Overflow {
         /// The column.
         column: String,
-        /// The target.
+        /// The target time.
         time: f64,
     },
     /// The resampling failed.
@@ -85,47 +85,47 @@ pub enum TrajectoryError {
     Unwritable {
         /// The file.
         file: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// What is wrong with a row or the header of a trajectory. Columns are counted from 1, which is the time.
+/// The fault of a row or header of a trajectory. Columns count from 1, which is the time.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum RowError {
-    /// There are times and nothing else.
+    /// The row has a time and no values.
     #[error("times without values; a row is a time and at least one value")]
     NoValues,
-    /// A name that cannot be told from others, or not be read back.
+    /// The name is missing, ambiguous, or cannot be read back.
     #[error(
         "column {column} is named {name:?}; a name is there, only once, not like a number, and without commas, quotes and #"
     )]
     Name {
         /// The column.
         column: usize,
-        /// Its name, cut short.
+        /// Its name, shortened.
         name: String,
     },
-    /// A row with fewer or more fields than the first one.
+    /// The row has more or fewer fields than the first one.
     #[error(
         "fields: {found}, but {expected} in the first row; all rows have as many, with commas between them or with spaces"
     )]
     Fields {
-        /// What the row has.
+        /// The number of fields in the row.
         found: usize,
-        /// What it should have.
+        /// The required number.
         expected: usize,
     },
-    /// A word is no number.
+    /// A word is not a number.
     #[error("column {column}: {word:?} is not a number, such as 12, -1.5 or 2e-3")]
     NotANumber {
         /// The column.
         column: usize,
-        /// The word, cut short.
+        /// The word, shortened.
         word: String,
     },
-    /// A number is infinite or none.
+    /// A number is not finite.
     #[error("column {column} is no finite number; give one, or leave the row out")]
     NotFinite {
         /// The column.
@@ -136,7 +136,7 @@ pub enum RowError {
     Descending {
         /// The time.
         time: f64,
-        /// That of the row before.
+        /// The time of the row before.
         before: f64,
     },
 }

@@ -1,21 +1,20 @@
-//! Trajectories: named values over time, such as the path of a camera; read, resampled, written.
+//! Trajectories: named values over time, such as a camera path; read, resampled, written.
 //!
-//! A trajectory has a row for each time, in seconds, and a value for each column. Between two times values are linear,
-//! before the first and after the last time they stay; between times nearer than a microsecond they jump
-//! ([`crate::ops::resample`]). All of it is f64: times are often seconds since 1970, which f32 knows to two minutes. Each
-//! column is for itself: a quaternion in four of them, as in TUM's files, comes out shorter than 1 between times, and
-//! is for its reader to normalise.
+//! A trajectory has a row for each time, in seconds, and a value per column. Values are linear between two times and
+//! constant outside them; between times closer than a microsecond they jump ([`crate::ops::resample`]). Numbers are
+//! f64, because times are often seconds since 1970, which f32 resolves to two minutes. Columns are independent: a
+//! quaternion in four columns, as in TUM files, is shorter than 1 between times, and its reader must normalise it.
 //!
 //! Files are text of at most [`FILE_LIMIT`] bytes, in one of two forms:
 //!
-//! - CSV: `t,x,y,…`, a time and values in each line, with a header or without; then columns are named c1, c2, ….
-//!   Words may be in double quotes, which must not hide a comma.
-//! - With spaces or tabs between the fields, such as TUM's (`timestamp tx ty tz qx qy qz qw`): as CSV, but
-//!   that seven columns without a header have TUM's names.
+//! - CSV: `t,x,y,…`, a time and values per line, with or without a header. Without one, columns are named c1, c2, ….
+//!   Words may be in double quotes that contain no comma.
+//! - Fields separated by spaces or tabs, such as TUM files (`timestamp tx ty tz qx qy qz qw`): as CSV, except that
+//!   seven columns without a header get TUM's names.
 //!
-//! The first line that says something decides. It is the header if nothing in it is like a number. `#` begins a
-//! comment, and empty lines, a byte order mark and CRLF do no harm. Written is always CSV with a header, each
-//! number as the shortest text that reads back the same.
+//! The first non-empty line decides the form. It is the header if none of its fields resembles a number. `#` begins a
+//! comment; empty lines, a byte order mark and CRLF are accepted. Output is always CSV with a header, with each number
+//! as the shortest text that reads back the same.
 
 mod error;
 mod read;
@@ -32,19 +31,19 @@ use crate::frame::Rate;
 use crate::io::replace;
 use crate::ops::resample::{ResampleError, Resampler, Resampling};
 
-/// Most frames that [`Trajectory::frame_times`] makes times for: 77 hours at 60 a second.
+/// Maximum number of frames of [`Trajectory::frame_times`]: 77 hours at 60 per second.
 pub const MAX_FRAMES: u32 = 1 << 24;
 
-/// Most of a frame's time that rounding may take.
+/// Maximum rounding error of a frame time, relative to a frame.
 const MAX_SLACK: f64 = 0.01;
 
-/// What the column of times is called where its file does not say.
+/// The name of the time column if the file gives none.
 const TIME: &str = "t";
 
-/// Named values over time: a row of finite numbers for each time, one row and one column at least.
+/// Named values over time: at least one row and one column of finite numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trajectory {
-    /// What the column of times is called.
+    /// The name of the time column.
     time: String,
     columns: Vec<String>,
     times: Vec<f64>,
@@ -52,13 +51,13 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// A trajectory of ascending `times` in seconds, equal ones allowed, and a row of `columns.len()` `values` for
-    /// each of them, one after the other.
+    /// Creates a trajectory from ascending `times` in seconds, possibly equal, and a row of `columns.len()` `values`
+    /// for each.
     ///
     /// # Errors
-    /// [`NoTimes`](TrajectoryError::NoTimes), [`Size`](TrajectoryError::Size),
-    /// [`Columns`](TrajectoryError::Columns) for a name that could not be read back, or
-    /// [`Row`](TrajectoryError::Row) for what is not finite or descends.
+    /// Returns [`NoTimes`](TrajectoryError::NoTimes), [`Size`](TrajectoryError::Size),
+    /// [`Columns`](TrajectoryError::Columns) for a name that cannot be read back, or [`Row`](TrajectoryError::Row) for
+    /// a row that is not finite or not ascending.
     pub fn new(
         columns: Vec<String>,
         times: Vec<f64>,
@@ -90,60 +89,59 @@ impl Trajectory {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`TrajectoryError::Text`], and as [`parse`](Self::parse).
+    /// Returns [`TrajectoryError::Text`], or an error of [`parse`](Self::parse).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TrajectoryError> {
         Self::parse(&read::text_of(path.as_ref())?, path)
     }
 
-    /// Reads a trajectory from text; `file` is named in errors.
+    /// Parses a trajectory; errors name `file`.
     ///
     /// # Errors
-    /// [`TrajectoryError::Empty`] or [`TrajectoryError::Line`].
+    /// Returns [`TrajectoryError::Empty`] or [`TrajectoryError::Line`].
     pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, TrajectoryError> {
         parse(text, file.as_ref())
     }
 
-    /// Names of the columns, without that of the times.
+    /// Returns the names of the value columns.
     #[must_use]
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// Times in seconds. They ascend, unless they are targets of [`resample`](Self::resample) that do not.
+    /// Returns the times in seconds, ascending unless they are unordered targets of [`resample`](Self::resample).
     #[must_use]
     pub fn times(&self) -> &[f64] {
         &self.times
     }
 
-    /// The values, row after row.
+    /// Returns the values, row after row.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// The values at time `i`, in the columns' order.
+    /// Returns the values at time `i`, in the columns' order.
     ///
     /// # Panics
-    /// If there are no more than `i` times.
+    /// Panics if there is no time `i`.
     #[must_use]
     pub fn row(&self, i: usize) -> &[f64] {
         let width = self.columns.len();
         &self.values[i * width..][..width]
     }
 
-    /// Where a column is in a row.
+    /// Returns the position of a column in a row.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }
 
-    /// The values at `targets`, in seconds and any order, in which the new trajectory has them. The stream's device
-    /// computes; this waits for it.
+    /// Returns the values at `targets`, in seconds and any order, which the new trajectory keeps. Computes on the
+    /// stream's device and waits for it.
     ///
     /// # Errors
-    /// [`NoTimes`](TrajectoryError::NoTimes) without targets, or [`Resample`](TrajectoryError::Resample): a target is
-    /// no finite number, the times do not ascend since they were targets themselves, or the device failed; or
-    /// [`Overflow`](TrajectoryError::Overflow).
+    /// Returns [`NoTimes`](TrajectoryError::NoTimes) without targets, [`Resample`](TrajectoryError::Resample) if a
+    /// target is not finite, the times do not ascend or the device fails, or [`Overflow`](TrajectoryError::Overflow).
     #[track_caller]
     pub fn resample(&self, stream: &Stream, targets: &[f64]) -> Result<Self, TrajectoryError> {
         if targets.is_empty() {
@@ -171,7 +169,7 @@ impl Trajectory {
         };
         let width = size("values", self.columns.len())?;
         let (from, to) = (size("times", self.times.len())?, size("targets", targets.len())?);
-        // Without padding, which would be most of a narrow image.
+        // Without the padding, which would be most of a narrow image.
         let image =
             |width, height| Image::with_pitch(stream.device(), width, height, 8 * u64::from(width));
         let (mut times, mut values) = (image(from, 1)?, image(width, from)?);
@@ -187,23 +185,23 @@ impl Trajectory {
         Ok(out.download(stream)?)
     }
 
-    /// How many of `targets` are before the first time or after the last, whose values they have.
+    /// Returns the number of `targets` outside the range of times, which get the first or last values.
     #[must_use]
     pub fn clamped(&self, targets: &[f64]) -> usize {
         let inside = self.times[0]..=self.times[self.times.len() - 1];
         targets.iter().filter(|target| !inside.contains(target)).count()
     }
 
-    /// Times of frames at a rate: the first time and n/rate after it, up to the last. Each is computed from its
-    /// number, so that nothing adds up. The last time counts as reached where rounding alone takes a frame beyond it.
+    /// Returns the times of frames at a rate: the first time plus n/rate, up to the last time. Each is computed from
+    /// its number, so errors do not accumulate. Rounding alone does not exclude the last time.
     ///
     /// # Errors
-    /// [`TrajectoryError::TooLong`] for more than [`MAX_FRAMES`].
+    /// Returns [`TrajectoryError::TooLong`] for more than [`MAX_FRAMES`].
     pub fn frame_times(&self, rate: Rate) -> Result<Vec<f64>, TrajectoryError> {
         let (first, last) = (self.times[0], self.times[self.times.len() - 1]);
         let (numerator, denominator) = rate.fraction();
         let seconds = last - first;
-        // What rounding takes from the times, their difference and the product.
+        // The rounding errors of the times, their difference and the product.
         let slack = 4.0 * f64::EPSILON * first.abs().max(last.abs()) * rate.per_second();
         let frames = (seconds * rate.per_second() + slack.min(MAX_SLACK)).floor() + 1.0;
         if frames > f64::from(MAX_FRAMES) {
@@ -217,7 +215,7 @@ impl Trajectory {
     /// Writes CSV with a header.
     ///
     /// # Errors
-    /// What the writer says.
+    /// Returns the writer's error.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         write!(out, "{}", self.time)?;
         for column in &self.columns {
@@ -234,10 +232,10 @@ impl Trajectory {
         Ok(())
     }
 
-    /// Writes a CSV file, which replaces one of that name when it is whole.
+    /// Writes a CSV file, which replaces an existing one when it is complete.
     ///
     /// # Errors
-    /// [`TrajectoryError::Unwritable`].
+    /// Returns [`TrajectoryError::Unwritable`].
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), TrajectoryError> {
         let path = path.as_ref();
         replace(path, |out| self.write(out))
