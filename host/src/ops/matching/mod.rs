@@ -1,8 +1,8 @@
 //! Matching: finds points of two pictures that show the same thing, for any rotation, scale and exposure.
 //!
-//! 1. `describer`: levels of a pyramid, the points that stand out on each, their orientations and descriptors, all
-//!    by kernels. 2. `spread`: of the points found, those that are spread best over the picture. 3. `pairs`: each
-//!    point's nearest descriptors in the other picture, and which of them are told apart from the rest.
+//! 1. `describer`: kernels compute a pyramid, the salient points of each level, their orientations and descriptors.
+//! 2. `spread` selects the points that cover the picture best.
+//! 3. `pairs` finds each point's nearest descriptors in the other picture, and keeps unambiguous matches.
 //!
 //! Descriptors are normalised gradients, so gain and offset do not matter. The matches contain many wrong ones;
 //! [`calibrate`](crate::geometry::calibrate) finds the consistent ones. This module knows neither lenses nor geometry.
