@@ -1,25 +1,24 @@
-//! Which colours make two cameras equally bright: a pure function of the sums over what both see.
+//! Estimates the colours that give two cameras the same brightness: a pure function of the sums over their overlap.
 //!
-//! What this does not do: it looks at no pixel, so it cannot tell a difference in exposure from one in
-//! black level or in the response curve. It equalises means and leaves the rest: of the differences of
-//! single pixels about a third, with a camera that compresses highlights.
+//! The estimate uses no pixels, so it cannot distinguish exposure from black level or response curve. It equalises the
+//! means. With a camera that compresses highlights, about a third of the pixel differences remain.
 
 use glam::Vec3;
 use shared_types::colour::{ColourSums, LUMA};
 use shared_types::stitch::Colour;
 use thiserror::Error;
 
-/// Colours of both cameras.
+/// Colour corrections of both cameras.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Colours {
-    /// Of the left camera.
+    /// The left camera's correction.
     pub left: Colour,
-    /// Of the right camera.
+    /// The right camera's correction.
     pub right: Colour,
 }
 
 impl Colours {
-    /// Leaves pictures as they are.
+    /// Leaves pictures unchanged.
     pub const IDENTITY: Self = Self { left: Colour::IDENTITY, right: Colour::IDENTITY };
 }
 
@@ -29,70 +28,70 @@ impl Default for Colours {
     }
 }
 
-/// How far a factor may be from 1.
+/// The range of a factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FactorRange {
     least: f32,
     most: f32,
 }
 
-/// Bounds that do not hold 1, or hold absurd factors.
+/// The range does not contain 1, or contains absurd factors.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error(
     "colour: bounds of {least} and {most}; the least is a number from 0.01 to 1, the most from 1 to 100"
 )]
 pub struct BoundsError {
-    /// The smallest factor asked for.
+    /// The requested minimum.
     pub least: f32,
-    /// The largest.
+    /// The requested maximum.
     pub most: f32,
 }
 
 impl FactorRange {
-    /// Factors from `least`, 0.01 to 1, up to `most`, 1 to 100.
+    /// Creates a range from `least` (0.01 to 1) to `most` (1 to 100).
     ///
     /// # Errors
-    /// [`BoundsError`].
+    /// Returns [`BoundsError`] for other numbers.
     pub fn new(least: f32, most: f32) -> Result<Self, BoundsError> {
         let sound = (0.01..=1.0).contains(&least) && (1.0..=100.0).contains(&most);
         if sound { Ok(Self { least, most }) } else { Err(BoundsError { least, most }) }
     }
 
-    /// The smallest factor.
+    /// Returns the minimum.
     #[must_use]
     pub fn least(self) -> f32 {
         self.least
     }
 
-    /// The largest factor.
+    /// Returns the maximum.
     #[must_use]
     pub fn most(self) -> f32 {
         self.most
     }
 
-    /// Factors that take the positive numbers `x` and `y` to their geometric mean, or to the nearest
-    /// number that both reach; as near to each other as they get if there is none.
+    /// Returns factors that bring the positive numbers `x` and `y` to their geometric mean, or to the nearest number
+    /// that both can reach; if there is none, as close to each other as possible.
     fn meet(self, x: f64, y: f64) -> [f64; 2] {
         let (least, most) = (f64::from(self.least), f64::from(self.most));
-        // If the larger cannot come down to what the smaller reaches, that is beyond both.
+        // If the larger number cannot come down to the reach of the smaller one, no target is in reach of both.
         let target = (x * y).sqrt().max(least * x.max(y)).min(most * x.min(y));
         [x, y].map(|from| (target / from).clamp(least, most))
     }
 }
 
-/// What [`estimate`] may answer.
+/// Limits of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EstimateLimits {
-    /// Below this sum of weights, which are 1 a pixel at most, there is no estimate.
+    /// Minimum sum of weights for an estimate; a pixel's weight is at most 1.
     pub min_weight: f32,
-    /// Of the gains.
+    /// Range of the gains.
     pub gain: FactorRange,
-    /// Of the gammas.
+    /// Range of the gammas.
     pub gamma: FactorRange,
 }
 
 impl Default for EstimateLimits {
-    /// 10,000 weighted pixels, gains from 0.5 to 2, gammas from 0.8 to 1.2.
+    /// Returns 10,000 weighted pixels, gains from 0.5 to 2, gammas from 0.8 to 1.2.
     fn default() -> Self {
         Self {
             min_weight: 10_000.0,
@@ -102,10 +101,10 @@ impl Default for EstimateLimits {
     }
 }
 
-/// The colours that equalise two cameras of which `sums` were taken.
+/// Estimates the colours that equalise two cameras, from their sums.
 ///
-/// `None` if the sums are no evidence: too few pixels count, as in the dark, or a mean is not a level
-/// over 0, up to 255. That is no failure.
+/// Returns `None` if the sums are no evidence: too few pixels count, as in the dark, or a mean is not a level over 0,
+/// up to 255. That is not a failure.
 ///
 /// A camera's colour turns a level c, 0 to 255, into `255 · clamp(gain · c / 255, 0, 1)^gamma`.
 ///
@@ -116,17 +115,17 @@ impl Default for EstimateLimits {
 /// target = √(L · R)      gain = target / mean
 /// ```
 ///
-/// The geometric mean shares the work: one camera is brightened by as much as the other is darkened,
-/// and both reach their limits [0.5, 2] together, at a ratio of 4. With the arithmetic mean the darker
-/// camera does most: at a ratio of 2 the gains are 1.5 and 0.75 in place of 1.41 and 0.71, and steps of
-/// one level a frame take 103 frames in place of 88, which is more than 3 s (see
-/// [`ColourTracker`](super::ColourTracker)). If the target is beyond a camera's limit, it moves to the nearest that
-/// both reach. If they reach none, they stay at opposite limits.
+/// The geometric mean shares the correction: one camera is brightened as much as the other is darkened, and both reach
+/// their limits [0.5, 2] together, at a ratio of 4. With the arithmetic mean the darker camera would change most: at a
+/// ratio of 2 the gains would be 1.5 and 0.75 instead of 1.41 and 0.71, and steps of one level per frame would take
+/// 103 frames instead of 88, which is more than 3 s (see [`ColourTracker`](super::ColourTracker)). If the target is
+/// beyond a camera's limit, it moves to the nearest value that both reach. If they reach none, they stay at opposite
+/// limits.
 ///
-/// **Gammas** do what gains could not, and nothing else: where the gains equalised the cameras both are
-/// exactly 1. Otherwise let a < b be the two lumas, of the means after the gains. A curve through
-/// black and white that takes a level m to the level t is `gamma = ln(t / 255) / ln(m / 255)`. Both
-/// shall meet at one t, again the geometric mean, this time of the logarithms:
+/// **Gammas** correct only what gains cannot: both are exactly 1 if the gains equalised the cameras. Otherwise let a <
+/// b be the two lumas of the means after the gains. A curve through black and white that maps level m to level t is
+/// `gamma = ln(t / 255) / ln(m / 255)`. Both cameras meet at one t, again a geometric mean, this time of the
+/// logarithms:
 ///
 /// ```text
 /// A = ln(255 / a)   B = ln(255 / b)   T = ln(255 / t) = √(A · B)
@@ -134,19 +133,18 @@ impl Default for EstimateLimits {
 /// gamma of the brighter = T / B = √(A / B) > 1    darkens its mid-tones
 /// ```
 ///
-/// Both are limited to [0.8, 1.2]. T moves, as the gains' target does, to where both can meet, if they
-/// can (A / B ≤ 1.5).
+/// Both are limited to [0.8, 1.2]. T moves, like the gains' target, to a value that both reach, if there is one (A / B
+/// ≤ 1.5).
 ///
-/// **Error.** The curve is fitted to the mean, but a picture has many levels. By Jensen's inequality
-/// the mean of a curve that is bent up (gamma > 1) is above the curve at the mean, and of one that is
-/// bent down below. So the darker camera arrives a little under t and the brighter a little over: a
-/// part of the difference may stay, but no gamma takes luma further apart or past the other camera's.
-/// On test pictures with level ratios of 5 and 8, gains and gammas leave at most 2 % and 8 % of the
-/// difference of the means. There is one gamma a camera: where gains left different amounts in the
-/// channels, luma is brought together and a colour cast stays.
+/// **Error.** The curve fits the mean, but a picture has many levels. By Jensen's inequality the mean of a convex
+/// curve (gamma > 1) is above the curve at the mean, and that of a concave curve below. So the darker camera ends
+/// slightly below t and the brighter one slightly above: part of the difference may remain, but no gamma increases or
+/// reverses it. On test pictures with level ratios of 5 and 8, gains and gammas leave at most 2 % and 8 % of the
+/// difference of the means. There is one gamma per camera: if the gains left different amounts in the channels, luma
+/// is equalised and a colour cast remains.
 #[must_use]
 pub fn estimate(sums: &ColourSums, limits: &EstimateLimits) -> Option<Colours> {
-    // A NaN fails it; so does an infinite weight, since the means are 0 then.
+    // A NaN fails this check; so does an infinite weight, because the means are then 0.
     let enough = sums.weight > 0.0 && sums.weight >= limits.min_weight;
     let mean = |[r, g, b, _]: [f32; 4]| {
         let mean = [r, g, b].map(|sum| f64::from(sum) / f64::from(sums.weight));
@@ -157,7 +155,7 @@ pub fn estimate(sums: &ColourSums, limits: &EstimateLimits) -> Option<Colours> {
     let luma = |mean: [f64; 3], side: usize| -> f64 {
         (0..3).map(|c| f64::from(LUMA[c]) * gains[c][side] * mean[c]).sum()
     };
-    // White stays white with any gamma; just below it is where the formula ends.
+    // White stays white with any gamma; the formula ends just below white.
     let depth = |luma: f64| (255.0 / luma.min(254.0)).ln();
     let gammas = limits.gamma.meet(depth(luma(left, 0)), depth(luma(right, 1)));
     let colour = |side: usize| Colour {
@@ -204,7 +202,7 @@ mod tests {
         assert_eq!((found.left.gain, found.right.gain), (Vec3::splat(2.0), Vec3::splat(0.5)));
         assert!((found.left.gamma - 0.8838).abs() < 1e-4, "{found:?}");
         assert!((found.right.gamma - 1.1315).abs() < 1e-4, "{found:?}");
-        // Both means lie on one level then.
+        // Both means have the same level then.
         let level = |mean: f32, gamma| 255.0 * (mean / 255.0).powf(gamma);
         let (left, right) = (level(40.0, found.left.gamma), level(60.0, found.right.gamma));
         assert!((left - right).abs() < 1e-3, "{left} and {right}");
@@ -218,7 +216,7 @@ mod tests {
         assert_eq!((found.left.gain, found.right.gain), (Vec3::splat(1.5), Vec3::splat(0.9)));
         assert_eq!([found.left.gamma, found.right.gamma], [1.0, 1.0]);
 
-        // After the gains, A / B is 1.49: its root is over 1.2.
+        // After the gains, A / B is 1.49, whose root exceeds 1.2.
         let found = of(&grey(14.0, 116.0));
         assert_eq!(found.right.gamma, 1.2);
         assert!(found.left.gamma > 0.8 && found.left.gamma < 0.82, "{found:?}");

@@ -1,4 +1,4 @@
-//! The correction of both cameras as a table on the device.
+//! The correction of both cameras as a table in device memory.
 
 use cuda_std::DeviceSlice;
 use kernels_gpu::colour::GammaTable as BuildTable;
@@ -7,30 +7,30 @@ use shared_types::stitch::Colour;
 
 use crate::device::{Buffer, Device, DeviceError, LaunchConfig, Stream};
 
-/// 256 entries for each camera and channel, the gain folded in; rebuilt by a kernel when gains or gammas
-/// change. 12 KiB.
+/// 256 entries per camera and channel with the gain included, 12 KiB. A kernel rebuilds them if gains or gammas
+/// change.
 #[derive(Debug)]
 pub struct GammaTable {
     entries: Buffer<TableEntry>,
-    /// What it was last built for: left, right.
+    /// The colours of the last build: left, right.
     built_for: Option<[Colour; 2]>,
 }
 
 impl GammaTable {
-    /// A table that is not built yet.
+    /// Allocates a table without building it.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if the allocation fails.
     #[track_caller]
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(Self { entries: Buffer::new(device, TABLE_LEN)?, built_for: None })
     }
 
-    /// Submits the building of the table, if it was not built for these colours. Launches that read it
-    /// must be on the same stream.
+    /// Submits the build of the table unless it was built for these colours. Launches that read it must use the same
+    /// stream.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if the launch fails.
     #[track_caller]
     pub fn update(
         &mut self,
@@ -52,7 +52,7 @@ impl GammaTable {
         Ok(())
     }
 
-    /// For a kernel to read.
+    /// Returns the table for a kernel.
     #[must_use]
     pub fn view(&self) -> DeviceSlice<'_, TableEntry> {
         self.entries.view()

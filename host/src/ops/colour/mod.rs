@@ -1,10 +1,10 @@
-//! Colour matching of two cameras: gains and gammas that make both equally bright where they look at
-//! the same thing, and that follow the light without a visible step.
+//! Colour matching of two cameras: gains and gammas that equalise their brightness in the overlap and follow the light
+//! without visible steps.
 //!
-//! An [`Overlap`] is made once a warp and says which pixels to compare; its [`sums`](Overlap::sums) of
-//! a pair of frames take one small launch. [`estimate`] takes them to the [`Colours`] that would equalise
-//! the pair. A [`ColourTracker`] takes such estimates, every [`EVERY`] frames or when they come, to the colours
-//! of each frame. A [`GammaTable`] holds colours for the stitch.
+//! An [`Overlap`] is computed once per warp and lists the pixels to compare. Its [`sums`](Overlap::sums) over a pair
+//! of frames take one small launch. [`estimate`] converts them to the [`Colours`] that equalise the pair. A
+//! [`ColourTracker`] converts such estimates, every [`EVERY`] frames or as they arrive, to the colours of each frame.
+//! A [`GammaTable`] stores colours for the stitch.
 
 mod estimate;
 mod gamma_table;

@@ -13,7 +13,7 @@ use crate::io::picture::Picture;
 use crate::ops::stitch::{StitchError, check_sources};
 use crate::warp::DeviceWarp;
 
-/// Which pixel of either camera every pixel of the overlap shows.
+/// The pixels of both cameras for every pixel of the overlap.
 #[derive(Debug)]
 pub struct Overlap {
     place: OverlapBox,
@@ -21,15 +21,14 @@ pub struct Overlap {
     pixels: Image<OverlapPixel>,
 }
 
-/// Where one pair of frames is summed up: scratch memory of the device, and the result's on the host.
-/// One launch at a time.
+/// Scratch memory for the sums of one pair of frames, on the device and the host. One launch at a time may use it.
 #[derive(Debug)]
 pub struct Summing {
     running: Buffer<u64>,
     sums: Buffer<ColourSums>,
 }
 
-/// The shape that the kernels over the overlap ask for: a thread takes a column of pixels.
+/// Returns the launch shape of kernels over the overlap: a thread per column of pixels.
 fn cover(size: UVec2) -> LaunchConfig {
     LaunchConfig {
         grid: [size.x.div_ceil(BLOCK[0]), size.y.div_ceil(BLOCK_ROWS), 1],
@@ -38,7 +37,7 @@ fn cover(size: UVec2) -> LaunchConfig {
     }
 }
 
-/// The box of panorama pixels at which both cameras have a weight over `min_weight`; waits for it.
+/// Returns the box of panorama pixels at which both cameras have a weight over `min_weight`, and waits for it.
 #[track_caller]
 pub(crate) fn find_box(
     stream: &Stream,
@@ -56,35 +55,35 @@ pub(crate) fn find_box(
 }
 
 impl Summing {
-    /// Memory for the sums over an overlap.
+    /// Allocates memory for the sums over an overlap.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if the allocation fails.
     #[track_caller]
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(Self { running: Buffer::new(device, RUNNING_SUMS)?, sums: Buffer::new(device, 1)? })
     }
 
-    /// Submits the copy of the sums to the host and does not wait.
+    /// Submits the copy of the sums to the host without waiting.
     ///
     /// # Safety
-    /// `sums` live and nothing else touches them until the copy is done.
+    /// `sums` stay valid until the copy is done, and nothing else accesses them.
     pub(crate) unsafe fn submit_download(
         &self,
         stream: &Stream,
         sums: &mut Pinned<ColourSums>,
     ) -> Result<(), DeviceError> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees the same.
         unsafe { self.sums.submit_download(stream, sums) }
     }
 }
 
 impl Overlap {
-    /// Finds the overlap of a warp, where both cameras count with a weight over 0.1, and waits for it.
-    /// `None` where there is none.
+    /// Finds the overlap of a warp, where both cameras have a weight over 0.1, and waits for it; `None` if there is
+    /// none.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if the device fails.
     #[track_caller]
     pub fn find(stream: &Stream, warp: &DeviceWarp) -> Result<Option<Self>, DeviceError> {
         let place = find_box(stream, warp, MIN_WEIGHT)?;
@@ -101,38 +100,37 @@ impl Overlap {
         Ok(Some(Self { place, sources: warp.sources(), pixels }))
     }
 
-    /// Which pixel of either camera each panorama pixel of its box shows, row by row;
-    /// [`OverlapPixel::NONE`] where one of them does not count.
+    /// Returns the pixels of both cameras for each panorama pixel of the box, row by row; [`OverlapPixel::NONE`] where
+    /// one camera does not count.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if the download fails.
     #[track_caller]
     pub fn pixels(&self, stream: &Stream) -> Result<Vec<OverlapPixel>, DeviceError> {
         self.pixels.download(stream)
     }
 
-    /// Which panorama pixels its box holds.
+    /// Returns the box in panorama pixels.
     #[must_use]
     pub fn place(&self) -> OverlapBox {
         self.place
     }
 
-    /// About the sum of weights if every pixel of its box counts: a third of them, by the band's
-    /// falloff.
+    /// Returns the approximate sum of weights if every pixel of the box counts: a third of them, due to the falloff at
+    /// the band's edges.
     #[must_use]
     pub fn full_weight(&self) -> f32 {
         self.place.size().as_vec2().element_product() / 3.0
     }
 
-    /// Limits for estimates from sums over it: an overlap that is small has few pixels in the best light,
-    /// and a quarter of them must do.
+    /// Returns limits for estimates from this overlap: a quarter of the pixels of a small overlap must suffice.
     #[must_use]
     pub fn limits(&self) -> EstimateLimits {
         let limits = EstimateLimits::default();
         EstimateLimits { min_weight: limits.min_weight.min(0.25 * self.full_weight()), ..limits }
     }
 
-    /// Bytes that one summing up must read: the overlap, and a pixel of either picture each.
+    /// Returns the bytes that one sum must read: the overlap, and a pixel of either picture each.
     #[must_use]
     pub fn bytes(&self, pixels: PixelFormat) -> u64 {
         let pixel = match pixels {
@@ -143,10 +141,10 @@ impl Overlap {
         (count * (size_of::<OverlapPixel>() as f64 + 2.0 * pixel)) as u64
     }
 
-    /// Sums up a pair of frames and waits for the result.
+    /// Sums over a pair of frames and waits for the result.
     ///
     /// # Errors
-    /// [`StitchError`].
+    /// Returns [`StitchError`] if the frames do not fit or the device fails.
     #[track_caller]
     pub fn sums<'a>(
         &self,
@@ -160,13 +158,13 @@ impl Overlap {
         Ok(summing.sums.download(stream)?[0])
     }
 
-    /// Submits the sums of a pair of frames and does not wait.
+    /// Submits the sums over a pair of frames without waiting.
     ///
     /// # Safety
-    /// What other streams were given to do with `summing` is done.
+    /// Work on `summing` in other streams is done.
     ///
     /// # Errors
-    /// [`StitchError`].
+    /// Returns [`StitchError`] if the frames do not fit or the device fails.
     #[track_caller]
     pub unsafe fn submit(
         &self,
@@ -190,9 +188,8 @@ impl Overlap {
         };
         macro_rules! launch {
             ($kernel:ident, $left:ident, $right:ident) => {
-                // SAFETY: the shape covers the overlap, as `cover` makes it; `summing` is ours, as the caller
-                // vouches; the pictures have the sizes that the overlap was made for, and all
-                // their planes.
+                // SAFETY: `cover` shapes the launch for the overlap; the caller guarantees exclusive use of `summing`;
+                // the pictures have the sizes of the overlap's warp, and all their planes.
                 unsafe {
                     stream.launch_unchecked(
                         &cover(self.place.size()),
@@ -221,11 +218,10 @@ impl Overlap {
     }
 }
 
-/// The colours that make two pictures equally bright where both cameras see the same, or `None` where they
-/// are too dark, or overlap too little, to say anything.
+/// Returns the colours that equalise two pictures in their overlap; `None` if the overlap is too dark or too small.
 ///
 /// # Errors
-/// [`StitchError`].
+/// Returns [`StitchError`] if the pictures do not fit or the device fails.
 #[track_caller]
 pub fn matched_pictures(
     stream: &Stream,
@@ -237,10 +233,10 @@ pub fn matched_pictures(
     matched(stream, &left?, &right?, warp)
 }
 
-/// As [`matched_pictures`], of frames that lie on the device.
+/// Returns the colours as [`matched_pictures`] does, for frames on the device.
 ///
 /// # Errors
-/// [`StitchError`].
+/// Returns [`StitchError`] if the frames do not fit or the device fails.
 #[track_caller]
 pub fn matched<'a>(
     stream: &Stream,

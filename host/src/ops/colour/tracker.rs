@@ -1,7 +1,7 @@
-//! From estimates now and then to the colours of every frame: no visible step, no flicker.
+//! Converts occasional estimates to the colours of every frame, without visible steps or flicker.
 //!
-//! There is no clock here and no thread: a frame is a call. A single wrong estimate is believed until
-//! the next; it moves the picture by a level a frame at most.
+//! There is no clock and no thread: one call is one frame. A wrong estimate counts until the next one; it changes the
+//! picture by at most one level per frame.
 
 use glam::Vec3;
 use shared_types::stitch::Colour;
@@ -9,45 +9,45 @@ use thiserror::Error;
 
 use super::Colours;
 
-/// Frames from one estimate to the next, so that a camera that doubles is followed in 3 s at 30
+/// Frames between estimates. With this interval a camera that doubles its brightness is corrected within 3 s at 30
 /// frames/s.
 pub const EVERY: u32 = 6;
 
-/// Estimates that an average takes in, about.
+/// Approximate number of estimates in the average.
 const AVERAGED: u32 = 8;
 
-/// How many dead bands from the average an estimate is no more noise.
+/// Distance of an estimate from the average, in dead bands, beyond which it is not noise.
 const NEWS: f64 = 2.5;
 
-/// `gamma · ln gain` from which on down no input comes out visibly; a gain of 0 has no logarithm.
+/// `gamma · ln gain` below which no input gives a visible output; a gain of 0 has no logarithm.
 const BLACK: f64 = -11.0;
 
-/// Levels from its target at which a colour has arrived, so that it does come to rest.
+/// Distance from the target, in levels, at which a colour has arrived. This lets it come to rest.
 const ARRIVED: f64 = 1.0 / 16.0;
 
-/// How a [`ColourTracker`] moves.
+/// Options of a [`ColourTracker`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColourTrackerOptions {
-    /// Part of the way to the target that a frame goes, over 0 and up to 1.
+    /// Fraction of the way to the target per frame, over 0 and up to 1.
     pub rate: f32,
-    /// Levels by which a frame's output may differ from the one before at the same input, 0.01 to 255.
+    /// Maximum change of a frame's output against the previous frame at the same input, in levels, 0.01 to 255.
     ///
-    /// Below 1 rounded outputs differ by at most 1. The edge boost multiplies it by up to 1.35.
+    /// With less than 1, rounded outputs differ by at most 1. The edge boost multiplies the change by up to 1.35.
     pub max_step: f32,
-    /// Levels by which some output must change before the target moves, 0 to 255.
+    /// Minimum change of some output, in levels, before the target moves, 0 to 255.
     pub dead_band: f32,
-    /// Takes the first estimate at once in place of small steps.
+    /// Applies the first estimate at once instead of in small steps.
     pub snap_first: bool,
 }
 
 impl Default for ColourTrackerOptions {
-    /// 0.15 of the way, not quite 1 level, a dead band of 1 level, and no jump at the start.
+    /// Returns 0.15 of the way, slightly less than 1 level, a dead band of 1 level, and no jump at the start.
     fn default() -> Self {
         Self { rate: 0.15, max_step: 0.99, dead_band: 1.0, snap_first: false }
     }
 }
 
-/// A setting out of its range.
+/// An option is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SettingsError {
@@ -64,42 +64,41 @@ pub enum SettingsError {
 
 /// The colours of two cameras over time.
 ///
-/// Each frame moves each camera [`ColourTrackerOptions::rate`] of the way to a held target, but no further than
-/// [`ColourTrackerOptions::max_step`]: no level of any channel comes out more than that from where it came out a
-/// frame before. For a channel the way is straight in gamma and in `k = gamma · ln gain`. Then for every
-/// input x of 0 to 1 the output is
+/// Each frame moves each camera by [`ColourTrackerOptions::rate`] of the way to a held target, but at most by
+/// [`ColourTrackerOptions::max_step`]: no output level of any channel changes by more. For a channel the way is linear
+/// in gamma and in `k = gamma · ln gain`. For every input x from 0 to 1 the output is then
 ///
 /// ```text
 /// f(x) = 255 · exp(min(k + gamma · ln x, 0))
 /// ```
 ///
-/// whose logarithm is straight too: no level turns back, and the largest change over all levels grows
-/// with the part of the way, so the longest step allowed is found by halving. The largest change has
-/// a closed form. It is either at `x = min(1, 1 / larger gain)`, since beyond one of the two is cut off
-/// at white and the other comes nearer; or at the one place below where both slopes are equal,
-/// `ln x = (ln(gamma₀ / gamma₁) + k₀ − k₁) / (gamma₁ − gamma₀)`.
+/// whose logarithm is linear too. So no level reverses its direction, and the largest change over all levels grows
+/// with the fraction of the way, which allows finding the longest permitted step by bisection. The largest change has
+/// a closed form. It is either at `x = min(1, 1 / larger gain)`, because beyond it one of the two is clipped at white
+/// and the other approaches it; or at the one place below where both slopes are equal, `ln x = (ln(gamma₀ / gamma₁) +
+/// k₀ − k₁) / (gamma₁ − gamma₀)`.
 ///
-/// The target does not follow each estimate, or noise would have the picture breathe. Estimates are
-/// averaged, and the target is held until the average is visibly elsewhere ([`ColourTrackerOptions::dead_band`]).
-/// An estimate far from the average is news, not noise: it is taken at once.
+/// The target does not follow every estimate, because noise would make the picture pulsate. Estimates are averaged,
+/// and the target stays until the average is visibly elsewhere ([`ColourTrackerOptions::dead_band`]). An estimate far
+/// from the average is not noise and is used at once.
 ///
-/// How long that takes: a level a frame at white makes a gain that rises from 1 to g take 255 · ln g
-/// frames. When one of two equal cameras becomes twice as bright, the gains go to √2 and 1/√2: 88 frames,
-/// and 82 until only 5 % of the difference is left. If that shall take 90 frames, 3 s at 30 frames/s, the
-/// first estimate must come within 8. So the frames from one estimate to the next matter, counted here
-/// from the step to 5 % with estimates 3 frames after their pictures, at the worst moment:
+/// Duration: at one level per frame at white, a gain that rises from 1 to g takes 255 · ln g frames. If one of two
+/// equal cameras doubles its brightness, the gains go to √2 and 1/√2: 88 frames, and 82 until 5 % of the difference is
+/// left. For 90 frames, 3 s at 30 frames/s, the first estimate must arrive within 8 frames. So the interval between
+/// estimates matters. The table counts frames from the step to 5 %, with estimates 3 frames after their pictures, at
+/// the worst moment:
 ///
 /// | between estimates | 1 | 4 | 6 | 7 | 8 | 10 | 15 | 30 |
 /// |---|---|---|---|---|---|---|---|---|
 /// | to follow ×2 | 84 | 87 | **89** | 90 | 91 | 93 | 98 | 113 |
 ///
-/// With 6, a step of ×1.2 takes 35 frames, ×1.5 57, ×3 134.
+/// With an interval of 6, a step of ×1.2 takes 35 frames, ×1.5 57, ×3 134.
 #[derive(Clone, Debug)]
 pub struct ColourTracker {
     settings: ColourTrackerOptions,
     now: Colours,
     target: Colours,
-    /// Of the latest estimates, and how many there are in it.
+    /// Average of the latest estimates, and their number.
     average: Colours,
     averaged: u32,
     snap: bool,
@@ -112,10 +111,10 @@ impl Default for ColourTracker {
 }
 
 impl ColourTracker {
-    /// Begins at the identity.
+    /// Starts at the identity.
     ///
     /// # Errors
-    /// [`SettingsError`].
+    /// Returns [`SettingsError`] for an option out of range.
     pub fn new(settings: ColourTrackerOptions) -> Result<Self, SettingsError> {
         let ColourTrackerOptions { rate, max_step, dead_band, .. } = settings;
         if !(rate > 0.0 && rate <= 1.0) {
@@ -141,11 +140,11 @@ impl ColourTracker {
         }
     }
 
-    /// Takes in an estimate.
+    /// Adds an estimate.
     ///
-    /// `None`, as in the dark, changes nothing: where both pictures are black there is no seam to see,
-    /// and when the light comes back the cameras are most likely as they were. Nor does an estimate
-    /// with a gain or gamma that is not a number over 0 change anything.
+    /// `None`, as in the dark, changes nothing: if both pictures are black, no seam is visible, and when the light
+    /// returns the cameras are most likely unchanged. An estimate with a gain or gamma that is not a number over 0
+    /// changes nothing either.
     pub fn observe(&mut self, estimate: Option<Colours>) {
         let Some(estimate) = estimate.filter(|colours| usable(*colours)) else { return };
         let dead_band = f64::from(self.settings.dead_band);
@@ -154,7 +153,7 @@ impl ColourTracker {
         }
         self.averaged = (self.averaged + 1).min(AVERAGED);
         self.average = mix_both(self.average, estimate, 1.0 / f64::from(self.averaged));
-        // While it moves anyway it may as well move to the better place.
+        // While it moves anyway, it may as well move to the better place.
         if self.now != self.target || difference(self.target, self.average) > dead_band {
             self.target = self.average;
         }
@@ -163,7 +162,7 @@ impl ColourTracker {
         }
     }
 
-    /// The next frame's colours. To be called once a frame.
+    /// Returns the next frame's colours. Call it once per frame.
     pub fn advance(&mut self) -> Colours {
         self.now = Colours {
             left: self.step(self.now.left, self.target.left),
@@ -172,9 +171,9 @@ impl ColourTracker {
         self.now
     }
 
-    /// Forgets all estimates. The colours go to `colours` in small steps, until there is an estimate again.
+    /// Forgets all estimates and moves to `colours` in small steps until the next estimate.
     ///
-    /// Nothing changes if a gain is not a number from 0, or a gamma not one over 0.
+    /// Changes nothing if a gain is not a number from 0, or a gamma is not a number over 0.
     pub fn head_for(&mut self, colours: Colours) {
         if is_colour(colours) {
             self.target = colours;
@@ -182,7 +181,7 @@ impl ColourTracker {
         }
     }
 
-    /// As [`head_for`](Self::head_for), but at once.
+    /// Forgets all estimates and jumps to `colours`.
     pub fn begin_at(&mut self, colours: Colours) {
         if is_colour(colours) {
             self.head_for(colours);
@@ -213,7 +212,7 @@ impl ColourTracker {
     }
 }
 
-/// Whether it is what an estimate may be.
+/// Returns whether the colours are a valid estimate.
 fn usable(colours: Colours) -> bool {
     let Colours { left, right } = colours;
     is_colour(colours) && left.gain.min(right.gain).min_element() > 0.0
@@ -227,7 +226,7 @@ fn is_colour(Colours { left, right }: Colours) -> bool {
     })
 }
 
-/// The colour at a part of the way.
+/// Returns the colour at a fraction of the way.
 fn mix(from: Colour, to: Colour, part: f64) -> Colour {
     let at = |from: f64, to: f64| from + part * (to - from);
     let (gamma0, gamma1) = (f64::from(from.gamma), f64::from(to.gamma));
@@ -243,7 +242,7 @@ fn mix_both(from: Colours, to: Colours, part: f64) -> Colours {
     Colours { left: mix(from.left, to.left, part), right: mix(from.right, to.right, part) }
 }
 
-/// The largest change of an output level, over all inputs from 0 to 255 and all channels.
+/// Returns the largest change of an output level, over all inputs from 0 to 255 and all channels.
 fn largest_change(from: Colour, to: Colour) -> f64 {
     let (gamma0, gamma1) = (f64::from(from.gamma), f64::from(to.gamma));
     let mut largest = 0.0_f64;
@@ -257,7 +256,7 @@ fn largest_change(from: Colour, to: Colour) -> f64 {
         largest = largest.max(change(white));
         let slopes = (gamma0 / gamma1).ln() + gamma0 * gain0 - gamma1 * gain1;
         let level = slopes / (gamma1 - gamma0);
-        // Not so if it is NaN: equal gammas.
+        // A NaN, for equal gammas, fails this.
         if level < white {
             largest = largest.max(change(level));
         }
@@ -277,14 +276,14 @@ mod tests {
     use super::*;
     use crate::ops::colour::{EstimateLimits, estimate};
 
-    /// Grey cameras of these means.
+    /// Returns the estimate for gray cameras with these means.
     fn seen(left: f32, right: f32) -> Option<Colours> {
         let sums = |mean: f32| [mean * 20_000.0; 4];
         let sums = ColourSums { left: sums(left), right: sums(right), weight: 20_000.0 };
         estimate(&sums, &EstimateLimits::default())
     }
 
-    /// As `seen`, with ±0.5 % of noise on each sum.
+    /// Returns the estimate with ±0.5 % of noise on each sum.
     fn noisy(left: f32, right: f32, random: &mut Random) -> Option<Colours> {
         let mut sums = |mean: f32| [0; 4].map(|_| mean * 20_000.0 * random.between(0.995, 1.005));
         let sums = ColourSums { left: sums(left), right: sums(right), weight: 20_000.0 };
@@ -301,7 +300,7 @@ mod tests {
         255.0 * linear.clamp(0.0, 1.0).powf(f64::from(colour.gamma))
     }
 
-    /// The largest change over inputs a tenth of a level apart.
+    /// Returns the largest change over inputs a tenth of a level apart.
     fn sampled_change(a: Colour, b: Colour) -> f64 {
         let inputs = (0..=2550).map(|i| f64::from(i) / 10.0);
         let change = |x, c| (level(a, c, x) - level(b, c, x)).abs();
@@ -313,7 +312,7 @@ mod tests {
         let mut random = Random::new(1);
         for i in 0..500 {
             let (a, b) = (any(&mut random), any(&mut random));
-            // Near and far, with and without the same gains or gamma.
+            // Small and large changes, with and without equal gains or gammas.
             let b = match i % 4 {
                 0 => b,
                 1 => Colour { gamma: a.gamma, ..b },
@@ -360,9 +359,9 @@ mod tests {
         }
     }
 
-    /// Frames from a step of one of two equal cameras by `ratio` until the difference of their means
-    /// is below 5 % of what the step made, at the worst moment of the step between two estimates.
-    /// An estimate comes 3 frames after its pictures.
+    /// Returns the frames from a brightness step of one of two equal cameras by `ratio` until the difference of their
+    /// means is below 5 % of its initial value, for the worst moment of the step between two estimates. An estimate
+    /// arrives 3 frames after its pictures.
     fn frames_to_converge(ratio: f32, every: u32) -> u32 {
         let run = |phase| {
             let mut tracker = ColourTracker::default();
@@ -383,7 +382,7 @@ mod tests {
     fn a_camera_that_doubles_is_followed_within_3_s() {
         for ratio in [0.5, 2.0] {
             assert!(frames_to_converge(ratio, EVERY) <= 90, "×{ratio}");
-            // The table of `ColourTracker`.
+            // The table in the documentation of `ColourTracker`.
             let table =
                 [(1, 84), (4, 87), (6, 89), (7, 90), (8, 91), (10, 93), (15, 98), (30, 113)];
             for (every, frames) in table {
@@ -400,7 +399,7 @@ mod tests {
         let mut random = Random::new(4);
         let mut tracker = ColourTracker::default();
         let mut worst = 0.0_f64;
-        // ×2 in a minute and back.
+        // ×2 within a minute and back.
         for frame in 0..7200_u32 {
             let phase = f64::from(frame) / 1800.0 * std::f64::consts::PI;
             let right = 60.0 * 2.0_f32.powf(0.5 - 0.5 * phase.cos() as f32);

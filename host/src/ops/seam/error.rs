@@ -1,42 +1,42 @@
-//! Why there is no seam.
+//! Errors of seams.
 
 use thiserror::Error;
 
 use crate::device::DeviceError;
 use crate::ops::stitch::StitchError;
 
-/// A warp has no seam, or it cannot be found.
+/// A warp has no seam, or the search failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SeamError {
-    /// A width out of its range.
+    /// The feather is out of range.
     #[error("seam: a feather of {pixels} pixels; it is a number from 1 to 1000")]
     Feather {
-        /// The width.
+        /// The feather in pixels.
         pixels: f32,
     },
-    /// Nothing is seen by both cameras.
+    /// The cameras do not overlap.
     #[error("seam: the cameras see nothing together; there is nothing to blend")]
     NoOverlap,
-    /// One picture lies inside of the other, or both cover the same.
+    /// One picture lies inside the other one, or both cover the same area.
     #[error(
         "seam: the {camera} camera sees nothing that the other does not, so no line parts them; blend by the warp's weights"
     )]
     Inside {
-        /// Whose picture lies inside.
+        /// The camera of the inner picture.
         camera: &'static str,
     },
-    /// The best line would leave this many cells along pictures' edges.
+    /// The best line leaves this many cells at the edges of pictures.
     #[error(
         "seam: no single line parts what each camera sees alone: the best one leaves {breaches} steps at pictures' edges over {rows} rows; blend by the warp's weights"
     )]
     Tangled {
         /// Cells at which a picture's edge would show.
         breaches: u32,
-        /// Rows of cells of the overlap.
+        /// Rows of cells in the overlap.
         rows: u32,
     },
-    /// The pictures do not go with the warp.
+    /// The pictures do not fit the warp.
     #[error(transparent)]
     Stitch(StitchError),
     /// The device failed.
@@ -54,7 +54,7 @@ impl From<StitchError> for SeamError {
 }
 
 impl SeamError {
-    /// Whether it is the warp that has no seam: then its own weights are the answer.
+    /// Returns whether the warp itself has no seam. Use its own weights then.
     #[must_use]
     pub fn is_of_warp(&self) -> bool {
         matches!(self, Self::NoOverlap | Self::Inside { .. } | Self::Tangled { .. })

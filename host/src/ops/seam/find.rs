@@ -1,4 +1,4 @@
-//! Finding the seam of a pair of frames, and the weights that it stands for.
+//! Finds the seam of a pair of frames and writes its weights.
 
 use glam::{UVec2, Vec4};
 use kernels_gpu::seam::{SeamCost, SeamDifferenceNv12, SeamDifferenceRgba8, SeamPath, SeamWeights};
@@ -13,11 +13,11 @@ use crate::ops::colour::Colours;
 use crate::ops::stitch::{StitchError, StitchOptions, check_sources};
 use crate::warp::DeviceWarp;
 
-/// A search for the cheapest path on a grid: memory of the device. One at a time.
+/// A search for the cheapest path on a grid, with its device memory. One search at a time.
 #[derive(Debug)]
 pub(super) struct Search {
     gridded: Gridded,
-    /// Cells that a path keeps away from differences, about.
+    /// Distance, in cells, that a path keeps from differences, approximately.
     reach: u32,
     difference: Image<Vec4>,
     cost: Image<u32>,
@@ -45,8 +45,8 @@ impl Search {
         })
     }
 
-    /// Submits the search for what was compared last. It stays near `current` where that costs little, if it is
-    /// `biased`, and says what that costs.
+    /// Submits the search on the last comparison. If `biased`, the path stays near `current` where that costs little,
+    /// and the search reports the cost of that.
     pub(super) fn find(
         &mut self,
         stream: &Stream,
@@ -67,36 +67,34 @@ impl Search {
             costs: self.costs.view_mut(),
         };
         let config = LaunchConfig { grid: [1; 3], block: [PLACES, 1, 1], dynamic_shared: 0 };
-        // SAFETY: one block of so many threads; costs come from `seam_cost`, which bounds them, and no
-        // panorama has more than 32,768 rows or columns.
+        // SAFETY: one block with the required number of threads; `seam_cost` bounds the costs, and a panorama has at
+        // most 32,768 rows and columns.
         unsafe { stream.launch_unchecked(&config, &kernel) }
     }
 
-    /// What the last search found; waits for it.
+    /// Waits for the last search and returns its costs.
     pub(super) fn costs(&self, stream: &Stream) -> Result<SeamCosts, DeviceError> {
         Ok(self.costs.download(stream)?[0])
     }
 }
 
-/// The seam of a warp: what is known of the overlap, the current path and the one before it, and memory to
-/// look for another.
+/// The seam of a warp: the overlap, the current path and the previous one, and memory to search for another.
 ///
-/// All of it is one thread's at a time, but looking for a path and writing weights of those there are may go
-/// on on different streams.
+/// One thread at a time may use it, but the search and the writing of weights may run on different streams.
 #[derive(Debug)]
 pub struct Seam {
     search: Search,
-    /// The current path, if there is one, and the one before it, if there is one.
+    /// The current path and the previous one, if they exist.
     paths: [Buffer<u32>; 2],
     known: usize,
     feather: f32,
 }
 
 impl Seam {
-    /// Looks where in a warp's overlap a seam may run, and waits for that.
+    /// Examines where a seam can run in a warp's overlap, and waits for it.
     ///
     /// # Errors
-    /// [`SeamError`].
+    /// Returns [`SeamError`] if there is no seam or the device fails.
     #[track_caller]
     pub fn new(
         stream: &Stream,
@@ -111,20 +109,20 @@ impl Seam {
         Ok(Self { search, paths, known: 0, feather: options.feather })
     }
 
-    /// The grid that paths are on.
+    /// Returns the grid of the paths.
     #[must_use]
     pub fn grid(&self) -> SeamGrid {
         self.search.gridded.grid
     }
 
-    /// Submits the search for the best path of a pair of frames, whose cameras will be corrected by
-    /// `colours`. Does not wait. `warp` is the one that the seam was made for.
+    /// Submits the search for the best path of a pair of frames, corrected by `colours`, without waiting. `warp` must
+    /// be the seam's own.
     ///
     /// # Safety
-    /// Searches that other streams were given are done, and no other stream is given one before this one is.
+    /// Searches on other streams are done, and no other stream gets one before this one is done.
     ///
     /// # Errors
-    /// [`StitchError`].
+    /// Returns [`StitchError`] if the frames do not fit or the device fails.
     #[track_caller]
     pub unsafe fn submit(
         &mut self,
@@ -173,10 +171,10 @@ impl Seam {
         Ok(self.search.find(stream, &self.paths[0], self.known > 0)?)
     }
 
-    /// As [`submit`](Self::submit), and waits for what the search found.
+    /// Searches as [`submit`](Self::submit) does, and waits for the result.
     ///
     /// # Errors
-    /// [`StitchError`].
+    /// Returns [`StitchError`] if the frames do not fit or the device fails.
     #[track_caller]
     pub fn look<'a>(
         &mut self,
@@ -186,28 +184,28 @@ impl Seam {
         right: impl Into<FrameView<'a>>,
         colours: Colours,
     ) -> Result<SeamCosts, StitchError> {
-        // SAFETY: as who submitted others has vouched; this one is waited for.
+        // SAFETY: callers of `submit` guarantee that other searches are done; this one is waited for.
         unsafe { self.submit(stream, warp, left.into(), right.into(), colours)? };
         Ok(self.search.costs(stream)?)
     }
 
-    /// Submits the copy of what the search found and does not wait.
+    /// Submits the copy of the search's costs without waiting.
     ///
     /// # Safety
-    /// `costs` live and nothing else touches them until the copy is done.
+    /// `costs` stay valid until the copy is done, and nothing else accesses them.
     pub(crate) unsafe fn submit_download(
         &self,
         stream: &Stream,
         costs: &mut Pinned<SeamCosts>,
     ) -> Result<(), DeviceError> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees the same.
         unsafe { self.search.costs.submit_download(stream, costs) }
     }
 
-    /// Makes the path that the last search found the current one.
+    /// Makes the path of the last search the current one.
     ///
-    /// The search must be done, or what follows must be on its stream; and so must be what uses the path
-    /// before the current one, whose memory the next search takes.
+    /// The search must be done, or later work must be on its stream. The same holds for work that uses the previous
+    /// path, because the next search overwrites its memory.
     pub fn accept(&mut self) {
         let [current, former] = &mut self.paths;
         std::mem::swap(former, current);
@@ -215,23 +213,23 @@ impl Seam {
         self.known = (self.known + 1).min(2);
     }
 
-    /// The current path, row by row of the [`grid`](Self::grid): cells before the seam. `None` before the
-    /// first.
+    /// Returns the current path, row by row of the [`grid`](Self::grid): cells before the seam; `None` before the
+    /// first path.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if the download fails.
     #[track_caller]
     pub fn path(&self, stream: &Stream) -> Result<Option<Vec<u32>>, DeviceError> {
         if self.known == 0 { Ok(None) } else { self.paths[0].download(stream).map(Some) }
     }
 
-    /// Submits the weights of the fade from the path before the current one, or from the warp's weights where
-    /// there is none, to the current one: `part`, 0 to 1, of it. Only the overlap's box is written.
+    /// Submits the weights of a fade from the previous path, or from the warp's weights if there is none, to the
+    /// current path; `part` is the progress from 0 to 1. Writes only the overlap's box.
     ///
-    /// `out` is a copy of `warp`, made by [`copy`](Self::copy). Before the first path nothing changes.
+    /// `out` must be a copy of `warp`, made by [`copy`](Self::copy). Before the first path nothing changes.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if a launch fails.
     #[track_caller]
     pub fn weigh(
         &self,
@@ -268,17 +266,17 @@ impl Seam {
         out.written(stream)
     }
 
-    /// A copy of the warp whose weights [`weigh`](Self::weigh) can write. Does not wait.
+    /// Copies the warp so that [`weigh`](Self::weigh) can write its weights, without waiting.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if the allocation or the copy fails.
     #[track_caller]
     pub fn copy(stream: &Stream, warp: &DeviceWarp) -> Result<DeviceWarp, DeviceError> {
         warp.reweighted(stream)
     }
 
-    /// Bytes that a look at a pair of frames, without the search for the path, must read: coordinates,
-    /// weights and a pixel of either picture for each pixel of the box.
+    /// Returns the bytes that a comparison of two frames must read: coordinates, weights and a pixel of either picture
+    /// for each pixel of the box.
     #[must_use]
     pub fn bytes(&self, pixels: PixelFormat) -> u64 {
         let size = self.grid().max - self.grid().min;
@@ -290,10 +288,10 @@ impl Seam {
     }
 }
 
-/// The warp with a seam through its overlap where these two frames, corrected by `colours`, agree the most.
+/// Returns the warp with a seam through its overlap where these two frames, corrected by `colours`, agree most.
 ///
 /// # Errors
-/// [`SeamError`]; see [`SeamError::is_of_warp`].
+/// Returns [`SeamError`]; see [`SeamError::is_of_warp`].
 #[track_caller]
 pub fn seamed<'a>(
     stream: &Stream,
@@ -304,7 +302,7 @@ pub fn seamed<'a>(
     options: SeamOptions,
 ) -> Result<DeviceWarp, SeamError> {
     let mut seam = Seam::new(stream, warp, options)?;
-    // SAFETY: the seam is new, and all is done on this stream.
+    // SAFETY: the seam is new, and all work is on this stream.
     unsafe { seam.submit(stream, warp, left.into(), right.into(), colours)? };
     seam.accept();
     let mut out = Seam::copy(stream, warp)?;
@@ -312,10 +310,10 @@ pub fn seamed<'a>(
     Ok(out)
 }
 
-/// As [`seamed`], of pictures in host memory that are stitched with `stitch`'s colours.
+/// Returns the warp as [`seamed`] does, for pictures in host memory with the colours of `stitch`.
 ///
 /// # Errors
-/// [`SeamError`].
+/// Returns [`SeamError`]; see [`SeamError::is_of_warp`].
 #[track_caller]
 pub fn seamed_pictures(
     stream: &Stream,

@@ -1,4 +1,4 @@
-//! The grid of cells that a seam is searched on: how fine it is, and which way the seam runs.
+//! The grid of cells for the seam search: its resolution and the direction of the seam.
 
 use glam::UVec2;
 use kernels_gpu::seam::{SeamCells, SeamSides};
@@ -12,23 +12,23 @@ use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
 use crate::ops::colour::find_box;
 use crate::warp::DeviceWarp;
 
-/// Most cells across while only the seam's direction is looked for.
+/// Maximum number of cells across while the seam's direction is determined.
 const COARSE: u32 = 64;
 
-/// Directions that cost so little more, one part of this, are alike.
+/// Directions whose costs differ by less than one part in this number are equivalent.
 const ALIKE: u64 = 4;
 
-/// A direction, and what the coarse search found.
+/// A direction, and the result of the coarse search.
 struct Way {
     way: [bool; 2],
     cost: u64,
-    /// In pixels along.
+    /// Length along the path, in pixels.
     length: u32,
     rows: u32,
     breaches: u32,
 }
 
-/// A grid over the overlap's box and one cell around it, so fine as so many cells across allow.
+/// Returns a grid over the overlap's box plus one cell around it, as fine as the maximum number of cells allows.
 fn grid(place: OverlapBox, size: UVec2, [transposed, swapped]: [bool; 2], most: u32) -> SeamGrid {
     let mut grid = SeamGrid {
         min: place.min,
@@ -39,7 +39,7 @@ fn grid(place: OverlapBox, size: UVec2, [transposed, swapped]: [bool; 2], most: 
         reserved: 0,
     };
     loop {
-        // Beside the box is what one camera sees alone.
+        // The pixels beside the box belong to one camera.
         grid.min = place.min.saturating_sub(UVec2::splat(grid.cell));
         grid.max = (place.max + grid.cell).min(size);
         if grid.cells().x <= most {
@@ -49,7 +49,7 @@ fn grid(place: OverlapBox, size: UVec2, [transposed, swapped]: [bool; 2], most: 
     }
 }
 
-/// A grid, who sees its cells, and what breaches cost.
+/// A grid, the cameras of its cells, and the cost of breaches.
 #[derive(Debug)]
 pub(super) struct Gridded {
     pub(super) grid: SeamGrid,
@@ -57,7 +57,7 @@ pub(super) struct Gridded {
     pub(super) sides: Image<u32>,
 }
 
-/// Shape of a launch with a thread a cell.
+/// Returns the shape of a launch with a thread per cell.
 pub(super) fn cover(cells: UVec2) -> LaunchConfig {
     LaunchConfig::cover(cells.x, cells.y, BLOCK)
 }
@@ -76,9 +76,9 @@ impl Gridded {
         Ok(Self { grid, cells, sides })
     }
 
-    /// The finest grid, along the direction in which pictures that are the same everywhere have the
-    /// cheapest path: that is a short one without breaches. Of directions that cost about the same, the one with
-    /// the longest way, so that paths bend the least. Waits.
+    /// Returns the finest grid along the direction with the cheapest path for uniform pictures, that is a short path
+    /// without breaches. Of equivalent directions, takes the longest, whose paths bend the least. Waits for the
+    /// device.
     pub(super) fn best(
         stream: &Stream,
         warp: &DeviceWarp,
@@ -96,11 +96,11 @@ impl Gridded {
             }
             let (rows, cell) = (coarse.grid.cells().y, coarse.grid.cell);
             let mut search = Search::new(stream, coarse, options)?;
-            // Nothing was compared: the cameras show the same everywhere.
+            // Without a comparison, the cameras agree everywhere.
             let nowhere = Buffer::new(stream.device(), rows)?;
             search.find(stream, &nowhere, false)?;
             let SeamCosts { best, breaches, .. } = search.costs(stream)?;
-            // A coarser cell stands for as many finer ones along the path.
+            // A coarser cell replaces as many finer ones along the path.
             let cost = u64::from(best) * u64::from(cell);
             ways.push(Way { way, cost, length: rows * cell, rows, breaches: breaches / BREACH });
         }
@@ -109,7 +109,7 @@ impl Gridded {
         let Some(Way { way, rows, breaches, .. }) = alike.max_by_key(|way| way.length) else {
             return Err(SeamError::NoOverlap);
         };
-        // A few are in the corners, where the pictures' edges cross.
+        // A few breaches are in the corners, where the pictures' edges cross.
         if breaches > (rows / 2).max(8) {
             return Err(SeamError::Tangled { breaches, rows });
         }

@@ -1,25 +1,24 @@
-//! Seams: in place of a wide blend of both cameras, a line through the overlap along which they agree, so
-//! that what stands nearer or moves is shown once.
+//! Seams: a line through the overlap along which the cameras agree, instead of a wide blend, so that near or moving
+//! objects appear once.
 //!
 //! A [`Seam`] belongs to a warp. It compares a pair of frames, finds the cheapest line through the overlap
-//! ([`kernels_gpu::seam`] has the costs), and turns it into the weights of another warp that any stitch
-//! takes. [`seamed`] does that for a pair of stills. For videos a [`SeamTracker`] says when a better line
-//! is worth moving to, and fades from one to the other.
+//! ([`kernels_gpu::seam`] defines the costs), and converts it to the weights of another warp that any stitch accepts.
+//! [`seamed`] does that for a pair of stills. For video, a [`SeamTracker`] decides when a better line is worth a move,
+//! and fades to it.
 //!
-//! Colours come first: what is exposed differently is different everywhere, and the line would go where
-//! pictures are dark.
+//! Correct colours first: a difference in exposure is a difference everywhere, and the line would run through dark
+//! areas.
 //!
-//! Where there is no good line, [`SeamError::is_of_warp`] says so, and the warp's own weights, feathered
-//! from edge to edge, are the answer. That is so where one picture lies inside of the other, where
-//! one line cannot part what each camera sees alone, as when the overlap is in two parts, and where there
-//! is no overlap.
+//! If there is no good line, [`SeamError::is_of_warp`] returns true, and the warp's own feathered weights are the
+//! fallback. That is the case without an overlap, if one picture lies inside the other, or if one line cannot separate
+//! the areas of the cameras, as in an overlap of two parts.
 //!
-//! What a line cannot do: where the two places of one thing are so far apart that it fits between them, each
-//! camera shows its own side. Of a thing nearer than what the cameras are aligned for that is nothing; of one
-//! that moved between the two exposures it may be both.
+//! Limits: if the two images of one object are so far apart that the line fits between them, each camera shows its own
+//! side. An object nearer than the alignment distance may vanish; one that moved between the exposures may appear
+//! twice.
 //!
-//! Not here: blending in frequency bands. It hides differences of exposure that are already matched, costs a
-//! pyramid of both cameras a frame, and would need stitch kernels of its own.
+//! Not supported: multi-band blending. It hides exposure differences that are already matched, costs a pyramid of both
+//! cameras per frame, and would need stitch kernels of its own.
 
 mod error;
 mod find;
@@ -30,43 +29,43 @@ pub use error::SeamError;
 pub use find::{Seam, seamed, seamed_pictures};
 pub use tracker::{CONFIRM, FADE, KEEP, LEAST_GAIN, SeamTracker};
 
-/// How a seam becomes weights.
+/// Options of a seam's weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeamOptions {
-    /// Panorama pixels over which one camera fades into the other, 1 to 1000.
+    /// Width of the fade between the cameras, in panorama pixels, 1 to 1000.
     pub feather: f32,
 }
 
 impl Default for SeamOptions {
-    /// 16 pixels: a step of exposure fades, and a thin outline is not doubled visibly.
+    /// Returns 16 pixels: an exposure step fades, and a thin outline is not visibly doubled.
     fn default() -> Self {
         Self { feather: 16.0 }
     }
 }
 
 impl SeamOptions {
-    /// Checks the width.
+    /// Checks the feather.
     ///
     /// # Errors
-    /// [`SeamError::Feather`].
+    /// Returns [`SeamError::Feather`] if it is out of range.
     pub fn check(&self) -> Result<(), SeamError> {
         let fine = (1.0..=1000.0).contains(&self.feather);
         if fine { Ok(()) } else { Err(SeamError::Feather { pixels: self.feather }) }
     }
 }
 
-/// How the overlap of two cameras is shown.
+/// Blending in the overlap of two cameras.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Blend {
     /// By the warp's weights.
     #[default]
     Feather,
-    /// By a seam, where the warp has one.
+    /// By a seam, if the warp has one.
     Seam(SeamOptions),
 }
 
 impl Blend {
-    /// Whether seams are looked for.
+    /// Returns whether seams are searched.
     pub(crate) fn is_seam(self) -> bool {
         matches!(self, Self::Seam(_))
     }

@@ -1,38 +1,37 @@
-//! When a seam moves, and how: seldom, and slowly.
+//! Decides when a seam moves: rarely and slowly.
 //!
-//! There is no clock here and no thread: a frame is a call.
+//! There is no clock and no thread: one call is one frame.
 
 use shared_types::seam::{BASE, SeamCosts};
 
-/// A better path is one that costs at most this part of what the current one does.
+/// A better path costs at most this fraction of the current one.
 pub const KEEP: f32 = 0.8;
 
-/// And that costs less by at least this for each row of cells: half of what a row costs where both cameras show
-/// the same.
+/// Minimum gain of a better path per row of cells: half the cost of a row on which both cameras agree.
 pub const LEAST_GAIN: u32 = BASE;
 
-/// So many looks in a row must find a better path: a flash, or a camera that is late by a frame, moves
-/// nothing.
+/// The number of consecutive searches that must find a better path. A flash, or a camera that is late by a frame,
+/// moves nothing.
 pub const CONFIRM: u32 = 2;
 
-/// Frames over which the seam fades from one path to the next.
+/// Frames of a fade from one path to the next.
 pub const FADE: u32 = 12;
 
-/// A seam over time: compares what each look costs, and counts the frames of a fade.
+/// A seam over time: compares the costs of each search, and counts the frames of a fade.
 #[derive(Clone, Debug, Default)]
 pub struct SeamTracker {
     /// Whether there is a path.
     begun: bool,
-    /// Looks in a row that found a better path.
+    /// Consecutive searches that found a better path.
     better: u32,
-    /// Frames of the fade that have gone, up to [`FADE`]; `None` at rest.
+    /// Frames of the fade so far, up to [`FADE`]; `None` at rest.
     fade: Option<u32>,
 }
 
 impl SeamTracker {
-    /// Takes in what a look found on a grid of `rows` rows. Whether the seam moves to it.
+    /// Adds the result of a search on a grid of `rows` rows, and returns whether the seam moves to it.
     ///
-    /// The first path is taken at once. While a fade goes on, none is.
+    /// The first path is accepted at once. During a fade no path is.
     pub fn observe(&mut self, costs: SeamCosts, rows: u32) -> bool {
         if self.fade.is_some() {
             return false;
@@ -48,20 +47,20 @@ impl SeamTracker {
         moves
     }
 
-    /// Whether there is no path yet.
+    /// Returns whether there is no path yet.
     #[must_use]
     pub fn is_new(&self) -> bool {
         !self.begun
     }
 
-    /// Whether a look is of use now: not while the seam fades.
+    /// Returns whether a search is useful now: not during a fade.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.fade.is_none()
     }
 
-    /// How far the fade is in the next frame, over 0 and up to 1, or `None` at rest, where the weights stay
-    /// as they are. To be called once a frame.
+    /// Returns the progress of the fade in the next frame, over 0 and up to 1; `None` at rest, where the weights stay.
+    /// Call it once per frame.
     pub fn advance(&mut self) -> Option<f32> {
         let frame = self.fade? + 1;
         self.fade = (frame < FADE).then_some(frame);
@@ -79,7 +78,7 @@ mod tests {
         SeamCosts { best, breaches: 0, current }
     }
 
-    /// A tracker with a path, at rest.
+    /// Returns a tracker with a path, at rest.
     fn at_rest() -> SeamTracker {
         let mut tracker = SeamTracker::default();
         assert!(tracker.observe(costs(7000, 0), ROWS), "the first path is taken");
@@ -106,14 +105,14 @@ mod tests {
             assert!(!tracker.observe(costs(8100, 10_000), ROWS), "a fifth is not gained");
             assert!(!tracker.observe(costs(1000, 4000), ROWS), "a part of little");
         }
-        // Once is not enough, nor is every other time.
+        // A single better search is not enough, nor is every other one.
         for _ in 0..10 {
             assert!(!tracker.observe(costs(5000, 10_000), ROWS));
             assert!(!tracker.observe(costs(9000, 10_000), ROWS));
         }
         assert!(!tracker.observe(costs(5000, 10_000), ROWS));
         assert!(tracker.observe(costs(5000, 10_000), ROWS));
-        // And not again while it fades.
+        // No path is accepted during a fade.
         assert!(!tracker.observe(costs(5000, 10_000), ROWS));
         assert!(!tracker.observe(costs(5000, 10_000), ROWS));
     }

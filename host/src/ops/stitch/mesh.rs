@@ -1,4 +1,4 @@
-//! Launches of the variant that goes by a mesh, of two cameras or more.
+//! Launches of the `mesh` variant for two or more cameras.
 
 use glam::UVec2;
 use kernels_gpu::stitch::mesh as kernels;
@@ -11,23 +11,24 @@ use crate::frame::{FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured};
 use crate::lock::lock;
 use crate::warp::{DeviceMesh, Mesh};
 
-/// What errors call the cameras.
+/// Names of the cameras in errors.
 const ORDINALS: [&str; MAX_CAMERAS] = ["first", "second", "third", "fourth"];
 
-/// What a stitch of several cameras does beside warping and blending.
+/// Options of a stitch of several cameras.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CamerasOptions {
-    /// Turns the panorama by 180°.
+    /// Rotates the panorama by 180°.
     pub flip: bool,
     /// Brightens both ends of the panorama.
     pub edge_boost: bool,
 }
 
-/// Submits the stitch of one frame of each of a mesh's cameras into `out`: one launch, whatever the formats. Each has its
+/// Submits the stitch of one frame per camera of a mesh into `out`: one launch for any formats. Each camera has a
 /// colour; powers are fast.
 ///
 /// # Errors
-/// [`StitchError`]; there is no other way for frames that the device cannot read as textures.
+/// Returns [`StitchError`] if frames, colours or output do not fit, if the device cannot read a frame as textures, or
+/// if it fails.
 #[track_caller]
 pub fn stitch_cameras<'a>(
     stream: &Stream,
@@ -71,7 +72,7 @@ pub fn stitch_cameras<'a>(
     if !supports_flip(options.flip, output) {
         return Err(StitchError::Flip(output.size));
     }
-    // Held until the launch is submitted, so that no texture goes before.
+    // Held until the launch is submitted, so that no texture is evicted before.
     let mut textures = lock(mesh.textures());
     let textured = frames
         .iter()
@@ -91,7 +92,7 @@ pub(super) fn supports_flip(flip: bool, FrameFormat { size, pixels }: FrameForma
     !(flip && shares_chroma && (size.x % 2 != 0 || size.y % 2 != 0))
 }
 
-/// What the kernels are told of the cameras' colours and the formats.
+/// Returns the kernels' parameters: colours and formats.
 pub(super) fn params(
     colours: &[Colour],
     flip: bool,
@@ -109,7 +110,7 @@ pub(super) fn params(
     }
 }
 
-/// Launches the kernel for frames in textures, of which there are as many as the mesh has cameras, all of one format.
+/// Launches the kernel for frames in textures: as many as the mesh has cameras, all of one format.
 #[track_caller]
 pub(super) fn launch(
     stream: &Stream,
@@ -122,7 +123,7 @@ pub(super) fn launch(
     let (layers, patches, places, shares) = mesh.buffers();
     let threads = Mesh::tiles_of(mesh.size()) * UVec2::from(BLOCK);
     let config = LaunchConfig::cover(threads.x, threads.y, BLOCK);
-    /// All kernels take these arguments; a camera that there is not repeats the last one.
+    /// Launches a kernel; all kernels take these arguments. Missing cameras repeat the last one.
     macro_rules! launch {
         ($kernel:ident, $format:ident, $out:ident) => {{
             let frame = |camera: usize| match frames[camera.min(frames.len() - 1)] {
@@ -141,7 +142,7 @@ pub(super) fn launch(
                 params,
                 out: $out,
             };
-            // SAFETY: these are the parts of one mesh, whose size the panorama has; what is flipped can be.
+            // SAFETY: the parts belong to one mesh, whose size the panorama has, and `supports_flip` holds.
             unsafe { stream.launch_unchecked(&config, &kernel) }
         }};
     }

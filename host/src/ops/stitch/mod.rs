@@ -1,7 +1,7 @@
-//! Stitching two pictures with a warp.
+//! Stitches two pictures by a warp.
 //!
-//! [`stitch`] submits one stitch of frames that lie on a device and does not wait. [`stitch_pictures`]
-//! does everything for a pair of pictures in host memory. Live video is in [`live`](crate::live).
+//! [`stitch`] submits one stitch of frames in device memory without waiting. [`stitch_pictures`] does everything for a
+//! pair of pictures in host memory. Live video is in [`live`](crate::live).
 
 mod mesh;
 mod planes;
@@ -20,31 +20,30 @@ use crate::warp::{DeviceWarp, RenderError};
 
 pub use mesh::{CamerasOptions, stitch_cameras};
 
-/// How gamma is computed.
+/// The computation of gamma.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Power {
     /// Within 2 ULP.
     Exact,
-    /// The GPU's special function unit; the same picture to within one level.
+    /// By the GPU's special function unit; the same picture within one level.
     #[default]
     Fast,
-    /// Read from a table in shared memory, which a kernel builds when gains or gammas change; for gains
-    /// up to 2 and gammas from 0.8 to 1.2 within 0.6 of a level more. A gamma far below 1 makes it
-    /// worse next to black: 0.45 by 6 levels. Levels that Y'CbCr has above white are cut off before
-    /// the gain.
+    /// By a table in shared memory, which a kernel builds if gains or gammas change. It adds an error of at most 0.6
+    /// level for gains up to 2 and gammas from 0.8 to 1.2. A gamma far below 1 increases it near black: 0.45 by 6
+    /// levels. Y'CbCr levels above white are clipped before the gain.
     Table,
 }
 
-/// How a stitch finds what a pixel shows.
+/// The way a stitch finds source coordinates.
 ///
-/// Where one cannot do what is asked, [`Planes`](Self::Planes) do it: with [`Power::Exact`] and [`Power::Table`] where a
-/// gamma is not 1, of frames that the device cannot read as textures (their rows do not begin where it asks), and of
-/// NV12 flipped by [`Mesh`](Self::Mesh) to an odd number of columns or rows.
+/// A lookup falls back to [`Planes`](Self::Planes) in three cases: [`Power::Exact`] or [`Power::Table`] with a gamma
+/// other than 1; frames that the device cannot read as textures, because their rows are not aligned; and NV12 flipped
+/// by [`Mesh`](Self::Mesh) to an odd number of columns or rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lookup {
-    /// A compact mesh in place of the warp's planes, to within 1/32 pixel, and samples by the texture unit, whose weights
-    /// have 8 bits. From NV12 to NV12, four pixels that share chroma share its sample wherever one patch of the mesh
-    /// shows a whole tile. By far the fastest.
+    /// A compact mesh, within 1/32 pixel of the planes, and samples by the texture unit with 8-bit weights. From NV12
+    /// to NV12, four pixels that share chroma share its sample if one patch of the mesh covers a whole tile. By far
+    /// the fastest.
     #[default]
     Mesh,
     /// The warp's planes, and samples in floating point: the reference.
