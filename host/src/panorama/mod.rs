@@ -1,10 +1,9 @@
-//! Panoramas of pictures in host memory: colours, seams and stitches, for two pictures or more.
+//! Panoramas of two or more pictures in host memory: colours, seams and stitches.
 //!
-//! Two pictures are one stitch. More are a stitch for each picture more: the panorama so far is the left picture
-//! of the next step. It looks at its own place, and a pixel of it counts as much as its cameras'
-//! distances from their edges add up to, so each camera counts as it would if all were blended at once, and
-//! seams and stitches are those of two pictures. Colours are settled before, once for all pictures, so that they
-//! do not depend on the order.
+//! Two pictures take one stitch. Each further picture takes one more: the panorama so far is the left picture of the
+//! next step. It lies at its own place, and a pixel's weight is the sum of its cameras' distances from their edges. So
+//! each camera has the weight that it would have if all were blended at once, and seams and stitches are those of two
+//! pictures. Colours are determined before, once for all pictures, so they do not depend on the order.
 //!
 //! ```no_run
 //! # fn stitch(
@@ -21,9 +20,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Cost: each picture is copied to the device once, and for each a pass over the whole canvas is made. Where
-//! pictures are blended levels are rounded, once a step. Live video is of two cameras, and in
-//! [`live`](crate::live).
+//! Cost: each picture is copied to the device once, and takes a pass over the whole canvas. Blended levels are rounded
+//! once per step. Live video of two cameras is in [`live`](crate::live).
 
 use glam::{DMat3, DVec2, UVec2, Vec3};
 use nalgebra::{DMatrix, DVector};
@@ -41,71 +39,71 @@ use crate::ops::seam::{Blend, SeamError, seamed};
 use crate::ops::stitch::{Lookup, StitchError, StitchOptions, stitch};
 use crate::warp::{DeviceWarp, Plane, PlaneError, RenderError, check_sizes};
 
-/// How pictures become a panorama.
+/// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PanoramaOptions {
-    /// Flip, edge boost, how gamma is computed; and the colours of two pictures where they are not matched.
+    /// Flip, edge boost, the computation of gamma; and the colours of two pictures if they are not matched.
     pub stitch: StitchOptions,
-    /// Matches the colours of pictures where they overlap.
+    /// Matches the colours of overlapping pictures.
     pub match_colour: bool,
-    /// How overlaps are shown.
+    /// Blending in the overlaps.
     pub blend: Blend,
-    /// Notes which camera counts most at each pixel: [`Panorama::owners`].
+    /// Records the camera with the largest weight at each pixel: [`Panorama::owners`].
     pub owners: bool,
 }
 
-/// A panorama, and what was done for it.
+/// A panorama and its corrections.
 #[derive(Debug)]
 pub struct Panorama {
     /// The panorama.
     pub picture: Picture,
-    /// How each picture's colours were corrected.
+    /// The colour correction of each picture.
     pub colours: Vec<Colour>,
-    /// Pictures whose colours could not be matched: what they have in common with others is small or dark.
+    /// Pictures whose colours could not be matched, because their overlaps are small or dark.
     pub unmatched: Vec<usize>,
-    /// Why overlaps are blended by the warp's weights where a seam was asked for.
+    /// The reasons for overlaps that are feathered although a seam was requested.
     pub without_seam: Vec<SeamError>,
-    /// The camera that counts most at each pixel, row by row, `u8::MAX` where none does; empty if it was not
-    /// asked for.
+    /// The camera with the largest weight at each pixel, row by row; `u8::MAX` where no camera looks. Empty if it was
+    /// not requested.
     pub owners: Vec<u8>,
 }
 
-/// What fractions of a panorama are seen.
+/// The fractions of a panorama that cameras see.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coverage {
-    /// By any camera.
+    /// Seen by any camera.
     pub any: f64,
-    /// By each camera.
+    /// Seen by each camera.
     pub cameras: Vec<f64>,
-    /// By more than one.
+    /// Seen by more than one camera.
     pub overlap: f64,
 }
 
-/// Pictures and geometry do not go together, or the device failed.
+/// Pictures and geometry do not match, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PanoramaError {
-    /// A geometry of one camera, or of very many.
+    /// The geometry has one camera, or too many.
     #[error("panorama: the geometry has {0} cameras; it has 2 to {MAX_CAMERAS}")]
     Cameras(usize),
-    /// Another number of pictures than cameras.
+    /// The number of pictures differs from the number of cameras.
     #[error("panorama: {pictures} pictures for a geometry of {cameras} cameras")]
     Pictures {
-        /// How many pictures there are.
+        /// The number of pictures.
         pictures: usize,
-        /// How many cameras.
+        /// The number of cameras.
         cameras: usize,
     },
-    /// A gain or gamma was given for more than two pictures.
+    /// A gain or gamma is given for more than two pictures.
     #[error("panorama: gains and gammas are given for two pictures; colours of more are matched")]
     Colours,
-    /// A size that no panorama or picture has.
+    /// The size is invalid for a panorama or picture.
     #[error("panorama: {0}")]
     Size(#[from] PlaneError),
-    /// Pictures, warp and options do not go together.
+    /// Pictures, warp and options do not match.
     #[error(transparent)]
     Stitch(StitchError),
-    /// A seam was asked for wrongly.
+    /// The options of the seam are invalid.
     #[error(transparent)]
     Seam(SeamError),
     /// The device failed.
@@ -142,10 +140,10 @@ impl From<SeamError> for PanoramaError {
     }
 }
 
-/// Stitches two pictures with a warp, and waits for the panorama.
+/// Stitches two pictures by a warp, and waits for the panorama.
 ///
 /// # Errors
-/// [`PanoramaError`].
+/// Returns [`PanoramaError`] if the inputs do not match or the device fails.
 #[track_caller]
 pub fn stitch_warp(
     stream: &Stream,
@@ -168,10 +166,10 @@ pub fn stitch_warp(
     making.finish(stream, colours, unmatched)
 }
 
-/// Stitches the pictures of the cameras of a geometry, two or more, and waits for the panorama.
+/// Stitches the pictures of a geometry's cameras, two or more, and waits for the panorama.
 ///
 /// # Errors
-/// [`PanoramaError`].
+/// Returns [`PanoramaError`] if the inputs do not match or the device fails.
 #[track_caller]
 pub fn stitch_geometry(
     stream: &Stream,
@@ -208,7 +206,7 @@ pub fn stitch_geometry(
         return Ok((stitch_warp(stream, [left, right], &warp, options)?, seen.coverage()));
     }
     for first in (0..cameras.len()).step_by(2) {
-        // Of an odd number the last one is looked at twice.
+        // An odd last picture is paired with itself.
         let two = [first, (first + 1).min(cameras.len() - 1)];
         seen.look(stream, &DeviceWarp::margins(stream, canvas.size, two.map(of))?, two)?;
     }
@@ -243,13 +241,13 @@ pub fn stitch_geometry(
             Some(panorama) => (panorama, Colour::IDENTITY, None),
             None => (&images[order[0]], colours[order[0]], Some(order[0])),
         };
-        // What is done to the whole panorama is done once.
+        // Options for the whole panorama apply once, in the last step.
         let last = i + 1 == order.len();
         let StitchOptions { flip, edge_boost, lookup, .. } = options.stitch;
         let options = StitchOptions {
             flip: flip && last,
             edge_boost: edge_boost && last,
-            // No mesh pays for one stitch, and what is stitched again stays as exact as it can be.
+            // A mesh does not pay for one stitch, and intermediate results must stay exact.
             lookup: if lookup == Lookup::Mesh { Lookup::Planes } else { lookup },
             ..options.stitch
         };
@@ -263,7 +261,7 @@ pub fn stitch_geometry(
     Ok((making.finish(stream, colours, unmatched)?, coverage))
 }
 
-/// A panorama on the device that pictures are added to.
+/// A panorama on the device to which pictures are added.
 struct Making {
     out: Image<Rgba8>,
     blend: Blend,
@@ -283,7 +281,7 @@ impl Making {
         })
     }
 
-    /// Stitches two pictures, each with its colour and its camera: `None` for the panorama so far.
+    /// Stitches two pictures, each with its colour and its camera; `None` stands for the panorama so far.
     #[track_caller]
     fn add(
         &mut self,
@@ -310,7 +308,7 @@ impl Making {
             let [l, r] = weights.map(|plane| warp.plane(plane).download(stream));
             for (owner, (l, r)) in self.owners.iter_mut().zip(l?.into_iter().zip(r?)) {
                 let most = if r > l { right.2 } else { left.2.filter(|_| l > 0.0) };
-                // Fewer than 64 cameras there are.
+                // There are fewer than 64 cameras.
                 *owner = most.map_or(*owner, |camera| camera as u8);
             }
         }
@@ -331,12 +329,12 @@ impl Making {
     }
 }
 
-/// The view of a picture that is as large as the panorama and lies on it.
+/// Returns the geometry of a picture that covers the whole panorama.
 fn itself(size: UVec2) -> (Canvas, Camera) {
     (Canvas::of_pixels(DVec2::ZERO, size), Camera::from_matrix(DMat3::IDENTITY, size))
 }
 
-/// Which cameras see each pixel: bit i is camera i.
+/// The cameras that see each pixel: bit i is camera i.
 struct Seen {
     pixels: Vec<u64>,
     cameras: usize,
@@ -348,7 +346,7 @@ impl Seen {
         Self { pixels, cameras: cameras.len() }
     }
 
-    /// Notes what two cameras see: those of a warp whose weights are the margins still.
+    /// Records the areas of two cameras from a warp whose weights are still the margins.
     fn look(
         &mut self,
         stream: &Stream,
@@ -375,14 +373,14 @@ impl Seen {
         }
     }
 
-    /// Whether two cameras see a pixel together.
+    /// Returns whether two cameras see a common pixel.
     fn overlap(&self, a: usize, b: usize) -> bool {
         let both = 1 << a | 1 << b;
         self.pixels.iter().any(|seen| seen & both == both)
     }
 
-    /// From the first camera on, always the one that has most in common with those before it, so that seams
-    /// have an overlap to come from.
+    /// Returns an order from the first camera on that always continues with the largest overlap with those before, so
+    /// that seams have an overlap to start from.
     fn order(&self) -> Vec<usize> {
         let mut order = vec![0];
         while order.len() < self.cameras {
@@ -396,19 +394,17 @@ impl Seen {
                 }
             }
             let rest = (0..self.cameras).filter(|camera| before >> camera & 1 == 0);
-            // Of those that have as much, the first.
+            // Of equal overlaps, the first.
             order.extend(rest.rev().max_by_key(|&camera| common[camera]));
         }
         order
     }
 }
 
-/// The colours of all pictures that make every overlap as equal as can be, and the pictures that nothing is
-/// known of.
+/// Returns the colours of all pictures that equalise the overlaps best, and the pictures without information.
 ///
-/// What each pair asks for is a ratio of gains and gammas; their logarithms are the differences that the
-/// pictures' own should have. Those are found by least squares, each pair counting as the samples that
-/// it has, and all of them together brighten nothing.
+/// Each pair gives a ratio of gains and gammas, whose logarithms are differences between the pictures' own logarithms.
+/// Least squares finds these, with each pair weighted by its samples, such that the mean correction is neutral.
 fn balanced(
     stream: &Stream,
     images: &[Image<Rgba8>],
@@ -439,7 +435,7 @@ fn balanced(
         }
     }
     let unmatched: Vec<usize> = (0..many).filter(|&i| matrix[(i, i)] == 0.0).collect();
-    // Without a sum of its own any constant would do.
+    // Without this row, any constant could be added.
     let ridge = 1e-9 * (0..many).map(|i| matrix[(i, i)]).fold(1.0, f64::max);
     (0..many).for_each(|i| matrix[(i, i)] += ridge);
     let Some(solved) = matrix.cholesky() else {
@@ -454,7 +450,7 @@ fn balanced(
     Ok(((0..many).map(colour).collect(), unmatched))
 }
 
-/// Logarithms of gains and gamma.
+/// Yields the logarithms of gains and gamma.
 fn logs(Colour { gain, gamma }: Colour) -> impl Iterator<Item = f64> {
     [gain.x, gain.y, gain.z, gamma].into_iter().map(|value| f64::from(value).ln())
 }
@@ -465,7 +461,7 @@ mod tests {
 
     #[test]
     fn neighbours_follow_each_other() {
-        // 0 and 2 overlap, 2 and 1 by more, 3 and 1; 4 sees what no other does.
+        // 0 and 2 overlap, 2 and 1 overlap more, so do 3 and 1; 4 is alone.
         let pixels = vec![0b00001, 0b00101, 0b00110, 0b00110, 0b01010, 0b10000, 0];
         let seen = Seen { pixels, cameras: 5 };
         assert_eq!(seen.order(), [0, 2, 1, 3, 4]);

@@ -80,11 +80,11 @@ pub struct StitchOptions {
     pub right: Colour,
     /// How gamma is computed; of no effect where both gammas are 1.
     pub power: Power,
-    /// Turns the panorama by 180°.
+    /// Rotates the panorama by 180°.
     pub flip: bool,
     /// Brightens both ends of the panorama.
     pub edge_boost: bool,
-    /// How it finds what a pixel shows.
+    /// The way source coordinates are found.
     pub lookup: Lookup,
 }
 
@@ -101,79 +101,79 @@ impl Default for StitchOptions {
     }
 }
 
-/// Pictures, warp and options do not go together, or the device failed.
+/// Pictures, warp and options do not match, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StitchError {
-    /// A picture is not of the size that the warp was made for.
+    /// A picture has another size than the warp expects.
     #[error(
         "stitching: the {side} picture is {}×{} pixels but the warp was made for {}×{}; make a warp for this size", found.x, found.y, expected.x, expected.y
     )]
     SourceSize {
-        /// Which picture.
+        /// The picture.
         side: &'static str,
         /// Its size.
         found: UVec2,
-        /// The warp's.
+        /// The size that the warp expects.
         expected: UVec2,
     },
-    /// The output is not of the warp's size.
+    /// The output has another size than the warp.
     #[error("stitching: the output is {}×{} pixels but the warp makes {}×{}", found.x, found.y, expected.x, expected.y)]
     OutputSize {
         /// The output's size.
         found: UVec2,
-        /// The warp's.
+        /// The warp's size.
         expected: UVec2,
     },
-    /// The pictures are of different formats.
+    /// The pictures have different formats.
     #[error("stitching: the pictures are of two formats, {left} and {right}; convert one of them")]
     Formats {
-        /// The left picture's format, or of several the first one's.
+        /// The format of the left picture, or of the first of several.
         left: FrameFormat,
-        /// The right picture's format, or that of the first one that differs.
+        /// The format of the right picture, or of the first one that differs.
         right: FrameFormat,
     },
-    /// A chroma plane that is not half of its luma plane in size, rounded up.
+    /// A chroma plane is not half of its luma plane in size, rounded up.
     #[error("stitching: the {which} frame's chroma is not half of its luma in size, rounded up")]
     Chroma {
-        /// Which frame.
+        /// The frame.
         which: &'static str,
     },
-    /// A gain that is negative or not a number.
+    /// A gain is negative or not a number.
     #[error("stitching: the {side} gain is {gain}; a gain is a number from 0 to 1000")]
     Gain {
-        /// Which camera.
+        /// The camera.
         side: &'static str,
         /// Red, green, blue.
         gain: Vec3,
     },
-    /// A gamma that is not positive, or not a number.
+    /// A gamma is not positive, or not a number.
     #[error("stitching: the {side} gamma is {gamma}; a gamma is a number over 0, up to 100")]
     Gamma {
-        /// Which camera.
+        /// The camera.
         side: &'static str,
         /// The exponent.
         gamma: f32,
     },
-    /// A number of frames that is not that of the mesh's cameras.
+    /// The number of frames or colours differs from the number of the mesh's cameras.
     #[error(
         "stitching: {found} frames and colours, but the mesh was made of {expected} cameras; give one of each for every camera"
     )]
     Cameras {
-        /// Frames, or colours.
+        /// The number of frames, or of colours.
         found: usize,
-        /// The mesh's cameras.
+        /// The number of the mesh's cameras.
         expected: usize,
     },
-    /// A frame whose rows no texture can be made of, where there is no other way.
+    /// The device cannot read a frame's rows as a texture, and there is no other way.
     #[error(
         "stitching: frame {0}'s rows do not begin where textures of this device do; copy it into a frame of its own"
     )]
     Unaligned(usize),
-    /// NV12 that cannot be flipped.
+    /// This NV12 panorama cannot be flipped.
     #[error("stitching: NV12 of {}×{} pixels cannot be flipped; use even sides, or RGBA", .0.x, .0.y)]
     Flip(UVec2),
-    /// The warp's mesh cannot be made.
+    /// The warp's mesh could not be computed.
     #[error("stitching: making the warp's mesh: {0}")]
     Mesh(#[source] RenderError),
     /// The device failed.
@@ -185,13 +185,13 @@ impl StitchOptions {
     /// Checks gains and gammas.
     ///
     /// # Errors
-    /// [`StitchError::Gain`] or [`StitchError::Gamma`].
+    /// Returns [`StitchError::Gain`] or [`StitchError::Gamma`].
     pub fn check(&self) -> Result<(), StitchError> {
         check_colour("left", self.left)?;
         check_colour("right", self.right)
     }
 
-    /// Whether there is no gamma.
+    /// Returns whether all gammas are 1.
     fn is_linear(&self) -> bool {
         self.left.gamma == 1.0 && self.right.gamma == 1.0
     }
@@ -219,14 +219,14 @@ fn check_colour(side: &'static str, Colour { gain, gamma }: Colour) -> Result<()
     Ok(())
 }
 
-/// Submits the stitch of `left` and `right` into `out`: one launch, whatever the formats.
+/// Submits the stitch of `left` and `right` into `out`: one launch for any formats.
 ///
-/// The first one by [`Lookup::Mesh`] waits until the warp's [mesh](DeviceWarp::mesh) is made.
+/// The first stitch with [`Lookup::Mesh`] waits for the computation of the warp's [mesh](DeviceWarp::mesh).
 ///
-/// [`Power::Table`] makes a table for this one stitch; [`stitch_with_table`] keeps it.
+/// [`Power::Table`] builds a table for this one stitch; [`stitch_with_table`] keeps it.
 ///
 /// # Errors
-/// [`StitchError`].
+/// Returns [`StitchError`] if pictures, warp and options do not match, or the device fails.
 #[track_caller]
 pub fn stitch<'a>(
     stream: &Stream,
@@ -244,10 +244,10 @@ pub fn stitch<'a>(
     submit(stream, frames, warp, options, table.as_mut())
 }
 
-/// As [`stitch`] with [`Power::Table`], from a table that is rebuilt only when gains or gammas changed.
+/// Stitches as [`stitch`] with [`Power::Table`] does, from a table that is rebuilt only if gains or gammas changed.
 ///
 /// # Errors
-/// [`StitchError`].
+/// Returns [`StitchError`] if pictures, warp and options do not match, or the device fails.
 #[track_caller]
 pub fn stitch_with_table<'a>(
     stream: &Stream,
@@ -261,7 +261,7 @@ pub fn stitch_with_table<'a>(
     submit(stream, (left.into(), right.into(), out.into()), warp, options, Some(table))
 }
 
-/// Checks the sizes of two pictures, left and right, against those that a warp was made for.
+/// Checks the sizes of two pictures, left and right, against those that a warp expects.
 pub(crate) fn check_sources(found: [UVec2; 2], expected: [UVec2; 2]) -> Result<(), StitchError> {
     for ((side, found), expected) in ["left", "right"].into_iter().zip(found).zip(expected) {
         if found != expected {
@@ -293,14 +293,14 @@ fn submit(
     if let Some(&(which, _)) = whole.iter().find(|(_, whole)| !whole) {
         return Err(StitchError::Chroma { which });
     }
-    // Held until the launch is submitted, so that no texture goes before.
+    // Held until the launch is submitted, so that no texture is evicted before.
     let mut textures = lock(warp.textures());
     let mut textured = || {
         let mut textured = |frame| Textured::of(stream.device(), &mut textures, frame);
         Ok::<_, DeviceError>(textured(&left)?.zip(textured(&right)?))
     };
     match options.lookup {
-        // Other powers than the fast ones are of planes, and tables.
+        // Only the plane kernels support other powers than the fast ones, and tables.
         _ if table.is_some() || (options.power != Power::Fast && !options.is_linear()) => {}
         Lookup::Planes => {}
         Lookup::Mesh if !mesh::supports_flip(options.flip, output) => {}
@@ -327,11 +327,11 @@ fn submit(
     planes::launch(stream, (left, right), warp, options, table, out)
 }
 
-/// Stitches two pictures on the stream's device and waits for the panorama. Of a warp that is used once,
-/// [`Lookup::Planes`] spares the making of a mesh.
+/// Stitches two pictures on the stream's device and waits for the panorama. For a warp that is used once,
+/// [`Lookup::Planes`] avoids the computation of a mesh.
 ///
 /// # Errors
-/// [`StitchError`].
+/// Returns [`StitchError`] if pictures, warp and options do not match, or the device fails.
 #[track_caller]
 pub fn stitch_pictures(
     stream: &Stream,

@@ -1,4 +1,4 @@
-//! Launches of the variants that go by a warp's planes.
+//! Launches of the variants that read a warp's planes.
 
 use cuda_std::DeviceTexture;
 use glam::Vec4;
@@ -12,7 +12,7 @@ use crate::frame::{FrameView, FrameViewMut, Textured};
 use crate::ops::colour::GammaTable;
 use crate::warp::{DeviceWarp, Plane};
 
-/// How a launch computes gamma.
+/// The computation of gamma in a launch.
 enum Gamma<'a> {
     Linear,
     Exact,
@@ -20,8 +20,8 @@ enum Gamma<'a> {
     Table(&'a GammaTable),
 }
 
-/// Launches the kernel of a pair of formats, of those from RGBA to RGBA, NV12 to NV12, NV12 to RGBA and RGBA to NV12; all
-/// take these arguments, and some a table. Frames of unlike formats are refused before.
+/// Launches the kernel for a pair of formats: RGBA to RGBA, NV12 to NV12, NV12 to RGBA or RGBA to NV12. All take these
+/// arguments, and some a table. Callers have rejected frames of different formats.
 macro_rules! launch_by_formats {
     (
         $stream:ident, $source:ident, $frames:ident, [$left:ident, $right:ident], $params:ident, $out:ident:
@@ -55,14 +55,14 @@ macro_rules! launch_by_formats {
     }};
 }
 
-/// A thread makes a pixel, or the four of a chroma sample.
+/// Returns a launch with a thread per pixel, or per four pixels that share a chroma sample.
 fn config(out: &FrameViewMut<'_>) -> LaunchConfig {
     let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
     let [columns, rows] = out.format().size.to_array().map(|side| side.div_ceil(cell));
     LaunchConfig::cover(columns, rows, BLOCK)
 }
 
-/// By loads, with any power.
+/// Launches the variant that loads pixels, with any power.
 #[track_caller]
 pub(super) fn launch(
     stream: &Stream,
@@ -102,7 +102,7 @@ pub(super) fn launch(
     }
 }
 
-/// Frames in textures, with fast powers.
+/// Launches the variant with frames in textures and fast powers.
 #[track_caller]
 pub(super) fn launch_hardware(
     stream: &Stream,
@@ -118,7 +118,7 @@ pub(super) fn launch_hardware(
         StitchHardwareRgba8 StitchHardwareNv12 StitchHardwareNv12Rgba8 StitchHardwareRgba8Nv12)
 }
 
-/// Planes in textures, with fast powers.
+/// Launches the variant with planes in textures and fast powers.
 #[track_caller]
 pub(super) fn launch_textured(
     stream: &Stream,
@@ -133,8 +133,8 @@ pub(super) fn launch_textured(
         StitchTexturedPlanesRgba8Nv12)
 }
 
-/// A warp's planes as textures, left and right, which live as long as `textures` is not asked for many others. `None`
-/// where the device cannot read them so.
+/// Returns a warp's planes as textures, left and right; `None` if the device cannot read them so. They stay valid
+/// until `textures` evicts them.
 #[track_caller]
 pub(super) fn textured<'a>(
     stream: &Stream,
@@ -145,7 +145,8 @@ pub(super) fn textured<'a>(
     let device: &Device = stream.device();
     let mut plane = |plane| {
         let handle = textures.over(device, &warp.plane(plane).view())?;
-        // SAFETY: of a plane that lives so long, for reads of numbers; the caller holds on to the objects.
+        // SAFETY: the plane outlives `'a`, and the texture returns numbers; the caller keeps the texture objects
+        // alive.
         Ok::<_, DeviceError>(
             handle.map(|handle| unsafe { DeviceTexture::<'a, Vec4>::new(device.place(), handle) }),
         )
