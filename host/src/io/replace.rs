@@ -1,9 +1,9 @@
-//! Writing a file so that readers see the old content or the new, never half of it.
+//! Replaces a file atomically: a reader sees the old content or the new, never a part of it.
 //!
-//! The content goes to a temporary file in the same directory, is flushed to the disk and then
-//! renamed over the target. On failure the temporary file is removed and the target is untouched.
-//! Only a regular file is replaced: renaming over `/dev/null` would take it from everybody. A symbolic
-//! link stays one, and a file keeps its permissions; its owner may change.
+//! The content goes to a temporary file in the same folder, is flushed to the disk and then renamed over the target.
+//! On failure the temporary file is removed and the target is unchanged. Only a regular file is replaced: renaming
+//! over `/dev/null` would remove it for everybody. A symbolic link stays a link, and a file keeps its permissions; its
+//! owner may change.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -15,10 +15,10 @@ use tempfile::NamedTempFile;
 
 use crate::lock::lock;
 
-/// Most links to links that are followed, as in the kernel.
+/// Maximum number of links to follow, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// Replaces `path` by what `write` writes.
+/// Replaces `path` by the output of `write`.
 pub(crate) fn replace<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&mut File>) -> Result<(), E>,
@@ -33,23 +33,23 @@ pub(crate) fn replace<E: From<io::Error>>(
     Ok(())
 }
 
-/// A temporary file in the folder of what `path` names in the end, and that name: to be renamed to it. Before them its
-/// entry in the list of what is unfinished, which is to be dropped last.
+/// Creates a temporary file in the target's folder. Returns its entry in the list of unfinished files, which must be
+/// dropped last, the file, and the path that `path` resolves to, for the rename.
 ///
 /// # Errors
-/// The target is no regular file, or the folder cannot be written.
+/// Returns an error if the target is no regular file or the folder is not writable.
 pub(crate) fn temporary_beside(path: &Path) -> io::Result<(Unfinished, NamedTempFile, PathBuf)> {
     let target = followed(path)?;
     let old = fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|found| !found.is_file()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
-    // Temporary files are private by default; a new file is an ordinary one under the user's umask.
+    // Temporary files are private by default; a new file gets the user's umask.
     let kept = old.map(|found| Permissions::from_mode(found.permissions().mode() & 0o777));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".panoweave-").suffix(".tmp");
     builder.permissions(kept.clone().unwrap_or(Permissions::from_mode(0o666)));
-    // Made and listed as one, so that nobody ends the program in between.
+    // Create and list the file under one lock, so that the program cannot end in between.
     let mut list = unfinished();
     let temporary = builder.tempfile_in(folder_of(&target))?;
     if let Some(kept) = kept {
@@ -74,23 +74,23 @@ impl Drop for Unfinished {
 }
 
 fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
-    // A panic elsewhere leaves whole paths.
+    // A panic elsewhere leaves the list valid.
     lock(&UNFINISHED)
 }
 
-/// Removes the temporary files that are being written. It is for a program that ends at once, by a signal for instance:
-/// whoever writes a file may fail from then on, and whoever begins or ends one waits for ever.
+/// Removes the temporary files that are being written, for a program that ends immediately, for instance by a signal.
+/// Afterwards every write may fail, and starting or finishing one blocks forever.
 pub fn remove_unfinished() {
     let list = unfinished();
     for path in list.iter() {
-        // Who ends has nobody to tell.
+        // An ending program has nobody to report to.
         let _ = fs::remove_file(path);
     }
-    // Else another could be made before the end.
+    // Keep the lock, or another file could be created before the end.
     std::mem::forget(list);
 }
 
-/// The folder that a file lies in.
+/// Returns the parent folder of a file.
 pub(crate) fn folder_of(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -98,7 +98,7 @@ pub(crate) fn folder_of(file: &Path) -> &Path {
     }
 }
 
-/// What `path` names when symbolic links are followed; it need not exist.
+/// Resolves symbolic links; the target need not exist.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {

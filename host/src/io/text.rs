@@ -1,8 +1,8 @@
-//! Opening regular files, reading small text files whole, and replacing text files.
+//! Opens regular files, reads small text files, and replaces text files.
 //!
-//! Rigs, calibrations and homographies are a few kilobytes; trajectories, of which each format says so, more. The size is
-//! checked before anything is read, so that a wrong path (a video, a device, a pipe) costs nothing. Directories, pipes
-//! and devices are refused: reading them could block for ever. What is open already is read by [`read_text_from`].
+//! Rigs, calibrations and homographies have a few kilobytes; trajectories may be larger. The size is checked before
+//! reading, so a wrong path (a video, a device, a pipe) costs nothing. Folders, pipes and devices are rejected,
+//! because reading them could block forever. [`read_text_from`] reads an open stream.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,29 +10,29 @@ use std::path::{Path, PathBuf};
 
 use crate::io::replace;
 
-/// The largest text file that is read, in bytes, where a format says nothing else.
+/// Default limit of a text file's size, in bytes.
 pub const TEXT_LIMIT: u64 = 1 << 20;
 
-/// Why a text file could not be read.
+/// A text file could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
-    /// The file is not there, may not be read, or is no regular file.
+    /// The file is missing, unreadable, or no regular file.
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is larger than any such file can sensibly be.
+    /// The file exceeds the limit.
     #[error("{}: {bytes} bytes long, at most {limit} are read; is it the right file?", file.display())]
     TooLong {
         /// The file.
         file: PathBuf,
         /// Its length in bytes.
         bytes: u64,
-        /// The most that is read, in bytes.
+        /// The limit in bytes.
         limit: u64,
     },
     /// The file is not UTF-8.
@@ -45,17 +45,17 @@ pub enum TextError {
     },
 }
 
-/// Replaces a text file at once or not at all: readers see the old text or the new one.
+/// Replaces a text file atomically.
 ///
 /// # Errors
-/// What the operating system says; the file is as it was then.
+/// Returns the error of the operating system; the file is then unchanged.
 pub fn replace_text(path: impl AsRef<Path>, text: &str) -> io::Result<()> {
     replace(path.as_ref(), |writer| writer.write_all(text.as_bytes()))
 }
 
 /// Opens a regular file and returns it with its length in bytes.
 pub(crate) fn open_regular(path: &Path) -> io::Result<(File, u64)> {
-    // Asked before opening: opening a pipe blocks until somebody writes to it.
+    // Check before opening: opening a pipe blocks until somebody writes to it.
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
@@ -76,14 +76,14 @@ pub(crate) fn read_text_up_to(path: &Path, limit: u64) -> Result<String, TextErr
     if bytes > limit {
         return Err(TextError::TooLong { file: path.to_owned(), bytes, limit });
     }
-    // It may have grown since its length was asked.
+    // It may have grown since its length was read.
     read_text_from(file, path, limit)
 }
 
-/// Reads UTF-8 of at most `limit` bytes to its end, such as that of standard input; `name` is named in errors.
+/// Reads UTF-8 of at most `limit` bytes to its end, for instance from standard input; errors name `name`.
 ///
 /// # Errors
-/// [`TextError`].
+/// Returns [`TextError`] if reading fails, the limit is exceeded, or the text is not UTF-8.
 pub fn read_text_from(
     source: impl Read,
     name: impl AsRef<Path>,

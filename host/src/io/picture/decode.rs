@@ -1,8 +1,8 @@
-//! Decoding PNG and JPEG within fixed limits.
+//! Decodes PNG and JPEG within fixed limits.
 //!
-//! A file can claim any size in a few bytes. So the claim is checked first: sides of at most
-//! [`MAX_SIDE`], and decoder buffer, result and (for a JPEG, which its decoder reads whole) the file
-//! together within [`MEMORY`]. That admits 8K pictures, 7680×4320.
+//! A file of a few bytes can claim any size. So the claim is checked first: sides of at most [`MAX_SIDE`], and decoder
+//! buffer, result and (for a JPEG, which its decoder reads whole) the file together within [`MEMORY`]. That accepts 8K
+//! pictures, 7680×4320.
 
 use std::io::{self, BufRead, BufReader, Cursor, Seek};
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::io::picture::jpeg::decode_jpeg;
 use crate::io::picture::{MAX_SIDE, Picture, PictureError, one_line};
 use crate::io::text::open_regular;
 
-/// Bytes that decoding one picture may take.
+/// Maximum bytes for decoding one picture.
 pub(crate) const MEMORY: u64 = 248 << 20;
 
 /// Reads the picture at `path`; see [`Picture::open`].
@@ -45,13 +45,13 @@ fn read(path: &Path, mut reader: impl BufRead + Seek, bytes: u64) -> Result<Pict
     }
 }
 
-/// A picture as a decoder gives it.
+/// A picture as the decoder returns it.
 pub(crate) struct Decoded {
     pub(crate) width: u32,
     pub(crate) height: u32,
-    /// Kind of pixel in `samples`.
+    /// The type of the pixels in `samples`.
     pub(crate) colour: ColorType,
-    /// Rows from the top without padding, 16-bit samples in the machine's byte order.
+    /// Rows from the top without padding; 16-bit samples in native byte order.
     pub(crate) samples: Vec<u8>,
     pub(crate) orientation: Orientation,
 }
@@ -82,7 +82,7 @@ fn decode_png(
     convert(path, Decoded { width, height, colour, samples, orientation })
 }
 
-/// Refuses a picture that is too large, before memory is taken for it. `held` bytes are taken already.
+/// Rejects a picture that is too large, before memory is allocated for it. `held` bytes are in use already.
 pub(crate) fn admit(
     path: &Path,
     width: u32,
@@ -94,7 +94,7 @@ pub(crate) fn admit(
     if width > MAX_SIDE || height > MAX_SIDE {
         return Err(PictureError::TooLarge { file: file(), width, height });
     }
-    // RGBA8 is decoded where it stays.
+    // RGBA8 is decoded in place.
     let native = if colour == ColorType::Rgba8 { 0 } else { u64::from(colour.bytes_per_pixel()) };
     let bytes = u64::from(width) * u64::from(height) * (native + 4) + held;
     if bytes > MEMORY {
@@ -103,7 +103,7 @@ pub(crate) fn admit(
     Ok(())
 }
 
-/// Makes samples of any kind an upright RGBA picture.
+/// Converts samples of any type to an upright RGBA picture.
 pub(crate) fn convert(path: &Path, decoded: Decoded) -> Result<Picture, PictureError> {
     let Decoded { width, height, colour, samples, orientation } = decoded;
     let pixels = to_rgba(&samples, colour)
@@ -124,11 +124,11 @@ fn assemble(
         .ok_or_else(|| corrupt_because(path, "fewer pixels than its size states".to_owned()))
 }
 
-/// Widens samples of any kind that PNG and JPEG have; `None` for another kind.
+/// Widens samples of any type of PNG and JPEG; `None` for other types.
 fn to_rgba(samples: &[u8], colour: ColorType) -> Option<Vec<Rgba8>> {
     fn wide(samples: &[u8], at: usize) -> u8 {
         let value = u32::from(u16::from_ne_bytes([samples[2 * at], samples[2 * at + 1]]));
-        // Rounded to nearest: 65535 is 257 times 255.
+        // Round to nearest: 65535 is 257 times 255.
         ((value + 128) / 257) as u8
     }
     fn each(samples: &[u8], bytes: usize, pixel: impl Fn(&[u8]) -> [u8; 4]) -> Option<Vec<Rgba8>> {
@@ -157,7 +157,7 @@ fn upright(
     pixels: Vec<Rgba8>,
     orientation: Orientation,
 ) -> (u32, u32, Vec<Rgba8>) {
-    // Where the pixel (x, y) of the result lies in the stored picture.
+    // The position in the stored picture of the result's pixel (x, y).
     let (right, down) = (width.saturating_sub(1), height.saturating_sub(1));
     type Place = fn(u32, u32, u32, u32) -> (u32, u32);
     let (turned, place): (bool, Place) = match orientation {

@@ -1,11 +1,11 @@
-//! Decoding JPEG without forgiveness.
+//! Decodes JPEG strictly.
 //!
-//! JPEG decoders paint what is missing gray and report success, as viewers like it. A camera frame
-//! that is half gray must not reach a panorama. So the decoder runs strictly, the markers are walked
-//! to the end first, and a file too short for the pixels it claims is refused.
+//! JPEG decoders fill missing data with gray and report success, because viewers want that. A camera frame that is
+//! half gray must not reach a panorama. So the decoder runs in strict mode, the markers are read up to the end marker
+//! first, and a file too short for its claimed pixels is rejected.
 //!
-//! What is still not noticed: damaged data that happen to decode, and data missing just before the
-//! end marker. Only a checksum could tell, and JPEG has none.
+//! Not detected: damaged data that decodes without error, and data missing just before the end marker. That would need
+//! a checksum, which JPEG lacks.
 
 use std::io::Read;
 use std::path::Path;
@@ -79,37 +79,36 @@ fn decode(content: &[u8], width: u32, height: u32) -> Result<Decoded, String> {
     Ok(Decoded { width, height, colour, samples, orientation })
 }
 
-/// Most scans of a frame: each is a pass over the whole picture. Encoders make about ten.
+/// Maximum number of scans of a frame; each is a pass over the whole picture. Encoders write about ten.
 const MAX_SCANS: u32 = 32;
 
-/// What the frame header says, and what follows it.
+/// The frame header, and the data that follows it.
 struct Frame {
     width: u16,
     height: u16,
     progressive: bool,
-    /// Scans of the file.
+    /// The number of scans in the file.
     scans: u32,
-    /// Bytes between segments, most of them entropy-coded data.
+    /// Bytes between segments, mostly entropy-coded data.
     entropy: usize,
 }
 
 impl Frame {
-    /// Whether the data can hold the frame: each 8×8 block of the first component takes a code of at
-    /// least one bit for its mean and, if not progressive, one for its end.
+    /// Returns whether the data can hold the frame: each 8×8 block of the first component takes a code of at least one
+    /// bit for its mean and, if not progressive, one for its end.
     fn fits(&self) -> bool {
         let blocks = usize::from(self.width).div_ceil(8) * usize::from(self.height).div_ceil(8);
         self.entropy * 8 >= blocks * if self.progressive { 1 } else { 2 }
     }
 }
 
-/// Walks the markers (ITU-T T.81, annex B) and returns the last frame header, or `None` if they do
-/// not run on to the end marker.
+/// Reads the markers (ITU-T T.81, annex B) and returns the last frame header; `None` if there is no end marker.
 fn walk(content: &[u8]) -> Option<Frame> {
     let mut frame = Frame { width: 0, height: 0, progressive: false, scans: 0, entropy: 0 };
     let mut at = 2; // after SOI
     loop {
-        // Anything between segments up to the next marker is entropy-coded data or padding. In it
-        // 0xFF00 is a stuffed byte and 0xFFD0 to 0xFFD7 restart it.
+        // Bytes between segments are entropy-coded data or padding. In it, 0xFF00 is a stuffed byte, and 0xFFD0 to
+        // 0xFFD7 are restart markers.
         let data = content.get(at..)?.iter().position(|&byte| byte == 0xFF)?;
         frame.entropy += data;
         at += data + 1;
@@ -122,7 +121,7 @@ fn walk(content: &[u8]) -> Option<Frame> {
             }
             kind => {
                 let &[high, low] = content.get(at + 1..at + 3)?.as_array()?;
-                // Start of frame, but for the tables DHT, JPG and DAC that lie among them.
+                // Start of frame, except for DHT, JPG and DAC in the same range.
                 if matches!(kind, 0xC0..=0xCF) && !matches!(kind, 0xC4 | 0xC8 | 0xCC) {
                     let &[h1, h0, w1, w0] = content.get(at + 4..at + 8)?.as_array()?;
                     frame = Frame {

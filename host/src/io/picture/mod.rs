@@ -1,7 +1,6 @@
-//! A picture in memory, and PNG and JPEG files of it.
+//! Pictures in memory, and PNG and JPEG files.
 //!
-//! Decoding is in `decode`. There is no colour management: the numbers in the file are the
-//! numbers in memory.
+//! There is no colour management: the numbers in the file are the numbers in memory.
 
 mod decode;
 mod jpeg;
@@ -19,46 +18,46 @@ use shared_types::Rgba8;
 use crate::device::{DeviceError, Image, Stream};
 use crate::io::replace;
 
-/// Widest and highest picture that is read, in pixels a side.
+/// Maximum width and height of an input picture, in pixels.
 pub const MAX_SIDE: u32 = 16_384;
 
-/// Quality of JPEG files written, of 100.
+/// Quality of written JPEG files, of 100.
 const JPEG_QUALITY: u8 = 92;
 
-/// Why a picture could not be read or written.
+/// A picture could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PictureError {
-    /// The file is not there, may not be read, or is no regular file.
+    /// The file is missing, unreadable, or no regular file.
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The content is no picture at all.
+    /// The content is not a picture.
     #[error("{}: not a picture; PNG and JPEG are read", file.display())]
     NotAPicture {
         /// The file.
         file: PathBuf,
     },
-    /// The content is a picture in a format that is not read.
+    /// The picture's format is not supported.
     #[error("{}: a {found} picture; PNG and JPEG are read, convert it first", file.display())]
     WrongFormat {
         /// The file.
         file: PathBuf,
-        /// Name of the format found.
+        /// Name of the format.
         found: String,
     },
-    /// The sides are beyond [`MAX_SIDE`].
+    /// A side is larger than [`MAX_SIDE`].
     #[error("{}: {width}×{height} pixels; at most {MAX_SIDE} a side are read", file.display())]
     TooLarge {
         /// The file.
         file: PathBuf,
-        /// Width that the file states, in pixels.
+        /// The width in the file, in pixels.
         width: u32,
-        /// Height that the file states, in pixels.
+        /// The height in the file, in pixels.
         height: u32,
     },
     /// Decoding would take more memory than allowed.
@@ -66,52 +65,52 @@ pub enum PictureError {
     TooMuchMemory {
         /// The file.
         file: PathBuf,
-        /// Width that the file states, in pixels.
+        /// The width in the file, in pixels.
         width: u32,
-        /// Height that the file states, in pixels.
+        /// The height in the file, in pixels.
         height: u32,
-        /// Bytes allowed.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// The file ends before the picture does.
+    /// The file ends before the picture is complete.
     #[error("{}: truncated: the file ends before the picture does", file.display())]
     Truncated {
         /// The file.
         file: PathBuf,
     },
-    /// The content breaks the rules of its format.
+    /// The content violates its format.
     #[error("{}: corrupt: {reason}", file.display())]
     Corrupt {
         /// The file.
         file: PathBuf,
-        /// What the decoder said.
+        /// The decoder's message.
         reason: String,
     },
-    /// The name to write to ends neither in `.png` nor in `.jpg` or `.jpeg`.
+    /// The output's name ends neither in `.png` nor in `.jpg` or `.jpeg`.
     #[error("{}: cannot be written: the name must end in .png, .jpg or .jpeg", file.display())]
     Extension {
         /// The file.
         file: PathBuf,
     },
-    /// The format cannot hold a picture of this size.
+    /// The format does not support this size.
     #[error("{}: cannot be written: {reason}", file.display())]
     Unencodable {
         /// The file.
         file: PathBuf,
-        /// What the encoder said.
+        /// The encoder's message.
         reason: String,
     },
-    /// The operating system refused to write.
+    /// The file cannot be written.
     #[error("{}: cannot be written: {source}", file.display())]
     Unwritable {
         /// The file.
         file: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// A picture: rows from the top, pixels from the left, no padding between rows.
+/// A picture: rows from the top, pixels from the left, without padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     width: u32,
@@ -120,7 +119,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// A picture of `width`×`height` from its pixels, or `None` unless there are exactly so many.
+    /// Creates a picture of `width`×`height`; `None` unless there is exactly one element per pixel.
     #[must_use]
     pub fn from_pixels(width: u32, height: u32, pixels: Vec<Rgba8>) -> Option<Self> {
         (pixels.len() as u64 == u64::from(width) * u64::from(height)).then_some(Self {
@@ -130,58 +129,55 @@ impl Picture {
         })
     }
 
-    /// A picture of one colour.
+    /// Creates a picture of one colour.
     #[must_use]
     pub fn filled(width: u32, height: u32, colour: Rgba8) -> Self {
         let pixels = vec![colour; width as usize * height as usize];
         Self { width, height, pixels }
     }
 
-    /// Reads a PNG or JPEG file, whatever its name; the EXIF orientation is applied.
+    /// Reads a PNG or JPEG file, whatever its extension, and applies the EXIF orientation.
     ///
-    /// Gray, palette and 16-bit pictures become 8-bit RGBA (16 bits rounded to nearest).
+    /// Converts gray, palette and 16-bit pictures to 8-bit RGBA, rounding to nearest.
     ///
     /// # Errors
-    /// Every variant of [`PictureError`] up to [`Corrupt`](PictureError::Corrupt).
+    /// Returns a variant of [`PictureError`] up to [`Corrupt`](PictureError::Corrupt).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, PictureError> {
         decode::open(path.as_ref())
     }
 
-    /// Reads the content of a PNG or JPEG file, as [`open`](Self::open) does; `name` stands for the file
-    /// in errors.
+    /// Decodes the content of a PNG or JPEG file as [`open`](Self::open) does; errors name `name`.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// As for [`open`](Self::open).
     pub fn decode(content: &[u8], name: impl AsRef<Path>) -> Result<Self, PictureError> {
         decode::decode(content, name.as_ref())
     }
 
-    /// Whether [`save`](Self::save) knows the format that the name asks for; for asking before the
-    /// work is done.
+    /// Checks that [`save`](Self::save) supports the format of this name, before any work is done.
     ///
     /// # Errors
-    /// [`Extension`](PictureError::Extension).
+    /// Returns [`Extension`](PictureError::Extension) otherwise.
     pub fn check_name(path: impl AsRef<Path>) -> Result<(), PictureError> {
         PictureFormat::of(path.as_ref()).map(|_| ())
     }
 
-    /// Writes a PNG, or a JPEG of quality 92 without alpha, by the extension; replaces the file at
-    /// once or not at all.
+    /// Writes a PNG, or a JPEG of quality 92 without alpha, by the extension. Replaces the file atomically.
     ///
     /// # Errors
-    /// [`Extension`](PictureError::Extension), [`Unencodable`](PictureError::Unencodable) (no pixels,
-    /// or more than 65 535 a side as JPEG) or [`Unwritable`](PictureError::Unwritable).
+    /// Returns [`Extension`](PictureError::Extension), [`Unencodable`](PictureError::Unencodable) (no pixels, or more
+    /// than 65 535 a side as JPEG) or [`Unwritable`](PictureError::Unwritable).
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), PictureError> {
         let file = path.as_ref();
         let format = PictureFormat::of(file)?;
         replace(file, |out| self.write(format, out)).map_err(|refusal| refusal.of(file))
     }
 
-    /// Writes levels of gray, row by row from the top, as a PNG of 8 bits whatever the name's extension;
-    /// replaces the file at once or not at all.
+    /// Writes gray levels, row by row from the top, as an 8-bit PNG, whatever the extension. Replaces the file
+    /// atomically.
     ///
     /// # Errors
-    /// [`Unencodable`](PictureError::Unencodable) (no pixels, or not as many as `size` has) or
+    /// Returns [`Unencodable`](PictureError::Unencodable) (no pixels, or a count other than `size` has) or
     /// [`Unwritable`](PictureError::Unwritable).
     pub fn save_gray(
         path: impl AsRef<Path>,
@@ -201,10 +197,10 @@ impl Picture {
         written.map_err(|refusal| refusal.of(file))
     }
 
-    /// The content of a file as [`save`](Self::save) writes it.
+    /// Returns the content of a file as [`save`](Self::save) writes it.
     ///
     /// # Errors
-    /// [`Unencodable`](PictureError::Unencodable).
+    /// Returns [`Unencodable`](PictureError::Unencodable) if the format does not support the size.
     pub fn encode(&self, format: PictureFormat) -> Result<Vec<u8>, PictureError> {
         let mut content = Vec::new();
         let written = self.write(format, &mut content);
@@ -232,55 +228,55 @@ impl Picture {
         Ok(())
     }
 
-    /// Width in pixels.
+    /// Returns the width in pixels.
     #[must_use]
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Height in pixels.
+    /// Returns the height in pixels.
     #[must_use]
     pub fn height(&self) -> u32 {
         self.height
     }
 
-    /// Width and height in pixels.
+    /// Returns width and height in pixels.
     #[must_use]
     pub fn size(&self) -> UVec2 {
         UVec2::new(self.width, self.height)
     }
 
-    /// All pixels, row by row from the top.
+    /// Returns all pixels, row by row from the top.
     #[must_use]
     pub fn pixels(&self) -> &[Rgba8] {
         &self.pixels
     }
 
-    /// Copies the picture to the stream's device and waits until that is done.
+    /// Copies the picture to the stream's device and waits for it.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns [`DeviceError`] if the allocation or the copy fails.
     #[track_caller]
     pub fn upload(&self, stream: &Stream) -> Result<Image<Rgba8>, DeviceError> {
         Image::from_slice(stream, self.width, self.height, &self.pixels)
     }
 
-    /// All pixels, row by row from the top.
+    /// Returns all pixels for writing, row by row from the top.
     pub fn pixels_mut(&mut self) -> &mut [Rgba8] {
         &mut self.pixels
     }
 
-    /// The pixels alone, row by row from the top.
+    /// Returns the pixels, row by row from the top.
     #[must_use]
     pub fn into_pixels(self) -> Vec<Rgba8> {
         self.pixels
     }
 }
 
-/// A format that is written.
+/// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PictureFormat {
-    /// Every pixel as it is.
+    /// Lossless.
     Png,
     /// Quality 92, without alpha.
     Jpeg,
@@ -297,7 +293,7 @@ impl PictureFormat {
     }
 }
 
-/// What stops writing, before the file is named.
+/// A failure of writing, before the file is known.
 enum Refusal {
     System(io::Error),
     Encoder(String),
@@ -328,7 +324,7 @@ impl From<ImageError> for Refusal {
     }
 }
 
-/// What the image library says, in one line.
+/// Returns the image library's message in one line.
 pub(crate) fn one_line(error: &ImageError) -> String {
     error.to_string().replace('\n', " ")
 }

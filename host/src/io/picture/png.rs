@@ -1,24 +1,23 @@
-//! What is wrong with a PNG before anything of it is decoded: its chunks, read by their headers.
+//! Checks a PNG before decoding: the sizes of its chunks, from their headers.
 //!
-//! The decoder takes text and colour profiles into memory, inflated, though nothing here uses them, and
-//! divides a palette by its entries without looking. So their sizes are bounded first, in one pass
-//! over the headers that reads no content. What the chunks hold is the decoder's to judge.
+//! The decoder inflates text and colour profiles into memory although nothing uses them, and divides a palette by its
+//! entries without a check. So one pass over the headers bounds their sizes first. The decoder judges the contents.
 
 use std::io::{Read, Seek, SeekFrom};
 
 /// Bytes before the first chunk.
 const SIGNATURE: u64 = 8;
 
-/// Bytes of a chunk around its content: length and type before, checksum after.
+/// Bytes of a chunk around its content: length and type before it, checksum after it.
 const FRAME: u64 = 12;
 
-/// Most chunks: more than a picture of the largest size has in pieces of 4 KiB.
+/// Maximum number of chunks: more than a picture of the largest size has in pieces of 4 KiB.
 const MAX_CHUNKS: u32 = 1 << 18;
 
-/// Most bytes of text, in all. A profile may have as many; inflated it is at most a thousand times that.
+/// Maximum bytes of text in total. A profile may have as many; inflated it has at most a thousand times that.
 const MAX_TEXT: u64 = 128 << 10;
 
-/// The reason why the chunks of a PNG are refused, if they are. Leaves the reader at the start.
+/// Returns the reason to reject a PNG's chunks, if there is one. Leaves the reader at the start.
 pub(super) fn refuse(reader: &mut (impl Read + Seek), bytes: u64) -> Option<String> {
     let reason = look(reader, bytes);
     match reader.rewind() {
@@ -31,7 +30,7 @@ fn look(reader: &mut (impl Read + Seek), bytes: u64) -> Option<String> {
     let (mut at, mut text) = (SIGNATURE, 0);
     for _ in 0..MAX_CHUNKS {
         let mut header = [0; 8];
-        // A file that ends early, or an unreadable one, is the decoder's to report.
+        // The decoder reports a truncated or unreadable file.
         if reader.seek(SeekFrom::Start(at)).is_err() || reader.read_exact(&mut header).is_err() {
             return None;
         }
@@ -48,7 +47,7 @@ fn look(reader: &mut (impl Read + Seek), bytes: u64) -> Option<String> {
             b"iCCP" if length > MAX_TEXT => {
                 return Some(format!("a colour profile of {length} bytes, {MAX_TEXT} are allowed"));
             }
-            // Decoded: rows and frames, and small chunks of a fixed size.
+            // The decoder reads these: rows and frames, and small chunks of a fixed size.
             b"IDAT" | b"fdAT" | b"eXIf" => {}
             _ if length > MAX_TEXT => {
                 return Some(format!("a chunk of {length} bytes that is no picture data"));

@@ -1,4 +1,4 @@
-//! What can go wrong with a video that is read or written.
+//! Errors of reading and writing videos.
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -12,11 +12,11 @@ use crate::frame::RateError;
 use crate::frame::{FrameError, FrameFormat};
 use crate::io::picture::{MAX_SIDE, PictureError};
 
-/// Why a video could not be read, stitched or written.
+/// A video could not be read or written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum VideoError {
-    /// There is no such program.
+    /// The program is not installed.
     #[error(
         "{}: {program} is needed and not found; install it (apt install ffmpeg) or name it in {variable}; Y4M, raw frames and picture sequences need none", file.display()
     )]
@@ -25,7 +25,7 @@ pub enum VideoError {
         file: PathBuf,
         /// The program.
         program: String,
-        /// The environment variable that names it.
+        /// The environment variable that names the program.
         variable: &'static str,
     },
     /// The program cannot be started.
@@ -35,34 +35,34 @@ pub enum VideoError {
         file: PathBuf,
         /// The program.
         program: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// ffmpeg ended with an error, or was ended.
+    /// ffmpeg failed or was killed.
     #[error("{}: ffmpeg failed while {work}, {status}{}", file.display(), quote(said))]
     Ffmpeg {
         /// The video.
         file: PathBuf,
-        /// What it was to do.
+        /// Its task.
         work: FfmpegTask,
-        /// How it ended.
+        /// Its exit status.
         status: ExitStatus,
-        /// Its last words.
+        /// Its last messages.
         said: String,
     },
-    /// ffmpeg did not end, and was killed.
+    /// ffmpeg did not end in time and was killed.
     #[error("{}: ffmpeg did not end while {work}, and was stopped after {} s{}", file.display(), limit.as_secs_f64(), quote(said))]
     Hung {
         /// The video.
         file: PathBuf,
-        /// What it was to do.
+        /// Its task.
         work: FfmpegTask,
-        /// How long it was waited for.
+        /// The time limit.
         limit: Duration,
-        /// Its last words.
+        /// Its last messages.
         said: String,
     },
-    /// ffmpeg has no encoder for what is to be written.
+    /// ffmpeg lacks the encoder.
     #[error(
         "{}: this ffmpeg has no encoder {encoder}; install one that has (Debian's does), or write .y4m", file.display()
     )]
@@ -72,39 +72,39 @@ pub enum VideoError {
         /// ffmpeg's name of the encoder.
         encoder: &'static str,
     },
-    /// The file is no video that ffmpeg knows.
+    /// ffmpeg does not recognise the file as a video.
     #[error("{}: not a video that ffmpeg can read{}", file.display(), quote(said))]
     NotVideo {
         /// The file.
         file: PathBuf,
-        /// ffprobe's last words.
+        /// ffprobe's last messages.
         said: String,
     },
-    /// Timestamps that cannot be right.
+    /// The timestamps jump.
     #[error("{}: its timestamps jump by {seconds:.0} s from one frame to the next, and at most {most} s are filled; stitch the parts before and after by themselves, or mend the timestamps", file.display())]
     Jump {
         /// The video.
         file: PathBuf,
-        /// The jump, back if negative.
+        /// The jump; negative if backwards.
         seconds: f64,
-        /// The longest that is filled, in seconds.
+        /// The longest gap that is filled, in seconds.
         most: u32,
     },
-    /// The file has sound or data, but no pictures.
+    /// The file has no pictures.
     #[error("{}: has no video in it", file.display())]
     NoVideoStream {
         /// The file.
         file: PathBuf,
     },
-    /// The file is not there, may not be read, or reading failed.
+    /// The file is missing or unreadable.
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A pipe or a folder where ffmpeg needs a file.
+    /// ffmpeg needs a file, but the path is a pipe or a folder.
     #[error(
         "{}: no regular file; for frames from a pipe say what they are: --input-format y4m, nv12 or rgba", file.display()
     )]
@@ -117,15 +117,15 @@ pub enum VideoError {
     Unwritable {
         /// The file.
         file: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A Y4M file that breaks the rules of the format, or has pixels that are not read.
+    /// The Y4M file is invalid, or its pixel format is not supported.
     #[error("{}: not Y4M that can be read: {reason}", file.display())]
     Y4m {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The cause.
         reason: String,
     },
     /// The input ends within a frame.
@@ -133,89 +133,89 @@ pub enum VideoError {
     Truncated {
         /// The file.
         file: PathBuf,
-        /// Which frame, from 0.
+        /// The frame's number, from 0.
         frame: u64,
-        /// Bytes there.
+        /// The number of bytes left.
         found: usize,
-        /// Bytes of a frame.
+        /// The number of bytes of a frame.
         expected: usize,
     },
-    /// The input has no frame at all.
+    /// The input has no frames.
     #[error("{}: no frames", file.display())]
     NoFrames {
         /// The file.
         file: PathBuf,
     },
-    /// A picture is missing between others.
+    /// A picture of a sequence is missing.
     #[error("{}: missing, but the pictures go on to {}", missing.display(), last.display())]
     Gap {
-        /// The first that is missing.
+        /// The first missing picture.
         missing: PathBuf,
-        /// The last that is there.
+        /// The last picture that exists.
         last: PathBuf,
     },
-    /// A picture of another size than the first.
+    /// A picture's size differs from the first one's.
     #[error("{}: {}×{} pixels, but the first picture has {}×{}", file.display(), found.x, found.y, expected.x, expected.y)]
     Changed {
         /// The picture.
         file: PathBuf,
         /// Its size.
         found: UVec2,
-        /// The first one's.
+        /// The first picture's size.
         expected: UVec2,
     },
-    /// Frames that cannot be.
+    /// The frames are invalid.
     #[error("{}: {source}", file.display())]
     Frame {
         /// The video.
         file: PathBuf,
-        /// What is wrong.
+        /// The cause.
         source: FrameError,
     },
-    /// Frames that no camera has.
+    /// The frame size is not supported.
     #[error("{}: frames of {}×{} pixels; those of a camera have 1 to {MAX_SIDE} a side", file.display(), size.x, size.y)]
     SourceSize {
         /// The video.
         file: PathBuf,
-        /// What it says.
+        /// The frame size.
         size: UVec2,
     },
-    /// A frame that is not what its source says.
+    /// A frame does not have its source's format.
     #[error("pairing frames: {0}")]
     Pair(#[from] FrameError),
-    /// A video cannot be delivered in the other one's format.
+    /// The video cannot be converted to the other one's format.
     #[error("{}: {found}, but the other video is {expected}; convert one of them", file.display())]
     Formats {
         /// The video.
         file: PathBuf,
         /// Its format.
         found: FrameFormat,
-        /// The other one's.
+        /// The other video's format.
         expected: FrameFormat,
     },
-    /// Raw frames whose size is not known.
+    /// The size of raw frames is unknown.
     #[error("{}: raw frames do not say their size; give --input-size WxH", file.display())]
     NoSize {
         /// The video.
         file: PathBuf,
     },
-    /// A video that does not say how fast it is.
+    /// The frame rate is unknown.
     #[error("{}: frames a second are unknown; give --fps, a number such as 30 or 30000/1001", file.display())]
     NoRate {
         /// The video.
         file: PathBuf,
     },
-    /// A rate that is none.
+    /// The frame rate is invalid.
     #[error("{}: {text} frames a second: {source}", file.display())]
     Rate {
         /// The video.
         file: PathBuf,
-        /// What it says.
+        /// The text in the file.
         text: String,
-        /// What a rate is.
+        /// The cause.
         source: RateError,
     },
-    /// A name that says raw frames, but not which.
+    /// The name tells raw frames, but not their format.
     #[error(
         "{}: say what the frames are: --input-format or --output-format nv12 or rgba", file.display()
     )]
@@ -223,7 +223,7 @@ pub enum VideoError {
         /// The file.
         file: PathBuf,
     },
-    /// A name that no writer knows.
+    /// No writer supports the name's extension.
     #[error(
         "{}: cannot be written: the name must end in .mp4, .m4v, .mov, .mkv, .y4m, .nv12 or .rgba, or be a pattern such as frame_%04d.png", file.display()
     )]
@@ -231,7 +231,7 @@ pub enum VideoError {
         /// The file.
         file: PathBuf,
     },
-    /// A panorama that the encoder cannot take.
+    /// The encoder does not support a panorama this small.
     #[error("{}: a panorama of {}×{} pixels cannot be encoded; sides are at least 2", file.display(), size.x, size.y)]
     TooSmall {
         /// The file.
@@ -239,25 +239,25 @@ pub enum VideoError {
         /// The panorama's size.
         size: UVec2,
     },
-    /// A picture of a sequence.
+    /// A picture of a sequence could not be read or written.
     #[error(transparent)]
     Picture(#[from] PictureError),
-    /// An end was asked for before anybody read a pipe.
+    /// The command was stopped before a reader opened the pipe.
     #[error("{}: nobody has read it", file.display())]
     NoReader {
         /// The pipe.
         file: PathBuf,
     },
-    /// The operating system gives no thread.
+    /// The operating system could not start a thread.
     #[error("a thread could not be started: {0}; is there a limit on processes or memory?")]
     Thread(io::Error),
 }
 
-/// What ffmpeg is for.
+/// A task of ffmpeg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FfmpegTask {
-    /// Finding out what a file holds.
+    /// Examining a file.
     Probing,
     /// Reading a file.
     Decoding,
@@ -279,7 +279,7 @@ impl fmt::Display for FfmpegTask {
 }
 
 impl VideoError {
-    /// Whether it is the output that failed, and not an input.
+    /// Returns whether the output failed rather than an input.
     #[must_use]
     pub fn is_of_output(&self) -> bool {
         match self {
@@ -296,7 +296,7 @@ impl VideoError {
     }
 }
 
-/// What a child said, as the end of a sentence.
+/// Formats a child's messages as the end of a sentence.
 fn quote(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!("; it said: {said}") }
 }

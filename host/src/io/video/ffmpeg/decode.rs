@@ -1,12 +1,11 @@
-//! A video file as frames of one size, one format and a constant rate.
+//! Decodes a video file to frames of one size, one format and a constant rate.
 //!
-//! ffmpeg turns pictures upright, repeats and leaves out frames until the rate is constant, and converts
-//! 10-bit and 4:2:2 video to 8-bit 4:2:0. Matrix and range stay as they are stored, if they are
-//! known: the conversion to colour is the kernel's. Interlaced video is not deinterlaced, and pixels
-//! that are not square stay so.
+//! ffmpeg rotates pictures upright, repeats and drops frames to a constant rate, and converts 10-bit and 4:2:2 video
+//! to 8-bit 4:2:0. Known matrices and ranges stay as stored, because the kernel converts the colours. Interlaced video
+//! is not deinterlaced, and non-square pixels stay so.
 //!
-//! A file may change its size or pixels midway: all frames come as the first ones are. A jump of the
-//! timestamps, which would be filled with frames without end, is an error.
+//! If a file changes its size or pixel format midway, all frames are converted to the first frame's. A jump of the
+//! timestamps, which would be filled with endless frames, is an error.
 
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Stdio};
@@ -21,28 +20,28 @@ use crate::io::video::source::ReadFrame;
 use crate::io::video::stream::RawReader;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
-/// How long ffmpeg may take to end after its last frame.
+/// Time for ffmpeg to end after its last frame.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Longest hole between two frames that is filled, in seconds. Cameras pause, but a clock that is set
-/// while they film makes a hole of years.
+/// Longest gap between two frames that is filled, in seconds. Cameras pause, but setting a camera's clock while it
+/// records makes a gap of years.
 const MAX_HOLE: u32 = 600;
 
-/// ffmpeg at work.
+/// A running ffmpeg.
 pub(in crate::io::video) struct Decoder {
     child: Child,
     frames: RawReader<ChildStdout>,
     rate: Rate,
-    /// Frames read.
+    /// The number of frames read.
     read: u64,
     file: PathBuf,
 }
 
-/// A hole in a video that is not filled.
+/// A gap in a video that is not filled.
 struct Jump {
-    /// From the frame before to the one after; back if negative.
+    /// Time from the frame before to the one after; negative if backwards.
     seconds: f64,
-    /// Of the frame before, since the first.
+    /// Time of the frame before, since the first frame.
     time: f64,
 }
 
@@ -58,7 +57,7 @@ impl Decoder {
         let mut command = FFMPEG.command();
         command
             .args(["-nostdin", "-hide_banner", "-loglevel", "error"])
-            // A change within the file is `scale`'s to even out. New filters would count time anew.
+            // `scale` absorbs a change within the file. A new filter graph would restart the clock.
             .args(["-reinit_filter", "0", "-i"])
             .arg(url(path))
             .arg("-map")
@@ -77,7 +76,7 @@ impl Decoder {
         Ok(Self { child, frames, rate, read: 0, file: path.to_owned() })
     }
 
-    /// Ends ffmpeg when it is dropped.
+    /// Returns a handle that kills ffmpeg when it is dropped.
     pub(in crate::io::video) fn killer(&self) -> Killer {
         Killer(self.child.clone())
     }
@@ -96,8 +95,8 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
         }
         (None, PixelFormat::Rgba8) => (String::new(), String::new(), "rgba"),
     };
-    // The first frames of both cameras belong together, wherever their clocks begin. A jump is printed:
-    // two numbers on lines of their own, which nothing else says at this log level (16, errors).
+    // The first frames of both cameras belong together, whatever their clocks. ffmpeg prints a jump as two numbers on
+    // lines of their own, which nothing else prints at this log level (16, errors).
     let jump =
         format!("if(gt(abs(T-PREV_INT),{MAX_HOLE}),print(T-PREV_INT,16)+print(PREV_OUTT,16),0)");
     format!(
@@ -119,7 +118,7 @@ fn range_and_matrix(side: &str, YuvEncoding { matrix, range }: YuvEncoding) -> S
 }
 
 impl Decoder {
-    /// The first jump that ffmpeg has printed, if any.
+    /// Returns the first jump that ffmpeg has printed.
     fn jump(&self) -> Option<Jump> {
         let number = |line: &String| line.rsplit("] ").next().and_then(|text| text.parse().ok());
         let lines = self.child.lines_so_far();
@@ -127,8 +126,8 @@ impl Decoder {
         Some(Jump { seconds: numbers.next()?, time: numbers.next()? })
     }
 
-    /// Whether frame `self.read` would fill the hole of this jump. ffmpeg prints a jump while frames
-    /// before it are on their way.
+    /// Returns whether frame `self.read` would fill the gap of this jump. ffmpeg prints a jump while frames before it
+    /// are still in the pipe.
     fn is_past(&self, jump: &Jump) -> bool {
         self.read as f64 > (jump.time * self.rate.per_second()).round()
     }
@@ -142,7 +141,7 @@ impl Decoder {
 impl ReadFrame for Decoder {
     fn read_frame(&mut self, frame: &mut [u8]) -> Result<bool, VideoError> {
         if let Some(jump) = self.jump().filter(|jump| self.is_past(jump)) {
-            // At once, since ffmpeg is filling the hole.
+            // At once, because ffmpeg is filling the gap.
             self.child.kill();
             return Err(self.jumped(&jump));
         }
@@ -151,7 +150,7 @@ impl ReadFrame for Decoder {
                 self.read += 1;
                 Ok(true)
             }
-            // Why it stopped is the better message, if it was stopped.
+            // If it was stopped, the reason for that is the better message.
             ended => {
                 let waited = self.child.wait(Some(LIMIT));
                 let said = self.child.said();

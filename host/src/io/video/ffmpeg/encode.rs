@@ -1,14 +1,14 @@
-//! A video file from frames: H.264 by libx264, with the sound of another file.
+//! Encodes frames to a video file: H.264 by libx264, with the sound of another file.
 //!
-//! The pictures are encoded into a temporary file beside the output. When all are in, their length is
-//! known, and the sound goes to them as long as they are: copied, or as AAC where the file format
-//! cannot hold it. Only then does the file get its name, so that an old one is replaced at once or not
-//! at all. `-shortest` would do it in one run, but cuts pictures where the sound is short.
+//! The pictures are encoded to a temporary file beside the output. When it is complete, its length is known, and sound
+//! of that length is added: copied, or as AAC if the container does not support it. Only then the file gets its final
+//! name, so an old file is replaced atomically. `-shortest` would need one run, but cuts the pictures if the sound is
+//! shorter.
 //!
-//! ffmpeg up to version 6 ends with 0 where only the end of a file cannot be written, on a full disk say.
-//! So what it said, and how long the file is, counts too.
+//! ffmpeg up to version 6 returns 0 if only the end of a file cannot be written, for instance on a full disk. So its
+//! messages and the file's length are checked too.
 //!
-//! H.264 with chroma at half size has even sides: the last column or row of an odd panorama is left out.
+//! H.264 with chroma at half size has even sides: the last column or row of an odd panorama is dropped.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,10 +31,10 @@ use crate::io::{Unfinished, temporary_beside};
 /// The encoder.
 const ENCODER: &str = "libx264";
 
-/// What ffmpeg says where a file lacks its end.
+/// ffmpeg's message for a file without its end.
 const NO_END: &str = "Error writing trailer";
 
-/// Tags of the pictures: BT.709, limited range, chroma in the middle of its pixels.
+/// Tags of the pictures: BT.709, limited range, chroma centred in its pixels.
 const TAGS: [&str; 10] = [
     "-color_range",
     "tv",
@@ -53,7 +53,7 @@ const TAGS: [&str; 10] = [
 pub struct Crf(u8);
 
 impl Crf {
-    /// A quality, if it is one.
+    /// Creates a quality; `None` if the value is out of range.
     #[must_use]
     pub fn new(value: u8) -> Option<Self> {
         (value <= 51).then_some(Self(value))
@@ -61,13 +61,13 @@ impl Crf {
 }
 
 impl Default for Crf {
-    /// Good enough to be cut and encoded once more.
+    /// Returns a quality that is sufficient for cutting and encoding again.
     fn default() -> Self {
         Self(20)
     }
 }
 
-/// ffmpeg at work.
+/// A running ffmpeg.
 pub(in crate::io::video) struct Encoder {
     child: Child,
     frames: Option<ChildStdin>,
@@ -76,16 +76,16 @@ pub(in crate::io::video) struct Encoder {
     output: PathBuf,
     format: &'static str,
     pictures: TempPath,
-    /// For who ends the program at once.
+    /// For a program that ends immediately.
     _unfinished: Unfinished,
-    /// What the output's name stands for in the end, if it is a link.
+    /// The resolved output path, if the output is a link.
     target: PathBuf,
     sound: Option<Sound>,
     stop: Stop,
 }
 
 impl Encoder {
-    /// What the frames must be.
+    /// Returns the required frame format.
     pub(in crate::io::video) fn format(size: UVec2) -> FrameFormat {
         FrameFormat::nv12(size.x, size.y, YuvEncoding::default())
     }
@@ -146,7 +146,7 @@ impl Encoder {
         self.written += 1;
         written.map_err(|source| {
             self.frames = None;
-            // Why it does not listen is the better message.
+            // ffmpeg's own message explains why it stopped reading.
             match self.ended() {
                 Err(error) => error,
                 Ok(()) => {
@@ -161,7 +161,7 @@ impl Encoder {
         })
     }
 
-    /// Waits for what was written, adds the sound and names the file.
+    /// Waits for the encoder, adds the sound and renames the file.
     pub(in crate::io::video) fn finish(mut self) -> Result<(), VideoError> {
         self.frames = None;
         self.ended()?;
@@ -170,7 +170,7 @@ impl Encoder {
         let whole = match &self.sound {
             Some(sound) => match self.with_sound(sound) {
                 Ok(whole) => whole,
-                // Hours of encoding are not thrown away for it.
+                // Hours of encoding are not discarded for it.
                 Err(error) if !self.stop.is_killed() => {
                     tracing::warn!("written without sound: {error}");
                     self.pictures
@@ -192,7 +192,7 @@ impl Encoder {
         })
     }
 
-    /// Checks a file whose writer ended well: it has its end, and at least so many bytes.
+    /// Checks a file whose encoder succeeded: it has its end, and at least `least` bytes.
     fn complete(&self, child: &Child, file: &Path, least: u64) -> Result<(), VideoError> {
         let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
         if child.said().contains(NO_END) {
@@ -206,10 +206,10 @@ impl Encoder {
         Ok(())
     }
 
-    /// Pictures and sound in a file.
+    /// Combines pictures and sound in a file.
     fn with_sound(&self, sound: &Sound) -> Result<TempPath, VideoError> {
         let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
-        // The same pictures in the same format, and more.
+        // It contains the same pictures in the same format, and more.
         let least = std::fs::metadata(&self.pictures).map_err(unwritable)?.len();
         let (_unfinished, whole, _) = temporary_beside(&self.target).map_err(unwritable)?;
         let whole = whole.into_temp_path();
@@ -243,7 +243,7 @@ impl Encoder {
     }
 }
 
-/// ffmpeg, ready to write a file.
+/// Returns an ffmpeg command for writing a file.
 fn quiet() -> Command {
     let mut command = FFMPEG.command();
     command.args(["-nostdin", "-hide_banner", "-loglevel", "error", "-y"]);

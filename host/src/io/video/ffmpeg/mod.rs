@@ -1,9 +1,8 @@
-//! Videos through child processes of ffmpeg: every format that it knows, and no library to link.
+//! Videos through ffmpeg as a child process: all its formats, without linking a library.
 //!
-//! The programs are `ffmpeg` and `ffprobe` of the path, or those that `PANOWEAVE_FFMPEG` and
-//! `PANOWEAVE_FFPROBE` name, 5.1 or later. Frames go through pipes as raw
-//! NV12 or RGBA. The children are in a process group of their own, so that Ctrl-C reaches this
-//! program alone, and what they say on stderr is kept for the error if they fail.
+//! The programs are `ffmpeg` and `ffprobe` on the path, or those that `PANOWEAVE_FFMPEG` and `PANOWEAVE_FFPROBE` name,
+//! version 5.1 or later. Frames go through pipes as raw NV12 or RGBA. The children have a process group of their own,
+//! so Ctrl-C reaches only this program. Their stderr is kept for the error message.
 
 mod decode;
 mod encode;
@@ -21,7 +20,7 @@ pub(super) use probe::probe;
 pub(super) use process::Killer;
 use process::{FFMPEG, FFPROBE};
 
-/// A file as ffmpeg is to be told: never an option or a URL, whatever its name.
+/// Returns a file as an argument that ffmpeg never takes for an option or a URL.
 fn url(path: &Path) -> OsString {
     let mut url = OsString::from("file:");
     url.push(path);

@@ -1,4 +1,4 @@
-//! What a video file holds, as ffprobe says.
+//! Properties of a video file, from ffprobe.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,21 +15,21 @@ use crate::frame::{Range, YuvEncoding, YuvMatrix};
 use crate::io::video::medium::customary;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
-/// Most of ffprobe's answer that is read.
+/// Maximum bytes of ffprobe's answer.
 const MAX_ANSWER: u64 = 4 << 20;
 
-/// A stream whose average rate is so near to its nominal one has that.
+/// Relative distance of average and nominal rate within which the rate is constant.
 const CONSTANT: f64 = 1e-2;
 
-/// An average so near to a rate that cameras have means it.
+/// Relative distance within which an average means a common camera rate.
 const MEANT: f64 = 2e-3;
 
-/// What there is to know of a video before it is decoded.
+/// Properties of a video before decoding.
 #[derive(Clone, Debug)]
 pub(in crate::io::video) struct Probe {
-    /// Which stream of the file.
+    /// Index of the stream in the file.
     pub(super) index: u32,
-    /// Size as it is shown: turned upright, if the file says how.
+    /// Display size, after the rotation in the file.
     pub(in crate::io::video) size: UVec2,
     pub(in crate::io::video) rate: Option<Rate>,
     pub(in crate::io::video) duration: Option<Duration>,
@@ -38,33 +38,33 @@ pub(in crate::io::video) struct Probe {
     encoding: Option<YuvEncoding>,
 }
 
-/// The sound of a video that is to accompany another.
+/// The sound of a video, for another one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sound {
     /// The video file.
     pub file: PathBuf,
-    /// When its first frame is shown, after the file's start.
+    /// Time of its first frame after the file's start.
     pub(super) offset: Duration,
 }
 
 impl Probe {
-    /// What the frames are decoded to: as they are stored if that is BT.601 or BT.709; anything else
-    /// is converted to BT.709 by ffmpeg.
+    /// Returns the encoding of decoded frames: the stored one if it is BT.601 or BT.709; ffmpeg converts anything else
+    /// to BT.709.
     pub(in crate::io::video) fn encoding(&self) -> YuvEncoding {
         self.encoding.unwrap_or_default()
     }
 
-    /// How the frames are stored, if ffmpeg need not be trusted to know.
+    /// Returns the stored encoding, if the file states it.
     pub(super) fn stored(&self) -> Option<YuvEncoding> {
         self.encoding
     }
 }
 
-/// Asks ffprobe.
+/// Runs ffprobe.
 pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, VideoError> {
     let metadata = std::fs::metadata(path)
         .map_err(|source| VideoError::Unreadable { file: path.to_owned(), source })?;
-    // Reading a pipe to look at it would take from it what is wanted.
+    // Probing a pipe would consume its data.
     if !metadata.is_file() {
         return Err(VideoError::NotRegular { file: path.to_owned() });
     }
@@ -91,7 +91,7 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
             .map_err(|source| VideoError::Unreadable { file: path.to_owned(), source })?;
     }
     match child.wait(None) {
-        // A status of its own: it has looked, and does not know the format.
+        // This status means that ffprobe does not know the format.
         Err(VideoError::Ffmpeg { file, status, said, .. }) if status.code().is_some() => {
             return Err(VideoError::NotVideo { file, said });
         }
@@ -102,7 +102,7 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
     answer.probe(path)
 }
 
-/// The part of ffprobe's JSON that is looked at.
+/// The relevant part of ffprobe's JSON.
 #[derive(Deserialize)]
 struct Answer {
     #[serde(default)]
@@ -138,7 +138,7 @@ struct Stream {
 
 #[derive(Default, Deserialize)]
 struct Disposition {
-    /// A cover picture of a piece of music.
+    /// 1 for the cover picture of a piece of music.
     #[serde(default)]
     attached_pic: u8,
 }
@@ -178,7 +178,7 @@ fn seconds(seconds: f64) -> Option<Duration> {
 }
 
 impl Stream {
-    /// Size after the rotation that ffmpeg applies.
+    /// Returns the size after the rotation that ffmpeg applies.
     fn size(&self) -> Option<UVec2> {
         let size = UVec2::new(self.width?, self.height?);
         let turned = self.side_data_list.iter().find_map(|data| data.rotation).unwrap_or(0.0);
@@ -186,7 +186,7 @@ impl Stream {
         Some(if sideways { UVec2::new(size.y, size.x) } else { size })
     }
 
-    /// The nominal rate if the average agrees, as it does unless the rate varies; or else the average.
+    /// Returns the nominal rate if the average agrees; otherwise the average, because the rate varies.
     fn rate(&self) -> Option<Rate> {
         let rate = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
         let nominal: Option<Rate> = rate(&self.r_frame_rate);

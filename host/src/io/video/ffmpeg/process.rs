@@ -1,4 +1,4 @@
-//! A child process whose end is always taken notice of.
+//! Child processes that are always reaped.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 use crate::lock::lock;
 
-/// A program and the variable that names another in its place.
+/// A program, and the variable that names a replacement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tool {
     name: &'static str,
@@ -24,16 +24,16 @@ pub(super) struct Tool {
 pub(super) const FFMPEG: Tool = Tool { name: "ffmpeg", variable: "PANOWEAVE_FFMPEG" };
 pub(super) const FFPROBE: Tool = Tool { name: "ffprobe", variable: "PANOWEAVE_FFPROBE" };
 
-/// Bytes of stderr that are kept: the last.
+/// The number of last bytes of stderr that are kept.
 const KEPT: usize = 4096;
 
-/// Lines of them that are quoted.
+/// The number of their lines that are quoted.
 const QUOTED: usize = 3;
 
-/// How often a child is asked whether it has ended.
+/// Interval between polls of a child.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// How long the last words of a child that has ended may take, if its own children hold its stderr.
+/// Time to wait for the last messages of an ended child whose own children hold its stderr.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 impl Tool {
@@ -43,7 +43,7 @@ impl Tool {
     }
 }
 
-/// A running program; killed and reaped when the last clone goes.
+/// A running program; killed and reaped with the last clone.
 #[derive(Clone)]
 pub(super) struct Child(Arc<Inner>);
 
@@ -65,8 +65,7 @@ impl Drop for Killer {
 }
 
 impl Child {
-    /// Starts `command` for the video `file`, to do this `work`. The caller says what stdin and
-    /// stdout are.
+    /// Starts `command` for the video `file` and this task. The caller configures stdin and stdout.
     pub(super) fn start(
         tool: Tool,
         command: &mut Command,
@@ -99,10 +98,10 @@ impl Child {
         lock(&self.0.child).stdout.take()
     }
 
-    /// Waits until the child has ended; one that takes longer than `limit` is killed.
+    /// Waits until the child has ended; kills it after `limit`.
     ///
     /// # Errors
-    /// [`VideoError::Ffmpeg`] if it failed, [`VideoError::Hung`] if it was killed.
+    /// Returns [`VideoError::Ffmpeg`] if it failed, [`VideoError::Hung`] if it was killed.
     pub(super) fn wait(&self, limit: Option<Duration>) -> Result<(), VideoError> {
         match self.ended(limit) {
             Ok((status, None)) if status.success() => Ok(()),
@@ -115,7 +114,7 @@ impl Child {
         }
     }
 
-    /// The error of a child that ended well but did not do its work.
+    /// Returns the error of a child that succeeded but did not do its task.
     pub(super) fn failed(&self) -> VideoError {
         self.failure(ExitStatus::default(), None)
     }
@@ -128,12 +127,12 @@ impl Child {
         }
     }
 
-    /// How it ended; and the limit, if it was killed for it.
+    /// Returns the exit status; and the limit, if the child was killed for exceeding it.
     fn ended(&self, limit: Option<Duration>) -> io::Result<(ExitStatus, Option<Duration>)> {
         let start = Instant::now();
         let mut late = None;
         loop {
-            // Not held while waiting: it must be possible to kill.
+            // The lock is free while waiting, so that others can kill the child.
             if let Some(status) = lock(&self.0.child).try_wait()? {
                 return Ok((status, late));
             }
@@ -146,11 +145,11 @@ impl Child {
     }
 
     pub(super) fn kill(&self) {
-        // One that has ended already is as good as killed.
+        // A child that has ended already counts as killed.
         let _ = lock(&self.0.child).kill();
     }
 
-    /// The last lines on stderr, of a child that has ended.
+    /// Returns the last lines on stderr of an ended child.
     pub(super) fn said(&self) -> String {
         let said = lock(&self.0.said);
         let _ = said.more.recv_timeout(LAST_WORDS);
@@ -158,7 +157,7 @@ impl Child {
         lines[lines.len().saturating_sub(QUOTED)..].join("; ")
     }
 
-    /// The lines on stderr until now that are still kept.
+    /// Returns the kept lines on stderr so far.
     pub(super) fn lines_so_far(&self) -> Vec<String> {
         lock(&self.0.said).lines()
     }
@@ -172,10 +171,10 @@ impl Drop for Inner {
     }
 }
 
-/// The end of what a child says on stderr.
+/// The end of a child's stderr.
 struct Said {
     kept: Arc<Mutex<VecDeque<u8>>>,
-    /// Closed when there is no more to come.
+    /// Closed when stderr ends.
     more: Receiver<()>,
 }
 
@@ -185,8 +184,8 @@ impl Said {
         let (open, more) = channel();
         if let Some(stderr) = stderr {
             let kept = Arc::clone(&kept);
-            // Without a thread there are no last words, and a child that says much waits: so little
-            // is asked of it (`-loglevel error`) that it does not.
+            // Without this thread there are no messages, and a child that prints a lot blocks. `-loglevel error` keeps
+            // the output small enough.
             let _ = thread::Builder::new()
                 .name("stderr".into())
                 .spawn(move || keep(stderr, &kept, &open));
@@ -211,7 +210,7 @@ fn keep(mut stderr: ChildStderr, kept: &Mutex<VecDeque<u8>>, _open: &Sender<()>)
     }
 }
 
-/// Without what would steer a terminal; lines stay lines.
+/// Removes terminal control characters; keeps the lines.
 fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
@@ -225,7 +224,7 @@ fn printable(text: &str) -> String {
     printable
 }
 
-/// A line of ffmpeg's without the address in `[mov @ 0x55d0c8b2c440] …`, which says nothing.
+/// Removes the address from a line such as `[mov @ 0x55d0c8b2c440] …`.
 fn without_address(line: &str) -> String {
     let line = line.trim();
     match line.split_once(" @ 0x").map(|(before, rest)| (before, rest.split_once(']'))) {
@@ -277,7 +276,7 @@ mod tests {
         let killed = shell("exec sleep 20", &stop);
         stop.kill();
         assert!(killed.wait(None).is_err());
-        // Whoever comes after the end was asked for.
+        // A child started after the stop request.
         assert!(shell("exec sleep 20", &stop).wait(None).is_err());
         drop(shell("exec sleep 20", &stop));
         assert!(start.elapsed() < Duration::from_secs(5));
