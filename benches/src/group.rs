@@ -176,7 +176,7 @@ pub fn bench(
 /// all of them if its name has no `/`.
 ///
 /// # Panics
-/// As of [`bench`].
+/// As of [`bench()`].
 pub fn bench_original(
     group: &mut Group<'_>,
     name: &str,
@@ -190,7 +190,7 @@ pub fn bench_original(
 /// it, where a launch is long enough that the pause between two copies is little.
 ///
 /// # Panics
-/// As of [`bench`].
+/// As of [`bench()`].
 pub fn bench_copy(group: &mut Group<'_>, stream: &Stream, bytes: u64) -> Option<f64> {
     // One row. In rows of 16 KiB the driver's copy of 66 MB takes an H100 42.6 µs, in one 25.8.
     let row = bytes.div_ceil(2) as u32;
@@ -205,7 +205,7 @@ pub fn bench_copy(group: &mut Group<'_>, stream: &Stream, bytes: u64) -> Option<
 /// Benches what takes the host's time too: `run` returns that of so many.
 ///
 /// # Panics
-/// As of [`bench`].
+/// As of [`bench()`].
 pub fn bench_by_clock(
     group: &mut Group<'_>,
     name: &str,
@@ -217,7 +217,7 @@ pub fn bench_by_clock(
 /// The same of another library.
 ///
 /// # Panics
-/// As of [`bench`].
+/// As of [`bench()`].
 pub fn bench_peer_by_clock(
     group: &mut Group<'_>,
     name: &str,
@@ -229,7 +229,7 @@ pub fn bench_peer_by_clock(
 /// The same of copies alone, than which nothing that copies as much is faster.
 ///
 /// # Panics
-/// As of [`bench`].
+/// As of [`bench()`].
 pub fn bench_copies_by_clock(
     group: &mut Group<'_>,
     name: &str,

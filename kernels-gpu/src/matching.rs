@@ -294,7 +294,7 @@ pub fn describe(
 
 /// Brings descriptors to one length and into bytes.
 ///
-/// No number of a descriptor of length 1 stays over [`MOST`], so that an edge, or a part cut off at white, does
+/// No number of a descriptor of length 1 stays over `MOST`, so that an edge, or a part cut off at white, does
 /// not outweigh the rest. Then square roots of shares of the sum: their vector has length 1.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn pack(fields: Slice<Field>, out: SliceMut<Descriptor>) {

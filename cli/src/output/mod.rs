@@ -23,7 +23,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_with(|out| out.write_all(text.as_bytes()))
 }
 
-/// Prints the output of `write`, as [`print`] does.
+/// Prints the output of `write`, as [`print()`] does.
 pub(crate) fn print_with(
     write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> io::Result<()>,
 ) -> Result<(), Failure> {

@@ -53,7 +53,7 @@ impl OverlapMeter {
     /// Finds the overlap of a warp and waits for it; `None` if there is none.
     ///
     /// # Errors
-    /// Returns [`DeviceError`] if the device fails.
+    /// Returns [`DeviceError`](crate::device::DeviceError) if the device fails.
     #[track_caller]
     pub fn new(stream: &Stream, warp: &DeviceWarp) -> Result<Option<Self>, QualityError> {
         let Some(overlap) = Overlap::find(stream, warp)? else { return Ok(None) };

@@ -7,7 +7,7 @@
 //! may have a seam. No panorama and no planes lie in between: a frame of 1920×1080 writes 8 MB and reads the part of
 //! the frames that it shows.
 //!
-//! Lenses are worked out at a few places of a tile, and [interpolated](crate::warp::patch) between them where that is exact
+//! Lenses are worked out at a few places of a tile, and interpolated (`warp::patch`) between them where that is exact
 //! enough; and where one camera alone can see a tile, the other is left out. Eight samples are on their way at a time.
 //!
 //! Samples are bilinear, of the frames as they are: a view far wider than its pixels shows them aliased.
@@ -42,7 +42,7 @@ macro_rules! cameras_kernel {
         ///
         /// Blended by both weights, if they have the size of `canvas`; else, and where they say nothing,
         /// feathered. Pixels that no camera sees become opaque black. Black is written where an NV12
-        /// picture's chroma is not half of its luma in size, a picture is empty, or blocks are not of [`BLOCK`].
+        /// picture's chroma is not half of its luma in size, a picture is empty, or blocks are not of [`BLOCK`](shared_types::view::BLOCK).
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(1))]
         pub fn $name(
             left: $picture,
@@ -83,7 +83,7 @@ macro_rules! panorama_kernel {
         #[doc = concat!("From a panorama: ", $formats, ".")]
         ///
         /// Pixels beside the panorama become opaque black. Black is written where the panorama is not of the
-        /// canvas's size or empty, or blocks are not of [`BLOCK`].
+        /// canvas's size or empty, or blocks are not of [`BLOCK`](shared_types::view::BLOCK).
         #[kernel(launch_bounds(BLOCK_THREADS, 6), barriers(1))]
         pub fn $name(panorama: $picture, canvas: ViewCanvas, frame: ViewFrame, out: $out) {
             let tile = ViewTile::new(&[panorama], &frame, out);

@@ -28,7 +28,7 @@ pub struct PhotoPair {
     pub correspondences: Vec<Correspondence>,
 }
 
-/// How two of several pictures fit in the end; see [`Calibration`] for the figures.
+/// How two of several pictures fit in the end; see [`Calibration`](super::Calibration) for the figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairFigures {
     /// Number of the left picture.
@@ -84,7 +84,7 @@ impl Bundle {
     /// A rig with a panorama that shows all pictures; the reference stays upright.
     ///
     /// # Errors
-    /// As [`Calibration::rig`].
+    /// As [`Calibration::rig`](super::Calibration::rig).
     pub fn rig(&self, options: &RigOptions) -> Result<Rig, Refusal> {
         compose::rig(&self.pictures, &self.views, self.reference, self.quality(), options)
     }

@@ -1,14 +1,15 @@
-//! Calibration from photographs: from what pictures have in common to a rig that can be trusted.
+//! Calibration from photographs: correspondences between pictures become a trustworthy rig.
 //!
-//! It takes correspondences, points that a matcher holds for the same in two pictures, most of which may
-//! be wrong. [`pair`] finds the model of two pictures that most of them agree on, says how good it
-//! is, or refuses with the reason and what to do about it. [`bundle`] does that for more pictures at once.
-//! Both make a [`Rig`](crate::geometry::rig::Rig) of it. [`check`] says whether a rig still fits.
+//! The input is correspondences, point pairs of a matcher, most of which may be wrong. [`pair`] finds the model of two
+//! pictures that most of them support and returns its accuracy, or rejects the pictures with a reason and a remedy.
+//! [`bundle`] does the same for more pictures. Both produce a [`Rig`]. [`check`] tests whether a rig still fits.
 //!
-//! 1. `matches`: checked, each counted once. 2. `robust`: the homography, or with known lenses the rotation,
-//!    that most agree on. 3. `select`: one plane, or cameras that turn. 4. `fit`: nearest to what
-//!    agrees. 5. `quality`: overlap, coverage, expected misalignment at the seam; refusals. 6. `horizon`,
-//!    `compose`: the rig and its canvas.
+//! 1. `matches` checks the correspondences and removes duplicates.
+//! 2. `robust` finds the homography, or with known lenses the rotation, that most of them support.
+//! 3. `select` decides between one plane and rotating cameras.
+//! 4. `fit` minimises the error of the supporting correspondences.
+//! 5. `quality` measures overlap, coverage and the expected misalignment at the seam, and rejects pictures.
+//! 6. `horizon` and `compose` make the rig and its canvas.
 //!
 //! Nothing here looks at pixels. All is f64 with a fixed seed and functions of `libm`: the same input
 //! gives the same answer on every machine. Cost: some ten milliseconds a pair with 2000 correspondences.
