@@ -80,7 +80,7 @@ impl PtxImage {
 impl KernelModule {
     /// The newest image that runs on `gpu`.
     pub(super) fn newest_for(&self, gpu: Arch) -> Option<PtxImage> {
-        let mut images: Vec<_> = self.images.iter().copied().collect();
+        let mut images = self.images.to_vec();
         images.sort_by_key(|image| std::cmp::Reverse(image.arch));
         images.into_iter().find(|image| image.runs_on(gpu))
     }
