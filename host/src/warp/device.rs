@@ -1,4 +1,4 @@
-//! A warp on a device: uploaded from a file's planes, or computed there from a geometry.
+//! A warp on a device: uploaded from a file's planes, or rendered there from a geometry.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -16,35 +16,35 @@ use crate::geometry::Geometry;
 pub struct DeviceWarp {
     size: UVec2,
     sources: [UVec2; 2],
-    /// Warps that differ in their weights alone share the others.
+    /// Shared by warps that differ only in their weights.
     coordinates: [Arc<Image<f32>>; 4],
     weights: [Image<f32>; 2],
-    /// Behind what fills the planes.
+    /// Recorded after the work that fills the planes.
     ready: Event,
-    /// Of the weights as they are, once it is asked for.
+    /// The mesh for the current weights, once requested.
     mesh: OnceLock<DeviceMesh>,
-    /// How far off the mesh is that came with the warp, if too far.
+    /// The error of the mesh that came with the warp, if it is too coarse.
     coarse: Option<f32>,
-    /// One that [follows](DeviceMesh::follows) and has yet to be given the weights; it stays where that fails, for
-    /// another try.
+    /// A mesh that [follows](DeviceMesh::follows) the weights and still needs an update; it stays here if the update
+    /// fails, for another try.
     behind: Option<DeviceMesh>,
-    /// Over its planes, and over the frames that were stitched by it.
+    /// Texture objects over its planes, and over the frames stitched with it.
     textures: Mutex<Textures>,
 }
 
-/// The planes of one camera of a warp cannot be one argument of a kernel.
+/// The planes of one camera cannot be one kernel argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a camera's planes differ in size, pitch or device; allocate them alike")]
 struct UnlikePlanes;
 
-/// A geometry could not be made into a warp.
+/// A geometry could not be rendered to a warp.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RenderError {
     /// The geometry does not have two cameras.
     #[error("rendering a warp: the geometry has {0} cameras, but a warp takes two")]
     Cameras(usize),
-    /// Sizes, or numbers that came out, are not those of a warp.
+    /// Sizes or resulting numbers are invalid for a warp.
     #[error("rendering a warp: {0}")]
     Plane(#[from] PlaneError),
     /// The device failed.
@@ -53,10 +53,10 @@ pub enum RenderError {
 }
 
 impl DeviceWarp {
-    /// Copies a warp to a device, with its mesh if that is to within [`MESH_ERROR`]: then none is made later.
+    /// Copies a warp to a device, including its mesh if that is within [`MESH_ERROR`].
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if an allocation or a copy fails.
     #[track_caller]
     pub fn upload(stream: &Stream, warp: &Warp) -> Result<Self, DeviceError> {
         let UVec2 { x, y } = warp.size();
@@ -73,10 +73,10 @@ impl DeviceWarp {
         Ok(on_device)
     }
 
-    /// Computes a warp where it will be used. Does not wait for the result.
+    /// Renders a warp on the stream's device without waiting.
     ///
     /// # Errors
-    /// [`RenderError`].
+    /// Returns [`RenderError`] if the geometry is invalid or the device fails.
     #[track_caller]
     pub fn render(stream: &Stream, geometry: &Geometry) -> Result<Self, RenderError> {
         let [left, right] = geometry.cameras[..] else {
@@ -89,8 +89,8 @@ impl DeviceWarp {
         Ok(warp)
     }
 
-    /// A warp of `size` pixels whose weights are the margins still, which [`feather`](Self::feather) makes
-    /// weights of. Each camera looks at a canvas of that size, its own.
+    /// Renders a warp of `size` pixels whose weights are still the margins; [`feather`](Self::feather) converts them.
+    /// Each camera has a canvas of that size.
     #[track_caller]
     pub(crate) fn margins(
         stream: &Stream,
@@ -110,7 +110,7 @@ impl DeviceWarp {
         Self::filled(stream, size, views.map(|(_, camera)| camera.size), planes)
     }
 
-    /// Makes weights of the margins.
+    /// Converts margins to weights.
     #[track_caller]
     pub(crate) fn feather(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
@@ -119,14 +119,13 @@ impl DeviceWarp {
         self.written(stream)
     }
 
-    /// The same warp for a panorama of another size: it shows the same, larger or smaller. Does not
-    /// wait for the result.
+    /// Returns the same warp for a panorama of another size, with the same content enlarged or reduced, without
+    /// waiting.
     ///
-    /// A panorama much smaller than the sources shows them aliased, since each of its pixels looks at
-    /// four of theirs.
+    /// A panorama much smaller than the sources shows aliasing, because each of its pixels reads only four of theirs.
     ///
     /// # Errors
-    /// [`RenderError`].
+    /// Returns [`RenderError`] if the size is invalid or the device fails.
     #[track_caller]
     pub fn resized(&self, stream: &Stream, size: UVec2) -> Result<Self, RenderError> {
         check_sizes(size, self.sources)?;
@@ -143,7 +142,7 @@ impl DeviceWarp {
         Ok(Self::filled(stream, size, self.sources, planes)?)
     }
 
-    /// A warp of planes that `stream` has been told to fill.
+    /// Wraps planes that `stream` fills.
     #[track_caller]
     fn filled(
         stream: &Stream,
@@ -170,12 +169,12 @@ impl DeviceWarp {
         Self { size, sources, coordinates, weights, ready, mesh, coarse, behind, textures }
     }
 
-    /// The warp's mesh, to within [`MESH_ERROR`]: what [`stitch`](crate::ops::stitch::stitch) goes by if nothing else is
-    /// asked for. It came with the warp, or is made when it is first asked for, from the planes, which are copied to the
-    /// host: that takes a good part of a second for a large panorama. A coarser one that came is told of by a warning.
+    /// Returns the warp's mesh, within [`MESH_ERROR`]; the default lookup of [`stitch`](crate::ops::stitch::stitch).
+    /// It came with the warp, or is computed on first use from the planes, which are copied to the host; that takes
+    /// most of a second for a large panorama. If the warp came with a coarser mesh, a warning is logged.
     ///
     /// # Errors
-    /// [`RenderError`].
+    /// Returns [`RenderError`] if the mesh cannot be computed.
     #[track_caller]
     pub fn mesh(&self, stream: &Stream) -> Result<&DeviceMesh, RenderError> {
         if let Some(mesh) = self.mesh.get() {
@@ -189,19 +188,19 @@ impl DeviceWarp {
         }
         let warp = self.download(stream)?;
         let mesh = DeviceMesh::upload(stream, &Mesh::within(&(&warp).into(), MESH_ERROR))?;
-        // Whoever was faster made the same.
+        // Another thread may have computed the same mesh first.
         Ok(self.mesh.get_or_init(|| mesh))
     }
 
-    /// Texture objects over its planes, and over the frames that are stitched by it.
+    /// Returns the texture objects over its planes, and over the frames stitched with it.
     pub(crate) fn textures(&self) -> &Mutex<Textures> {
         &self.textures
     }
 
-    /// The same coordinates with a copy of the weights, in memory of their own. Does not wait.
+    /// Returns the same coordinates with a copy of the weights, without waiting.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if the allocation or the copy fails.
     #[track_caller]
     pub(crate) fn reweighted(&self, stream: &Stream) -> Result<Self, DeviceError> {
         self.await_ready(stream)?;
@@ -221,15 +220,14 @@ impl DeviceWarp {
         Ok(copy)
     }
 
-    /// The weights to be written, left and right.
+    /// Returns the weights for writing, left and right.
     pub(crate) fn weights_mut(&mut self) -> [&mut Image<f32>; 2] {
         let follower = self.mesh.take().filter(DeviceMesh::follows);
         self.behind = follower.or(self.behind.take());
         self.weights.each_mut()
     }
 
-    /// Says that what `stream` was told to do with the weights belongs to the warp, and tells it to make the mesh
-    /// follow.
+    /// Marks the work on the weights in `stream` as part of the warp, and submits the mesh's update.
     #[track_caller]
     pub(crate) fn written(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         self.ready.record(stream)?;
@@ -242,22 +240,21 @@ impl DeviceWarp {
         weighed
     }
 
-    /// Makes `stream`, if it is not the one that the warp was made on, wait until it is there.
+    /// Makes `stream` wait for the warp, if it was made on another stream.
     ///
-    /// All that takes a warp in this crate does so; only who launches kernels of his own on its
-    /// [`planes`](Self::planes) must.
+    /// All functions of this crate call it. Call it before launching your own kernels on the [`planes`](Self::planes).
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if the stream cannot wait.
     #[track_caller]
     pub fn await_ready(&self, stream: &Stream) -> Result<(), DeviceError> {
         stream.wait(&self.ready)
     }
 
-    /// Copies the warp to the host, for a file or a look.
+    /// Copies the warp to the host.
     ///
     /// # Errors
-    /// [`RenderError`].
+    /// Returns [`RenderError`] if the download fails or a number is invalid.
     #[track_caller]
     pub fn download(&self, stream: &Stream) -> Result<Warp, RenderError> {
         self.await_ready(stream)?;
@@ -266,22 +263,22 @@ impl DeviceWarp {
         Ok(Warp::new(self.size, self.sources, planes)?)
     }
 
-    /// Size of the panorama in pixels.
+    /// Returns the size of the panorama in pixels.
     #[must_use]
     pub fn size(&self) -> UVec2 {
         self.size
     }
 
-    /// Sizes of the sources in pixels: left, right.
+    /// Returns the sizes of the sources in pixels: left, right.
     #[must_use]
     pub fn sources(&self) -> [UVec2; 2] {
         self.sources
     }
 
-    /// Both cameras' planes for a kernel: left, right.
+    /// Returns both cameras' planes for a kernel: left, right.
     ///
     /// # Errors
-    /// None: all planes of a warp are allocated alike.
+    /// Never fails in practice: all planes of a warp are allocated alike.
     #[track_caller]
     pub fn planes(&self) -> Result<[DeviceCameraPlanes<'_>; 2], DeviceError> {
         let [left_x, left_y, right_x, right_y, left_weight, right_weight] =
@@ -292,7 +289,7 @@ impl DeviceWarp {
             .ok_or_else(|| DeviceError::refused("taking a warp's planes", UnlikePlanes))
     }
 
-    /// One plane.
+    /// Returns one plane.
     #[must_use]
     pub fn plane(&self, plane: Plane) -> &Image<f32> {
         match plane {

@@ -1,7 +1,7 @@
-//! A mesh on a device: what the stitch reads in place of a warp's planes.
+//! A mesh on a device, which the stitch reads instead of a warp's planes.
 //!
-//! Patches and places are as they were made; layers and shares may be written anew when a warp gets other weights, as
-//! a seam gives it. Where a camera counted nowhere in a tile, it has no layer there, and none is made.
+//! Patches and places are constant. Layers and shares are rewritten if a warp gets other weights, for instance from a
+//! seam. A camera that counts nowhere in a tile has no layer there and gets none.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,15 +19,15 @@ pub struct DeviceMesh {
     size: UVec2,
     sources: Vec<UVec2>,
     made: Arc<Made>,
-    /// Of other weights, if those are written anew.
+    /// Layers and shares for other weights, if they can change.
     weighed: Option<Weighed>,
-    /// Behind what fills the layers and shares.
+    /// Recorded after the work that fills layers and shares.
     ready: Event,
-    /// Over the frames that were stitched by it.
+    /// Texture objects over the frames stitched with it.
     textures: Mutex<Textures>,
 }
 
-/// A mesh as its own weights made it.
+/// A mesh as computed for its own weights.
 #[derive(Debug)]
 struct Made {
     layers: Buffer<Layer>,
@@ -36,7 +36,7 @@ struct Made {
     shares: Buffer<u16>,
 }
 
-/// What other weights change.
+/// The parts that depend on the weights.
 #[derive(Debug)]
 struct Weighed {
     layers: Buffer<Layer>,
@@ -47,7 +47,7 @@ impl DeviceMesh {
     /// Copies a mesh to a device.
     ///
     /// # Errors
-    /// What the device says.
+    /// Returns [`DeviceError`] if an allocation or a copy fails.
     #[track_caller]
     pub fn upload(stream: &Stream, mesh: &Mesh) -> Result<Self, DeviceError> {
         let Parts { layers, patches, places, shares } = mesh.parts();
@@ -64,7 +64,8 @@ impl DeviceMesh {
         Ok(Self { size, sources, made, weighed: None, ready, textures })
     }
 
-    /// The same mesh with layers and shares of its own, yet unwritten: [`weigh`](Self::weigh) does that. Does not wait.
+    /// Returns the same mesh with layers and shares of its own, still unwritten; [`weigh`](Self::weigh) writes them.
+    /// Does not wait.
     #[track_caller]
     pub(super) fn reweighted(&self, stream: &Stream) -> Result<Self, DeviceError> {
         let device = stream.device();
@@ -77,13 +78,13 @@ impl DeviceMesh {
         Ok(Self { size, sources, made, weighed, ready, textures })
     }
 
-    /// Whether its layers and shares are its own, to be [written anew](Self::weigh) with a warp's weights.
+    /// Returns whether its layers and shares are its own, so that [`weigh`](Self::weigh) can rewrite them.
     pub(super) fn follows(&self) -> bool {
         self.weighed.is_some()
     }
 
-    /// Submits the writing of layers and shares, if the mesh [follows](Self::follows), for these planes of a warp, left
-    /// and right, which differ in their weights alone from those that the mesh was made of.
+    /// Submits the update of layers and shares, if the mesh [follows](Self::follows), for these planes of a warp, left
+    /// and right. They may differ from the mesh's planes only in the weights.
     #[track_caller]
     pub(super) fn weigh(
         &mut self,
@@ -106,35 +107,35 @@ impl DeviceMesh {
             layers: weighed.layers.view_mut(),
             shares: weighed.shares.view_mut(),
         };
-        // SAFETY: the layers are those of a mesh of two cameras, whose shares these are.
+        // SAFETY: the layers belong to a mesh of two cameras, and the shares to the layers.
         unsafe { stream.launch_unchecked(&config, &kernel) }?;
         self.ready.record(stream)
     }
 
-    /// Makes `stream` wait until the mesh is there.
+    /// Makes `stream` wait for the mesh.
     #[track_caller]
     pub(crate) fn await_ready(&self, stream: &Stream) -> Result<(), DeviceError> {
         stream.wait(&self.ready)
     }
 
-    /// Size of the panorama in pixels.
+    /// Returns the size of the panorama in pixels.
     #[must_use]
     pub fn size(&self) -> UVec2 {
         self.size
     }
 
-    /// Sizes of the sources in pixels, camera by camera.
+    /// Returns the sizes of the sources in pixels, camera by camera.
     #[must_use]
     pub fn sources(&self) -> &[UVec2] {
         &self.sources
     }
 
-    /// Texture objects over the frames that are stitched by it.
+    /// Returns the texture objects over the frames stitched with it.
     pub(crate) fn textures(&self) -> &Mutex<Textures> {
         &self.textures
     }
 
-    /// Layers, patches, places and shares, for kernels.
+    /// Returns layers, patches, places and shares for kernels.
     pub(crate) fn buffers(
         &self,
     ) -> (&Buffer<Layer>, &Buffer<Patch>, &Buffer<SourcePoint>, &Buffer<u16>) {
@@ -147,7 +148,7 @@ impl DeviceMesh {
     }
 }
 
-/// A buffer of these, or of one element that nothing looks at.
+/// Returns a buffer of these elements, or of one unused element.
 #[track_caller]
 fn uploaded<T: bytemuck::Pod>(stream: &Stream, elements: &[T]) -> Result<Buffer<T>, DeviceError> {
     if elements.is_empty() {

@@ -1,7 +1,7 @@
-//! The panoweave warp file: one safetensors file that says everything about itself.
+//! The panoweave warp file: one self-describing safetensors file.
 //!
 //! Tensors `lut_left_x … weight_right`, F32, shape `[height, width]`, in that order and without gaps; numbers are
-//! little-endian. A file with a mesh has five more behind them:
+//! little-endian. A file with a mesh has five more after them:
 //!
 //! | tensor | type | shape | of each |
 //! |---|---|---|---|
@@ -11,12 +11,12 @@
 //! | `mesh_places` | F32 | `[tiles, 32, 32, 2]` | the places of a tile that no patches are near enough to: column, row |
 //! | `mesh_shares` | U16 | `[tiles, 32, 32]` | a layer's shares, of 65535 |
 //!
-//! The tiles' first layers are row by row; whatever else there is of them is in their order, and of a tile in that of
-//! its cameras. So each index is known before it is read, and is there for those who want one tile: 4294967295 is none;
-//! `places` counts patches, or 1024 to a tile; `shares` 1024 to a tile, or is 4294967294 in the last of several layers of
-//! a tile where it takes what the others leave of 65535.
+//! The tiles' first layers are stored row by row. All other elements follow the order of the tiles, and within a tile
+//! that of its cameras. So every index follows from the order, and is stored for random access to a tile: 4294967295
+//! means none; `places` counts patches, or 1024 per tile; `shares` counts 1024 per tile, or is 4294967294 in the last
+//! of several layers of a tile, which takes the rest of 65535.
 //!
-//! `__metadata__` holds strings:
+//! `__metadata__` contains strings:
 //!
 //! | key | value |
 //! |---|---|
@@ -28,7 +28,7 @@
 //! | `mesh_error` | with a mesh: how many source pixels it may be off along either axis, as `0.03125` |
 //! | `checksum` | eight hex digits: CRC-32 of all tensors' bytes in order, then of the text `{left} {right} {projection} {rig}`, or with a mesh `{left} {right} {projection} {mesh_error} {rig}` |
 //!
-//! This file writes; `read` reads.
+//! This module writes the file; `read` reads it.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -48,19 +48,17 @@ use crate::warp::{Plane, Warp, WarpError};
 pub(crate) const FORMAT: &str = "panoweave-warp";
 /// Value of the metadata key `version` of a file without a mesh.
 pub(crate) const VERSION: &str = "1";
-/// That of a file with a mesh.
+/// Value of the metadata key `version` of a file with a mesh.
 pub(crate) const MESH_VERSION: &str = "2";
 
-/// Longest header that is read, in bytes. A rig's text is a few kilobytes.
+/// Maximum length of a header, in bytes. A rig's text has a few kilobytes.
 pub(crate) const HEADER_LIMIT: u64 = 1 << 20;
 
 impl Warp {
-    /// Writes a panoweave warp file, by custom named `….safetensors`; replaces the file at once or
-    /// not at all.
+    /// Writes a panoweave warp file, usually named `….safetensors`. Replaces the file atomically.
     ///
     /// # Errors
-    /// [`Header`](WarpError::Header) if the rig's text is too long for one, or
-    /// [`Unwritable`](WarpError::Unwritable).
+    /// Returns [`Header`](WarpError::Header) if the rig's text is too long, or [`Unwritable`](WarpError::Unwritable).
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), WarpError> {
         let file = path.as_ref();
         let header =
@@ -73,7 +71,7 @@ impl Warp {
         .map_err(|source| WarpError::Unwritable { file: file.to_owned(), source })
     }
 
-    /// The bytes of all tensors in order, handed to `sink` in pieces.
+    /// Passes the bytes of all tensors in order to `sink`, in pieces.
     fn tensors<E>(&self, mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         for plane in self.planes() {
             bytes_of(plane, f32::to_le_bytes, &mut sink)?;
@@ -82,7 +80,7 @@ impl Warp {
         MeshPart::ALL.into_iter().try_for_each(|part| mesh.pack(part, &mut sink))
     }
 
-    /// The header: JSON, padded with spaces so that the planes begin at a multiple of 8.
+    /// Returns the header: JSON, padded with spaces so that the planes begin at a multiple of 8.
     fn header(&self) -> Result<Vec<u8>, String> {
         let mut crc = crc32fast::Hasher::new();
         let done: Result<(), Infallible> = self.tensors(|bytes| {
@@ -128,7 +126,7 @@ impl Warp {
             }));
         }
         let layout = Metadata::new(Some(metadata), tensors).map_err(|error| error.to_string())?;
-        // By way of a Value, whose keys are sorted: equal warps give equal files.
+        // Through a Value, whose keys are sorted, so equal warps give equal files.
         let mut json = serde_json::to_value(&layout)
             .and_then(|value| serde_json::to_vec(&value))
             .map_err(|error| error.to_string())?;
@@ -141,12 +139,12 @@ impl Warp {
     }
 }
 
-/// A size as the metadata have it.
+/// Formats a size for the metadata.
 pub(crate) fn size_text(size: UVec2) -> String {
     format!("{}x{}", size.x, size.y)
 }
 
-/// What the checksum covers besides the tensors.
+/// Returns the text that the checksum covers besides the tensors.
 pub(crate) fn sealed_text(
     left: &str,
     right: &str,

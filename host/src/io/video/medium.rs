@@ -1,4 +1,4 @@
-//! How a video comes or goes, by its name or as asked.
+//! Media of videos, by file name or by option.
 
 use std::path::{Path, PathBuf};
 
@@ -7,24 +7,24 @@ use glam::UVec2;
 use super::{Pattern, VideoError};
 use crate::frame::{PixelFormat, Range, YuvEncoding, YuvMatrix};
 
-/// Stands for standard input or output.
+/// The name of standard input and output.
 pub const STANDARD: &str = "-";
 
-/// A stream of frames that needs no ffmpeg.
+/// A stream of frames that ffmpeg is not needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamFormat {
-    /// YUV4MPEG2: a line of text with size and rate, then frames.
+    /// YUV4MPEG2: a text line with size and rate, then frames.
     Y4m,
-    /// NV12 frames, one after the other without padding.
+    /// NV12 frames in sequence without padding.
     Nv12,
-    /// RGBA frames, likewise.
+    /// RGBA frames in sequence without padding.
     Rgba,
 }
 
 impl StreamFormat {
-    /// Pixels of a raw stream's frames of this size; `None` for Y4M, which says itself.
+    /// Returns the pixel format of a raw stream's frames of this size; `None` for Y4M, which states it.
     ///
-    /// NV12 that nothing is known of is BT.709 in limited range.
+    /// NV12 without further information counts as BT.709 in limited range.
     #[must_use]
     pub fn raw_pixels(self) -> Option<PixelFormat> {
         match self {
@@ -35,7 +35,7 @@ impl StreamFormat {
     }
 }
 
-/// What holds a video.
+/// The medium of a video.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Medium {
     /// A file that ffmpeg reads or writes.
@@ -46,23 +46,23 @@ pub enum Medium {
     Pictures(Pattern),
 }
 
-/// File formats that ffmpeg is asked to write, by extension.
+/// File extensions and ffmpeg's names of the containers that it writes.
 const CONTAINERS: [(&str, &str); 4] =
     [("mp4", "mp4"), ("m4v", "mp4"), ("mov", "mov"), ("mkv", "matroska")];
 
 impl Medium {
-    /// What an input is. `asked` is for pipes and names that say nothing.
+    /// Returns the medium of an input. `asked` is for pipes and for names without a known extension.
     ///
     /// # Errors
-    /// [`VideoError::Raw`] if the name says raw but not what.
+    /// Returns [`VideoError::Raw`] if the name says raw frames without their format.
     pub fn of_input(path: &Path, asked: Option<StreamFormat>) -> Result<Self, VideoError> {
         Ok(Self::known(path, asked)?.unwrap_or(Self::File))
     }
 
-    /// What an output is.
+    /// Returns the medium of an output.
     ///
     /// # Errors
-    /// [`VideoError::Raw`], or [`VideoError::Extension`] for a name that nothing writes.
+    /// Returns [`VideoError::Raw`], or [`VideoError::Extension`] for a name that no writer supports.
     pub fn of_output(path: &Path, asked: Option<StreamFormat>) -> Result<Self, VideoError> {
         match Self::known(path, asked)? {
             Some(medium) => Ok(medium),
@@ -89,7 +89,7 @@ impl Medium {
     }
 }
 
-/// ffmpeg's name of the file format that a name asks for.
+/// Returns ffmpeg's name of the container for a file name.
 pub(super) fn container(path: &Path) -> Option<&'static str> {
     let wanted = extension(path);
     CONTAINERS.iter().find(|(extension, _)| *extension == wanted).map(|(_, format)| *format)
@@ -99,13 +99,13 @@ fn extension(path: &Path) -> String {
     path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase()
 }
 
-/// The name for messages.
+/// Returns the name for messages.
 pub(super) fn shown(path: &Path, standard: &str) -> PathBuf {
     if path == Path::new(STANDARD) { standard.into() } else { path.to_owned() }
 }
 
-/// What Y'CbCr of this size is by custom where nothing says: BT.601 up to the size of DVDs, BT.709
-/// above, as players have it.
+/// Returns the customary encoding of Y'CbCr of this size: BT.601 up to the size of DVDs, BT.709 above, as players
+/// assume.
 pub(super) fn customary(size: UVec2, range: Range) -> YuvEncoding {
     let small = size.x < 1280 && size.y <= 576;
     YuvEncoding { matrix: if small { YuvMatrix::Bt601 } else { YuvMatrix::Bt709 }, range }

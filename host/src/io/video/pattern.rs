@@ -1,14 +1,14 @@
-//! Names of numbered files: `frame_%04d.png` stands for `frame_0001.png`, `frame_0002.png`, …
+//! Names of numbered files: `frame_%04d.png` means `frame_0001.png`, `frame_0002.png`, …
 
 use std::path::{Path, PathBuf};
 
 use super::VideoError;
 use crate::io::folder_of;
 
-/// Most digits that a number is padded to.
+/// Maximum number of digits for padding.
 const MAX_WIDTH: usize = 9;
 
-/// A name with one `%d` or `%0Nd` in its last part.
+/// A path with one `%d` or `%0Nd` in its file name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     path: PathBuf,
@@ -18,7 +18,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The pattern in `path`, if it is one.
+    /// Parses the pattern in `path`; `None` if there is none.
     #[must_use]
     pub fn parse(path: &Path) -> Option<Self> {
         let (before, rest) = path.file_name()?.to_str()?.split_once('%')?;
@@ -31,29 +31,29 @@ impl Pattern {
         (!after.contains('%')).then_some(Self { path: path.to_owned(), before, after, width })
     }
 
-    /// The pattern as it was given.
+    /// Returns the pattern as given.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file of number `n`.
+    /// Returns the file of number `n`.
     #[must_use]
     pub fn file(&self, n: u64) -> PathBuf {
         let Self { before, after, width, .. } = self;
         self.path.with_file_name(format!("{before}{n:0width$}{after}"))
     }
 
-    /// The folder that the files lie in.
+    /// Returns the folder of the files.
     #[must_use]
     pub fn folder(&self) -> &Path {
         folder_of(&self.path)
     }
 
-    /// Numbers of the files that are there, in any order.
+    /// Returns the numbers of the existing files, in any order.
     ///
     /// # Errors
-    /// [`VideoError::Unreadable`].
+    /// Returns [`VideoError::Unreadable`] if the folder cannot be read.
     pub fn numbers(&self) -> Result<Vec<u64>, VideoError> {
         let unreadable = |source| VideoError::Unreadable { file: self.path.clone(), source };
         let mut numbers = Vec::new();
@@ -64,10 +64,10 @@ impl Pattern {
         Ok(numbers)
     }
 
-    /// Numbers of the first and the last file that are there; all between must be, too.
+    /// Returns the numbers of the first and the last existing file; all between must exist.
     ///
     /// # Errors
-    /// [`VideoError::Unreadable`], [`VideoError::NoFrames`] or [`VideoError::Gap`].
+    /// Returns [`VideoError::Unreadable`], [`VideoError::NoFrames`] or [`VideoError::Gap`].
     pub fn find(&self) -> Result<(u64, u64), VideoError> {
         let numbers = self.numbers()?;
         let count = numbers.len() as u64;
@@ -82,7 +82,7 @@ impl Pattern {
         Ok((first, last))
     }
 
-    /// The number in a name, if it is one that [`file`](Self::file) makes.
+    /// Returns the number in a name that [`file`](Self::file) could have made.
     fn number(&self, name: &str) -> Option<u64> {
         let digits = name.strip_prefix(&self.before)?.strip_suffix(&self.after)?;
         let n = digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))?;

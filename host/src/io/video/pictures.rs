@@ -1,4 +1,4 @@
-//! Picture sequences: numbered PNG or JPEG files, in and out.
+//! Picture sequences: reads and writes numbered PNG or JPEG files.
 
 use glam::UVec2;
 use shared_types::Rgba8;
@@ -8,20 +8,20 @@ use super::{Pattern, VideoError, stream};
 use crate::frame::Frame;
 use crate::io::picture::Picture;
 
-/// Number of the first picture written, as with ffmpeg.
+/// Number of the first written picture, as with ffmpeg.
 const FIRST: u64 = 1;
 
-/// Reads pictures of one size, number after number.
+/// Reads pictures of one size in order of their numbers.
 pub(super) struct Reader {
     pattern: Pattern,
-    /// What is left; `None` behind the last number that there is.
+    /// The next number; `None` after the last one.
     next: Option<u64>,
     last: u64,
     size: UVec2,
 }
 
 impl Reader {
-    /// Looks what is there, and at the size of the first.
+    /// Finds the files and reads the size of the first.
     pub(super) fn new(pattern: &Pattern) -> Result<Self, VideoError> {
         let (first, last) = pattern.find()?;
         let next = Some(first);
@@ -34,7 +34,7 @@ impl Reader {
         self.size
     }
 
-    /// How many pictures there are.
+    /// Returns the number of pictures.
     pub(super) fn len(&self) -> u64 {
         self.next.map_or(0, |next| self.last - next + 1)
     }
@@ -82,7 +82,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Says so if pictures of a longer run are left, which would seem to go on with these.
+    /// Logs a warning if pictures of an earlier, longer sequence remain behind these.
     pub(super) fn finish(self) {
         let next = self.pattern.file(self.next);
         if next.exists() {

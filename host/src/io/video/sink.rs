@@ -1,7 +1,7 @@
-//! Videos that are written.
+//! Writes videos.
 //!
-//! A stream's file is created for its first frame: what fails before leaves an old one as it is. A pipe
-//! that nobody reads keeps the creation waiting, on a thread of its own, so that an end can be asked for.
+//! The file of a stream is created for its first frame, so an earlier failure leaves an old file unchanged. Opening a
+//! pipe without a reader blocks; that happens on a thread of its own, so a stop request works.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ use super::{Medium, Stop, StreamFormat, VideoError, pictures, stream, y4m};
 use crate::frame::Rate;
 use crate::frame::{Frame, FrameFormat, PixelFormat, Range};
 
-/// What is to be written.
+/// Options of a written video.
 #[derive(Clone, Debug)]
 pub struct VideoOutput {
     /// The file; `-` is standard output.
     pub path: PathBuf,
-    /// What holds the video.
+    /// The medium.
     pub medium: Medium,
     /// Quality of an encoded file.
     pub crf: Crf,
@@ -39,7 +39,7 @@ pub struct VideoSink {
 
 enum Writer {
     Encoder(Box<Encoder>),
-    /// A stream before its first frame; with a header, as Y4M.
+    /// A stream before its first frame; Y4M has a header.
     Planned {
         path: PathBuf,
         header: Option<y4m::Header>,
@@ -54,7 +54,7 @@ impl VideoSink {
     /// Starts a video of panoramas of this size.
     ///
     /// # Errors
-    /// [`VideoError`].
+    /// Returns [`VideoError`] if the output cannot be written in this format.
     pub fn create(
         output: &VideoOutput,
         size: UVec2,
@@ -81,7 +81,7 @@ impl VideoSink {
         Ok(Self { name, format, writer })
     }
 
-    /// What the panoramas must be.
+    /// Returns the required format of the panoramas.
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         self.format
@@ -90,7 +90,7 @@ impl VideoSink {
     /// Writes a panorama.
     ///
     /// # Errors
-    /// [`VideoError`]; what follows cannot be written either.
+    /// Returns [`VideoError`]; later frames cannot be written either.
     pub fn write(&mut self, frame: &Frame<'_>) -> Result<(), VideoError> {
         if let Writer::Planned { path, header, stop } = &self.writer {
             let file = create(&self.name, path, stop)?;
@@ -109,10 +109,10 @@ impl VideoSink {
         written.map_err(|source| unwritable(&self.name, source))
     }
 
-    /// Writes the end: a file is complete only after it.
+    /// Writes the end; a file is complete only after it.
     ///
     /// # Errors
-    /// [`VideoError`].
+    /// Returns [`VideoError`] if the end cannot be written.
     pub fn finish(self) -> Result<(), VideoError> {
         match self.writer {
             Writer::Encoder(encoder) => encoder.finish(),
@@ -125,7 +125,7 @@ impl VideoSink {
     }
 }
 
-/// What a medium takes.
+/// Returns the frame format of a medium.
 fn format(medium: &Medium, size: UVec2) -> FrameFormat {
     let pixels = match medium {
         Medium::File => return Encoder::format(size),
@@ -136,14 +136,14 @@ fn format(medium: &Medium, size: UVec2) -> FrameFormat {
     FrameFormat { size, pixels }
 }
 
-/// Creates a stream's file, or opens the pipe when somebody reads it.
+/// Creates a stream's file, or opens a pipe once it has a reader.
 fn create(name: &Path, path: &Path, stop: &Stop) -> Result<File, VideoError> {
     if path == Path::new(STANDARD) {
         return stream::standard_output().map_err(|source| unwritable(name, source));
     }
     let (created, file) = channel();
     let path = path.to_owned();
-    // Not joined: it may wait for ever.
+    // Not joined, because it may block forever.
     thread::Builder::new()
         .name("create".into())
         .spawn(move || drop(created.send(File::create(path))))

@@ -1,8 +1,8 @@
-//! Videos that are read: a thread reads ahead into a few buffers that go round.
+//! Reads videos: a thread reads ahead into a few circulating buffers.
 //!
-//! However long the video, few frames are in memory: up to [`AHEAD`] that were read, as many that are to
-//! be used again, one that is being read, and those that the caller has. A reader that waits for a pipe
-//! waits alone: whoever wants the frame looks now and then whether an end was asked for.
+//! Few frames are in memory for a video of any length: up to [`AHEAD`] frames read, as many returned buffers, one that
+//! is being read, and those of the caller. Only the reader thread blocks on a pipe; a caller that waits for a frame
+//! polls for a stop request.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -22,25 +22,25 @@ use crate::io::picture::MAX_SIDE;
 /// Frames read ahead.
 const AHEAD: usize = 3;
 
-/// How often a reader that waits looks whether it should.
+/// Interval between polls for a stop request.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
-/// Where frames come from, one after the other.
+/// A reader of consecutive frames.
 pub(super) trait ReadFrame: Send {
-    /// Fills `frame`, which has exactly the bytes of one; false at the end.
+    /// Fills `frame`, whose length is exactly one frame; returns false at the end.
     fn read_frame(&mut self, frame: &mut [u8]) -> Result<bool, VideoError>;
 }
 
-/// What is to be read.
+/// Options of an input video.
 #[derive(Clone, Debug)]
 pub struct VideoInput {
     /// The file; `-` is standard input.
     pub path: PathBuf,
-    /// What holds the video.
+    /// The medium.
     pub medium: Medium,
     /// Size of raw frames.
     pub size: Option<UVec2>,
-    /// Frames a second of a video that does not say; a file that `ffmpeg` reads is brought to it.
+    /// Frames per second of a video that does not state them. ffmpeg converts the files that it reads to this rate.
     pub rate: Option<Rate>,
 }
 
@@ -52,22 +52,22 @@ pub struct VideoSource {
     expected: Option<u64>,
     sound: Option<ffmpeg::Sound>,
     frames: Receiver<Result<Vec<u8>, VideoError>>,
-    /// The first one, if it was waited for.
+    /// The first frame, after [`await_first`](Self::await_first).
     first: Option<Vec<u8>>,
     empty: SyncSender<Vec<u8>>,
     stop: Stop,
-    /// Ends with the source.
+    /// Kills ffmpeg when the source is dropped.
     _child: Option<ffmpeg::Killer>,
 }
 
 impl VideoSource {
-    /// Opens a video, and begins to read it.
+    /// Opens a video and starts to read it.
     ///
-    /// `pixels` is what the frames should be, as the other camera's are; `None` for what suits the
-    /// video. ffmpeg converts; other videos are what they are.
+    /// `pixels` is the requested format, that of the other camera's video; `None` for the video's own. ffmpeg
+    /// converts; other videos cannot be converted.
     ///
     /// # Errors
-    /// [`VideoError`].
+    /// Returns [`VideoError`] if the video cannot be read in this format.
     pub fn open(
         input: &VideoInput,
         pixels: Option<PixelFormat>,
@@ -101,7 +101,7 @@ impl VideoSource {
             Medium::Stream(raw) => {
                 let size = input.size.ok_or_else(|| VideoError::NoSize { file: name.clone() })?;
                 let rate = input.rate.ok_or_else(no_rate)?;
-                // The same bytes whatever they are taken for.
+                // The bytes are the same for both encodings.
                 let own = raw.raw_pixels().unwrap_or(PixelFormat::Rgba8);
                 let taken = match (own, pixels) {
                     (PixelFormat::Nv12(_), Some(PixelFormat::Nv12(encoding))) => {
@@ -141,7 +141,7 @@ impl VideoSource {
         let bytes = format.bytes();
         let file = name.clone();
         let first = None;
-        // Not joined: it may wait for a pipe for ever. It ends when nobody listens.
+        // Not joined, because it may block on a pipe forever. It ends when the receiver is gone.
         thread::Builder::new()
             .name("read".into())
             .spawn(move || read(&file, reader, bytes, &returned, &full))
@@ -159,19 +159,19 @@ impl VideoSource {
         }
     }
 
-    /// The next frame; `None` at the end, or when an end is asked for.
+    /// Returns the next frame; `None` at the end, or after a stop request.
     ///
     /// # Errors
-    /// [`VideoError`]; nothing comes after one.
+    /// Returns [`VideoError`]; no frames follow an error.
     pub fn frame(&mut self) -> Result<Option<Vec<u8>>, VideoError> {
         self.frame_within(None)
     }
 
-    /// Waits until there is a frame; false when an end is asked for. So nothing need be prepared for a
-    /// video that has none.
+    /// Waits for the first frame; returns false after a stop request. Callers can thus avoid preparations for an empty
+    /// video.
     ///
     /// # Errors
-    /// [`VideoError`].
+    /// Returns [`VideoError`] if the first frame cannot be read.
     pub fn await_first(&mut self) -> Result<bool, VideoError> {
         if self.first.is_none() {
             self.first = self.frame()?;
@@ -179,12 +179,12 @@ impl VideoSource {
         Ok(self.first.is_some())
     }
 
-    /// The first frame, if it was waited for and not taken.
+    /// Returns the first frame after [`await_first`](Self::await_first), unless it was taken.
     pub(crate) fn first(&self) -> Option<Result<Frame<'_>, FrameError>> {
         self.first.as_ref().map(|bytes| Frame::tight(self.format, bytes))
     }
 
-    /// The next frame, as [`frame`](Self::frame); or `None` when it takes longer.
+    /// Returns the next frame as [`frame`](Self::frame) does, or `None` after a timeout.
     pub(crate) fn frame_within(
         &mut self,
         patience: Option<Duration>,
@@ -205,49 +205,49 @@ impl VideoSource {
         }
     }
 
-    /// Gives a frame's memory back.
+    /// Returns a frame's buffer for reuse.
     pub fn give_back(&self, frame: Vec<u8>) {
-        // The reader may have ended, or have enough.
+        // The reader may have ended, or have enough buffers.
         let _ = self.empty.try_send(frame);
     }
 
-    /// What ends it.
+    /// Returns the stop flag.
     pub(crate) fn stop(&self) -> &Stop {
         &self.stop
     }
 
-    /// The name for messages.
+    /// Returns the name for messages.
     #[must_use]
     pub fn name(&self) -> &Path {
         &self.name
     }
 
-    /// Size and format of the frames.
+    /// Returns size and format of the frames.
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         self.format
     }
 
-    /// Frames a second.
+    /// Returns the frame rate.
     #[must_use]
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// How many frames there are, about; `None` of a pipe.
+    /// Returns the approximate number of frames; `None` for a pipe.
     #[must_use]
     pub fn expected(&self) -> Option<u64> {
         self.expected
     }
 
-    /// The video's sound, if it has any.
+    /// Returns the video's sound, if it has any.
     #[must_use]
     pub fn sound(&self) -> Option<&ffmpeg::Sound> {
         self.sound.as_ref()
     }
 }
 
-/// Checks a size before anything is made for it: what a file says may be anything.
+/// Checks a size before any allocation, because a file can claim any size.
 pub(super) fn check(file: &Path, size: UVec2) -> Result<(), VideoError> {
     if size.min_element() > 0 && size.max_element() <= MAX_SIDE {
         return Ok(());
@@ -255,7 +255,7 @@ pub(super) fn check(file: &Path, size: UVec2) -> Result<(), VideoError> {
     Err(VideoError::SourceSize { file: file.to_owned(), size })
 }
 
-/// Reads to the end, or until nobody listens.
+/// Reads to the end, or until the receiver is gone.
 fn read(
     file: &Path,
     mut reader: impl ReadFrame,
@@ -267,7 +267,7 @@ fn read(
     loop {
         let mut frame = empty.try_recv().unwrap_or_default();
         if frame.len() != bytes {
-            // Not touched before it is read: a header may say anything.
+            // Pages are allocated on first use, because a header can claim any size.
             frame = vec![0; bytes];
         }
         let result = match reader.read_frame(&mut frame) {

@@ -1,4 +1,4 @@
-//! Streams of bytes: files, pipes, standard input and output; and raw frames in them.
+//! Byte streams (files, pipes, standard input and output) and raw frames in them.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,11 +10,10 @@ use super::medium::{STANDARD, shown};
 use super::source::ReadFrame;
 use crate::frame::Frame;
 
-/// Opens an input, and says how long it is if it is a regular file. Waits for a writer if it is a
-/// named pipe.
+/// Opens an input and returns its length if it is a regular file. Waits for a writer if it is a named pipe.
 pub(super) fn open(path: &Path) -> Result<(File, Option<u64>), VideoError> {
     let opened = if path == Path::new(STANDARD) {
-        // Not through `Stdin`, whose buffer only adds a copy.
+        // `Stdin` would add a copy through its buffer.
         io::stdin().as_fd().try_clone_to_owned().map(File::from)
     } else {
         File::open(path)
@@ -29,12 +28,12 @@ pub(super) fn open(path: &Path) -> Result<(File, Option<u64>), VideoError> {
     sized.map_err(|source| VideoError::Unreadable { file: shown(path, "stdin"), source })
 }
 
-/// Standard output as a file, without the buffer that lines go through.
+/// Returns standard output as a file, without line buffering.
 pub(super) fn standard_output() -> io::Result<File> {
     io::stdout().as_fd().try_clone_to_owned().map(File::from)
 }
 
-/// Reads until `bytes` is full or the input ends, and says how many bytes there were.
+/// Reads until `bytes` is full or the input ends; returns the number of bytes.
 pub(super) fn fill(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut found = 0;
     while found < bytes.len() {
@@ -48,7 +47,7 @@ pub(super) fn fill(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize>
     Ok(found)
 }
 
-/// The rows of each plane of a frame, without padding.
+/// Yields the rows of each plane of a frame, without padding.
 pub(super) fn rows<'a>(frame: &Frame<'a>) -> impl Iterator<Item = impl Iterator<Item = &'a [u8]>> {
     let planes: Vec<_> = frame.planes().to_vec();
     frame.format().planes().zip(planes).map(|(extent, plane)| {
@@ -64,7 +63,7 @@ pub(super) fn write_raw(output: &mut impl Write, frame: &Frame<'_>) -> io::Resul
     rows(frame).flatten().try_for_each(|row| output.write_all(row))
 }
 
-/// Raw frames.
+/// Reads raw frames.
 pub(super) struct RawReader<R> {
     file: PathBuf,
     input: R,

@@ -1,10 +1,9 @@
-//! Y4M (YUV4MPEG2): a line of text, then frames, each after a line of its own.
+//! Y4M (YUV4MPEG2): a text line, then frames, each after a line of its own.
 //!
-//! Read are 8-bit 4:2:0 of every chroma siting, and mono; 4:2:2, 4:4:4 and deep colour are errors that
-//! name them. The siting makes no difference here: chroma counts as lying in the middle of its four
-//! pixels, as in `420jpeg`. Interlaced frames are taken as they come. Planar chroma becomes NV12's
-//! pairs and back. The format has no word for the matrix, so the one that is customary for the size
-//! counts (see `medium::customary`).
+//! Supported input: 8-bit 4:2:0 with any chroma siting, and mono. 4:2:2, 4:4:4 and deep colour are errors that name
+//! the format. The siting is ignored: chroma counts as centred in its four pixels, as in `420jpeg`. Interlaced frames
+//! are not deinterlaced. Planar chroma is converted to NV12's pairs and back. The format does not state the matrix, so
+//! the customary one for the size applies (see `medium::customary`).
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,30 +18,30 @@ use crate::frame::{Frame, FrameFormat, PixelFormat, Range};
 
 const MAGIC: &str = "YUV4MPEG2";
 
-/// Longest line that is read; those of the world's programs are below 200.
+/// Maximum length of a line; known programs write less than 200 bytes.
 const MAX_LINE: u64 = 1024;
 
-/// Bytes read ahead.
+/// Size of the read buffer, in bytes.
 const BUFFER: usize = 1 << 16;
 
-/// What the first line says.
+/// The contents of the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// Width and height in pixels.
     pub(super) size: UVec2,
-    /// Frames a second, if known.
+    /// Frames per second, if stated.
     pub(super) rate: Option<Rate>,
-    /// Levels of black and white.
+    /// The range of levels.
     pub(super) range: Range,
-    /// No chroma.
+    /// Whether there is no chroma.
     pub(super) mono: bool,
 }
 
 impl Header {
-    /// Reads the first line without its end.
+    /// Parses the first line without its line end.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns the cause as text.
     pub(super) fn parse(line: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(line).ok().and_then(|text| text.strip_prefix(MAGIC));
         let text = text.ok_or_else(|| format!("it does not begin with {MAGIC}"))?;
@@ -71,7 +70,7 @@ impl Header {
                     "COLORRANGE=LIMITED" => range = Range::Limited,
                     _ => {}
                 },
-                // Interlacing, shape of pixels, and what is not in the standard.
+                // Interlacing, pixel aspect and extensions.
                 _ => {}
             }
         }
@@ -81,7 +80,7 @@ impl Header {
         Ok(Self { size: UVec2::new(x, y), rate, range, mono })
     }
 
-    /// The first line, with its end.
+    /// Returns the first line with its line end.
     #[must_use]
     pub(super) fn line(&self) -> String {
         let Self { size, rate, range, mono } = self;
@@ -96,13 +95,13 @@ impl Header {
         )
     }
 
-    /// The frames as they are delivered.
+    /// Returns the format of delivered frames.
     #[must_use]
     pub(super) fn format(&self) -> FrameFormat {
         FrameFormat { size: self.size, pixels: PixelFormat::Nv12(customary(self.size, self.range)) }
     }
 
-    /// Bytes of a frame in the file, without its line.
+    /// Returns the bytes of a frame in the file, without its line.
     fn frame_bytes(&self) -> usize {
         let chroma = self.format().planes().nth(1).map_or(0, |plane| plane.bytes());
         self.format().bytes() - if self.mono { chroma } else { 0 }
@@ -142,7 +141,7 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
-    /// About how many frames a file of so many bytes has.
+    /// Returns the approximate number of frames in a file of this length.
     pub(super) fn frames_in(&self, bytes: u64) -> u64 {
         bytes.saturating_sub(self.header_bytes) / (self.header.frame_bytes() as u64 + 6)
     }
@@ -161,7 +160,7 @@ impl<R: Read + Send> ReadFrame for Reader<R> {
         }
         let luma = self.header.format().planes().next().map_or(0, |plane| plane.bytes());
         let (y, uv) = frame.split_at_mut(luma);
-        // Not touched before it is read: a header may say anything.
+        // Pages are allocated on first use, because a header can claim any size.
         if self.planar.is_empty() {
             self.planar = vec![0; self.header.frame_bytes() - luma];
         }
@@ -188,7 +187,7 @@ impl<R: Read + Send> ReadFrame for Reader<R> {
     }
 }
 
-/// A line without its end; `None` at the end of the input.
+/// Returns a line without its line end; `None` at the end of the input.
 fn line(file: &Path, input: &mut impl BufRead) -> Result<Option<Vec<u8>>, VideoError> {
     let mut line = Vec::new();
     let read = input.take(MAX_LINE).read_until(b'\n', &mut line);

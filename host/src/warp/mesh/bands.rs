@@ -1,7 +1,7 @@
-//! The tiles of a mesh, fitted by several threads, each of which has a band of rows of them.
+//! Fits the tiles of a mesh on several threads, each with a band of tile rows.
 //!
-//! A band counts its own patches, places, shares and further layers from 0; they are joined from the top on. So a mesh
-//! does not depend on how many bands there were.
+//! A band numbers its own patches, places, shares and further layers from 0; the bands are joined from the top. So a
+//! mesh does not depend on the number of bands.
 
 use std::iter::once;
 use std::ops::Range;
@@ -15,15 +15,15 @@ use super::Mesh;
 use super::fit::{Tile, corners};
 use super::looks::Looks;
 
-/// Most threads at a time: a mesh takes half a second of one.
+/// Maximum number of threads; one thread takes half a second for a mesh.
 const MAX_THREADS: usize = 8;
 
-/// How many bands there are, so that there is a thread for each.
+/// Returns the number of bands, one per thread.
 pub(super) fn bands() -> u32 {
     available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS) as u32)
 }
 
-/// What `work` makes of each band of some rows of tiles, from the top on, each on a thread of its own.
+/// Runs `work` on each band of tile rows, each on a thread of its own, and returns the results from the top.
 pub(super) fn each_band<T: Send>(
     rows: u32,
     bands: u32,
@@ -46,7 +46,7 @@ pub(super) fn each_band<T: Send>(
 }
 
 impl Mesh {
-    /// As [`new`](Self::new), of an error that is a length.
+    /// Creates a mesh as [`new`](Self::new) does, for a valid error bound.
     pub(in crate::warp) fn within(looks: &Looks<'_>, error: f32) -> Self {
         Self::by_bands(looks, error, bands())
     }
@@ -77,17 +77,17 @@ impl Mesh {
     }
 }
 
-/// An index, if it is one and neither [`NONE`] nor [`REST`], where `before` elements come before the first.
+/// Offsets an index by `before` elements, unless it is [`NONE`] or [`REST`].
 fn behind(index: u32, before: usize) -> u32 {
     if index >= REST { index } else { index + before as u32 }
 }
 
-/// Some rows of tiles. Layers name patches, places, shares and further layers by their numbers here.
+/// A band of tile rows. Layers refer to the band's own patches, places, shares and further layers.
 #[derive(Default)]
 struct Band {
     /// The tiles' first layers, row by row.
     first: Vec<Layer>,
-    /// Those that they name as the next, tile by tile.
+    /// The layers after the first ones, tile by tile.
     further: Vec<Layer>,
     patches: Vec<Patch>,
     places: Vec<SourcePoint>,
@@ -106,10 +106,10 @@ impl Band {
         band
     }
 
-    /// Adds a tile's layers, one for each camera that is seen.
+    /// Adds a tile's layers, one per visible camera.
     fn add(&mut self, tile: &Tile<'_>, cameras: usize, error: f32) {
         let cameras: Vec<_> = (0..cameras).filter(|camera| tile.is_seen(*camera)).collect();
-        // Where some camera counts at every pixel, the last one counts as much as is left.
+        // If some camera counts at every pixel, the last one takes the rest.
         let covered = tile.is_covered();
         let layer = |camera: &usize| {
             let shares = match cameras[..] {
@@ -129,7 +129,7 @@ impl Band {
         self.further.extend(chain);
     }
 
-    /// Adds a camera's shares of a tile, and gives the first one's number.
+    /// Adds a camera's shares of a tile, and returns the index of the first.
     fn share(&mut self, tile: &Tile<'_>, camera: usize) -> u32 {
         let first = self.shares.len() as u32;
         self.shares.extend(
@@ -139,7 +139,8 @@ impl Band {
         first
     }
 
-    /// A layer of a camera's places in a tile, by cells as large as may be, whose patches or places are added.
+    /// Returns a layer of a camera's source coordinates in a tile, with the largest possible cells, after adding its
+    /// patches or places.
     fn fit(&mut self, tile: &Tile<'_>, camera: usize, error: f32) -> Layer {
         if tile.may_have_one_patch(camera)
             && let Some(patch) = tile.patch(camera, UVec2::ZERO, TILE, error)
@@ -170,7 +171,7 @@ mod tests {
     use super::*;
     use crate::warp::Warp;
 
-    /// Two cameras that meet in the middle; a part bends too much for one patch, a part for any.
+    /// Returns two cameras that meet in the middle; some tiles need smaller cells, and some no patch fits.
     fn warp(size: UVec2) -> Warp {
         let plane = |at: &dyn Fn(f32, f32) -> f32| {
             let pixels = (0..size.y).flat_map(|y| (0..size.x).map(move |x| (x, y)));

@@ -1,8 +1,8 @@
-//! Whether a mesh that was read is one, and that of the planes it came with.
+//! Checks that a mesh from a file is valid and belongs to its planes.
 //!
-//! Kernels and [`Mesh::at`] use indices as they are, and kernels that give a mesh other weights write each tile's shares
-//! from another block. So all indices must be exactly those that follow from the order of the tiles: they lie within,
-//! chains end, and no two layers have anything in common. Then each pixel is held against the planes.
+//! Kernels and [`Mesh::at`] use indices without checks, and kernels that rewrite weights write each tile's shares from
+//! a block of its own. So every index must be exactly the one that follows from the order of the tiles: in range, with
+//! finite chains, and without shared elements. Then each pixel is compared with the planes.
 
 use glam::UVec2;
 use shared_types::stitch::mesh::{CELLS, Layer, NO_CAMERA, NONE, REST, TILE, WHOLE_SHARE};
@@ -13,45 +13,45 @@ use super::fit::{Tile, corners, is_near};
 use super::looks::Looks;
 use super::tensors::MeshPart;
 
-/// What can be wrong with the mesh of a file.
+/// The fault of a mesh in a file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum MeshFault {
-    /// A layer is of no camera, or of one that may not follow the tile's last one.
+    /// A layer's camera is invalid, or may not be the last of its tile.
     #[error(
         "layer {layer} of the mesh is of camera {found}; must be 0 or 1, and in a tile each once and in order"
     )]
     Camera { layer: usize, found: u32 },
-    /// A layer's cells are of no size that there is.
+    /// A layer's cell size is invalid.
     #[error(
         "layer {layer} of the mesh has cells of {found} pixels; must be one of {CELLS:?}, or 0 for places"
     )]
     Cell { layer: usize, found: u32 },
-    /// An index of a layer is not that of what follows next.
+    /// A layer's index is not the next one in order.
     #[error(
         "layer {layer} of the mesh names {found} of {part}; by the order of the tiles it must be {expected}"
     )]
     Index { layer: usize, part: &'static str, found: u32, expected: u32 },
-    /// There is more or less than the layers name.
+    /// There are more or fewer elements than the layers use.
     #[error("{part} has {found} elements; the layers of the mesh take {expected}")]
     Count { part: &'static str, found: usize, expected: usize },
     /// A number is NaN or infinite.
     #[error("{part} is {value} at number {at}; must be a finite number")]
     NotFinite { part: &'static str, at: usize, value: f32 },
-    /// The mesh is not that of the planes: it shows another place.
+    /// The mesh's source coordinates differ from those of the planes.
     #[error(
         "the mesh is {off} source pixels off the planes of camera {camera} at column {x}, row {y}; states at most {error}: make the warp again"
     )]
     Place { camera: usize, x: u32, y: u32, off: f32, error: f32 },
-    /// The mesh is not that of the planes: a camera counts more or less.
+    /// The mesh's weights differ from those of the planes.
     #[error(
         "the mesh gives camera {camera} a share of {found} at column {x}, row {y}; by the planes it is {expected}: make the warp again"
     )]
     Share { camera: usize, x: u32, y: u32, found: f64, expected: f64 },
 }
 
-/// How much of each part the tiles so far take: what the next layer's are behind.
+/// The number of elements of each part that the tiles so far use.
 struct Taken {
     layers: usize,
     patches: usize,
@@ -60,7 +60,7 @@ struct Taken {
 }
 
 impl Mesh {
-    /// Checks numbers, and indices before they are used.
+    /// Checks numbers and indices before they are used.
     pub(super) fn check_parts(&self) -> Result<(), MeshFault> {
         let tiles = Self::tiles_of(self.size).element_product() as usize;
         let count = |part: MeshPart, found, expected| {
@@ -93,8 +93,8 @@ impl Mesh {
         check_finite(MeshPart::Places, bytemuck::cast_slice(&self.places))
     }
 
-    /// Holds each pixel against what the mesh is to be made of: whether the same cameras count, by how much, and whether
-    /// they show the same places to within its error.
+    /// Compares each pixel with the source of the mesh: the visible cameras, their weights, and their source
+    /// coordinates within the mesh's error.
     pub(in crate::warp) fn check_against(&self, looks: &Looks<'_>) -> Result<(), MeshFault> {
         let tiles = Self::tiles_of(self.size);
         let check = |x, y| {
@@ -109,7 +109,7 @@ impl Mesh {
 
     fn check_tile(&self, tile: &Tile<'_>, first: usize) -> Result<(), MeshFault> {
         let mut cameras = 0..self.sources.len();
-        // Most tiles are clear without a look at the weights of their pixels.
+        // Most tiles are decided without their pixels' weights.
         let is_clear = match self.chain(first).next() {
             None => !cameras.any(|camera| tile.is_seen(camera)),
             Some(layer) => layer.shares == NONE && tile.is_alone(layer.camera.into()),
@@ -127,14 +127,14 @@ impl Mesh {
         Ok(())
     }
 
-    /// Whether each camera counts at a pixel of a tile as much as its layer says, if it has one.
+    /// Checks that each camera counts at a pixel of a tile as much as its layer states, if it has one.
     fn check_shares(&self, tile: &Tile<'_>, first: usize, pixel: UVec2) -> Result<(), MeshFault> {
         for camera in 0..self.sources.len() {
             let is_this = |(layer, _): &(&Layer, u16)| usize::from(layer.camera) == camera;
             let found = self.shown(first, pixel).find(is_this).map_or(0, |(_, share)| share);
             let (found, whole) = (f64::from(found), f64::from(WHOLE_SHARE));
             let expected = tile.share(camera, pixel);
-            // As near as 16 bits come; what one camera leaves is rounded twice.
+            // To the precision of 16 bits; the rest is rounded twice.
             if (found - expected * whole).abs() > 0.500_001 {
                 let (UVec2 { x, y }, found) = (tile.corner + pixel, found / whole);
                 return Err(MeshFault::Share { camera, x, y, found, expected });
@@ -143,7 +143,7 @@ impl Mesh {
         Ok(())
     }
 
-    /// The first pixel of a tile that a layer shows farther off than the mesh may be.
+    /// Returns the first pixel of a tile at which a layer's source coordinates exceed the mesh's error.
     fn far(&self, tile: &Tile<'_>, layer: &Layer) -> Option<UVec2> {
         let (camera, first, error) = (layer.camera.into(), layer.places as usize, self.error);
         match u32::from(layer.cell) {
@@ -163,7 +163,7 @@ impl Mesh {
 }
 
 impl Taken {
-    /// Checks a layer whose camera is at least `least` of `cameras`, and gives its next one.
+    /// Checks a layer whose camera is at least `least` of `cameras`, and returns its next layer.
     fn check(
         &mut self,
         at: usize,
@@ -192,7 +192,7 @@ impl Taken {
         };
         named(at, part, layer.places, taken, take)?;
         let shared = match layer.shares {
-            // What the others leave; where there are none, it would be all.
+            // The rest of the others; without others, that would be everything.
             REST if !is_first => false,
             found => {
                 let take = if is_first && (black || found == NONE) { 0 } else { pixels };
@@ -200,14 +200,14 @@ impl Taken {
                 take > 0
             }
         };
-        // Where a camera is alone, or takes what is left, none comes next.
+        // No layer follows one that is alone or takes the rest.
         let (next, take) = (self.layers, usize::from(shared && layer.next != NONE));
         named(at, MeshPart::Layers, layer.next, &mut self.layers, take)?;
         Ok((take > 0).then_some(next))
     }
 }
 
-/// Checks an index of a layer, and takes so many of what it names; none if it names nothing.
+/// Checks an index of a layer, and counts the elements that it uses; zero if it refers to none.
 fn named(
     layer: usize,
     part: MeshPart,
@@ -215,7 +215,7 @@ fn named(
     taken: &mut usize,
     take: usize,
 ) -> Result<(), MeshFault> {
-    // Indices are u32 in memory; what is taken fits, or the index is another.
+    // Indices are u32 in memory; the count fits, or the index differs.
     let expected = if take == 0 { NONE } else { *taken as u32 };
     if found != expected {
         return Err(MeshFault::Index { layer, part: part.name(), found, expected });

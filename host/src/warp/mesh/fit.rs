@@ -1,7 +1,7 @@
-//! A tile of a panorama, and the quadratic map that is nearest to where a camera's picture shows a cell of it.
+//! A tile of a panorama, and the quadratic map that best fits a camera's source coordinates in a cell of it.
 //!
-//! On a grid of n by m pixels the products of discrete Legendre polynomials (Gram, 1883) are orthogonal, so that each
-//! coefficient of the fit is one sum. Which cells a tile is divided into is for `bands` to say.
+//! On a grid of n by m pixels the products of discrete Legendre polynomials (Gram, 1883) are orthogonal, so each
+//! coefficient of the fit is one sum. `bands` selects the cells of a tile.
 
 use std::ops::Range;
 
@@ -12,16 +12,16 @@ use shared_types::stitch::mesh::{Patch, TILE};
 use super::looks::Looks;
 use crate::warp::counting;
 
-/// A tile of a panorama. Its pixels are counted from its first one.
+/// A tile of a panorama. Pixels count from its first one.
 pub(super) struct Tile<'a> {
     looks: &'a Looks<'a>,
-    /// Its first pixel in the panorama.
+    /// The tile's first pixel in the panorama.
     pub(super) corner: UVec2,
-    /// Columns and rows of it that are in the panorama.
+    /// Columns and rows of the tile inside the panorama.
     size: UVec2,
-    /// Of each camera and pixel how much it counts, or 0.
+    /// The weight of each camera at each pixel, or 0.
     weights: Vec<[f32; PIXELS]>,
-    /// Of each camera, at how many pixels it counts.
+    /// For each camera, the number of pixels at which it counts.
     seen: Vec<usize>,
 }
 
@@ -50,37 +50,36 @@ impl<'a> Tile<'a> {
         tile
     }
 
-    /// Whether a camera counts anywhere.
+    /// Returns whether a camera counts anywhere.
     pub(super) fn is_seen(&self, camera: usize) -> bool {
         self.seen[camera] > 0
     }
 
-    /// Whether a camera counts at every pixel.
+    /// Returns whether a camera counts at every pixel.
     fn counts_throughout(&self, camera: usize) -> bool {
         self.seen[camera] == self.size.element_product() as usize
     }
 
-    /// Whether a camera counts at every pixel, and no other at any.
+    /// Returns whether a camera counts at every pixel, and no other camera at any.
     pub(super) fn is_alone(&self, camera: usize) -> bool {
         self.counts_throughout(camera) && self.seen.iter().sum::<usize>() == self.seen[camera]
     }
 
-    /// Whether a patch of the whole tile that is near where a camera counts says something of its other pixels too, which
-    /// chroma may ask for. Of two columns or rows, or three pixels, it passes through whatever is there, also through what
-    /// is of no picture.
+    /// Returns whether one patch for the whole tile is meaningful at the other pixels too, which chroma may read. With
+    /// only two columns or rows, or three pixels, a patch fits any values, also invalid ones.
     pub(super) fn may_have_one_patch(&self, camera: usize) -> bool {
         let passes_through = self.size.min_element() == 2 || self.size.max_element() <= 3;
         !passes_through || self.counts_throughout(camera)
     }
 
-    /// Whether some camera counts at every pixel.
+    /// Returns whether some camera counts at every pixel.
     pub(super) fn is_covered(&self) -> bool {
         let cameras = || 0..self.seen.len();
         let counts = |pixel| cameras().any(|camera| self.weight(camera, pixel) > 0.0);
         cameras().any(|camera| self.counts_throughout(camera)) || self.pixels().all(counts)
     }
 
-    /// All of its pixels row by row; those beyond the panorama, of which chroma may ask, are its last ones.
+    /// Yields all pixels row by row; those beyond the panorama, which chroma may read, repeat the last ones.
     pub(super) fn whole(&self) -> impl Iterator<Item = UVec2> + use<'a> {
         let last = self.size - 1;
         (0..TILE).flat_map(move |y| (0..TILE).map(move |x| UVec2::new(x, y).min(last)))

@@ -1,4 +1,4 @@
-//! Headers good and bad, and what is written is read again.
+//! Valid and invalid headers, and round trips.
 
 use panoweave_tests::random::Random;
 
@@ -77,7 +77,7 @@ fn what_is_written_is_read() {
             assert_eq!(&found, frame, "{size}");
         }
         assert!(!reader.read_frame(&mut found).unwrap());
-        // Cut short anywhere, it is an error, not a panic.
+        // A truncated file is an error, not a panic.
         let cut = file.len() - 1 - random.bits() as usize % (file.len() - 1);
         if let Ok(mut reader) = Reader::new(Path::new("a"), &file[..cut]) {
             while let Ok(true) = reader.read_frame(&mut found) {}
