@@ -1,12 +1,11 @@
-//! A warp: for every panorama pixel, where each camera sees it and how much that camera counts.
+//! A warp: for every panorama pixel, each camera's source coordinates and weight.
 //!
-//! Six f32 planes of the panorama's size, row by row from the top without padding. The coordinates
-//! are source pixels with centres at integers and may lie outside of the source: that camera does not
-//! see the pixel. Weights are 0 to 1. Every [`Warp`] was checked: right lengths, finite coordinates,
-//! weights in range; kernels rely on that.
+//! It has six f32 planes of the panorama's size, row by row from the top without padding. Coordinates are source
+//! pixels with centres at integers; if they are outside the source, the camera does not see the pixel. Weights are
+//! from 0 to 1. Every [`Warp`] is checked: lengths, finite coordinates, weights in range; kernels rely on that.
 //!
-//! Files: `file` (the panoweave warp, one safetensors file) and `raw` (six raw files, as
-//! existing rigs have them). Errors: [`WarpError`].
+//! Files: `file` (the panoweave warp, one safetensors file) and `raw` (six raw files, as existing rigs have them).
+//! Errors: [`WarpError`].
 
 mod device;
 mod device_mesh;
@@ -43,9 +42,9 @@ pub enum Plane {
     RightX,
     /// Row in the right source.
     RightY,
-    /// How much the left camera counts.
+    /// The left camera's weight.
     WeightLeft,
-    /// How much the right camera counts.
+    /// The right camera's weight.
     WeightRight,
 }
 
@@ -54,7 +53,7 @@ impl Plane {
     pub const ALL: [Self; 6] =
         [Self::LeftX, Self::LeftY, Self::RightX, Self::RightY, Self::WeightLeft, Self::WeightRight];
 
-    /// The plane's name in files.
+    /// Returns the plane's name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -67,20 +66,20 @@ impl Plane {
         }
     }
 
-    /// Whether the plane holds weights, not coordinates.
+    /// Returns whether the plane contains weights rather than coordinates.
     #[must_use]
     pub const fn is_weight(self) -> bool {
         matches!(self, Self::WeightLeft | Self::WeightRight)
     }
 
-    /// Checks `values`, which start at element `at` of a plane of `width` pixels a row.
+    /// Checks `values`, which start at element `at` of a plane with `width` pixels per row.
     pub(crate) fn check(self, values: &[f32], at: usize, width: u32) -> Result<(), PlaneError> {
         let weight = self.is_weight();
         // A NaN is in no range.
         let fine = |v: &f32| {
             if weight { (0.0..=1.0).contains(v) } else { v.is_finite() }
         };
-        // Without an early end the loop vectorizes.
+        // Without an early exit the loop vectorizes.
         if values.iter().fold(true, |all, v| all & fine(v)) {
             return Ok(());
         }
@@ -99,7 +98,7 @@ impl Plane {
 
 /// A checked warp of two cameras.
 ///
-/// Two are equal if all that they have is: planes, notes and mesh. Then their files are.
+/// Two warps are equal if planes, notes and mesh are; then their files are equal too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Warp {
     size: UVec2,
@@ -107,16 +106,16 @@ pub struct Warp {
     planes: [Vec<f32>; 6],
     projection: Option<ProjectionName>,
     rig: Option<String>,
-    /// Of these planes.
+    /// The mesh of these planes.
     mesh: Option<Arc<Mesh>>,
 }
 
 impl Warp {
-    /// A warp of `size` pixels from sources of `sources` pixels (left, right) and six planes of
-    /// `size.x · size.y` numbers, in the order of [`Plane`].
+    /// Creates a warp of `size` pixels from sources of `sources` pixels (left, right) and six planes of `size.x ·
+    /// size.y` numbers, in the order of [`Plane`].
     ///
     /// # Errors
-    /// [`PlaneError`].
+    /// Returns [`PlaneError`] for an invalid size, length or number.
     pub fn new(
         size: UVec2,
         sources: [UVec2; 2],
@@ -133,86 +132,86 @@ impl Warp {
         Ok(Self { size, sources, planes, projection: None, rig: None, mesh: None })
     }
 
-    /// The same warp with a note of what it was made from: the panorama's projection and the text of
-    /// the rig or homography. An empty text is none.
+    /// Returns the warp with a note of its origin: the panorama's projection and the text of the rig or homography. An
+    /// empty text means none.
     #[must_use]
     pub fn made_from(self, projection: Option<ProjectionName>, rig: Option<String>) -> Self {
         Self { projection, rig: rig.filter(|text| !text.is_empty()), ..self }
     }
 
-    /// The same warp with its mesh, whose places are off by at most `error` source pixels along either axis, as
-    /// [`Mesh::new`] makes it. [`save`](Self::save) keeps it, and [`DeviceWarp::upload`] takes it if the error is at most
-    /// [`MESH_ERROR`], so that none is made there.
+    /// Returns the warp with its mesh, computed by [`Mesh::new`] with at most `error` source pixels of deviation along
+    /// either axis. [`save`](Self::save) stores it, and [`DeviceWarp::upload`] uses it if the error is at most
+    /// [`MESH_ERROR`].
     ///
     /// # Errors
-    /// [`MeshError::Bound`].
+    /// Returns [`MeshError::Bound`] for an invalid error.
     pub fn with_mesh(self, error: f32) -> Result<Self, MeshError> {
         let mesh = Some(Arc::new(Mesh::new(&self, error)?));
         Ok(Self { mesh, ..self })
     }
 
-    /// The same warp without its mesh, as files of version 1 have it.
+    /// Returns the warp without its mesh, as in files of version 1.
     #[must_use]
     pub fn without_mesh(self) -> Self {
         Self { mesh: None, ..self }
     }
 
-    /// The warp's mesh, if it [was made](Self::with_mesh) or came with the file.
+    /// Returns the warp's mesh, if it was [computed](Self::with_mesh) or came with the file.
     #[must_use]
     pub fn mesh(&self) -> Option<&Mesh> {
         self.mesh.as_deref()
     }
 
-    /// Size of the panorama in pixels.
+    /// Returns the size of the panorama in pixels.
     #[must_use]
     pub fn size(&self) -> UVec2 {
         self.size
     }
 
-    /// Sizes of the sources in pixels: left, right.
+    /// Returns the sizes of the sources in pixels: left, right.
     #[must_use]
     pub fn sources(&self) -> [UVec2; 2] {
         self.sources
     }
 
-    /// The six planes in the order of [`Plane`].
+    /// Returns the six planes in the order of [`Plane`].
     #[must_use]
     pub fn planes(&self) -> &[Vec<f32>; 6] {
         &self.planes
     }
 
-    /// One plane, row by row from the top.
+    /// Returns one plane, row by row from the top.
     #[must_use]
     pub fn plane(&self, plane: Plane) -> &[f32] {
         &self.planes[plane as usize]
     }
 
-    /// The panorama's projection, where known.
+    /// Returns the panorama's projection, if known.
     #[must_use]
     pub fn projection(&self) -> Option<ProjectionName> {
         self.projection
     }
 
-    /// The rig (TOML) or homography (text) that the warp was made from, where known.
+    /// Returns the rig (TOML) or homography (text) that the warp was made from, if known.
     #[must_use]
     pub fn rig(&self) -> Option<&str> {
         self.rig.as_deref()
     }
 
-    /// The weight of camera `camera` (0 left, 1 right) at element `at` of the planes, or `None` where
-    /// it does not count: weight at most [`MIN_WEIGHT`], or outside of the source.
+    /// Returns the weight of camera `camera` (0 left, 1 right) at element `at` of the planes; `None` if it does not
+    /// count, because its weight is at most [`MIN_WEIGHT`] or the pixel is outside its source.
     pub(crate) fn counts(&self, camera: usize, at: usize) -> Option<f32> {
         let (weight, place) = (self.planes[4 + camera][at], self.source(camera, at));
         counting(place.into(), weight, self.sources[camera])
     }
 
-    /// The coordinates in the source of camera `camera` at element `at` of the planes.
+    /// Returns the source coordinates of camera `camera` at element `at` of the planes.
     pub(crate) fn source(&self, camera: usize, at: usize) -> [f32; 2] {
         [self.planes[2 * camera][at], self.planes[2 * camera + 1][at]]
     }
 }
 
-/// The weight of a camera that shows a pixel at `place` of its picture of `size`, or `None` where it does not count.
+/// Returns the weight of a camera at the point `place` of its picture of `size`; `None` if it does not count.
 pub(crate) fn counting(place: Vec2, weight: f32, size: UVec2) -> Option<f32> {
     let inside = place.cmpge(Vec2::ZERO).all() && place.cmplt(size.as_vec2()).all();
     (weight > MIN_WEIGHT && inside).then_some(weight)

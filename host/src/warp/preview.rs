@@ -1,8 +1,7 @@
-//! A picture of a warp without any camera picture: who fills what, and how it is bent.
+//! A picture of a warp without camera pictures: covered areas and distortion.
 //!
-//! Left is orange, right is blue, mixed by weight; black is filled by nobody. Fine lines mark every
-//! eighth of a source's width and height, so a bent grid is a bent picture. The overlap's box is
-//! outlined in white.
+//! The left camera is orange, the right one blue, mixed by weight; black is uncovered. Fine lines mark every eighth of
+//! a source's width and height and so show its distortion. A white line outlines the overlap's box.
 
 use shared_types::Rgba8;
 
@@ -25,7 +24,7 @@ impl Warp {
         let step = step.max(1.0);
         let reduced = |side: u32| ((f64::from(side) / step) as u32).max(1);
         let (width, height) = (reduced(size.x), reduced(size.y));
-        // The panorama pixel under a preview pixel's middle.
+        // The panorama pixel at a preview pixel's centre.
         let under = |at: u32, side: u32| (((f64::from(at) + 0.5) * step) as u32).min(side - 1);
         let element = |x: u32, y: u32| {
             under(y, size.y) as usize * size.x as usize + under(x, size.x) as usize
@@ -59,8 +58,7 @@ impl Warp {
         picture
     }
 
-    /// The colour of element `at`; `next` are the elements of the preview pixels to the right and
-    /// below.
+    /// Returns the colour of element `at`; `next` are the elements of the preview pixels to the right and below.
     fn preview_pixel(&self, at: usize, next: [usize; 2]) -> Rgba8 {
         let (mut sum, mut total) = ([0.0; 3], 0.0);
         for (camera, tint) in TINTS.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! A warp as six raw files in one directory, `lut_left_x.bin` to `weight_right.bin`: little-endian
-//! f32, row by row, nothing else. They do not say their size, so the caller must.
+//! A warp as six raw files in one folder, `lut_left_x.bin` to `weight_right.bin`: little-endian f32, row by row,
+//! without a header. The files do not store their size.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use crate::io::replace;
 use crate::io::text::open_regular;
 use crate::warp::{Plane, PlaneError, Warp, WarpError, check_sizes};
 
-/// Bytes that are read or written at a time; a multiple of 4.
+/// Bytes per read or write; a multiple of 4.
 pub(crate) const CHUNK: usize = 1 << 20;
 
 impl Warp {
     /// Reads six raw planes of `size` pixels, for sources of `sources` pixels (left, right).
     ///
     /// # Errors
-    /// [`RawMissing`](WarpError::RawMissing), [`RawLength`](WarpError::RawLength),
-    /// [`Unreadable`](WarpError::Unreadable) or [`Plane`](WarpError::Plane). All lengths are checked
-    /// before anything is read.
+    /// Returns [`RawMissing`](WarpError::RawMissing), [`RawLength`](WarpError::RawLength),
+    /// [`Unreadable`](WarpError::Unreadable) or [`Plane`](WarpError::Plane). All lengths are checked before anything
+    /// is read.
     pub fn import_raw(
         directory: impl AsRef<Path>,
         size: UVec2,
@@ -43,7 +43,7 @@ impl Warp {
                 Err(source) => return Err(WarpError::Unreadable { file, source }),
             }
         }
-        // All are checked before any is kept: a bad one costs time for one pass, not memory.
+        // All planes are checked before any is stored: an invalid one costs the time of one pass, and no memory.
         for plane in Plane::ALL {
             read(&plane.raw_file(directory), plane, size, |_| {})?;
         }
@@ -55,11 +55,11 @@ impl Warp {
         Self::new(size, sources, planes).map_err(in_directory)
     }
 
-    /// Writes six raw planes into `directory`, which is made if missing. Each file is replaced at
-    /// once; the six together are not.
+    /// Writes six raw planes into `directory`, which is created if it is missing. Each file is replaced atomically;
+    /// the six together are not.
     ///
     /// # Errors
-    /// [`Unwritable`](WarpError::Unwritable).
+    /// Returns [`Unwritable`](WarpError::Unwritable) if a file cannot be written.
     pub fn export_raw(&self, directory: impl AsRef<Path>) -> Result<(), WarpError> {
         let directory = directory.as_ref();
         let unwritable = |file: &Path| {
@@ -79,14 +79,14 @@ impl Warp {
 }
 
 impl Plane {
-    /// The plane's file in the directory of a warp's raw planes.
+    /// Returns the plane's file in a folder of raw planes.
     #[must_use]
     pub fn raw_file(self, directory: &Path) -> PathBuf {
         directory.join(format!("{}.bin", self.name()))
     }
 }
 
-/// Reads one plane and hands it on in chunks that have been checked.
+/// Reads one plane and passes it on in checked chunks.
 fn read(
     file: &Path,
     plane: Plane,
@@ -112,7 +112,7 @@ fn read(
     Ok(())
 }
 
-/// Numbers of which each is so many bytes.
+/// Yields the numbers in little-endian bytes.
 pub(crate) fn numbers_of<T, const N: usize>(
     bytes: &[u8],
     number: impl Fn([u8; N]) -> T,
@@ -121,7 +121,7 @@ pub(crate) fn numbers_of<T, const N: usize>(
     numbers.iter().map(move |bytes| number(*bytes))
 }
 
-/// The bytes of numbers, handed to `sink` in chunks.
+/// Passes the little-endian bytes of numbers to `sink`, in chunks.
 pub(crate) fn bytes_of<T: Copy, const N: usize, E>(
     values: &[T],
     number: impl Fn(T) -> [u8; N],
@@ -136,7 +136,7 @@ pub(crate) fn bytes_of<T: Copy, const N: usize, E>(
     Ok(())
 }
 
-/// At which size a file of `bytes` bytes would fit, as an addition to a message.
+/// Returns a hint at the size that a file of `bytes` bytes would fit, for a message.
 fn hint(bytes: u64, size: UVec2) -> String {
     let numbers = bytes / 4;
     let (width, height) = (u64::from(size.x), u64::from(size.y));

@@ -1,11 +1,11 @@
-//! Reading the panoweave warp file; the format is described in `file`.
+//! Reads the panoweave warp file; `file` describes the format.
 //!
-//! A reader may be handed anything. The header is bounded and its sizes are compared with the file's
-//! length before memory is taken for them. The tensors are read twice: once in small pieces to check
-//! them, then to keep them. So a damaged file costs time for one pass and a megabyte, however large.
+//! The input may be anything. The header is bounded, and its sizes are compared with the file's length before memory
+//! is allocated. The tensors are read twice: once in small pieces to check them, then to store them. So a damaged file
+//! of any size costs the time of one pass and a megabyte.
 //!
-//! A mesh is checked once it is read: first each index, then each pixel against the planes, by several
-//! threads. What opens shows by its mesh what it shows by its planes, to within the error that it states.
+//! A mesh is checked after it is read: first each index, then each pixel against the planes, on several threads. So
+//! the mesh of an accepted file agrees with its planes within its stated error.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,7 +22,7 @@ use crate::warp::mesh::{MeshPart, Unpacked, is_length};
 use crate::warp::raw::{CHUNK, numbers_of};
 use crate::warp::{Mesh, Plane, Warp, WarpError, check_sizes};
 
-/// What a valid header says.
+/// The contents of a valid header.
 struct Header {
     size: UVec2,
     sources: [UVec2; 2],
@@ -30,18 +30,18 @@ struct Header {
     rig: Option<String>,
     checksum: u32,
     mesh: Option<MeshHeader>,
-    /// Where the tensors begin in the file.
+    /// Offset of the tensors in the file.
     start: u64,
 }
 
-/// What it says of a mesh.
+/// The header's description of a mesh.
 struct MeshHeader {
     error: f32,
-    /// Elements of each part.
+    /// The number of elements of each part.
     counts: [usize; MeshPart::ALL.len()],
 }
 
-/// A tensor that is read.
+/// A tensor to read.
 #[derive(Clone, Copy)]
 enum Tensor {
     Plane(Plane),
@@ -52,7 +52,7 @@ impl Warp {
     /// Reads a panoweave warp file.
     ///
     /// # Errors
-    /// [`WarpError`], each naming the file. Nothing of a file that fails is kept.
+    /// Returns [`WarpError`] with the name of the file. Nothing of an invalid file is kept.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, WarpError> {
         let path = path.as_ref();
         if path.is_dir() {
@@ -81,7 +81,7 @@ impl Warp {
     }
 }
 
-/// Reads and checks everything before the planes; takes at most [`HEADER_LIMIT`] and its parse.
+/// Reads and checks everything before the planes; allocates at most [`HEADER_LIMIT`] and its parse tree.
 fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, WarpError> {
     let unreadable = |source| WarpError::Unreadable { file: path.to_owned(), source };
     let foreign = |reason| WarpError::NotSafetensors { file: path.to_owned(), reason };
@@ -132,7 +132,7 @@ fn read_header(path: &Path, file: &mut File, length: u64) -> Result<Header, Warp
     Ok(Header { size, sources, projection, rig, checksum, mesh, start })
 }
 
-/// Sizes of the sources, the projection, the error of the mesh if there is one, and the checksum.
+/// Sizes of the sources, projection, error of the mesh if there is one, and checksum.
 type Description = ([UVec2; 2], Option<ProjectionName>, Option<f32>, u32);
 
 fn read_metadata(
@@ -157,7 +157,7 @@ fn read_metadata(
         let text = metadata.get(key).map_or("", String::as_str);
         let sides =
             text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
-        // Compared with its own text: "+5x05" and "5x5" must not both be valid.
+        // Compared with its canonical text: "+5x05" and "5x5" must not both be valid.
         let size = sides.map(UVec2::from).filter(|size| size_text(*size) == text);
         size.ok_or_else(|| wrong(key, "a size such as 3840x2160"))
     };
@@ -173,7 +173,7 @@ fn read_metadata(
     };
     let mesh_error = if version == MESH_VERSION {
         let text = metadata.get("mesh_error");
-        // As sizes: one text for each number.
+        // As for sizes: one text per number.
         let error =
             text.and_then(|text| text.parse().ok().filter(|e: &f32| e.to_string() == *text));
         let error = error.filter(|error| is_length(*error));
@@ -190,8 +190,8 @@ fn read_metadata(
     Ok((sources, projection, mesh_error, checksum))
 }
 
-/// Checks that the tensors are the six planes, in order, with or without those of a mesh behind them, and returns the
-/// planes' size and bytes. That offsets are without gaps and fit the shapes was checked when the header was parsed.
+/// Checks that the tensors are the six planes in order, with or without the mesh's tensors after them, and returns the
+/// planes' size and bytes. The header's parser has checked that offsets have no gaps and fit the shapes.
 fn read_layout(path: &Path, layout: &Metadata, mesh: bool) -> Result<(UVec2, usize), WarpError> {
     let file = || path.to_owned();
     let known = |name: &str| {
@@ -227,13 +227,13 @@ fn read_layout(path: &Path, layout: &Metadata, mesh: bool) -> Result<(UVec2, usi
         shape = Some(&info.shape);
         bytes = end;
     }
-    // An impossible side becomes one that the size check refuses by name.
+    // The size check reports an impossible side by name.
     let side = |at: usize| shape.map_or(0, |shape| u32::try_from(shape[at]).unwrap_or(u32::MAX));
     Ok((UVec2::new(side(1), side(0)), bytes))
 }
 
-/// Checks that the mesh's tensors follow at `end` bytes, in order, and are of a size that a mesh of this panorama can
-/// have; returns how many elements each has, and moves `end` behind them.
+/// Checks that the mesh's tensors follow at `end` bytes, in order and with sizes that are possible for this panorama.
+/// Returns the number of elements of each, and advances `end`.
 fn read_mesh_layout(
     path: &Path,
     layout: &Metadata,
@@ -273,8 +273,8 @@ fn read_mesh_layout(
     Ok(counts)
 }
 
-/// Reads all tensors in pieces, checks the planes' values and the checksum, and hands the pieces to `keep`: their bytes,
-/// and a plane's values.
+/// Reads all tensors in pieces, checks the planes' values and the checksum, and passes the pieces to `keep`: their
+/// bytes, and a plane's values.
 fn read_tensors(
     path: &Path,
     file: &mut File,
@@ -311,7 +311,7 @@ fn read_tensors(
     let error = header.mesh.as_ref().map(|mesh| mesh.error.to_string());
     let sealed = sealed_text(&left, &right, projection, error.as_deref(), header.rig.as_deref());
     crc.update(sealed.as_bytes());
-    // The checksum comes first: in a damaged file an odd number is a symptom.
+    // The checksum comes first: in a damaged file, an invalid number is a symptom.
     let (found, expected) = (crc.finalize(), header.checksum);
     if found != expected {
         return Err(WarpError::Checksum { file: path.to_owned(), found, expected });

@@ -1,4 +1,4 @@
-//! How much of the panorama each camera fills, and where they overlap.
+//! Coverage of the panorama by each camera, and their overlap.
 
 use serde::Serialize;
 
@@ -17,10 +17,10 @@ pub struct PixelBox {
     pub height: u32,
 }
 
-/// What one camera contributes.
+/// The contribution of one camera.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CameraStats {
-    /// Share of the panorama's pixels in which the camera counts, 0 to 1.
+    /// Fraction of the panorama's pixels at which the camera counts, 0 to 1.
     pub coverage: f64,
     /// Smallest source column and row in use; `None` if the camera is not seen at all.
     pub least: Option<[f32; 2]>,
@@ -28,8 +28,7 @@ pub struct CameraStats {
     pub most: Option<[f32; 2]>,
 }
 
-/// What a warp makes of its cameras. A camera counts at a pixel if its weight is above 0.001 and the
-/// pixel lies in its picture.
+/// Statistics of a warp. A camera counts at a pixel if its weight exceeds 0.001 and the pixel is inside its picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WarpStats {
     /// Panorama width and height in pixels.

@@ -85,13 +85,13 @@ impl<'a> Tile<'a> {
         (0..TILE).flat_map(move |y| (0..TILE).map(move |x| UVec2::new(x, y).min(last)))
     }
 
-    /// Those within.
+    /// Yields the pixels inside the panorama.
     pub(super) fn pixels(&self) -> impl Iterator<Item = UVec2> + use<'a> {
         let size = self.size;
         (0..size.y).flat_map(move |y| (0..size.x).map(move |x| UVec2::new(x, y)))
     }
 
-    /// Some pixels of a row of a camera's planes.
+    /// Returns some pixels of a row of a camera's planes.
     fn row(&self, camera: usize, y: u32, columns: Range<u32>) -> [&'a [f32]; 3] {
         let first = (self.corner.y + y) as usize * self.looks.size.x as usize;
         let [start, end] =
@@ -99,24 +99,25 @@ impl<'a> Tile<'a> {
         self.looks.planes[camera].map(|plane| &plane[start..end])
     }
 
-    /// Where a camera's picture shows a pixel within.
+    /// Returns a camera's source coordinates of a pixel.
     pub(super) fn place(&self, camera: usize, UVec2 { x, y }: UVec2) -> Vec2 {
         let [column, row, _] = self.row(camera, y, x..x + 1);
         Vec2::new(column[0], row[0])
     }
 
-    /// How much a camera counts; 0 where it does not.
+    /// Returns a camera's weight; 0 if it does not count.
     pub(super) fn weight(&self, camera: usize, UVec2 { x, y }: UVec2) -> f64 {
         self.weights[camera][(y * TILE + x) as usize].into()
     }
 
-    /// A camera's share of the weights of those that count.
+    /// Returns a camera's share of the sum of weights.
     pub(super) fn share(&self, camera: usize, pixel: UVec2) -> f64 {
         let whole: f64 = (0..self.weights.len()).map(|camera| self.weight(camera, pixel)).sum();
         if whole > 0.0 { self.weight(camera, pixel) / whole } else { 0.0 }
     }
 
-    /// The quadratic map that is nearest to a camera's places in a cell, if it is near enough where the camera counts.
+    /// Returns the quadratic map that best fits a camera's source coordinates in a cell, if it is within `error` at
+    /// every pixel where the camera counts.
     pub(super) fn patch(
         &self,
         camera: usize,
@@ -134,7 +135,8 @@ impl<'a> Tile<'a> {
         self.far(camera, &patch, corner, cell, error).is_none().then_some(patch)
     }
 
-    /// The first pixel of a cell where a camera counts and a patch is farther off than `error`, along either axis.
+    /// Returns the first pixel of a cell at which a camera counts and a patch deviates by more than `error` along
+    /// either axis.
     pub(super) fn far(
         &self,
         camera: usize,
@@ -153,7 +155,7 @@ impl<'a> Tile<'a> {
             let weights = &self.weights[camera][(y * TILE + corner.x) as usize..];
             let places = columns.iter().zip(rows).zip(weights);
             let (near, xs) = (surely.row(y), &COLUMNS[corner.x as usize..]);
-            // Without an early end the loop vectorizes.
+            // Without an early exit the loop vectorizes.
             let all_near = places.zip(xs).fold(true, |all, (((u, v), weight), x)| {
                 all & (near(*x, *u, *v) | (*weight == 0.0))
             });
@@ -169,19 +171,19 @@ impl<'a> Tile<'a> {
     }
 }
 
-/// The first pixels of a tile's cells, row by row.
+/// Yields the first pixels of a tile's cells, row by row.
 pub(super) fn corners(cell: u32) -> impl Iterator<Item = UVec2> {
     let firsts = move || (0..TILE).step_by(cell as usize);
     firsts().flat_map(move |y| firsts().map(move |x| UVec2::new(x, y)))
 }
 
-/// Whether two places are at most `error` apart along either axis. What overflowed is not.
+/// Returns whether two points differ by at most `error` along either axis; false after an overflow.
 pub(super) fn is_near(one: Vec2, other: Vec2, error: f32) -> bool {
     (one - other).abs().cmple(Vec2::splat(error)).all()
 }
 
-/// Where a patch is surely near enough, by f64 without fused multiply-adds, which take a call each where they are not
-/// known to be there. It is off by eight roundings at most, of all that is added up.
+/// A conservative test in f64 without fused multiply-adds, which are function calls on CPUs of unknown type. The
+/// result has at most eight rounding errors of the sum of all terms.
 struct Surely {
     u: [f64; 6],
     v: [f64; 6],
@@ -200,7 +202,7 @@ impl Surely {
         Self { u, v, off: error - 8.0 * rounding * (size(u).max(size(v)) + error) }
     }
 
-    /// Whether it is in a row of the tile: at a column from the middle, which is shown at a place.
+    /// Returns a test for a row of the tile: a column relative to the centre, and its source coordinates.
     fn row(&self, y: u32) -> impl Fn(f64, f32, f32) -> bool {
         let y = f64::from(y) - MIDDLE;
         let line = |[c, x, yc, xx, xy, yy]: [f64; 6]| [c + (yc + yy * y) * y, x + xy * y, xx];
@@ -212,10 +214,10 @@ impl Surely {
     }
 }
 
-/// From a tile's first pixel to its middle.
+/// Distance from a tile's first pixel to its centre.
 const MIDDLE: f64 = 0.5 * (TILE - 1) as f64;
 
-/// A tile's columns from its middle.
+/// A tile's columns relative to its centre.
 const COLUMNS: [f64; TILE as usize] = {
     let mut columns = [0.0; TILE as usize];
     let mut x = 0;
@@ -226,14 +228,14 @@ const COLUMNS: [f64; TILE as usize] = {
     columns
 };
 
-/// The quadratic map nearest to the places of some columns and rows of a tile, by least squares.
+/// Returns the least-squares quadratic map for the source coordinates of a range of columns and rows of a tile.
 fn fitted<'a>(
     columns: Range<u32>,
     rows: Range<u32>,
     places: impl Fn(u32) -> [&'a [f32]; 3],
 ) -> Patch {
     let (along, down) = (Legendre::over(&columns), Legendre::over(&rows));
-    // Of products of degree i along x and j along y.
+    // Products of degree i along x and j along y.
     let mut sums = [[DVec2::ZERO; 3]; 3];
     for y in rows {
         let mut row = [DVec2::ZERO; 3];
@@ -254,7 +256,7 @@ fn fitted<'a>(
     }
     let mut powers = [[DVec2::ZERO; 3]; 3];
     for (i, sums) in sums.into_iter().enumerate() {
-        // Those of higher degree are 0.
+        // Products of higher degree are 0.
         for (j, sum) in sums.into_iter().enumerate() {
             for (powers, x) in powers.iter_mut().zip(along.powers(i)) {
                 for (power, y) in powers.iter_mut().zip(down.powers(j)) {
@@ -268,13 +270,13 @@ fn fitted<'a>(
     Patch { u: of(|p| p.x), v: of(|p| p.y) }
 }
 
-/// The first three discrete Legendre polynomials over a range of pixels, of length 1: 1, t and t² − (n² − 1)/12, of how
-/// far t a pixel is from the middle of n. Those that vanish on so few are left out.
+/// The first three discrete Legendre polynomials over a range of pixels, normalised: 1, t and t² − (n² − 1)/12, where
+/// t is the distance of a pixel from the centre of n pixels. Polynomials that vanish on so few pixels are dropped.
 struct Legendre {
-    /// From the middle of the tile to that of the range.
+    /// Offset of the range's centre from the tile's centre.
     middle: f64,
     second: f64,
-    /// 1 / length.
+    /// 1 / norm.
     scales: [f64; 3],
 }
 
@@ -287,13 +289,13 @@ impl Legendre {
         Self { middle, second: (n * n - 1.0) / 12.0, scales }
     }
 
-    /// Their values at a pixel of the tile.
+    /// Returns their values at a pixel of the tile.
     fn at(&self, pixel: u32) -> [f64; 3] {
         let t = f64::from(pixel) - MIDDLE - self.middle;
         [self.scales[0], self.scales[1] * t, self.scales[2] * (t * t - self.second)]
     }
 
-    /// One of them as coefficients of powers of how far a pixel is from the tile's middle.
+    /// Returns one of them as coefficients of powers of the distance from the tile's centre.
     fn powers(&self, degree: usize) -> [f64; 3] {
         let (m, scale) = (self.middle, self.scales[degree]);
         match degree {

@@ -1,6 +1,6 @@
-//! What a mesh is made of: the planes of a warp, or the cameras of a geometry.
+//! The source of a mesh: the planes of a warp, or the cameras of a geometry.
 //!
-//! Both are planes, those of a geometry without the pairs that a warp has.
+//! Both provide planes; those of a geometry are not grouped in pairs.
 
 use glam::UVec2;
 use shared_types::stitch::mesh::MAX_CAMERAS;
@@ -10,13 +10,13 @@ use crate::device::Stream;
 use crate::geometry::Geometry;
 use crate::warp::{DeviceWarp, Plane, RenderError, Warp, check_sizes};
 
-/// For each camera where it shows a panorama's pixels, and how much it counts there.
+/// Source coordinates and weights of each camera for a panorama's pixels.
 pub(in crate::warp) struct Looks<'a> {
     /// Size of the panorama.
     pub(super) size: UVec2,
     /// Sizes of the cameras' pictures.
     pub(super) sources: &'a [UVec2],
-    /// Of each camera columns, rows and weights.
+    /// Columns, rows and weights per camera.
     pub(super) planes: Vec<[&'a [f32]; 3]>,
 }
 
@@ -32,12 +32,12 @@ impl<'a> From<&'a Warp> for Looks<'a> {
 pub(super) struct Cameras {
     size: UVec2,
     sources: Vec<UVec2>,
-    /// Of each camera columns, rows and weights.
+    /// Columns, rows and weights per camera.
     planes: Vec<[Vec<f32>; 3]>,
 }
 
 impl Cameras {
-    /// Where they look, two at a time.
+    /// Renders the cameras, two at a time.
     #[track_caller]
     pub(super) fn render(stream: &Stream, geometry: &Geometry) -> Result<Self, MeshError> {
         let Geometry { canvas, cameras } = geometry;

@@ -1,13 +1,14 @@
-//! A warp as a mesh, which is a seventieth of its planes, or a fifteenth where half is overlap, with a stated error.
+//! A warp as a mesh with a stated error: a seventieth of the size of its planes, or a fifteenth if half of the
+//! panorama is overlap.
 //!
-//! The panorama is divided into tiles. Where a camera's picture shows a tile is a quadratic map, fitted by least squares
-//! to the planes; if that is off by more than is allowed at a pixel where the camera counts, the tile is divided into
-//! smaller cells, and where those do not do either, it keeps each pixel's place. Shares of the cameras are kept for each
-//! pixel in 16 bits where more than one counts, or not all pixels show one; so seams keep their edges, and whether a
-//! camera counts is the same as by the planes.
+//! Tiles divide the panorama. A quadratic map, fitted by least squares, gives a camera's source coordinates in a tile.
+//! If it deviates too much at a pixel where the camera counts, smaller cells divide the tile; if those do not suffice
+//! either, the tile stores each pixel's source coordinates. Shares of the cameras are stored per pixel in 16 bits
+//! where more than one camera counts, or not all pixels are covered. So seams keep their edges, and the visible
+//! cameras are the same as with the planes.
 //!
-//! `looks` says what a mesh is made of, `fit` fits one cell, `bands` makes the whole, `faults` says whether one that was
-//! read is one, and `tensors` how a file holds it.
+//! `looks` provides the source of a mesh, `fit` fits one cell, `bands` builds the whole, `faults` checks a mesh from a
+//! file, and `tensors` stores it in a file.
 
 mod bands;
 mod faults;
@@ -29,20 +30,20 @@ pub use faults::MeshFault;
 use looks::Cameras;
 pub(super) use tensors::{MeshPart, Unpacked};
 
-/// Most that a coordinate of a mesh may be off if nothing else is asked for, in source pixels.
+/// Default maximum deviation of a mesh's coordinates, in source pixels.
 pub const MESH_ERROR: f32 = 1.0 / 32.0;
 
-/// A mesh cannot be made as asked.
+/// A mesh cannot be computed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MeshError {
-    /// The error is no length.
+    /// The error bound is not a positive number.
     #[error("making a mesh: an error of {0} source pixels cannot be kept; give a number over 0")]
     Bound(f32),
-    /// A geometry of too few or too many cameras.
+    /// The geometry has too few or too many cameras.
     #[error("making a mesh: the geometry has {0} cameras; give two to {MAX_CAMERAS}")]
     Cameras(usize),
-    /// The cameras cannot be looked through.
+    /// The cameras cannot be rendered.
     #[error("making a mesh: {0}")]
     Render(#[from] RenderError),
 }
@@ -55,20 +56,20 @@ impl From<DeviceError> for MeshError {
 
 /// A warp as a mesh.
 ///
-/// Patches, places, shares and layers behind the tiles' first ones are in the order of the tiles, and of their cameras.
+/// Patches, places, shares and further layers follow the order of the tiles, and within a tile that of its cameras.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mesh {
     size: UVec2,
     sources: Vec<UVec2>,
     error: f32,
-    /// The tiles' first layers, row by row, then those that they name as the next.
+    /// The tiles' first layers, row by row, then the layers that follow them.
     layers: Vec<Layer>,
     patches: Vec<Patch>,
     places: Vec<SourcePoint>,
     shares: Vec<u16>,
 }
 
-/// What a mesh is made of; see [`Layer`].
+/// The parts of a mesh; see [`Layer`].
 pub(super) struct Parts<'a> {
     pub(super) layers: &'a [Layer],
     pub(super) patches: &'a [Patch],
@@ -77,52 +78,52 @@ pub(super) struct Parts<'a> {
 }
 
 impl Mesh {
-    /// A mesh whose places are off by at most `error` source pixels along either axis, and whose shares by at most
-    /// 1/131,070.
+    /// Computes a mesh whose source coordinates deviate by at most `error` source pixels along either axis, and whose
+    /// shares by at most 1/131,070.
     ///
     /// # Errors
-    /// [`MeshError`].
+    /// Returns [`MeshError`] if the error bound is invalid.
     pub fn new(warp: &Warp, error: f32) -> Result<Self, MeshError> {
         check(error)?;
         Ok(Self::within(&warp.into(), error))
     }
 
-    /// A mesh of all cameras of a geometry, two to [`MAX_CAMERAS`], each of which counts as far as it sees beyond a
-    /// pixel, by the same bounds. Waits for the stream's device, which works out where they look.
+    /// Computes a mesh of all cameras of a geometry, two to [`MAX_CAMERAS`], with the same bounds. A camera's weight
+    /// is the pixel's distance from the edge of its picture. Waits for the stream's device, which renders the cameras.
     ///
     /// # Errors
-    /// [`MeshError`].
+    /// Returns [`MeshError`] if bound or geometry are invalid, or the device fails.
     #[track_caller]
     pub fn render(stream: &Stream, geometry: &Geometry, error: f32) -> Result<Self, MeshError> {
         check(error)?;
         Ok(Self::within(&(&Cameras::render(stream, geometry)?).into(), error))
     }
 
-    /// What it is made of.
+    /// Returns the parts.
     pub(super) fn parts(&self) -> Parts<'_> {
         let Self { layers, patches, places, shares, .. } = self;
         Parts { layers, patches, places, shares }
     }
 
-    /// Size of the panorama in pixels.
+    /// Returns the size of the panorama in pixels.
     #[must_use]
     pub fn size(&self) -> UVec2 {
         self.size
     }
 
-    /// Sizes of the sources in pixels, camera by camera.
+    /// Returns the sizes of the sources in pixels, camera by camera.
     #[must_use]
     pub fn sources(&self) -> &[UVec2] {
         &self.sources
     }
 
-    /// Most that a place may be off along either axis, in source pixels.
+    /// Returns the error bound along either axis, in source pixels.
     #[must_use]
     pub fn error(&self) -> f32 {
         self.error
     }
 
-    /// Bytes of it.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let parts = [
@@ -134,7 +135,8 @@ impl Mesh {
         parts.iter().sum::<usize>() as u64
     }
 
-    /// How many layers have cells of each size, from the largest on, and last how many keep each pixel's place.
+    /// Returns the number of layers with cells of each size, largest first, and last the number of layers that store
+    /// each pixel.
     #[must_use]
     pub fn divisions(&self) -> [usize; CELLS.len() + 1] {
         let mut counts = [0; CELLS.len() + 1];
@@ -145,10 +147,10 @@ impl Mesh {
         counts
     }
 
-    /// Which cameras a panorama pixel shows: of each its number, the place in its picture, and its share.
+    /// Yields the cameras of a panorama pixel: number, source coordinates and share.
     ///
     /// # Panics
-    /// If the pixel is not in the panorama.
+    /// Panics if the pixel is outside the panorama.
     pub fn at(&self, pixel: UVec2) -> impl Iterator<Item = (usize, Vec2, f32)> {
         assert!(pixel.cmplt(self.size).all(), "{pixel} is not in a panorama of {}", self.size);
         let (tile, in_tile) = (pixel / TILE, pixel % TILE);
@@ -160,14 +162,14 @@ impl Mesh {
         })
     }
 
-    /// The layers of a tile that have a camera.
+    /// Yields the layers of a tile that have a camera.
     fn chain(&self, tile: usize) -> impl Iterator<Item = &Layer> {
         let next = |layer: &&Layer| self.layers.get(layer.next as usize);
         let chain = std::iter::successors(self.layers.get(tile), next);
         chain.filter(|layer| layer.camera != NO_CAMERA)
     }
 
-    /// Those with their shares of a pixel of the tile, of [`WHOLE_SHARE`].
+    /// Yields these layers with their shares of a pixel of the tile, out of [`WHOLE_SHARE`].
     fn shown(&self, tile: usize, UVec2 { x, y }: UVec2) -> impl Iterator<Item = (&Layer, u16)> {
         let mut left = u16::MAX;
         self.chain(tile).map(move |layer| {
@@ -175,13 +177,13 @@ impl Mesh {
                 NONE | REST => left,
                 first => self.shares[(first + y * TILE + x) as usize],
             };
-            // Rounded, several may make more than the whole.
+            // Due to rounding, several shares may exceed the whole.
             left = left.saturating_sub(share);
             (layer, share)
         })
     }
 
-    /// Where a layer shows a pixel of its tile.
+    /// Returns a layer's source coordinates of a pixel of its tile.
     fn place(&self, layer: &Layer, UVec2 { x, y }: UVec2) -> Vec2 {
         match u32::from(layer.cell) {
             0 => self.places[(layer.places + y * TILE + x) as usize].0,
@@ -193,18 +195,18 @@ impl Mesh {
         }
     }
 
-    /// Columns and rows of a panorama's tiles.
+    /// Returns columns and rows of a panorama's tiles.
     pub(crate) fn tiles_of(size: UVec2) -> UVec2 {
         UVec2::new(size.x.div_ceil(TILE), size.y.div_ceil(TILE))
     }
 }
 
-/// Checks an error that is asked for.
+/// Checks an error bound.
 fn check(error: f32) -> Result<(), MeshError> {
     if is_length(error) { Ok(()) } else { Err(MeshError::Bound(error)) }
 }
 
-/// Whether an error can be kept.
+/// Returns whether an error bound is valid.
 pub(super) fn is_length(error: f32) -> bool {
     // A NaN is not over 0.
     error > 0.0 && error.is_finite()

@@ -1,6 +1,6 @@
-//! A mesh as the tensors that a warp file holds behind the planes; their table is in `warp/file.rs`.
+//! A mesh as the tensors of a warp file after the planes; `warp/file.rs` has the table.
 //!
-//! Numbers are little-endian. What was read is no mesh before `faults` has checked it.
+//! Numbers are little-endian. `faults` must check the result of a read.
 
 use std::ops::RangeInclusive;
 
@@ -11,10 +11,10 @@ use shared_types::stitch::mesh::{CELLS, Layer, Patch, SourcePoint, TILE};
 use super::{Mesh, MeshFault};
 use crate::warp::raw::{bytes_of, numbers_of};
 
-/// Numbers of a layer but for its patch: camera, cell, places, shares, next.
+/// Numbers of a layer without its patch: camera, cell, places, shares, next.
 const FIELDS: usize = 5;
 
-/// A tensor of a mesh, in the order of files.
+/// A tensor of a mesh, in file order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::warp) enum MeshPart {
     Layers,
@@ -28,7 +28,7 @@ impl MeshPart {
     pub(in crate::warp) const ALL: [Self; 5] =
         [Self::Layers, Self::LayerPatches, Self::Patches, Self::Places, Self::Shares];
 
-    /// Its name in files.
+    /// Returns its name in files.
     pub(in crate::warp) const fn name(self) -> &'static str {
         match self {
             Self::Layers => "mesh_layers",
@@ -47,7 +47,7 @@ impl MeshPart {
         }
     }
 
-    /// The shape of what it is a row of.
+    /// Returns the shape of an element.
     pub(in crate::warp) const fn element(self) -> &'static [usize] {
         const SIDE: usize = TILE as usize;
         match self {
@@ -58,7 +58,8 @@ impl MeshPart {
         }
     }
 
-    /// How many of those a mesh of two cameras may have: a layer for each in each tile, and of each the smallest cells.
+    /// Returns the possible numbers of elements for a mesh of two cameras: up to a layer per camera and tile, each
+    /// with the smallest cells.
     pub(in crate::warp) fn allowed(self, tiles: usize, layers: usize) -> RangeInclusive<usize> {
         const CELLS_OF_TILE: usize = (TILE / CELLS[CELLS.len() - 1]).pow(2) as usize;
         match self {
@@ -69,21 +70,21 @@ impl MeshPart {
         }
     }
 
-    /// Bytes of an element.
+    /// Returns the bytes of an element.
     pub(in crate::warp) fn element_bytes(self) -> usize {
         self.element().iter().product::<usize>() * self.dtype().bitsize() / 8
     }
 }
 
 impl Mesh {
-    /// How many elements each tensor has.
+    /// Returns the number of elements of each tensor.
     pub(in crate::warp) fn counts(&self) -> [usize; MeshPart::ALL.len()] {
         let (layers, in_tile) = (self.layers.len(), (TILE * TILE) as usize);
         let (places, shares) = (self.places.len() / in_tile, self.shares.len() / in_tile);
         [layers, layers, self.patches.len(), places, shares]
     }
 
-    /// The bytes of a tensor, handed to `sink` in pieces.
+    /// Passes the bytes of a tensor to `sink`, in pieces.
     pub(in crate::warp) fn pack<E>(
         &self,
         part: MeshPart,
@@ -110,7 +111,7 @@ impl Mesh {
     }
 }
 
-/// What was read of a mesh, unchecked.
+/// An unchecked mesh from a file.
 #[derive(Default)]
 pub(in crate::warp) struct Unpacked {
     layers: Vec<u32>,
@@ -121,7 +122,7 @@ pub(in crate::warp) struct Unpacked {
 }
 
 impl Unpacked {
-    /// Takes what follows of a tensor, in whole numbers.
+    /// Appends a piece of a tensor, in whole numbers.
     pub(in crate::warp) fn take(&mut self, part: MeshPart, bytes: &[u8]) {
         let floats = match part {
             MeshPart::Layers => {
@@ -137,7 +138,7 @@ impl Unpacked {
         floats.extend(numbers_of(bytes, f32::from_le_bytes));
     }
 
-    /// The mesh of a panorama and sources of these sizes, if it is one.
+    /// Returns the mesh for a panorama and sources of these sizes, if it is valid.
     pub(in crate::warp) fn checked(
         self,
         size: UVec2,
@@ -148,7 +149,7 @@ impl Unpacked {
         let layers = layers.iter().zip(patches_of(&self.layer_patches)).enumerate();
         let layer = |(at, (fields, patch)): (usize, (&[u32; FIELDS], _))| {
             let [camera, cell, places, shares, next] = *fields;
-            // What is no u16 is no camera and no cell.
+            // A number that does not fit u16 is neither a camera nor a cell.
             let camera = u16::try_from(camera)
                 .map_err(|_| MeshFault::Camera { layer: at, found: camera })?;
             let cell =
