@@ -6,8 +6,21 @@
 //!
 //! Each file format has an error type whose messages name the file, the reason and the remedy. Nothing here panics on
 //! bad input.
+//!
+//! # Levels
+//!
+//! A module imports only modules of its own level and of the levels above it. `tests/tests/builds/levels.rs` checks it.
+//!
+//! 1. `lock`, `device`, `kernels`: devices, and the kernels' PTX
+//! 2. `frame`: frames in host and device memory
+//! 3. `io`: pictures, text, video streams
+//! 4. `geometry`: cameras and canvas; calibration
+//! 5. `warp`: source coordinates and weights
+//! 6. `ops`: operations that launch kernels
+//! 7. `panorama`, `live`: pictures and live frames to panoramas
+//! 8. `video`: video files to panoramas
+//! 9. `quality`: scores
 
-// A module imports only the modules above it in this list; `tests` checks it.
 pub mod device;
 pub mod frame;
 pub mod geometry;

@@ -3,7 +3,16 @@
 //! Compiled twice: for `nvptx64-nvidia-cuda` by `cuda_builder` into PTX, and for the host, where a
 //! kernel is a function and a launch type (`stitch_planes` and `StitchPlanes`).
 //!
-//! A module imports only the modules above it in this list.
+//! # Levels
+//!
+//! A module imports only modules of its own level and of the levels above it. `tests/tests/builds/levels.rs` checks it.
+//!
+//! 1. `unroll`: unrolled loops
+//! 2. `io`: input and output pictures
+//! 3. `warp`: planes, lenses, patches
+//! 4. `colour`: gains, gammas, sums
+//! 5. `convolve`: sliding windows in shared memory
+//! 6. `stitch`, `seam`, `view`, `ssim`, `features`, `matching`, `resample`: one system each
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 #![no_std]
 

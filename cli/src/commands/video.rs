@@ -4,13 +4,12 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::ValueEnum;
+use crate::options::format::Format;
 use glam::UVec2;
 use panoweave::device::DeviceName;
 use panoweave::frame::Rate;
 use panoweave::io::video::{
-    Crf, Medium, STANDARD, StreamFormat, VideoError, VideoInput, VideoOutput, VideoSink,
-    VideoSource,
+    Crf, Medium, STANDARD, VideoError, VideoInput, VideoOutput, VideoSink, VideoSource,
 };
 use panoweave::live::{ColourOptions, Side};
 use panoweave::ops::colour::Colours;
@@ -94,24 +93,6 @@ pub(crate) struct Args {
     blending: Blending,
     #[command(flatten)]
     viewing: Viewing,
-}
-
-/// Format of a stream.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Format {
-    Y4m,
-    Nv12,
-    Rgba,
-}
-
-impl From<Format> for StreamFormat {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Y4m => Self::Y4m,
-            Format::Nv12 => Self::Nv12,
-            Format::Rgba => Self::Rgba,
-        }
-    }
 }
 
 /// Runs the subcommand.

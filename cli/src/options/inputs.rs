@@ -7,7 +7,7 @@ use panoweave::frame::Rate;
 use panoweave::io::picture::Picture;
 use panoweave::io::video::{Medium, STANDARD, VideoInput};
 
-use crate::commands::video::Format;
+use crate::options::format::Format;
 use crate::options::values::picture_size;
 use crate::output::failure::Failure;
 

@@ -1,6 +1,7 @@
 //! Options that several subcommands share, and their values.
 
 pub(crate) mod blend;
+pub(crate) mod format;
 pub(crate) mod gate;
 pub(crate) mod inputs;
 pub(crate) mod old;

@@ -4,6 +4,7 @@
 //! from correspondences between pictures.
 
 pub mod calibrate;
+mod camera_matrix;
 mod canvas;
 mod crop;
 pub mod homography;
@@ -12,6 +13,7 @@ mod lens;
 pub mod rig;
 
 pub use crate::frame::MAX_CANVAS_SIDE;
+pub use camera_matrix::CameraMatrix;
 pub(crate) use canvas::inside;
 pub use canvas::{Geometry, MAX_CANVAS_AREA};
 pub(crate) use crop::largest_rectangle;

@@ -1,6 +1,4 @@
 //! Operations on frames and pictures: each launches kernels on a device.
-//!
-//! An operation imports only the operations above it in this list.
 
 pub mod colour;
 pub mod convolve;

@@ -1,5 +1,6 @@
 //! A warp on a device: uploaded from a file's planes, or rendered there from a geometry.
 
+use crate::warp::plane_error::RenderError;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use glam::UVec2;
@@ -7,7 +8,7 @@ use kernels_gpu::warp::{WarpCamera, WarpFeather, WarpResize};
 use shared_types::warp::{BLOCK, Camera, Canvas, DeviceCameraPlanes};
 use thiserror::Error;
 
-use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, PlaneError, Warp, check_sizes};
+use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, Warp, check_sizes};
 use crate::device::{DeviceError, Event, Image, LaunchConfig, Stream, Textures};
 use crate::geometry::Geometry;
 
@@ -36,21 +37,6 @@ pub struct DeviceWarp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a camera's planes differ in size, pitch or device; allocate them alike")]
 struct UnlikePlanes;
-
-/// A geometry could not be rendered to a warp.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RenderError {
-    /// The geometry does not have two cameras.
-    #[error("rendering a warp: the geometry has {0} cameras, but a warp takes two")]
-    Cameras(usize),
-    /// Sizes or resulting numbers are invalid for a warp.
-    #[error("rendering a warp: {0}")]
-    Plane(#[from] PlaneError),
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-}
 
 impl DeviceWarp {
     /// Copies a warp to a device, including its mesh if that is within [`MESH_ERROR`].

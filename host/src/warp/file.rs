@@ -40,8 +40,8 @@ use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
 use crate::geometry::rig::ProjectionName;
 use crate::io::replace;
+use crate::warp::bytes::bytes_of;
 use crate::warp::mesh::MeshPart;
-use crate::warp::raw::bytes_of;
 use crate::warp::{Plane, Warp, WarpError};
 
 /// Value of the metadata key `format`.

@@ -7,14 +7,17 @@
 //! Files: `file` (the panoweave warp, one safetensors file) and `raw` (six raw files, as existing rigs have them).
 //! Errors: [`WarpError`].
 
+mod bytes;
 mod device;
 mod device_mesh;
 mod error;
 mod file;
 mod mesh;
+mod plane_error;
 mod preview;
 mod raw;
 mod read;
+mod render_mesh;
 mod stats;
 
 use std::sync::Arc;
@@ -24,10 +27,12 @@ use glam::{UVec2, Vec2};
 use crate::geometry::rig::ProjectionName;
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::picture::MAX_SIDE;
-pub use device::{DeviceWarp, RenderError};
+pub use device::DeviceWarp;
 pub use device_mesh::DeviceMesh;
-pub use error::{PlaneError, WarpError};
+pub use error::WarpError;
 pub use mesh::{MESH_ERROR, Mesh, MeshError, MeshFault};
+pub use plane_error::PlaneError;
+pub use plane_error::RenderError;
 use shared_types::stitch::MIN_WEIGHT;
 pub use stats::{CameraStats, PixelBox, WarpStats};
 

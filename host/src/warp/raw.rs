@@ -1,17 +1,20 @@
 //! A warp as six raw files in one folder, `lut_left_x.bin` to `weight_right.bin`: little-endian f32, row by row,
 //! without a header. The files do not store their size.
 
+use crate::warp::bytes::CHUNK;
+use crate::warp::bytes::bytes_of;
+use crate::warp::bytes::numbers_of;
 use std::io::{Read, Write};
+
 use std::path::{Path, PathBuf};
 
 use glam::UVec2;
 
 use crate::io::replace;
-use crate::io::text::open_regular;
-use crate::warp::{Plane, PlaneError, Warp, WarpError, check_sizes};
 
-/// Bytes per read or write; a multiple of 4.
-pub(crate) const CHUNK: usize = 1 << 20;
+use crate::io::text::open_regular;
+
+use crate::warp::{Plane, PlaneError, Warp, WarpError, check_sizes};
 
 impl Warp {
     /// Reads six raw planes of `size` pixels, for sources of `sources` pixels (left, right).
@@ -108,30 +111,6 @@ fn read(
         plane.check(&values, at, size.x).map_err(bad)?;
         sink(&values);
         at += values.len();
-    }
-    Ok(())
-}
-
-/// Yields the numbers in little-endian bytes.
-pub(crate) fn numbers_of<T, const N: usize>(
-    bytes: &[u8],
-    number: impl Fn([u8; N]) -> T,
-) -> impl Iterator<Item = T> {
-    let (numbers, _) = bytes.as_chunks();
-    numbers.iter().map(move |bytes| number(*bytes))
-}
-
-/// Passes the little-endian bytes of numbers to `sink`, in chunks.
-pub(crate) fn bytes_of<T: Copy, const N: usize, E>(
-    values: &[T],
-    number: impl Fn(T) -> [u8; N],
-    mut sink: impl FnMut(&[u8]) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut bytes = Vec::with_capacity(CHUNK.min(values.len() * N));
-    for chunk in values.chunks(CHUNK / N) {
-        bytes.clear();
-        bytes.extend(chunk.iter().flat_map(|value| number(*value)));
-        sink(&bytes)?;
     }
     Ok(())
 }

@@ -17,9 +17,9 @@ use safetensors::tensor::{Dtype, Metadata};
 
 use crate::geometry::rig::ProjectionName;
 use crate::io::text::open_regular;
+use crate::warp::bytes::{CHUNK, numbers_of};
 use crate::warp::file::{FORMAT, HEADER_LIMIT, MESH_VERSION, VERSION, sealed_text, size_text};
 use crate::warp::mesh::{MeshPart, Unpacked, is_length};
-use crate::warp::raw::{CHUNK, numbers_of};
 use crate::warp::{Mesh, Plane, Warp, WarpError, check_sizes};
 
 /// The contents of a valid header.

@@ -1,8 +1,8 @@
 //! Maps from a view's pixel to a camera's picture or to a canvas.
 
 // The host has these methods of `f32` in `core` or `std`.
-use crate::view::tile::Columns;
-use crate::view::tile::Pixel;
+use crate::view::pixel::Columns;
+use crate::view::pixel::Pixel;
 use crate::warp::lens::{Real, bend};
 use crate::warp::patch::Map;
 #[cfg(target_arch = "nvptx64")]

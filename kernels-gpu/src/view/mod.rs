@@ -14,6 +14,7 @@
 
 mod camera;
 mod map;
+mod pixel;
 mod shade;
 mod tile;
 
@@ -22,11 +23,11 @@ use crate::view::camera::SourceCamera;
 use crate::view::camera::Weights;
 use crate::view::map::CanvasMap;
 use crate::view::map::LensMap;
+use crate::view::pixel::Columns;
 use crate::view::shade::Black;
 use crate::view::shade::FromPanorama;
 use crate::view::shade::OneCamera;
 use crate::view::shade::TwoCameras;
-use crate::view::tile::Columns;
 use crate::view::tile::ViewTile;
 use crate::warp::patch::{Fit, Patches};
 use cuda_std::prelude::*;

@@ -7,25 +7,13 @@ use crate::view::camera::SourceCamera;
 use crate::view::camera::Weights;
 use crate::view::camera::clamp_to_canvas;
 use crate::view::map::TileMap;
-use crate::view::tile::Columns;
-use crate::view::tile::Pixel;
+use crate::view::pixel::Columns;
+use crate::view::pixel::Pixel;
+use crate::view::pixel::Shader;
 use cuda_std::prelude::*;
 use glam::Vec3;
 use shared_types::stitch::{Colour, MIN_WEIGHT};
 use shared_types::view::{ViewCanvas, ViewFrame};
-
-/// What a pixel is made of, in two steps, so that the first one of four pixels comes before the second.
-pub(super) trait Shader {
-    type Sample: Copy;
-
-    /// Whether there are registers for samples of all the thread's pixels.
-    const AHEAD: bool;
-
-    fn sample(&self, pixel: Pixel) -> Self::Sample;
-
-    /// From 0 to 1.
-    fn colours(&self, samples: [Self::Sample; 4]) -> [Vec3; 4];
-}
 
 /// Black.
 pub(super) struct Black;

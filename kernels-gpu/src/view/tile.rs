@@ -1,19 +1,18 @@
 //! A block's tile of the view: which pixels a thread makes, and how it writes them.
 
 use crate::io::{Sampler2d, Target};
-use crate::view::shade::Shader;
-use crate::warp::patch::{Fit, Line, Map, Patches};
-use cuda_std::prelude::*;
-use glam::{UVec2, Vec2, Vec3, uvec2};
-use shared_types::view::{BLOCK, RUN, ViewCamera, ViewFrame, tile};
+use crate::view::pixel::Columns;
+use crate::view::pixel::Pixel;
 
-/// A pixel of a thread: which of its columns it is in, which row of the tile, and how far from the view's middle.
-#[derive(Clone, Copy)]
-pub(super) struct Pixel {
-    pub(super) column: u32,
-    pub(super) row: f32,
-    pub(super) at: Vec2,
-}
+use crate::view::pixel::Shader;
+
+use crate::warp::patch::{Fit, Map, Patches};
+
+use cuda_std::prelude::*;
+
+use glam::{UVec2, Vec2, Vec3, uvec2};
+
+use shared_types::view::{BLOCK, RUN, ViewCamera, ViewFrame, tile};
 
 /// What a block makes of a view.
 pub(super) struct ViewTile<O> {
@@ -21,18 +20,6 @@ pub(super) struct ViewTile<O> {
     pub(super) out: O,
     /// Its first pixel.
     pub(super) corner: UVec2,
-}
-
-/// Interpolated places along a thread's columns.
-#[derive(Clone, Copy)]
-pub(super) struct Columns(pub(super) [Line; 2]);
-
-impl Columns {
-    #[inline(always)]
-    pub(super) fn at(&self, pixel: Pixel) -> Vec2 {
-        // Where the column is known when compiling, so is this choice.
-        if pixel.column == 0 { self.0[0].at(pixel.row) } else { self.0[1].at(pixel.row) }
-    }
 }
 
 impl<O: Target> ViewTile<O> {

@@ -3,4 +3,5 @@
 mod embedding;
 mod kept_ptx;
 mod kit;
+mod levels;
 mod ui;

@@ -5,49 +5,25 @@
 //! that holds by itself may still be a false one: `conflict` leaves out those that the others contradict.
 
 use super::common::Common;
+use crate::geometry::calibrate::pairs::PairFigures;
+use crate::geometry::calibrate::pairs::PhotoPair;
+
 use super::conflict::agreed;
+
 use super::fit::Sight;
+
 use super::matches::{Matches, check_picture};
+
 use super::tree::{Edge, tree};
+
 use super::{
     CalibrateOptions, Correspondence, ModelChoice, Photo, Refusal, RigOptions, Views, compose, pair,
 };
+
 use crate::geometry::rig::{MAX_CAMERAS, Quality, Rig};
 
 /// Reasons that are told of pictures that nothing connects.
 const REASONS: usize = 3;
-
-/// Two of several pictures and what they may have in common.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PhotoPair {
-    /// Number of the left picture.
-    pub left: usize,
-    /// Number of the right picture.
-    pub right: usize,
-    /// Points that may be the same in both.
-    pub correspondences: Vec<Correspondence>,
-}
-
-/// How two of several pictures fit in the end; see [`Calibration`](super::Calibration) for the figures.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PairFigures {
-    /// Number of the left picture.
-    pub left: usize,
-    /// Number of the right picture.
-    pub right: usize,
-    /// How many different correspondences there were.
-    pub matches: usize,
-    /// Which correspondences agree with the model of all pictures, by their place in the pair's, in that order.
-    pub inliers: Vec<usize>,
-    /// Root mean square of their distance, in pixels of the left picture.
-    pub rms_px: f64,
-    /// Fraction of the left picture that the right one sees, and of the right that the left one sees.
-    pub overlap: [f64; 2],
-    /// Fraction of the overlap that has inliers.
-    pub coverage: f64,
-    /// Expected misalignment in the overlap, in pixels of the left picture.
-    pub seam_error_px: f64,
-}
 
 /// Several pictures, calibrated together.
 #[derive(Clone, Debug, PartialEq)]

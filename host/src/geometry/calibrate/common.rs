@@ -9,9 +9,10 @@ use super::cameras::{Cameras, Focal, rays, rotation_between};
 use super::fit::{Model, Sight, covariance};
 use super::planes::Planes;
 use super::quality::judge;
-use super::select::{Fitted, camera_of, evidence, most_noise, plausible, settle, some, tolerant};
+use super::select::{Fitted, camera_of, evidence, most_noise, plausible, settle, tolerant};
 use super::tree::{Edge, Hung, Tree};
 use super::{CalibrateOptions, ModelChoice, PairFigures, Photo, PhotoPair, Refusal, Views};
+use crate::geometry::calibrate::sample::some;
 
 /// Correspondences of a pair that take part in the common fit.
 pub(super) const PER_PAIR: usize = 150;

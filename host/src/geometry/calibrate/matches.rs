@@ -3,12 +3,9 @@
 use glam::{DVec2, UVec2};
 
 use super::fit::Sight;
+use super::refusal::MIN_INLIERS;
 use super::{Correspondence, Photo, Refusal};
 use crate::io::picture::MAX_SIDE;
-
-/// Fewest correspondences that must agree. A homography is determined by four; ten leave twelve equations
-/// to check it by, the fewest with which noise can be told at all.
-pub(super) const MIN_INLIERS: usize = 10;
 
 /// Correspondences that lie nearer to each other than this in both pictures, in pixels, are one: a detector
 /// that finds a corner at several scales must not count it several times.

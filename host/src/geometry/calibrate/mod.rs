@@ -24,19 +24,22 @@ mod fit;
 mod horizon;
 mod loss;
 mod matches;
+mod pairs;
 mod planes;
 mod quality;
 mod refusal;
 mod robust;
+mod sample;
 mod select;
 mod tree;
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::warp::Camera;
 
-pub use bundle::{Bundle, PairFigures, PhotoPair, bundle};
+pub use bundle::{Bundle, bundle};
 pub use compose::RigOptions;
 pub use drift::{Drift, check};
+pub use pairs::{PairFigures, PhotoPair};
 pub use refusal::Refusal;
 
 use crate::geometry::rig::{CameraMatrix, LensName, ModelName, Quality, Rig};

@@ -10,7 +10,7 @@ use glam::{DMat2, DMat3, DVec2, DVec3, UVec2};
 
 use super::fit::{Model, Sight, fit};
 use super::quality::overlap;
-use super::select::some;
+use crate::geometry::calibrate::sample::some;
 
 /// A matrix for each picture.
 #[derive(Clone, Debug)]

@@ -8,8 +8,8 @@ use nalgebra::DMatrix;
 use super::Refusal;
 use super::fit::{Model, Sight, covariance, spread, squared};
 use super::loss::CHI2;
-use super::matches::MIN_INLIERS;
-use super::select::{LEAST_NOISE, some};
+use super::refusal::MIN_INLIERS;
+use crate::geometry::calibrate::sample::{LEAST_NOISE, some};
 use crate::geometry::inside;
 
 /// Agreement that chance gives once in 10⁶ pairs of pictures is none (a-contrario: Moisan, Stival, IJCV

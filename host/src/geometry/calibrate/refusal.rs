@@ -2,10 +2,13 @@
 
 use thiserror::Error;
 
-use super::matches::MIN_INLIERS;
 use crate::geometry::homography::HomographyError;
 use crate::geometry::rig::{MAX_CAMERAS, RigError};
 use crate::io::picture::MAX_SIDE;
+
+/// Fewest correspondences that must agree. A homography is determined by four; ten leave twelve equations
+/// to check it by, the fewest with which noise can be told at all.
+pub(super) const MIN_INLIERS: usize = 10;
 
 /// Pictures that give no calibration which could be trusted.
 #[derive(Debug, Error)]

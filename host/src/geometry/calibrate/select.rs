@@ -7,18 +7,30 @@
 //! Both are compared by the Bayesian information criterion with a robust cost, as Torr's GRIC (1998): the
 //! sum of squared residuals over the noise, each at most [`CHI2`], plus `ln(2n)` for each number.
 
+use crate::geometry::calibrate::sample::LEAST_NOISE;
+use crate::geometry::calibrate::sample::some;
 use glam::UVec2;
+
 use shared_types::warp::Camera;
 
 use super::cameras::{Cameras, Focal, plain_camera, rays, rotation_between};
+
 use super::fit::{Model, Sight, covariance, fit, squared};
+
 use super::loss::{CHI2, Loss};
+
 use super::matches::Matches;
+
 use super::planes::{Planes, of_four};
+
 use super::robust::search;
+
 use super::{CalibrateOptions, ModelChoice, Photo, Refusal};
+
 use crate::geometry::homography::corners;
+
 use crate::geometry::rig::lens_camera;
+
 use crate::geometry::unproject;
 
 /// Focal lengths that a camera can have, in sides of its picture: 118° to 6° across. Those of fisheyes and
@@ -32,9 +44,6 @@ const FOCAL_DOUBT: f64 = 0.25;
 /// What a model of turning cameras may be worse than a homography, as a share of the picture's larger
 /// side: a lens that distorts a little, or turns beside its centre, is no plane.
 const TOLERANCE: f64 = 1e-3;
-
-/// Least noise that is believed, in pixels: detectors are no better, and a threshold needs some width.
-pub(super) const LEAST_NOISE: f64 = 0.3;
 
 /// Largest noise by default, in pixels, for sides of up to 2000 pixels; more in proportion, since features
 /// of larger pictures are found on smaller copies.
@@ -69,11 +78,6 @@ pub(super) fn most_noise(options: &CalibrateOptions, sizes: &[UVec2]) -> f64 {
     let most = options.most_noise_px.unwrap_or(MOST_NOISE * (f64::from(side) / 2000.0).max(1.0));
     // Whatever is asked for: a number, and no picture's size.
     most.max(LEAST_NOISE).min(0.1 * f64::from(side).max(10.0))
-}
-
-/// Every `n`th of them, so that about `most` remain.
-pub(super) fn some<T>(all: &[T], most: usize) -> Vec<&T> {
-    all.iter().step_by(all.len().div_ceil(most.max(1)).max(1)).collect()
 }
 
 /// The noise in pixels of the correspondences that agree: of a χ² with two degrees of freedom the median is

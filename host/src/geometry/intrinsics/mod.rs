@@ -11,7 +11,7 @@ use std::path::Path;
 
 use glam::{DVec2, UVec2};
 
-use crate::geometry::rig::CameraMatrix;
+use crate::geometry::CameraMatrix;
 use crate::io::text::read_text;
 pub use error::IntrinsicsError;
 pub use opencv_yaml::YamlError;

@@ -64,6 +64,7 @@ use glam::{DMat3, DVec2, UVec2};
 use serde::{Deserialize, Serialize};
 use shared_types::warp::{Camera, Canvas, Lens, Projection};
 
+pub use crate::geometry::CameraMatrix;
 use crate::geometry::Geometry;
 pub use error::RigError;
 pub(crate) use lens_limit::radial_limit;
@@ -166,20 +167,6 @@ pub struct RigCanvas {
     /// The canvas pixel at which the middle's ray lands; `None` for the canvas's own middle. A cropped
     /// panorama has it.
     pub centre: Option<[f64; 2]>,
-}
-
-/// OpenCV's camera matrix K without skew, in pixels, pixel centres at integers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CameraMatrix {
-    /// Horizontal focal length.
-    pub fx: f64,
-    /// Vertical focal length.
-    pub fy: f64,
-    /// Column of the principal point.
-    pub cx: f64,
-    /// Row of the principal point.
-    pub cy: f64,
 }
 
 /// One camera of a rig.

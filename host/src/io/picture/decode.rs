@@ -4,20 +4,28 @@
 //! buffer, result and (for a JPEG, which its decoder reads whole) the file together within [`MEMORY`]. That accepts 8K
 //! pictures, 7680×4320.
 
-use std::io::{self, BufRead, BufReader, Cursor, Seek};
+use crate::io::picture::decoded::Decoded;
+use crate::io::picture::decoded::MEMORY;
+use crate::io::picture::decoded::admit;
+use crate::io::picture::decoded::assemble;
+use crate::io::picture::decoded::convert;
+use crate::io::picture::decoded::corrupt;
+use crate::io::picture::decoded::corrupt_because;
+use std::io::{BufRead, BufReader, Cursor, Seek};
+
 use std::path::Path;
 
 use image::codecs::png::PngDecoder;
-use image::metadata::Orientation;
-use image::{ColorType, ImageDecoder, ImageError, ImageFormat, Limits};
+
+use image::{ColorType, ImageDecoder, ImageFormat, Limits};
+
 use shared_types::Rgba8;
 
 use crate::io::picture::jpeg::decode_jpeg;
-use crate::io::picture::{MAX_SIDE, Picture, PictureError, one_line};
-use crate::io::text::open_regular;
 
-/// Maximum bytes for decoding one picture.
-pub(crate) const MEMORY: u64 = 248 << 20;
+use crate::io::picture::{Picture, PictureError};
+
+use crate::io::text::open_regular;
 
 /// Reads the picture at `path`; see [`Picture::open`].
 pub(crate) fn open(path: &Path) -> Result<Picture, PictureError> {
@@ -45,17 +53,6 @@ fn read(path: &Path, mut reader: impl BufRead + Seek, bytes: u64) -> Result<Pict
     }
 }
 
-/// A picture as the decoder returns it.
-pub(crate) struct Decoded {
-    pub(crate) width: u32,
-    pub(crate) height: u32,
-    /// The type of the pixels in `samples`.
-    pub(crate) colour: ColorType,
-    /// Rows from the top without padding; 16-bit samples in native byte order.
-    pub(crate) samples: Vec<u8>,
-    pub(crate) orientation: Orientation,
-}
-
 fn decode_png(
     path: &Path,
     mut reader: impl BufRead + Seek,
@@ -80,118 +77,4 @@ fn decode_png(
     let mut samples = vec![0; decoder.total_bytes() as usize];
     decoder.read_image(&mut samples).map_err(corrupt)?;
     convert(path, Decoded { width, height, colour, samples, orientation })
-}
-
-/// Rejects a picture that is too large, before memory is allocated for it. `held` bytes are in use already.
-pub(crate) fn admit(
-    path: &Path,
-    width: u32,
-    height: u32,
-    colour: ColorType,
-    held: u64,
-) -> Result<(), PictureError> {
-    let file = || path.to_owned();
-    if width > MAX_SIDE || height > MAX_SIDE {
-        return Err(PictureError::TooLarge { file: file(), width, height });
-    }
-    // RGBA8 is decoded in place.
-    let native = if colour == ColorType::Rgba8 { 0 } else { u64::from(colour.bytes_per_pixel()) };
-    let bytes = u64::from(width) * u64::from(height) * (native + 4) + held;
-    if bytes > MEMORY {
-        return Err(PictureError::TooMuchMemory { file: file(), width, height, limit: MEMORY });
-    }
-    Ok(())
-}
-
-/// Converts samples of any type to an upright RGBA picture.
-pub(crate) fn convert(path: &Path, decoded: Decoded) -> Result<Picture, PictureError> {
-    let Decoded { width, height, colour, samples, orientation } = decoded;
-    let pixels = to_rgba(&samples, colour)
-        .ok_or_else(|| corrupt_because(path, format!("pixels of kind {colour:?}")))?;
-    drop(samples);
-    assemble(path, width, height, pixels, orientation)
-}
-
-fn assemble(
-    path: &Path,
-    width: u32,
-    height: u32,
-    pixels: Vec<Rgba8>,
-    orientation: Orientation,
-) -> Result<Picture, PictureError> {
-    let (width, height, pixels) = upright(width, height, pixels, orientation);
-    Picture::from_pixels(width, height, pixels)
-        .ok_or_else(|| corrupt_because(path, "fewer pixels than its size states".to_owned()))
-}
-
-/// Widens samples of any type of PNG and JPEG; `None` for other types.
-fn to_rgba(samples: &[u8], colour: ColorType) -> Option<Vec<Rgba8>> {
-    fn wide(samples: &[u8], at: usize) -> u8 {
-        let value = u32::from(u16::from_ne_bytes([samples[2 * at], samples[2 * at + 1]]));
-        // Round to nearest: 65535 is 257 times 255.
-        ((value + 128) / 257) as u8
-    }
-    fn each(samples: &[u8], bytes: usize, pixel: impl Fn(&[u8]) -> [u8; 4]) -> Option<Vec<Rgba8>> {
-        let to_pixel = |s| {
-            let [r, g, b, a] = pixel(s);
-            Rgba8 { r, g, b, a }
-        };
-        Some(samples.chunks_exact(bytes).map(to_pixel).collect())
-    }
-    match colour {
-        ColorType::L8 => each(samples, 1, |s| [s[0], s[0], s[0], 255]),
-        ColorType::La8 => each(samples, 2, |s| [s[0], s[0], s[0], s[1]]),
-        ColorType::Rgb8 => each(samples, 3, |s| [s[0], s[1], s[2], 255]),
-        ColorType::L16 => each(samples, 2, |s| [wide(s, 0), wide(s, 0), wide(s, 0), 255]),
-        ColorType::La16 => each(samples, 4, |s| [wide(s, 0), wide(s, 0), wide(s, 0), wide(s, 1)]),
-        ColorType::Rgb16 => each(samples, 6, |s| [wide(s, 0), wide(s, 1), wide(s, 2), 255]),
-        ColorType::Rgba16 => each(samples, 8, |s| [wide(s, 0), wide(s, 1), wide(s, 2), wide(s, 3)]),
-        _ => None,
-    }
-}
-
-/// Applies an EXIF orientation (TIFF 6.0, tag 0x0112).
-fn upright(
-    width: u32,
-    height: u32,
-    pixels: Vec<Rgba8>,
-    orientation: Orientation,
-) -> (u32, u32, Vec<Rgba8>) {
-    // The position in the stored picture of the result's pixel (x, y).
-    let (right, down) = (width.saturating_sub(1), height.saturating_sub(1));
-    type Place = fn(u32, u32, u32, u32) -> (u32, u32);
-    let (turned, place): (bool, Place) = match orientation {
-        Orientation::NoTransforms => return (width, height, pixels),
-        Orientation::FlipHorizontal => (false, |x, y, right, _| (right - x, y)),
-        Orientation::Rotate180 => (false, |x, y, right, down| (right - x, down - y)),
-        Orientation::FlipVertical => (false, |x, y, _, down| (x, down - y)),
-        Orientation::Rotate90FlipH => (true, |x, y, _, _| (y, x)),
-        Orientation::Rotate90 => (true, |x, y, _, down| (y, down - x)),
-        Orientation::Rotate270FlipH => (true, |x, y, right, down| (right - y, down - x)),
-        Orientation::Rotate270 => (true, |x, y, right, _| (right - y, x)),
-    };
-    let (new_width, new_height) = if turned { (height, width) } else { (width, height) };
-    let mut result = Vec::with_capacity(pixels.len());
-    for y in 0..new_height {
-        for x in 0..new_width {
-            let (from_x, from_y) = place(x, y, right, down);
-            result.push(pixels[from_y as usize * width as usize + from_x as usize]);
-        }
-    }
-    (new_width, new_height, result)
-}
-
-pub(crate) fn corrupt_because(path: &Path, reason: String) -> PictureError {
-    PictureError::Corrupt { file: path.to_owned(), reason }
-}
-
-fn corrupt(path: &Path, error: ImageError) -> PictureError {
-    let file = path.to_owned();
-    match error {
-        ImageError::IoError(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
-            PictureError::Truncated { file }
-        }
-        ImageError::IoError(source) => PictureError::Unreadable { file, source },
-        other => PictureError::Corrupt { file, reason: one_line(&other) },
-    }
 }

@@ -17,7 +17,7 @@ use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 
-use crate::io::picture::decode::{Decoded, MEMORY, admit, convert, corrupt_because};
+use crate::io::picture::decoded::{Decoded, MEMORY, admit, convert, corrupt_because};
 use crate::io::picture::{MAX_SIDE, Picture, PictureError};
 
 /// Reads a JPEG of `bytes` bytes.

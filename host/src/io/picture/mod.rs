@@ -3,6 +3,7 @@
 //! There is no colour management: the numbers in the file are the numbers in memory.
 
 mod decode;
+mod decoded;
 mod jpeg;
 mod png;
 

@@ -9,6 +9,7 @@ mod ffmpeg;
 mod medium;
 mod pattern;
 mod pictures;
+pub(super) mod read_frame;
 mod sink;
 mod source;
 mod stop;

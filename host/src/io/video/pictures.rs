@@ -3,10 +3,10 @@
 use glam::UVec2;
 use shared_types::Rgba8;
 
-use super::source::ReadFrame;
 use super::{Pattern, VideoError, stream};
 use crate::frame::Frame;
 use crate::io::picture::Picture;
+use crate::io::video::read_frame::ReadFrame;
 
 /// Number of the first written picture, as with ffmpeg.
 const FIRST: u64 = 1;

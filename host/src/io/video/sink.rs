@@ -12,10 +12,10 @@ use glam::UVec2;
 
 use super::ffmpeg::{Crf, Encoder, Sound};
 use super::medium::{STANDARD, customary, shown};
-use super::source::LOOK;
 use super::{Medium, Stop, StreamFormat, VideoError, pictures, stream, y4m};
 use crate::frame::Rate;
 use crate::frame::{Frame, FrameFormat, PixelFormat, Range};
+use crate::io::video::read_frame::LOOK;
 
 /// Options of a written video.
 #[derive(Clone, Debug)]

@@ -4,32 +4,33 @@
 //! is being read, and those of the caller. Only the reader thread blocks on a pipe; a caller that waits for a frame
 //! polls for a stop request.
 
+use crate::io::video::read_frame::LOOK;
+use crate::io::video::read_frame::ReadFrame;
+use crate::io::video::read_frame::check;
 use std::path::{Path, PathBuf};
+
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+
 use std::thread;
+
 use std::time::{Duration, Instant};
 
 use glam::UVec2;
 
 use super::ffmpeg::{self, Decoder};
+
 use super::medium::shown;
+
 use super::stream::RawReader;
+
 use super::{Medium, Stop, StreamFormat, VideoError, pictures, stream, y4m};
+
 use crate::frame::Rate;
+
 use crate::frame::{Frame, FrameError, FrameFormat, PixelFormat};
-use crate::io::picture::MAX_SIDE;
 
 /// Frames read ahead.
 const AHEAD: usize = 3;
-
-/// Interval between polls for a stop request.
-pub(super) const LOOK: Duration = Duration::from_millis(50);
-
-/// A reader of consecutive frames.
-pub(super) trait ReadFrame: Send {
-    /// Fills `frame`, whose length is exactly one frame; returns false at the end.
-    fn read_frame(&mut self, frame: &mut [u8]) -> Result<bool, VideoError>;
-}
 
 /// Options of an input video.
 #[derive(Clone, Debug)]
@@ -245,14 +246,6 @@ impl VideoSource {
     pub fn sound(&self) -> Option<&ffmpeg::Sound> {
         self.sound.as_ref()
     }
-}
-
-/// Checks a size before any allocation, because a file can claim any size.
-pub(super) fn check(file: &Path, size: UVec2) -> Result<(), VideoError> {
-    if size.min_element() > 0 && size.max_element() <= MAX_SIDE {
-        return Ok(());
-    }
-    Err(VideoError::SourceSize { file: file.to_owned(), size })
 }
 
 /// Reads to the end, or until the receiver is gone.

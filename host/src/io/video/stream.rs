@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::VideoError;
 use super::medium::{STANDARD, shown};
-use super::source::ReadFrame;
 use crate::frame::Frame;
+use crate::io::video::read_frame::ReadFrame;
 
 /// Opens an input and returns its length if it is a regular file. Waits for a writer if it is a named pipe.
 pub(super) fn open(path: &Path) -> Result<(File, Option<u64>), VideoError> {

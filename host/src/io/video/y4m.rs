@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use glam::UVec2;
 
 use super::medium::customary;
-use super::source::ReadFrame;
-use super::{VideoError, source, stream};
+use super::{VideoError, stream};
 use crate::frame::Rate;
 use crate::frame::{Frame, FrameFormat, PixelFormat, Range};
+use crate::io::video::read_frame::ReadFrame;
 
 const MAGIC: &str = "YUV4MPEG2";
 
@@ -132,7 +132,7 @@ impl<R: Read> Reader<R> {
             Some(line) => (Header::parse(&line).map_err(wrong)?, line.len() as u64 + 1),
             None => return Err(VideoError::NoFrames { file: file.to_owned() }),
         };
-        source::check(file, header.size)?;
+        super::read_frame::check(file, header.size)?;
         let (file, planar) = (file.to_owned(), Vec::new());
         Ok(Self { file, input, header, header_bytes: bytes, planar, frames: 0 })
     }

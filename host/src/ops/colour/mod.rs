@@ -7,12 +7,11 @@
 //! A [`GammaTable`] stores colours for the stitch.
 
 mod estimate;
-mod gamma_table;
 mod overlap;
 mod tracker;
 
+pub use crate::ops::stitch::GammaTable;
 pub use estimate::{BoundsError, Colours, EstimateLimits, FactorRange, estimate};
-pub use gamma_table::GammaTable;
 pub(crate) use overlap::find_box;
 pub use overlap::{Overlap, Summing, matched, matched_pictures};
 pub use shared_types::stitch::Colour;

@@ -1,82 +1,26 @@
 //! Finds the seam of a pair of frames and writes its weights.
 
-use glam::{UVec2, Vec4};
-use kernels_gpu::seam::{SeamCost, SeamDifferenceNv12, SeamDifferenceRgba8, SeamPath, SeamWeights};
-use shared_types::seam::{BLOCK, PLACES, SeamBlend, SeamCosts, SeamGrid, SeamLook};
+use crate::ops::seam::search::Search;
 
-use super::grid::{Gridded, cover};
+use kernels_gpu::seam::{SeamDifferenceNv12, SeamDifferenceRgba8, SeamWeights};
+
+use shared_types::seam::{BLOCK, SeamBlend, SeamCosts, SeamGrid, SeamLook};
+
+use crate::ops::seam::gridded::{Gridded, cover};
+
 use super::{SeamError, SeamOptions};
+
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Pinned, Stream};
+
 use crate::frame::{FrameView, PixelFormat};
+
 use crate::io::picture::Picture;
+
 use crate::ops::colour::Colours;
+
 use crate::ops::stitch::{StitchError, StitchOptions, check_sources};
+
 use crate::warp::DeviceWarp;
-
-/// A search for the cheapest path on a grid, with its device memory. One search at a time.
-#[derive(Debug)]
-pub(super) struct Search {
-    gridded: Gridded,
-    /// Distance, in cells, that a path keeps from differences, approximately.
-    reach: u32,
-    difference: Image<Vec4>,
-    cost: Image<u32>,
-    parent: Image<u16>,
-    found: Buffer<u32>,
-    costs: Buffer<SeamCosts>,
-}
-
-impl Search {
-    pub(super) fn new(
-        stream: &Stream,
-        gridded: Gridded,
-        options: SeamOptions,
-    ) -> Result<Self, DeviceError> {
-        let reach = (0.5 * options.feather / gridded.grid.cell as f32).round().max(1.0) as u32;
-        let (device, UVec2 { x: across, y: along }) = (stream.device(), gridded.grid.cells());
-        Ok(Self {
-            gridded,
-            reach,
-            difference: Image::new(device, across, along)?,
-            cost: Image::new(device, across, along)?,
-            parent: Image::new(device, across + 1, along)?,
-            found: Buffer::new(device, along)?,
-            costs: Buffer::new(device, 1)?,
-        })
-    }
-
-    /// Submits the search on the last comparison. If `biased`, the path stays near `current` where that costs little,
-    /// and the search reports the cost of that.
-    pub(super) fn find(
-        &mut self,
-        stream: &Stream,
-        current: &Buffer<u32>,
-        biased: bool,
-    ) -> Result<(), DeviceError> {
-        let Gridded { grid, cells, sides } = &self.gridded;
-        let (cells, difference) = (cells.view(), self.difference.view());
-        let (reach, out) = (self.reach, self.cost.view_mut());
-        stream.launch(&cover(grid.cells()), &SeamCost { cells, difference, reach, out })?;
-        let kernel = SeamPath {
-            cost: self.cost.view(),
-            sides: sides.view(),
-            current: current.view(),
-            biased: biased.into(),
-            parent: self.parent.view_mut(),
-            best: self.found.view_mut(),
-            costs: self.costs.view_mut(),
-        };
-        let config = LaunchConfig { grid: [1; 3], block: [PLACES, 1, 1], dynamic_shared: 0 };
-        // SAFETY: one block with the required number of threads; `seam_cost` bounds the costs, and a panorama has at
-        // most 32,768 rows and columns.
-        unsafe { stream.launch_unchecked(&config, &kernel) }
-    }
-
-    /// Waits for the last search and returns its costs.
-    pub(super) fn costs(&self, stream: &Stream) -> Result<SeamCosts, DeviceError> {
-        Ok(self.costs.download(stream)?[0])
-    }
-}
 
 /// The seam of a warp: the overlap, the current path and the previous one, and memory to search for another.
 ///

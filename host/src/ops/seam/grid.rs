@@ -1,15 +1,25 @@
 //! The grid of cells for the seam search: its resolution and the direction of the seam.
 
+use crate::ops::seam::gridded::Gridded;
+use crate::ops::seam::gridded::cover;
 use glam::UVec2;
+
 use kernels_gpu::seam::{SeamCells, SeamSides};
+
 use shared_types::colour::OverlapBox;
-use shared_types::seam::{BLOCK, BLOCK_THREADS, BREACH, PLACES, SeamCosts, SeamGrid, Sees};
+
+use shared_types::seam::{BLOCK_THREADS, BREACH, PLACES, SeamCosts, SeamGrid, Sees};
+
 use shared_types::stitch::MIN_WEIGHT;
 
-use super::find::Search;
+use crate::ops::seam::search::Search;
+
 use super::{SeamError, SeamOptions};
+
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
+
 use crate::ops::colour::find_box;
+
 use crate::warp::DeviceWarp;
 
 /// Maximum number of cells across while the seam's direction is determined.
@@ -47,19 +57,6 @@ fn grid(place: OverlapBox, size: UVec2, [transposed, swapped]: [bool; 2], most: 
         }
         grid.cell *= 2;
     }
-}
-
-/// A grid, the cameras of its cells, and the cost of breaches.
-#[derive(Debug)]
-pub(super) struct Gridded {
-    pub(super) grid: SeamGrid,
-    pub(super) cells: Image<u32>,
-    pub(super) sides: Image<u32>,
-}
-
-/// Returns the shape of a launch with a thread per cell.
-pub(super) fn cover(cells: UVec2) -> LaunchConfig {
-    LaunchConfig::cover(cells.x, cells.y, BLOCK)
 }
 
 impl Gridded {

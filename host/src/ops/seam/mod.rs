@@ -23,6 +23,8 @@
 mod error;
 mod find;
 mod grid;
+mod gridded;
+mod search;
 mod tracker;
 
 pub use error::SeamError;

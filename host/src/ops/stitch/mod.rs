@@ -3,6 +3,7 @@
 //! [`stitch`] submits one stitch of frames in device memory without waiting. [`stitch_pictures`] does everything for a
 //! pair of pictures in host memory. Live video is in [`live`](crate::live).
 
+mod gamma_table;
 mod mesh;
 mod planes;
 
@@ -15,9 +16,9 @@ use crate::device::{DeviceError, Image, Stream};
 use crate::frame::{FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured};
 use crate::io::picture::Picture;
 use crate::lock::lock;
-use crate::ops::colour::GammaTable;
 use crate::warp::{DeviceWarp, RenderError};
 
+pub use gamma_table::GammaTable;
 pub use mesh::{CamerasOptions, stitch_cameras};
 
 /// The computation of gamma.

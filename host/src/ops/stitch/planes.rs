@@ -6,10 +6,10 @@ use kernels_gpu::stitch::planes as kernels;
 use shared_types::stitch::BLOCK;
 use shared_types::texture::DeviceTexturedCameraPlanes;
 
+use super::GammaTable;
 use super::{Power, StitchError, StitchOptions};
 use crate::device::{Device, DeviceError, LaunchConfig, Stream, Textures};
 use crate::frame::{FrameView, FrameViewMut, Textured};
-use crate::ops::colour::GammaTable;
 use crate::warp::{DeviceWarp, Plane};
 
 /// The computation of gamma in a launch.

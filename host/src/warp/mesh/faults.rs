@@ -11,7 +11,7 @@ use super::Mesh;
 use super::bands::{bands, each_band};
 use super::fit::{Tile, corners, is_near};
 use super::looks::Looks;
-use super::tensors::MeshPart;
+use crate::warp::mesh::part::MeshPart;
 
 /// The fault of a mesh in a file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -13,7 +13,8 @@
 mod bands;
 mod faults;
 mod fit;
-mod looks;
+pub(super) mod looks;
+mod part;
 mod tensors;
 
 use glam::{UVec2, Vec2};
@@ -24,11 +25,10 @@ use shared_types::stitch::mesh::{
 use thiserror::Error;
 
 use super::{RenderError, Warp};
-use crate::device::{DeviceError, Stream};
-use crate::geometry::Geometry;
+use crate::device::DeviceError;
 pub use faults::MeshFault;
-use looks::Cameras;
-pub(super) use tensors::{MeshPart, Unpacked};
+pub(super) use part::MeshPart;
+pub(super) use tensors::Unpacked;
 
 /// Default maximum deviation of a mesh's coordinates, in source pixels.
 pub const MESH_ERROR: f32 = 1.0 / 32.0;
@@ -86,17 +86,6 @@ impl Mesh {
     pub fn new(warp: &Warp, error: f32) -> Result<Self, MeshError> {
         check(error)?;
         Ok(Self::within(&warp.into(), error))
-    }
-
-    /// Computes a mesh of all cameras of a geometry, two to [`MAX_CAMERAS`], with the same bounds. A camera's weight
-    /// is the pixel's distance from the edge of its picture. Waits for the stream's device, which renders the cameras.
-    ///
-    /// # Errors
-    /// Returns [`MeshError`] if bound or geometry are invalid, or the device fails.
-    #[track_caller]
-    pub fn render(stream: &Stream, geometry: &Geometry, error: f32) -> Result<Self, MeshError> {
-        check(error)?;
-        Ok(Self::within(&(&Cameras::render(stream, geometry)?).into(), error))
     }
 
     /// Returns the parts.
@@ -202,7 +191,7 @@ impl Mesh {
 }
 
 /// Checks an error bound.
-fn check(error: f32) -> Result<(), MeshError> {
+pub(super) fn check(error: f32) -> Result<(), MeshError> {
     if is_length(error) { Ok(()) } else { Err(MeshError::Bound(error)) }
 }
 

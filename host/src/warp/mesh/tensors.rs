@@ -2,79 +2,16 @@
 //!
 //! Numbers are little-endian. `faults` must check the result of a read.
 
-use std::ops::RangeInclusive;
+use crate::warp::mesh::part::FIELDS;
+use crate::warp::mesh::part::MeshPart;
 
 use glam::{UVec2, vec2};
-use safetensors::tensor::Dtype;
-use shared_types::stitch::mesh::{CELLS, Layer, Patch, SourcePoint, TILE};
+
+use shared_types::stitch::mesh::{Layer, Patch, SourcePoint, TILE};
 
 use super::{Mesh, MeshFault};
-use crate::warp::raw::{bytes_of, numbers_of};
 
-/// Numbers of a layer without its patch: camera, cell, places, shares, next.
-const FIELDS: usize = 5;
-
-/// A tensor of a mesh, in file order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::warp) enum MeshPart {
-    Layers,
-    LayerPatches,
-    Patches,
-    Places,
-    Shares,
-}
-
-impl MeshPart {
-    pub(in crate::warp) const ALL: [Self; 5] =
-        [Self::Layers, Self::LayerPatches, Self::Patches, Self::Places, Self::Shares];
-
-    /// Returns its name in files.
-    pub(in crate::warp) const fn name(self) -> &'static str {
-        match self {
-            Self::Layers => "mesh_layers",
-            Self::LayerPatches => "mesh_layer_patches",
-            Self::Patches => "mesh_patches",
-            Self::Places => "mesh_places",
-            Self::Shares => "mesh_shares",
-        }
-    }
-
-    pub(in crate::warp) const fn dtype(self) -> Dtype {
-        match self {
-            Self::Layers => Dtype::U32,
-            Self::LayerPatches | Self::Patches | Self::Places => Dtype::F32,
-            Self::Shares => Dtype::U16,
-        }
-    }
-
-    /// Returns the shape of an element.
-    pub(in crate::warp) const fn element(self) -> &'static [usize] {
-        const SIDE: usize = TILE as usize;
-        match self {
-            Self::Layers => &[FIELDS],
-            Self::LayerPatches | Self::Patches => &[2, 6],
-            Self::Places => &[SIDE, SIDE, 2],
-            Self::Shares => &[SIDE, SIDE],
-        }
-    }
-
-    /// Returns the possible numbers of elements for a mesh of two cameras: up to a layer per camera and tile, each
-    /// with the smallest cells.
-    pub(in crate::warp) fn allowed(self, tiles: usize, layers: usize) -> RangeInclusive<usize> {
-        const CELLS_OF_TILE: usize = (TILE / CELLS[CELLS.len() - 1]).pow(2) as usize;
-        match self {
-            Self::Layers => tiles..=2 * tiles,
-            Self::LayerPatches => layers..=layers,
-            Self::Patches => 0..=layers * CELLS_OF_TILE,
-            Self::Places | Self::Shares => 0..=layers,
-        }
-    }
-
-    /// Returns the bytes of an element.
-    pub(in crate::warp) fn element_bytes(self) -> usize {
-        self.element().iter().product::<usize>() * self.dtype().bitsize() / 8
-    }
-}
+use crate::warp::bytes::{bytes_of, numbers_of};
 
 impl Mesh {
     /// Returns the number of elements of each tensor.

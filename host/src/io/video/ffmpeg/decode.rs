@@ -16,7 +16,7 @@ use super::process::{Child, Killer};
 use super::{FFMPEG, url};
 use crate::frame::Rate;
 use crate::frame::{FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
-use crate::io::video::source::ReadFrame;
+use crate::io::video::read_frame::ReadFrame;
 use crate::io::video::stream::RawReader;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 

@@ -1,0 +1,17 @@
+//! The camera matrix of rigs and of calibration files.
+
+use serde::{Deserialize, Serialize};
+
+/// OpenCV's camera matrix K without skew, in pixels, pixel centres at integers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CameraMatrix {
+    /// Horizontal focal length.
+    pub fx: f64,
+    /// Vertical focal length.
+    pub fy: f64,
+    /// Column of the principal point.
+    pub cx: f64,
+    /// Row of the principal point.
+    pub cy: f64,
+}

@@ -1,0 +1,73 @@
+//! Computes a mesh from the cameras of a geometry, without the planes of a warp.
+
+use super::MeshError;
+use crate::device::Stream;
+use crate::geometry::Geometry;
+use crate::warp::mesh::Mesh;
+use crate::warp::mesh::check;
+use crate::warp::mesh::looks::Looks;
+use crate::warp::{DeviceWarp, Plane, RenderError, check_sizes};
+use glam::UVec2;
+use shared_types::stitch::mesh::MAX_CAMERAS;
+
+impl Mesh {
+    /// Computes a mesh of all cameras of a geometry, two to [`MAX_CAMERAS`], with the same bounds. A camera's weight
+    /// is the pixel's distance from the edge of its picture. Waits for the stream's device, which renders the cameras.
+    ///
+    /// # Errors
+    /// Returns [`MeshError`] if bound or geometry are invalid, or the device fails.
+    #[track_caller]
+    pub fn render(stream: &Stream, geometry: &Geometry, error: f32) -> Result<Self, MeshError> {
+        check(error)?;
+        Ok(Self::within(&(&Cameras::render(stream, geometry)?).into(), error))
+    }
+}
+
+/// The cameras of a geometry.
+pub(super) struct Cameras {
+    size: UVec2,
+    sources: Vec<UVec2>,
+    /// Columns, rows and weights per camera.
+    planes: Vec<[Vec<f32>; 3]>,
+}
+
+impl Cameras {
+    /// Renders the cameras, two at a time.
+    #[track_caller]
+    pub(super) fn render(stream: &Stream, geometry: &Geometry) -> Result<Self, MeshError> {
+        let Geometry { canvas, cameras } = geometry;
+        if !(2..=MAX_CAMERAS).contains(&cameras.len()) {
+            return Err(MeshError::Cameras(cameras.len()));
+        }
+        let sources: Vec<_> = cameras.iter().map(|camera| camera.size).collect();
+        let mut planes = Vec::with_capacity(cameras.len());
+        for two in cameras.chunks(2) {
+            let two = [two[0], two[two.len() - 1]];
+            check_sizes(canvas.size, two.map(|camera| camera.size)).map_err(RenderError::from)?;
+            let warp = DeviceWarp::margins(stream, canvas.size, two.map(|c| (*canvas, c)))?;
+            let plane = |plane| warp.plane(plane).download(stream);
+            planes.push([plane(Plane::LeftX)?, plane(Plane::LeftY)?, plane(Plane::WeightLeft)?]);
+            if planes.len() < cameras.len() {
+                planes.push([
+                    plane(Plane::RightX)?,
+                    plane(Plane::RightY)?,
+                    plane(Plane::WeightRight)?,
+                ]);
+            }
+        }
+        for at in 0..canvas.size.element_product() as usize {
+            let whole: f32 = planes.iter().map(|[.., margin]| margin[at]).sum();
+            for [.., weight] in &mut planes {
+                weight[at] = if whole > 0.0 { weight[at] / whole } else { 0.0 };
+            }
+        }
+        Ok(Self { size: canvas.size, sources, planes })
+    }
+}
+
+impl<'a> From<&'a Cameras> for Looks<'a> {
+    fn from(Cameras { size, sources, planes }: &'a Cameras) -> Self {
+        let planes = planes.iter().map(|planes| planes.each_ref().map(|plane| &plane[..]));
+        Self { size: *size, sources, planes: planes.collect() }
+    }
+}
