@@ -1,5 +1,4 @@
-//! What a pair of frames lies in on its way: memory of the host that a GPU copies from and to, and of
-//! the device.
+//! Buffers of a pair of frames and of a panorama, in page-locked host memory and on the device.
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -11,7 +10,7 @@ use super::pool::Pooled;
 use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
 
-/// Room for one camera's frame, page-locked and on the device.
+/// A buffer for one camera's frame, in page-locked memory and on the device.
 #[derive(Debug)]
 pub(super) struct InputBuffer {
     pub(super) host: Pinned<u8>,
@@ -24,7 +23,7 @@ impl InputBuffer {
         Ok(Self { host, device: DeviceFrame::new(device, format)? })
     }
 
-    /// Copies a frame of the buffer's format to the host's side.
+    /// Copies a frame of the buffer's format into the host memory.
     pub(super) fn fill(&mut self, frame: &Frame<'_>) {
         let planes = frame.format().split_mut(&mut self.host);
         for (from, (to, extent)) in frame.planes().iter().zip(planes) {
@@ -39,9 +38,9 @@ impl InputBuffer {
     }
 }
 
-/// Room for a frame that is filled in place, without a copy: tight bytes of the camera's format.
+/// A buffer for a frame that the caller fills directly: the planes in the camera's format, without padding.
 ///
-/// Given back when dropped.
+/// Dropping it returns it to the stitcher.
 #[derive(Debug)]
 pub struct FrameBuffer {
     pub(super) buffer: Pooled<InputBuffer>,
@@ -61,20 +60,20 @@ impl DerefMut for FrameBuffer {
     }
 }
 
-/// A frame that already lies on the device, in memory of someone else: a camera or a decoder.
+/// A frame in device memory that belongs to the caller, for example of a camera or a decoder.
 pub struct ExternalFrame {
     view: FrameView<'static>,
     ready: Option<Arc<Event>>,
     _keep: Keep,
 }
 
-/// What is only dropped. The lock makes it `Sync`.
+/// A value that is kept only to be dropped. The lock makes it `Sync`.
 struct Keep(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl Drop for Keep {
     fn drop(&mut self) {
         let keep = self.0.get_mut().map(Option::take);
-        // Where both frames of a pair panic, the second is one too many: the process would end.
+        // If both frames of a pair panic, the second panic would abort the process.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(keep)))
             && !thread::panicking()
         {
@@ -84,38 +83,38 @@ impl Drop for Keep {
 }
 
 impl ExternalFrame {
-    /// The frame that `view` describes. `keep` is dropped when the device has read it for the last
-    /// time: that is when its owner may use the memory again. It is dropped on a thread of the
-    /// stitcher's, which should not be held up. A panic there ends the stitcher.
+    /// Wraps the frame that `view` describes. The stitcher drops `keep` after the device has read the frame for the
+    /// last time; then the owner may reuse the memory. The drop happens on a thread of the stitcher and must not
+    /// block. A panic in it stops the stitcher.
     ///
     /// # Safety
-    /// - The memory stays valid, and nothing writes to it, until `keep` is dropped.
-    /// - What fills it is done before the stitcher reads it: by now, or by the event of
-    ///   [`after`](Self::after).
+    /// - The memory must stay valid and unchanged until `keep` is dropped.
+    /// - The writer of the frame must be done before the stitcher reads it: now, or when the event of
+    ///   [`after`](Self::after) is reached.
     #[must_use]
     pub unsafe fn new(view: FrameView<'static>, keep: impl Any + Send) -> Self {
         Self { view, ready: None, _keep: Keep(Mutex::new(Some(Box::new(keep)))) }
     }
 
-    /// The device waits for `ready`, which was recorded before, when it reads the frame. An event that is
-    /// recorded again meanwhile is waited for there.
+    /// Makes the device wait for `ready` before it reads the frame. Record the event before the frame is submitted. If
+    /// it is recorded again meanwhile, the device waits for the later record.
     #[must_use]
     pub fn after(self, ready: impl Into<Arc<Event>>) -> Self {
         Self { ready: Some(ready.into()), ..self }
     }
 
-    /// Size and format.
+    /// Returns size and pixel format.
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         self.view.format()
     }
 
-    /// Whether its chroma is as large as luma asks for.
+    /// Returns whether the chroma plane has the size that the luma plane requires.
     pub(super) fn is_whole(&self) -> bool {
         self.view.is_whole()
     }
 
-    /// Where it lies, and where the event is.
+    /// Returns the devices of the frame and of its event.
     pub(super) fn places(&self) -> impl Iterator<Item = Place> {
         self.view.places().chain(self.ready.iter().map(|ready| ready.place()))
     }
@@ -127,7 +126,7 @@ impl fmt::Debug for ExternalFrame {
     }
 }
 
-/// One camera's frame on its way.
+/// One camera's frame in flight.
 #[derive(Debug)]
 pub(super) enum Input {
     Host(Pooled<InputBuffer>),
@@ -142,23 +141,23 @@ impl Input {
         }
     }
 
-    /// Submits what brings the frame to the device, if it is not there.
+    /// Submits the upload of the frame unless it is on the device.
     ///
     /// # Safety
-    /// The input is not dropped, and not filled, until the copy is done.
+    /// The caller must not drop or fill the input before the copy is done.
     pub(super) unsafe fn submit_upload(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         match self {
             Self::Host(buffer) => {
                 let InputBuffer { host, device } = &mut **buffer;
                 let frame = Frame::of_tight(device.format(), host);
-                // SAFETY: as the caller vouches.
+                // SAFETY: guaranteed by the caller.
                 unsafe { device.submit_upload(stream, &frame) }
             }
             Self::External(_) => Ok(()),
         }
     }
 
-    /// Makes `stream` wait until an external frame is there.
+    /// Makes `stream` wait until an external frame is ready.
     pub(super) fn await_ready(&self, stream: &Stream) -> Result<(), DeviceError> {
         match self {
             Self::External(ExternalFrame { ready: Some(ready), .. }) => stream.wait(ready),
@@ -167,16 +166,16 @@ impl Input {
     }
 }
 
-/// Both cameras' frames. Whoever reads them on the device holds on to them until it is done.
+/// The frames of both cameras. Every user on the device holds a reference until its work is done.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) left: Input,
     pub(super) right: Input,
-    /// That so many are under way. Given back last.
+    /// Limits the number of pairs in flight. It must be the last field, so that it is returned last.
     pub(super) _token: Pooled<()>,
 }
 
-/// Room for a panorama, and the points of its way.
+/// A buffer for a panorama, with the events of its three steps.
 #[derive(Debug)]
 pub(super) struct OutputBuffer {
     pub(super) device: DeviceFrame,

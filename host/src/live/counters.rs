@@ -1,70 +1,70 @@
-//! What a running stitcher counts, and how long its panoramas take.
+//! Counters and latencies of a running stitcher.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Latencies that percentiles are taken of: the newest so many.
+/// The number of latencies in the percentiles: the newest ones.
 const LATENCIES: usize = 4096;
 
-/// Frames that did not become part of a panorama, and panoramas that nobody took.
+/// Frames that did not become part of a panorama, and panoramas that were not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Dropped {
-    /// Frames of the left camera without a partner.
+    /// Unpaired frames of the left camera.
     pub left_alone: u64,
-    /// Frames of the right camera without a partner.
+    /// Unpaired frames of the right camera.
     pub right_alone: u64,
-    /// Pairs that came while every buffer was in use: the device does not keep the pace.
+    /// Pairs that came while every buffer was in use: the device is too slow.
     pub busy: u64,
     /// Pairs that came while the reader held every panorama.
     pub reader: u64,
-    /// Panoramas that were finished but given up for newer ones, since the reader is slow.
+    /// Finished panoramas that were discarded for newer ones: the reader is slow.
     pub unread: u64,
-    /// Pairs that the device failed on, several times.
+    /// Pairs that the device rejected several times.
     pub failed: u64,
-    /// Pairs that were under way when the device was lost.
+    /// Pairs in flight when the device was lost.
     pub lost: u64,
-    /// Pairs and panoramas that were under way when the stitcher was dropped.
+    /// Pairs and panoramas in flight when the stitcher was dropped.
     pub closing: u64,
 }
 
 impl Dropped {
-    /// Pairs that were complete and did not reach the reader.
+    /// Returns the number of complete pairs that did not reach the reader.
     #[must_use]
     pub fn pairs(&self) -> u64 {
         self.busy + self.reader + self.unread + self.failed + self.lost + self.closing
     }
 }
 
-/// What happened so far.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct LiveCounters {
-    /// Frames that came in, of both cameras.
+    /// Received frames of both cameras.
     pub frames_in: u64,
     /// Complete pairs.
     pub pairs: u64,
-    /// Panoramas finished.
+    /// Finished panoramas.
     pub panoramas: u64,
-    /// What was dropped, by reason.
+    /// Dropped frames, pairs and panoramas, by reason.
     pub dropped: Dropped,
-    /// Times that a pair was submitted again after the device failed.
+    /// Repeated submissions of a pair after a device error.
     pub retries: u64,
-    /// Times that somebody had to wait for a free buffer.
+    /// Waits for a free buffer.
     pub slot_waits: u64,
-    /// Colour analyses that gave a result.
+    /// Colour analyses with a result.
     pub analyses: u64,
-    /// Colour analyses of scenes too dark, or too bright, to say anything.
+    /// Colour analyses of scenes too dark or too bright for an estimate.
     pub dark: u64,
-    /// Failures of the analysis.
+    /// Failed analyses.
     pub strikes: u64,
-    /// Times that the seam moved, its first place included.
+    /// Moves of the seam, including its first placement.
     pub seam_moves: u64,
-    /// From a complete pair to its panorama in host memory: half are faster, in seconds.
+    /// Median of the time from a complete pair to its panorama in host memory, in seconds.
     pub latency_p50: f64,
-    /// As `latency_p50`; 99 of 100 are faster.
+    /// 99th percentile of the same time, in seconds.
     pub latency_p99: f64,
 }
 
-/// The counters while they count.
+/// The running counters.
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) counters: LiveCounters,
@@ -73,7 +73,7 @@ pub(super) struct Tally {
 
 impl Default for Tally {
     fn default() -> Self {
-        // All that there will be: live video allocates at the start.
+        // The full capacity, because live stitching allocates at the start.
         let latencies = VecDeque::with_capacity(LATENCIES);
         Self { counters: LiveCounters::default(), latencies }
     }
@@ -88,14 +88,14 @@ impl Tally {
         self.latencies.push_back(latency);
     }
 
-    /// The counters so far, and the latencies for [`LiveCounters::with_latencies`].
+    /// Returns the counters and the latencies for [`LiveCounters::with_latencies`].
     pub(super) fn snapshot(&self) -> (LiveCounters, Vec<Duration>) {
         (self.counters, self.latencies.iter().copied().collect())
     }
 }
 
 impl LiveCounters {
-    /// With their percentiles; apart from the tally, whose lock the frames' threads take.
+    /// Adds the percentiles. It runs outside the lock that the frame threads take.
     pub(super) fn with_latencies(self, mut latencies: Vec<Duration>) -> Self {
         let mut percentile = |part: f64| {
             let Some(last) = latencies.len().checked_sub(1) else {

@@ -1,16 +1,13 @@
-//! Colour that follows the light, and the seam: an analysis of some frames, collected later without
-//! waiting.
+//! Colour analysis and seam search, in parallel with the stitching and collected without waiting.
 //!
-//! One analysis runs at a time, on a stream of low priority. It holds on to the frames that it reads, so
-//! that nothing writes over them however late it is. What it finds moves the colours of the frames that
-//! come after, a little each, and the seam.
+//! One analysis runs at a time, on a low-priority stream. It keeps its frames alive, so a late analysis never reads an
+//! overwritten frame. Its result changes the colours of the following frames step by step, and moves the seam.
 //!
-//! A failure of the analysis is a strike, and so is a result that does not come until its deadline;
-//! three in a row switch the correction off, and the search for better seams, and leave the seam where it
-//! is. A scene too dark to say anything is no failure.
+//! A failed analysis is a strike, and so is a result after the deadline. Three strikes in a row switch off the
+//! correction and the seam search, and the seam stays where it is. A scene too dark for an estimate is not a failure.
 //!
-//! Switched on or off, by whomever, the colours begin where they are and go on in small steps: off, to
-//! those that were set by hand.
+//! After the correction is switched on or off, the colours continue from their current values in small steps. After it
+//! is switched off, they go to the colours set by hand.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,69 +16,37 @@ use shared_types::colour::ColourSums;
 use shared_types::seam::SeamCosts;
 
 use super::buffers::Pair;
-use super::{ColourOptions, Current, LiveWarp, Shared};
+use super::colour_state::{Analysis, ColourState};
+use super::live_warp::{FrameSettings, LiveWarp};
+use super::options::ColourOptions;
+use super::shared::Shared;
 use crate::device::{DeviceError, Event, Pinned, Priority, Stream, insist};
 use crate::lock::lock;
 use crate::ops::colour::{ColourTracker, Colours, EstimateLimits, estimate};
 use crate::ops::stitch::StitchError;
 
-/// Failures in a row that switch the correction off, and the search for better seams.
+/// Failures in a row that switch off the correction and the seam search.
 const STRIKES: u32 = 3;
 
-/// The newest analysis that gave a result.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Analysis {
-    /// Timestamp of the pair of frames that it looked at.
-    pub timestamp: Duration,
-    /// Their sums over the overlap.
-    pub sums: ColourSums,
-}
-
-/// How the correction stands, and the search for better seams, which shares its strikes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ColourState {
-    /// Whether colours follow the light.
-    pub following: bool,
-    /// Whether better seams are looked for.
-    pub seeking: bool,
-    /// Failures in a row; at three both were switched off.
-    pub strikes: u32,
-    /// The colours of the newest frame.
-    pub colours: Colours,
-    /// The newest analysis.
-    pub analysis: Option<Analysis>,
-}
-
-impl ColourState {
-    pub(super) fn new(following: bool, seeking: bool, colours: Colours) -> Self {
-        Self { following, seeking, strikes: 0, colours, analysis: None }
-    }
-
-    /// Switches following and seeking on or off, and forgets the strikes.
-    pub(super) fn switch(&mut self, following: bool, seeking: bool) {
-        (self.following, self.seeking, self.strikes) = (following, seeking, 0);
-    }
-}
-
-/// An analysis that has not been collected.
+/// An analysis in progress.
 struct Running {
-    /// What it reads, kept alive until the stream is idle.
+    /// The frames, kept alive until the stream is idle.
     pair: Arc<Pair>,
     warp: Arc<LiveWarp>,
     timestamp: Duration,
-    /// What is asked.
+    /// Whether colours are analysed.
     colour: bool,
     seam: bool,
-    /// When it was begun, or the latest strike for its being late.
+    /// The time of the launch, or of the latest strike for a missed deadline.
     since: Instant,
     stage: Stage,
 }
 
 enum Stage {
-    /// To be launched, after so many more frames in tests of what a late analysis reads.
+    /// Launched after so many more frames; used by tests of late analyses.
     Held(u32),
     Launched,
-    /// Failed: there will be no result, but the device may still be reading.
+    /// There will be no result, but the device may still read the frames.
     Failed,
 }
 
@@ -91,56 +56,56 @@ pub(super) struct Follower {
     costs: Pinned<SeamCosts>,
     options: ColourOptions,
     tracker: ColourTracker,
-    /// Colours that were set by hand, at the newest frame.
-    home: Colours,
+    /// The colours set by hand, as of the newest frame.
+    manual: Colours,
     running: Option<Running>,
-    /// Frames since the last analysis was due.
+    /// The number of frames since the last analysis was due.
     frames: u32,
 }
 
-/// What estimates for this warp may answer.
+/// Returns the limits of colour estimates for this warp.
 fn limits(warp: &LiveWarp) -> EstimateLimits {
     warp.overlap.as_ref().map_or_else(EstimateLimits::default, |(overlap, _)| overlap.limits())
 }
 
 impl Follower {
     pub(super) fn new(shared: &Shared, options: ColourOptions) -> Result<Self, DeviceError> {
-        let home = shared.current().colours();
+        let manual = shared.current().colours();
         let mut tracker = ColourTracker::default();
-        tracker.begin_at(home);
+        tracker.begin_at(manual);
         Ok(Self {
             stream: Stream::new(&shared.device, Priority::Default)?,
             sums: Pinned::new(&shared.device, 1)?,
             costs: Pinned::new(&shared.device, 1)?,
             options,
             tracker,
-            home,
+            manual,
             running: None,
             frames: 0,
         })
     }
 
-    /// The colours of the next frame. Fails only if the device is lost.
+    /// Returns the colours of the next frame. Fails only if the device is lost.
     pub(super) fn next(
         &mut self,
         shared: &Shared,
-        current: &Current,
+        current: &FrameSettings,
     ) -> Result<Colours, DeviceError> {
         self.collect(shared)?;
         let mut state = shared.colour();
-        let home = current.colours();
-        if !state.following && state.colours == self.home {
-            // It is at rest, so what is set by hand comes at once.
-            self.tracker.begin_at(home);
+        let manual = current.colours();
+        if !state.following && state.colours == self.manual {
+            // The fade is complete, so new colours apply at once.
+            self.tracker.begin_at(manual);
         } else if !state.following {
-            self.tracker.head_for(home);
+            self.tracker.head_for(manual);
         }
-        self.home = home;
+        self.manual = manual;
         state.colours = self.tracker.advance();
         Ok(state.colours)
     }
 
-    /// Takes in a result that has come, without waiting for one.
+    /// Processes a finished analysis, if there is one.
     fn collect(&mut self, shared: &Shared) -> Result<(), DeviceError> {
         let Some(running) = &mut self.running else { return Ok(()) };
         if let Stage::Held(frames) = &mut running.stage {
@@ -160,7 +125,7 @@ impl Follower {
             }
             (Ok(false), _) if running.since.elapsed() >= self.options.deadline => {
                 running.since = Instant::now();
-                self.strike(shared, &"it gave no result until its deadline");
+                self.strike(shared, &"no result before the deadline");
                 Ok(())
             }
             (Ok(false), _) => Ok(()),
@@ -168,7 +133,7 @@ impl Follower {
         }
     }
 
-    /// Takes in the result of an analysis. It may come when nobody asks any more.
+    /// Processes the result of an analysis. Correction and search may have been switched off meanwhile.
     fn take_in(&mut self, shared: &Shared, running: &Running) {
         let mut found = None;
         if running.colour {
@@ -198,8 +163,7 @@ impl Follower {
         }
     }
 
-    /// Has a pair of frames, which the device has been told to stitch, analysed if it is time. Fails
-    /// only if the device is lost.
+    /// Starts an analysis of a submitted pair if one is due. Fails only if the device is lost.
     pub(super) fn offer(
         &mut self,
         shared: &Shared,
@@ -227,7 +191,7 @@ impl Follower {
         let (pair, warp) = (Arc::clone(pair), Arc::clone(warp));
         let since = Instant::now();
         self.running = Some(Running { pair, warp, timestamp, colour, seam, since, stage });
-        // What was uploaded for the stitch is there when it is done.
+        // The uploads of the pair are complete when the stitch is.
         if let Err(error) = self.stream.wait(stitched) {
             return self.failed(shared, error.into());
         }
@@ -252,13 +216,13 @@ impl Follower {
         if let (true, Some((overlap, summing))) = (*colour, &warp.overlap) {
             let mut summing = lock(summing);
             let (left, right) = (pair.left.view(), pair.right.view());
-            // SAFETY: only this stream has had them.
+            // SAFETY: only this stream uses the sums.
             unsafe { overlap.submit(&self.stream, left, right, &mut summing)? };
-            // SAFETY: the sums are looked at, and freed, only when the stream is idle.
+            // SAFETY: the sums are read and freed only when the stream is idle.
             unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
         }
         if let (true, Some(seam)) = (*seam, &warp.seam) {
-            // SAFETY: as the sums; a warp's seam is looked for on this stream alone.
+            // SAFETY: as for the sums; only this stream searches the seam of a warp.
             unsafe {
                 lock(seam).submit(&self.stream, &warp.warp, pair, colours, &mut self.costs)?;
             }
@@ -266,7 +230,7 @@ impl Follower {
         Ok(())
     }
 
-    /// A failure after which the device may still be reading.
+    /// Handles a failure after which the device may still read the frames.
     fn failed(&mut self, shared: &Shared, error: StitchError) -> Result<(), DeviceError> {
         let error = match error {
             StitchError::Device(error) if error.is_fatal() => return Err(error),
@@ -292,16 +256,15 @@ impl Follower {
         drop(state);
         shared.tally().counters.strikes += 1;
         if strikes < STRIKES {
-            tracing::warn!("analysis of the frames: {reason}");
+            tracing::warn!("colour and seam analysis failed: {reason}");
         } else {
             tracing::error!(
-                "colour correction is off, and the seam stays, after {STRIKES} failures, until the correction is switched on or off again: {reason}"
+                "colour correction and seam search are off after {STRIKES} failures; `follow_colour` switches them on again: {reason}"
             );
         }
     }
 
-    /// Waits for the analysis. What it reads is never given back if that fails. Fails only if the device
-    /// is lost.
+    /// Waits for the running analysis. If that fails, leaks its frames. Fails only if the device is lost.
     pub(super) fn end(self) -> Result<(), DeviceError> {
         if self.running.is_none() {
             return Ok(());

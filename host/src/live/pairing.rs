@@ -1,14 +1,13 @@
-//! Which frame of one camera belongs to which of the other: by timestamp, within a tolerance.
+//! Pairs the frames of two cameras by timestamp, within a tolerance.
 //!
-//! Each camera's frames come in the order of time, the cameras in any order between them. A frame waits
-//! until its partner comes, until it is clear that none will, or until too many wait. Nothing here
-//! knows what a frame is.
+//! The frames of one camera arrive in order; the two cameras may be out of step. A frame waits until its partner
+//! arrives, until no partner can arrive any more, or until too many frames wait. This module does not look into
+//! frames.
 //!
-//! Who is within the tolerance is the partner, so of a camera's frames only one may be: two frames half a
-//! frame time apart, or less, are of the same moment; two that are further apart are not, whatever
-//! tolerance was asked for. Otherwise a frame that is lost at the start would have each later one go
-//! with its partner's successor, for ever. The frame time is the median of the latest times between
-//! frames, since one frame that is lost, or two that come in a burst, should not change it.
+//! Within the tolerance, each camera must have only one candidate. So the tolerance is at most half the frame time,
+//! whatever the options say. With a larger tolerance, one lost frame at the start would pair every later frame with
+//! its partner's successor. The frame time is the median of recent intervals, because one lost frame or a burst of two
+//! must not change it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,14 +15,14 @@ use std::time::Duration;
 /// One of the two cameras.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The left one.
+    /// The left camera.
     Left,
-    /// The right one.
+    /// The right camera.
     Right,
 }
 
 impl Side {
-    /// Both.
+    /// Both sides, left first.
     pub const ALL: [Self; 2] = [Self::Left, Self::Right];
 
     pub(super) const fn other(self) -> Self {
@@ -34,24 +33,24 @@ impl Side {
     }
 }
 
-/// Times between frames that the median is taken of.
+/// The number of intervals in the median.
 const INTERVALS: usize = 9;
 
-/// The frame time of a camera.
+/// Measures the frame time of a camera.
 #[derive(Clone, Copy, Debug, Default)]
-struct Rhythm {
-    /// The latest ones, in a ring.
+struct FrameTime {
+    /// A ring of the latest intervals.
     intervals: [Duration; INTERVALS],
     count: usize,
 }
 
-impl Rhythm {
+impl FrameTime {
     fn add(&mut self, interval: Duration) {
         self.intervals[self.count % INTERVALS] = interval;
         self.count += 1;
     }
 
-    /// The lower one of two medians; none before the second frame.
+    /// Returns the lower median; `None` before the second frame.
     fn frame_time(&self) -> Option<Duration> {
         let mut sorted = self.intervals;
         let known = &mut sorted[..self.count.min(INTERVALS)];
@@ -60,30 +59,30 @@ impl Rhythm {
     }
 }
 
-/// Frames that wait for a partner: of one camera only, since of two that wait for each other's neighbours
-/// one could never get a partner.
+/// Unpaired frames. Only one camera has any: if both had, two frames would wait for each other's neighbours, and one
+/// could never get a partner.
 #[derive(Debug)]
 pub(super) struct Pairing<T> {
     waiting: [VecDeque<(Duration, T)>; 2],
     newest: [Option<Duration>; 2],
-    rhythm: [Rhythm; 2],
+    rhythm: [FrameTime; 2],
     tolerance: Duration,
     most: usize,
 }
 
-/// What came of a frame.
+/// The result of a pushed frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Outcome<T> {
     /// Left, right, and the later of their timestamps.
     pub(super) pair: Option<(T, T, Duration)>,
     /// Frames that will have no partner.
     pub(super) alone: Vec<(Side, T)>,
-    /// Whether the frame waits.
+    /// Whether the frame waits for a partner.
     pub(super) waits: bool,
 }
 
 impl<T> Pairing<T> {
-    /// Pairs frames at most `tolerance`, or half a frame time, apart. At most `most` of a camera wait.
+    /// Pairs frames that are at most `tolerance` or half a frame time apart. At most `most` frames of a camera wait.
     pub(super) fn new(tolerance: Duration, most: usize) -> Self {
         Self {
             waiting: [VecDeque::new(), VecDeque::new()],
@@ -94,8 +93,8 @@ impl<T> Pairing<T> {
         }
     }
 
-    /// Takes a frame. One that is not later than its camera's newest is alone: unless it is so by more
-    /// than a second, when the camera's clock was set back, and all that waits is alone.
+    /// Adds a frame. A frame that is not newer than its camera's newest is unpaired. If it is older by more than a
+    /// second, the clock of the camera was set back, and all waiting frames are unpaired.
     pub(super) fn push(&mut self, camera: Side, time: Duration, frame: T) -> Outcome<T> {
         let mut alone = Vec::new();
         if let Some(newest) = self.newest[camera as usize]
@@ -111,7 +110,7 @@ impl<T> Pairing<T> {
         }
         let tolerance = self.tolerance();
         let other = camera.other();
-        // Whoever is too early for this frame is too early for all that follow.
+        // A frame that is too early for this one is too early for all that follow.
         let queue = &mut self.waiting[other as usize];
         while let Some((early, _)) = queue.front()
             && early.saturating_add(tolerance) < time
@@ -127,7 +126,7 @@ impl<T> Pairing<T> {
         if let Some((_, i)) = nearest {
             alone.extend(queue.drain(..i).map(|(_, frame)| (other, frame)));
             if let Some((at, partner)) = queue.pop_front() {
-                // Those of this camera that still wait are earlier, and passed over.
+                // The waiting frames of this camera are earlier; their partners can no longer come.
                 let passed = std::mem::take(&mut self.waiting[camera as usize]);
                 alone.extend(passed.into_iter().map(|(_, frame)| (camera, frame)));
                 let (left, right) = match camera {
@@ -138,7 +137,7 @@ impl<T> Pairing<T> {
                 return Outcome { pair, alone, waits: false };
             }
         }
-        // The other camera is past this frame.
+        // The other camera has already passed this frame.
         if self.newest[other as usize].is_some_and(|newest| newest > time.saturating_add(tolerance))
         {
             alone.push((camera, frame));
@@ -152,19 +151,19 @@ impl<T> Pairing<T> {
         Outcome { pair: None, alone, waits: true }
     }
 
-    /// Whether a frame would only push out an earlier one of its camera, whose partner may yet come.
+    /// Returns whether the frame would push out an earlier frame of its camera that may still get a partner.
     pub(super) fn is_full(&self, camera: Side, time: Duration) -> bool {
         let in_order = self.newest[camera as usize].is_none_or(|newest| time > newest);
         in_order && self.waiting[camera as usize].len() >= self.most
     }
 
-    /// How far apart a pair may be.
+    /// Returns the maximum difference within a pair.
     fn tolerance(&self) -> Duration {
-        let frame_time = self.rhythm.iter().filter_map(Rhythm::frame_time).min();
+        let frame_time = self.rhythm.iter().filter_map(FrameTime::frame_time).min();
         frame_time.map_or(self.tolerance, |time| self.tolerance.min(time / 2))
     }
 
-    /// Takes out all that wait, and begins anew.
+    /// Removes all waiting frames and resets the frame times.
     pub(super) fn clear(&mut self) -> Vec<(Side, T)> {
         (self.newest, self.rhythm) = Default::default();
         let mut all = Vec::new();
@@ -184,7 +183,7 @@ mod tests {
 
     type Lone = Vec<(Side, u64)>;
 
-    /// Pushes frames that are their own time; pairs and lone frames come back.
+    /// Pushes frames whose value is their timestamp; returns the pairs and the unpaired frames.
     fn run(frames: &[(Side, u64)], tolerance: u64) -> (Vec<(u64, u64)>, Lone) {
         let mut pairing = Pairing::new(MS(tolerance), 3);
         let (mut pairs, mut alone) = (Vec::new(), Vec::new());
@@ -216,7 +215,7 @@ mod tests {
         assert_eq!((pairs, alone), (vec![(8, 9)], vec![(Left, 0), (Left, 16)]));
     }
 
-    /// Two cameras at 120 frames/s, of which the right one's frames come first, and its first one is lost.
+    /// Two cameras at 120 frames/s. The right camera's frames come first, and its first frame is lost.
     #[test]
     fn a_lost_frame_does_not_shift_all_that_follow() {
         let mut frames = vec![(Left, 0)];
@@ -224,13 +223,13 @@ mod tests {
             frames.extend([(Right, 25 * i / 3), (Left, 25 * i / 3)]);
         }
         let (pairs, alone) = run(&frames, 16);
-        // One goes wrong before anybody knows how fast the cameras are.
+        // One pair is wrong, before the frame time is known.
         assert_eq!((pairs[0], alone.len()), ((0, 8), 1));
         assert!(pairs[1..].iter().all(|(left, right)| left == right), "{pairs:?}");
         assert_eq!(pairs.len(), 99);
     }
 
-    /// The same in the middle, with times that jitter, a burst and a pause.
+    /// The same in the middle, with jitter, a burst and a pause.
     #[test]
     fn a_frame_time_is_known_through_lost_frames_and_bursts() {
         let mut frames = Vec::new();
@@ -282,7 +281,7 @@ mod tests {
         assert_eq!((pairs, alone), (vec![(100, 100)], vec![(Left, 100), (Left, 90)]));
     }
 
-    /// Every frame goes exactly one way, pairs are within the tolerance and in order.
+    /// Each frame is output exactly once; pairs are in order and within the tolerance.
     #[test]
     fn nothing_is_lost_and_nothing_twice() {
         for seed in 0..200_u64 {

@@ -1,5 +1,5 @@
-//! A fixed number of things that are taken and come back by themselves: how live video gets by without
-//! allocating, and with bounded memory.
+//! A pool of a fixed number of items that return when they are dropped. It keeps live stitching free of allocations
+//! and bounds its memory.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::lock::lock;
 
-/// The things that are not taken. Clones are the same pool.
-pub(super) struct Pool<T>(Arc<Home<T>>);
+/// The free items. Clones share one pool.
+pub(super) struct Pool<T>(Arc<PoolState<T>>);
 
-struct Home<T> {
+struct PoolState<T> {
     free: Mutex<Free<T>>,
     changed: Condvar,
 }
@@ -19,15 +19,15 @@ struct Home<T> {
 struct Free<T> {
     items: Vec<T>,
     closed: bool,
-    /// Counts what somebody may wait for.
+    /// The number of changes that a waiting thread may care about.
     changes: u64,
 }
 
-/// Something taken from a pool; dropping it gives it back.
+/// An item taken from a pool. Dropping it returns it.
 pub(super) struct Pooled<T> {
-    /// `None` only while dropping.
+    /// `None` only during the drop.
     item: Option<T>,
-    home: Arc<Home<T>>,
+    state: Arc<PoolState<T>>,
 }
 
 impl<T> Clone for Pool<T> {
@@ -36,13 +36,13 @@ impl<T> Clone for Pool<T> {
     }
 }
 
-impl<T> Home<T> {
+impl<T> PoolState<T> {
     fn free(&self) -> MutexGuard<'_, Free<T>> {
-        // Nothing panics while it holds the lock.
+        // No code panics while it holds the lock.
         lock(&self.free)
     }
 
-    /// Changes something, and wakes who waits for that.
+    /// Applies a change and wakes the waiting threads.
     fn change(&self, change: impl FnOnce(&mut Free<T>)) {
         let mut free = self.free();
         change(&mut free);
@@ -55,28 +55,28 @@ impl<T> Home<T> {
 impl<T> Pool<T> {
     pub(super) fn new(items: Vec<T>) -> Self {
         let free = Mutex::new(Free { items, closed: false, changes: 0 });
-        Self(Arc::new(Home { free, changed: Condvar::new() }))
+        Self(Arc::new(PoolState { free, changed: Condvar::new() }))
     }
 
-    /// Takes something if there is anything; nothing from a closed pool.
+    /// Takes an item. Returns `None` if none is free or the pool is closed.
     pub(super) fn try_take(&self) -> Option<Pooled<T>> {
         let mut free = self.0.free();
         let item = if free.closed { None } else { free.items.pop() };
-        item.map(|item| Pooled { item: Some(item), home: Arc::clone(&self.0) })
+        item.map(|item| Pooled { item: Some(item), state: Arc::clone(&self.0) })
     }
 
-    /// Whether something is of this pool.
+    /// Returns whether `item` belongs to this pool.
     pub(super) fn owns(&self, item: &Pooled<T>) -> bool {
-        Arc::ptr_eq(&self.0, &item.home)
+        Arc::ptr_eq(&self.0, &item.state)
     }
 
-    /// How often something came back, or the pool was closed or [`nudge`](Self::nudge)d: to be asked
-    /// before looking for a reason to [`wait`](Self::wait).
+    /// Returns the number of returns, closings and [`nudge`](Self::nudge)s so far. Read it before you check the
+    /// condition for a [`wait`](Self::wait).
     pub(super) fn changes(&self) -> u64 {
         self.0.free().changes
     }
 
-    /// Waits until there were more [`changes`](Self::changes) than `seen`; at most so long.
+    /// Waits until [`changes`](Self::changes) differs from `seen`, at most for `most`.
     pub(super) fn wait(&self, seen: u64, most: Duration) {
         let free = self.0.free();
         drop(self.0.changed.wait_timeout_while(free, most, |free| free.changes == seen));
@@ -86,19 +86,19 @@ impl<T> Pool<T> {
         self.0.free().closed
     }
 
-    /// Nothing is given out any more, and nobody waits.
+    /// Stops handing out items, and wakes the waiting threads.
     pub(super) fn close(&self) {
         self.0.change(|free| free.closed = true);
     }
 
-    /// Says that something else changed that decides about waiting.
+    /// Wakes the waiting threads because another condition changed.
     pub(super) fn nudge(&self) {
         self.0.change(|_| ());
     }
 }
 
 impl<T> Pooled<T> {
-    /// Never gives it back, nor frees it: the GPU may still be using it.
+    /// Leaks the item, because the GPU may still use it.
     pub(super) fn abandon(mut self) {
         std::mem::forget(self.item.take());
     }
@@ -127,7 +127,7 @@ impl<T> DerefMut for Pooled<T> {
 impl<T> Drop for Pooled<T> {
     fn drop(&mut self) {
         if let Some(item) = self.item.take() {
-            self.home.change(|free| free.items.push(item));
+            self.state.change(|free| free.items.push(item));
         }
     }
 }

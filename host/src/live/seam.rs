@@ -1,7 +1,7 @@
-//! The seam of a warp in use: looked for beside the stitching, and faded to between frames.
+//! The seam of a warp in use: searched in parallel with the stitching, and faded to between frames.
 //!
-//! The weights that frames are stitched with lie in one copy of the warp. They are written on the stream of
-//! the stitches, before the stitch of the frame, and only while a seam fades. So no frame sees half of them.
+//! One copy of the warp holds the blending weights. They are written on the compute stream before the stitch of the
+//! frame, and only while a seam fades. So no frame sees partly written weights.
 
 use shared_types::seam::SeamCosts;
 
@@ -12,18 +12,18 @@ use crate::ops::seam::{Seam, SeamError, SeamOptions, SeamTracker};
 use crate::ops::stitch::StitchError;
 use crate::warp::DeviceWarp;
 
-/// A seam, where it stands, and the warp with its weights.
+/// A seam, its fade state, and the warp with its weights.
 #[derive(Debug)]
 pub(super) struct LiveSeam {
     seam: Seam,
     tracker: SeamTracker,
     seamed: DeviceWarp,
-    /// How far the fade is in weights that are yet to be written.
+    /// The progress of the fade in weights that are not written yet.
     unwritten: Option<f32>,
 }
 
 impl LiveSeam {
-    /// `None`, with a warning, where the warp has no seam.
+    /// Returns `None` and logs a warning if the warp allows no seam.
     pub(super) fn new(
         stream: &Stream,
         warp: &DeviceWarp,
@@ -40,13 +40,13 @@ impl LiveSeam {
         Ok(Some(Self { seam, tracker: SeamTracker::default(), seamed, unwritten: None }))
     }
 
-    /// Begins the next frame.
+    /// Starts the next frame.
     pub(super) fn advance(&mut self) {
         self.unwritten = self.tracker.advance().or(self.unwritten);
     }
 
-    /// The warp for the frame, whose weights `stream` is told to write where they change. May be called
-    /// again if the frame is submitted again.
+    /// Returns the warp for the frame. If its weights change, `stream` writes them first. The call may be repeated if
+    /// the frame is submitted again.
     pub(super) fn warp(
         &mut self,
         stream: &Stream,
@@ -58,31 +58,31 @@ impl LiveSeam {
         Ok(&self.seamed)
     }
 
-    /// The warp with the weights that were written last.
+    /// Returns the warp with the weights that were written last.
     pub(super) fn seamed(&self) -> &DeviceWarp {
         &self.seamed
     }
 
-    /// The frame was submitted, with its weights.
+    /// Marks the weights of the frame as submitted.
     pub(super) fn submitted(&mut self) {
         self.unwritten = None;
     }
 
-    /// Whether to look for a better path now: not while one fades.
+    /// Returns whether a search for a better path may start: not during a fade.
     pub(super) fn is_at_rest(&self) -> bool {
         self.tracker.is_at_rest()
     }
 
-    /// Whether there is no path yet.
+    /// Returns whether there is no path yet.
     pub(super) fn is_new(&self) -> bool {
         self.tracker.is_new()
     }
 
-    /// Submits a look at a pair of frames, and the copy of what it finds.
+    /// Submits a search over a pair of frames and the download of its costs.
     ///
     /// # Safety
-    /// - All looks are on one stream.
-    /// - `costs` live and nothing else touches them until it is idle.
+    /// - All searches must use the same stream.
+    /// - `costs` must live and stay untouched until the stream is idle.
     pub(super) unsafe fn submit(
         &mut self,
         stream: &Stream,
@@ -92,7 +92,7 @@ impl LiveSeam {
         costs: &mut Pinned<SeamCosts>,
     ) -> Result<(), StitchError> {
         let (left, right) = (pair.left.view(), pair.right.view());
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             self.seam.submit(stream, warp, left, right, colours)?;
             self.seam.submit_download(stream, costs)?;
@@ -100,11 +100,11 @@ impl LiveSeam {
         Ok(())
     }
 
-    /// Takes in what the look found, which is done. Whether the seam moves.
+    /// Processes the costs of a finished search. Returns whether the seam moves.
     pub(super) fn observe(&mut self, costs: SeamCosts) -> bool {
         let moves = self.tracker.observe(costs, self.seam.grid().cells().y);
         if moves {
-            // Who used the former path's memory was done before the look, which came behind a later frame.
+            // The users of the former path were done before the search, which followed a later frame.
             self.seam.accept();
         }
         moves

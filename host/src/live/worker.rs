@@ -1,13 +1,12 @@
-//! The two threads of a stitcher: one that has pairs stitched, one that waits for the panoramas.
+//! The two threads of a stitcher: one submits pairs, the other collects panoramas.
 //!
-//! Upload, stitch and download are on streams of their own, joined by events, so that those of
-//! different frames run side by side. The first thread never waits for the device, only for a free
-//! output buffer; the second waits for one panorama after the other. On the CPU the same calls do the
-//! work at once.
+//! Upload, stitch and download use one stream each, joined by events, so the work of different frames overlaps. The
+//! first thread never waits for the device, only for a free output buffer. The second waits for the panoramas one by
+//! one. On the CPU the same calls do the work immediately.
 //!
-//! A pair whose submission the driver refuses is submitted again when the streams have run dry, and given
-//! up after some attempts. A fatal error ends the stitcher, and so does a panic: both threads then go on only to
-//! count what comes, and to wait for what the device still uses.
+//! If the driver rejects the submission of a pair, the worker drains the streams and submits the pair again, up to
+//! `ATTEMPTS` times. A fatal error or a panic stops the stitcher. After that both threads only count the remaining
+//! pairs and wait for the work in flight.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,48 +17,30 @@ use std::sync::mpsc::{Receiver, SendError, SyncSender};
 use std::time::{Duration, Instant};
 
 use super::buffers::{OutputBuffer, Pair};
+use super::error::LiveError;
 use super::follow::Follower;
+use super::live_warp::{FrameSettings, LiveWarp};
+use super::options::{ColourOptions, LOOK_AGAIN, Pace};
+use super::panorama::StitchedFrame;
 use super::pool::Pooled;
-use super::{Current, LOOK_AGAIN, LiveError, LiveWarp, Pace, Shared, StitchedFrame};
-use crate::device::{Device, DeviceError, Priority, Stream, insist};
+use super::shared::{Shared, Streams};
+use crate::device::{DeviceError, insist};
 use crate::lock::lock;
 use crate::ops::colour::{Colours, GammaTable};
 use crate::ops::stitch::{Power, StitchOptions, stitch, stitch_with_table};
 use crate::ops::view::{ViewPath, ViewPose};
 
-/// How often a pair is tried.
+/// Maximum number of attempts to submit a pair.
 const ATTEMPTS: u32 = 3;
 
-/// The streams that all frames go through.
-pub(super) struct Streams {
-    upload: Stream,
-    pub(super) compute: Stream,
-    download: Stream,
-}
-
-impl Streams {
-    pub(super) fn new(device: &Device) -> Result<Self, DeviceError> {
-        let stream = || Stream::new(device, Priority::High);
-        Ok(Self { upload: stream()?, compute: stream()?, download: stream()? })
-    }
-
-    /// Waits until nothing runs on them.
-    fn drain(&self) -> Result<(), DeviceError> {
-        for stream in [&self.upload, &self.compute, &self.download] {
-            insist(DeviceError::is_fatal, || stream.synchronize())?;
-        }
-        Ok(())
-    }
-}
-
-/// A complete pair that waits to be stitched.
+/// A complete pair that was not submitted yet.
 pub(super) struct Job {
     pub(super) pair: Pair,
     pub(super) timestamp: Duration,
     pub(super) complete: Instant,
 }
 
-/// A pair that the device has been told to stitch.
+/// A pair in flight.
 pub(super) struct Flight {
     pair: Arc<Pair>,
     warp: Arc<LiveWarp>,
@@ -70,39 +51,57 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// Gives nothing back: the GPU may be using it for ever.
+    /// Leaks the buffers, because the GPU may still use them.
     fn abandon(self) {
         mem::forget((self.pair, self.warp));
         self.output.abandon();
     }
 }
 
-/// Whether it panics: dropping a frame runs what its owner left there.
+/// Returns whether `body` panics. Dropping a frame runs code of its owner.
 fn panics(body: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(body)).is_err()
 }
 
-/// Why there is no output buffer.
+/// The reason for a missing output buffer.
 enum NoOutput {
     Reader,
     Closed,
 }
 
 pub(super) struct Worker {
-    pub(super) shared: Arc<Shared>,
-    pub(super) follower: Follower,
-    pub(super) table: GammaTable,
-    /// Where a virtual camera looks.
-    pub(super) path: Option<ViewPath>,
-    /// Where it looked last.
-    pub(super) view: ViewPose,
-    /// It stays, since the path led nowhere; said once.
-    pub(super) view_stays: bool,
-    pub(super) flights: SyncSender<Flight>,
+    shared: Arc<Shared>,
+    follower: Follower,
+    /// Allocated by the first frame that uses it.
+    table: Option<GammaTable>,
+    /// The path of the virtual camera.
+    path: Option<ViewPath>,
+    /// The last valid pose of the virtual camera.
+    view: ViewPose,
+    /// Whether the warning about an invalid pose was logged.
+    view_stays: bool,
+    flights: SyncSender<Flight>,
 }
 
 impl Worker {
-    /// Has all pairs stitched, until no more can come.
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        colour: ColourOptions,
+        path: Option<ViewPath>,
+        flights: SyncSender<Flight>,
+    ) -> Result<Self, DeviceError> {
+        Ok(Self {
+            follower: Follower::new(shared, colour)?,
+            table: None,
+            path,
+            view: ViewPose::default(),
+            view_stays: false,
+            shared: Arc::clone(shared),
+            flights,
+        })
+    }
+
+    /// Submits pairs until the channel is closed.
     pub(super) fn run(mut self, jobs: Receiver<Job>) {
         for job in &jobs {
             let mut held = None;
@@ -113,7 +112,7 @@ impl Worker {
                 self.shared.fail_with_pair(LiveError::Panicked);
             }
         }
-        // The other thread ends without the analysis, which may take for ever.
+        // The other thread must end even if the analysis never does.
         drop(self.flights);
         let (shared, follower) = (self.shared, self.follower);
         let end = || follower.end().unwrap_or_else(|error| shared.fail(error.into()));
@@ -122,7 +121,7 @@ impl Worker {
         }
     }
 
-    /// Has one pair stitched, or drops and counts it. What the device may be using is in `held` meanwhile.
+    /// Submits one pair, or drops and counts it. `held` owns the buffers while the device may use them.
     fn stitch(&mut self, job: Job, held: &mut Option<Flight>) {
         let shared = Arc::clone(&self.shared);
         let output = match self.output() {
@@ -148,7 +147,7 @@ impl Worker {
             match view.check() {
                 Ok(()) => (self.view, self.view_stays) = (view, false),
                 Err(error) if !self.view_stays => {
-                    tracing::warn!("the last view stays: {error}");
+                    tracing::warn!("keeping the last view: {error}");
                     self.view_stays = true;
                 }
                 Err(_) => {}
@@ -159,7 +158,8 @@ impl Worker {
         let flight = held.insert(Flight { pair, warp, output, colours, timestamp, complete });
         let mut attempt = 1;
         while let Err(error) = self.submit(flight, &current) {
-            // What was submitted still uses the buffers. A lost device cannot be waited for.
+            // The device still uses the buffers for the part that was submitted. It is impossible to wait for a lost
+            // device.
             if let Err(error) = shared.streams.drain() {
                 if let Some(flight) = held.take() {
                     flight.abandon();
@@ -168,12 +168,12 @@ impl Worker {
             }
             let may_pass = matches!(&error, LiveError::Device(error) if error.may_pass());
             if attempt == ATTEMPTS || !may_pass {
-                tracing::error!("a pair of frames was given up: {error}");
+                tracing::error!("dropped a pair of frames after {attempt} attempts: {error}");
                 *held = None;
                 shared.tally().counters.dropped.failed += 1;
                 return;
             }
-            tracing::warn!("a pair of frames is stitched again: {error}");
+            tracing::warn!("stitching a pair of frames again: {error}");
             shared.tally().counters.retries += 1;
             attempt += 1;
         }
@@ -193,15 +193,15 @@ impl Worker {
         }
     }
 
-    /// Tells the device all that is to be done for a pair.
-    fn submit(&mut self, flight: &mut Flight, current: &Current) -> Result<(), LiveError> {
+    /// Submits upload, stitch and download of a pair.
+    fn submit(&mut self, flight: &mut Flight, current: &FrameSettings) -> Result<(), LiveError> {
         let Streams { upload, compute, download } = &self.shared.streams;
         let Flight { pair, warp, output, colours, .. } = flight;
         let Some(pair) = Arc::get_mut(pair) else {
             unreachable!("shared only when it has been submitted")
         };
         for input in [&mut pair.left, &mut pair.right] {
-            // SAFETY: the pair is dropped only when its panorama is done, or the streams are.
+            // SAFETY: the pair is dropped only after its panorama is done or the streams are drained.
             unsafe { input.submit_upload(upload)? };
         }
         output.uploaded.record(upload)?;
@@ -223,20 +223,23 @@ impl Worker {
         if let Some(viewer) = viewer {
             viewer.submit(compute, [left, right], weights, &self.view, &options, out)?;
         } else if options.power == Power::Table {
-            stitch_with_table(compute, left, right, warp, &options, &mut self.table, out)?;
+            let table = match &mut self.table {
+                Some(table) => table,
+                None => self.table.insert(GammaTable::new(&self.shared.device)?),
+            };
+            stitch_with_table(compute, left, right, warp, &options, table, out)?;
         } else {
             stitch(compute, left, right, warp, &options, out)?;
         }
         output.stitched.record(compute)?;
         download.wait(&output.stitched)?;
         let OutputBuffer { device, host, done, .. } = &mut **output;
-        // SAFETY: as for the upload; the host's side is looked at when the panorama is done.
+        // SAFETY: as for the upload; the host memory is read only after the panorama is done.
         unsafe { device.submit_download(download, host)? };
         Ok(done.record(download)?)
     }
 
-    /// Room for a panorama. Where the reader is slow, it waits, or in live pace takes the oldest panorama
-    /// that has not been read.
+    /// Takes an output buffer. If the reader is slow, waits, or in [`Pace::Live`] takes the oldest unread panorama.
     fn output(&self) -> Result<Pooled<OutputBuffer>, NoOutput> {
         let shared = &self.shared;
         let mut waited = false;
@@ -249,7 +252,7 @@ impl Worker {
                 return Err(NoOutput::Closed);
             }
             if shared.pace == Pace::Live || shared.is_abandoned() {
-                // In this order: a panorama is unread before it stops being in flight.
+                // The order matters: a panorama becomes unread before it leaves `in_flight`.
                 let in_flight = shared.in_flight.load(Acquire);
                 if shared.finished.try_recv().is_ok() {
                     shared.tally().counters.dropped.unread += 1;
@@ -268,7 +271,7 @@ impl Worker {
     }
 }
 
-/// Waits for one panorama after the other and hands them on.
+/// Waits for the panoramas one by one and delivers them.
 pub(super) fn collect(
     shared: &Shared,
     flights: Receiver<Flight>,
@@ -283,9 +286,9 @@ pub(super) fn collect(
     }
 }
 
-/// Waits for one panorama and hands it on. Only dropping the frames may panic, after all was counted.
+/// Waits for one panorama and delivers it. Only the drop of the frames may panic, and it comes last.
 fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<StitchedFrame>) {
-    // Perhaps only the wait failed. When the streams have run dry, the panorama is done too.
+    // If only the wait failed, draining the streams also finishes the panorama.
     let done = insist(DeviceError::is_fatal, || flight.output.done.synchronize())
         .or_else(|_| shared.streams.drain());
     if let Err(error) = done {
@@ -296,17 +299,17 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
     let latency = complete.elapsed();
     let (buffer, format) = (output, shared.formats.output);
     let panorama = StitchedFrame { buffer, format, timestamp, latency, colours };
-    // Counted with the sending, not before or after: nobody reads one that does not count, or sees one
-    // counted that nobody can read.
+    // The lock makes delivery and count one step: no reader gets a panorama that is not counted yet, and no count
+    // includes a panorama that cannot be read.
     let mut tally = shared.tally();
-    // There is room for as many as there are buffers.
+    // The channel has room for all buffers.
     let sent = finished.try_send(panorama);
     if sent.is_ok() {
         tally.panorama(latency);
     }
     drop(tally);
     if sent.is_err() {
-        // The stitcher has failed meanwhile, and nobody reads any more.
+        // The stitcher has failed meanwhile, and the channel is closed.
         shared.count_unfinished(1);
     }
     drop((pair, warp));

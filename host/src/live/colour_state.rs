@@ -1,0 +1,42 @@
+//! The state of the colour correction and the seam search.
+
+use std::time::Duration;
+
+use shared_types::colour::ColourSums;
+
+use crate::ops::colour::Colours;
+
+/// The newest analysis with a result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Analysis {
+    /// Timestamp of the analysed pair of frames.
+    pub timestamp: Duration,
+    /// Colour sums of both frames over the overlap.
+    pub sums: ColourSums,
+}
+
+/// The state of the colour correction and of the seam search. Both share the strikes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ColourState {
+    /// Whether colour correction tracks changes in lighting.
+    pub following: bool,
+    /// Whether the seam search runs.
+    pub seeking: bool,
+    /// Failures in a row. The third switches both off.
+    pub strikes: u32,
+    /// The colours of the newest frame.
+    pub colours: Colours,
+    /// The newest analysis.
+    pub analysis: Option<Analysis>,
+}
+
+impl ColourState {
+    pub(super) fn new(following: bool, seeking: bool, colours: Colours) -> Self {
+        Self { following, seeking, strikes: 0, colours, analysis: None }
+    }
+
+    /// Switches the correction and the search on or off, and resets the strikes.
+    pub(super) fn switch(&mut self, following: bool, seeking: bool) {
+        (self.following, self.seeking, self.strikes) = (following, seeking, 0);
+    }
+}

@@ -1,0 +1,97 @@
+//! The warp in use with its derived data, and the settings of the next frame.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use glam::UVec2;
+
+use super::error::LiveError;
+use super::seam::LiveSeam;
+use crate::device::Stream;
+use crate::ops::colour::{Colours, Overlap, Summing};
+use crate::ops::seam::Blend;
+use crate::ops::stitch::{Lookup, StitchOptions};
+use crate::ops::view::Viewer;
+use crate::warp::DeviceWarp;
+
+/// A warp in use with its derived data, and the cameras if views are rendered.
+#[derive(Debug)]
+pub(super) struct LiveWarp {
+    pub(super) warp: DeviceWarp,
+    pub(super) overlap: Option<(Overlap, Mutex<Summing>)>,
+    pub(super) seam: Option<Mutex<LiveSeam>>,
+    pub(super) viewer: Option<Viewer>,
+}
+
+impl LiveWarp {
+    pub(super) fn new(
+        stream: &Stream,
+        warp: DeviceWarp,
+        viewer: Option<Viewer>,
+        size: UVec2,
+        (blend, lookup): (Blend, Lookup),
+    ) -> Result<Self, LiveError> {
+        let warp = match &viewer {
+            Some(viewer) => {
+                viewer.check_warp(&warp)?;
+                warp
+            }
+            None if warp.size() == size => warp,
+            None => warp.resized(stream, size)?,
+        };
+        if lookup == Lookup::Mesh && viewer.is_none() {
+            // Built here, so that the first frame does not wait, and before the seam copies the warp and changes its
+            // weights.
+            warp.mesh(stream)?;
+        }
+        let overlap = match Overlap::find(stream, &warp)? {
+            Some(overlap) => {
+                let summing = Summing::new(stream.device())?;
+                Some((overlap, Mutex::new(summing)))
+            }
+            None => None,
+        };
+        let seam = match blend {
+            Blend::Feather => None,
+            Blend::Seam(options) => LiveSeam::new(stream, &warp, options)?.map(Mutex::new),
+        };
+        Ok(Self { warp, overlap, seam, viewer })
+    }
+}
+
+/// The warp and the options of the next frame.
+#[derive(Clone)]
+pub(super) struct FrameSettings {
+    pub(super) warp: Arc<LiveWarp>,
+    pub(super) stitch: StitchOptions,
+}
+
+impl FrameSettings {
+    /// Returns the colours that were set by hand.
+    pub(super) fn colours(&self) -> Colours {
+        Colours { left: self.stitch.left, right: self.stitch.right }
+    }
+}
+
+/// Warps that were swapped out but may still be in use.
+#[derive(Debug, Default)]
+pub(super) struct RetiredWarps(Vec<Arc<LiveWarp>>);
+
+impl RetiredWarps {
+    /// Waits at most half a second until `former` and the earlier warps are out of use, and frees them. A warp that is
+    /// still in use stays until the next call.
+    ///
+    /// Freeing waits for the device, so it must not happen on the threads of the frames.
+    pub(super) fn free(&mut self, former: Arc<LiveWarp>) {
+        self.0.push(former);
+        let deadline = Instant::now() + Duration::from_millis(500);
+        loop {
+            self.0.retain(|warp| Arc::strong_count(warp) > 1);
+            if self.0.is_empty() || Instant::now() > deadline {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Readers of the panoramas: a blocking iterator, a stream for any `async` runtime, and a callback.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::AcqRel;
+use std::task::{Context, Poll};
+use std::thread::{self, JoinHandle};
+
+use async_channel::Receiver;
+use futures_core::Stream;
+
+use super::panorama::StitchedFrame;
+use super::shared::Shared;
+
+/// The panoramas of a stitcher, in order: a blocking [`Iterator`] and an `async` [`Stream`]. It ends when the stitcher
+/// was closed or has failed; [`Stitcher::health`] tells the two apart.
+///
+/// Each panorama is delivered to one reader only.
+///
+/// [`Stitcher::health`]: super::Stitcher::health
+#[derive(Debug)]
+pub struct StitchedFrames {
+    receiver: Pin<Box<Receiver<StitchedFrame>>>,
+    shared: Arc<Shared>,
+}
+
+impl StitchedFrames {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        shared.readers.fetch_add(1, AcqRel);
+        Self { receiver: Box::pin(shared.finished.clone()), shared }
+    }
+
+    /// Starts a thread that calls `reader` with each panorama and ends after the last one.
+    ///
+    /// # Errors
+    /// Returns an error if the operating system cannot start a thread.
+    pub fn for_each_on_thread(
+        self,
+        mut reader: impl FnMut(StitchedFrame) + Send + 'static,
+    ) -> io::Result<JoinHandle<()>> {
+        let name = "panoweave-reader".to_owned();
+        thread::Builder::new().name(name).spawn(move || self.for_each(&mut reader))
+    }
+}
+
+impl Iterator for StitchedFrames {
+    type Item = StitchedFrame;
+
+    fn next(&mut self) -> Option<StitchedFrame> {
+        self.receiver.recv_blocking().ok()
+    }
+}
+
+impl Stream for StitchedFrames {
+    type Item = StitchedFrame;
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<StitchedFrame>> {
+        self.receiver.as_mut().poll_next(context)
+    }
+}
+
+impl Drop for StitchedFrames {
+    fn drop(&mut self) {
+        self.shared.readers.fetch_sub(1, AcqRel);
+        self.shared.outputs.nudge();
+    }
+}

@@ -1,0 +1,173 @@
+//! State shared by the stitcher, its threads and its readers.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire};
+use std::sync::{Mutex, MutexGuard};
+
+use async_channel::Receiver;
+
+use super::buffers::{InputBuffer, OutputBuffer};
+use super::colour_state::ColourState;
+use super::counters::Tally;
+use super::error::LiveError;
+use super::live_warp::FrameSettings;
+use super::options::{LiveOptions, Pace};
+use super::panorama::StitchedFrame;
+use super::pool::Pool;
+use crate::device::{Device, DeviceError, Priority, Stream, insist};
+use crate::frame::FrameFormat;
+use crate::lock::lock;
+use crate::ops::seam::Blend;
+
+/// Frame formats of a stitcher.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Formats {
+    pub(super) inputs: [FrameFormat; 2],
+    pub(super) output: FrameFormat,
+}
+
+/// The streams of all frames.
+pub(super) struct Streams {
+    pub(super) upload: Stream,
+    pub(super) compute: Stream,
+    pub(super) download: Stream,
+}
+
+impl Streams {
+    pub(super) fn new(device: &Device) -> Result<Self, DeviceError> {
+        let stream = || Stream::new(device, Priority::High);
+        Ok(Self { upload: stream()?, compute: stream()?, download: stream()? })
+    }
+
+    /// Waits until all three streams are idle.
+    pub(super) fn drain(&self) -> Result<(), DeviceError> {
+        for stream in [&self.upload, &self.compute, &self.download] {
+            insist(DeviceError::is_fatal, || stream.synchronize())?;
+        }
+        Ok(())
+    }
+}
+
+/// State shared by the stitcher, its threads and its readers.
+pub(super) struct Shared {
+    pub(super) device: Device,
+    pub(super) formats: Formats,
+    pub(super) pace: Pace,
+    pub(super) blend: Blend,
+    pub(super) streams: Streams,
+    pub(super) inputs: [Pool<InputBuffer>; 2],
+    pub(super) outputs: Pool<OutputBuffer>,
+    /// One token for each pair that may be in flight.
+    pub(super) tokens: Pool<()>,
+    pub(super) current: Mutex<FrameSettings>,
+    pub(super) tally: Mutex<Tally>,
+    pub(super) colour: Mutex<ColourState>,
+    pub(super) failure: Mutex<Option<LiveError>>,
+    /// Unread panoramas.
+    pub(super) finished: Receiver<StitchedFrame>,
+    pub(super) in_flight: AtomicUsize,
+    pub(super) readers: AtomicUsize,
+    /// Whether a reader was ever created.
+    pub(super) read: AtomicBool,
+}
+
+impl Shared {
+    /// Allocates the buffers.
+    pub(super) fn new(
+        device: &Device,
+        options: &LiveOptions,
+        formats: Formats,
+        current: FrameSettings,
+        finished: Receiver<StitchedFrame>,
+    ) -> Result<Self, DeviceError> {
+        let pairs = options.input_buffers();
+        let inputs = |format| -> Result<_, DeviceError> {
+            let buffer = |_| InputBuffer::new(device, format);
+            (0..pairs).map(buffer).collect::<Result<_, _>>().map(Pool::new)
+        };
+        let output = |_| OutputBuffer::new(device, formats.output);
+        let outputs = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
+        let (follow, seek) = (options.colour.follow, options.blend.is_seam());
+        Ok(Self {
+            device: device.clone(),
+            formats,
+            pace: options.pace,
+            blend: options.blend,
+            streams: Streams::new(device)?,
+            inputs: [inputs(formats.inputs[0])?, inputs(formats.inputs[1])?],
+            outputs,
+            tokens: Pool::new(vec![(); pairs]),
+            colour: Mutex::new(ColourState::new(follow, seek, current.colours())),
+            current: Mutex::new(current),
+            tally: Mutex::default(),
+            failure: Mutex::default(),
+            finished,
+            in_flight: AtomicUsize::new(0),
+            readers: AtomicUsize::new(0),
+            read: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn current(&self) -> FrameSettings {
+        lock(&self.current).clone()
+    }
+
+    pub(super) fn tally(&self) -> MutexGuard<'_, Tally> {
+        lock(&self.tally)
+    }
+
+    pub(super) fn colour(&self) -> MutexGuard<'_, ColourState> {
+        lock(&self.colour)
+    }
+
+    /// Whether all readers were dropped, so that unread panoramas may be discarded.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.read.load(Acquire) && self.readers.load(Acquire) == 0
+    }
+
+    /// Counts pairs that will not be finished because the stitcher has failed or is being dropped.
+    pub(super) fn count_unfinished(&self, pairs: u64) {
+        let failed = lock(&self.failure).is_some() || !self.device.is_healthy();
+        let dropped = &mut self.tally().counters.dropped;
+        *(if failed { &mut dropped.lost } else { &mut dropped.closing }) += pairs;
+    }
+
+    /// Stops the stitcher: it accepts no more frames, blocked calls return, and the readers' loops end.
+    pub(super) fn fail(&self, error: LiveError) {
+        tracing::error!("{error}");
+        lock(&self.failure).get_or_insert(error);
+        self.close_pools();
+        self.finished.close();
+    }
+
+    /// Stops the stitcher because of an error with a pair, and counts the pair.
+    pub(super) fn fail_with_pair(&self, error: LiveError) {
+        self.fail(error);
+        self.count_unfinished(1);
+    }
+
+    pub(super) fn health(&self) -> Result<(), LiveError> {
+        // Another user of the device may have caused its loss.
+        if lock(&self.failure).is_none()
+            && let Err(error) = self.device.health()
+        {
+            self.fail(error.into());
+        }
+        match &*lock(&self.failure) {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn close_pools(&self) {
+        self.outputs.close();
+        self.tokens.close();
+        self.inputs.iter().for_each(Pool::close);
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.formats.output, self.device)
+    }
+}
