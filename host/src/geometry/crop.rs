@@ -1,14 +1,14 @@
-//! The largest rectangle of a canvas that cameras fill: a panorama without black edges.
+//! The largest rectangle of a canvas that the cameras fill: a panorama without black edges.
 
 use glam::{DVec2, UVec2};
 use kernels_gpu::warp::{project, ray};
 
 use super::{Geometry, inside};
 
-/// Columns or rows, at most, of the grid on which the rectangle is looked for.
+/// Maximum number of columns or rows of the search grid.
 const GRID: u32 = 1024;
 
-/// Whether a camera sees a canvas pixel, as the stitch has it.
+/// Returns whether a camera sees a canvas pixel, by the rule of the stitch.
 fn seen(geometry: &Geometry, pixel: DVec2) -> bool {
     let ray = ray(&geometry.canvas, pixel);
     geometry.cameras.iter().any(|camera| {
@@ -16,11 +16,12 @@ fn seen(geometry: &Geometry, pixel: DVec2) -> bool {
     })
 }
 
-/// First pixel and size of the largest rectangle, within some cells of the grid; `None` if there is none.
+/// Returns the first pixel and the size of the largest rectangle, accurate to some grid cells; `None` if there is
+/// none.
 pub(crate) fn largest_rectangle(geometry: &Geometry) -> Option<(UVec2, UVec2)> {
     let size = geometry.canvas.size;
     let step = size.max_element().div_ceil(GRID).max(1);
-    // A cell counts if its corners are seen; edges of pictures are straight across a cell, or nearly.
+    // A cell counts if all its corners are visible. The edges of the pictures are nearly straight across a cell.
     let many = (size - 1) / step;
     let corner = |i: u32| f64::from(i * step);
     let row = |y: u32| -> Vec<bool> {
@@ -47,8 +48,8 @@ pub(crate) fn largest_rectangle(geometry: &Geometry) -> Option<(UVec2, UVec2)> {
     Some(shrink(geometry, best.1 * step, best.2 * step + 1))
 }
 
-/// Area, first column, width and height of the largest rectangle under a histogram, by a stack of
-/// rising columns.
+/// Returns area, first column, width and height of the largest rectangle under a histogram, with a stack of rising
+/// columns.
 fn under(heights: &[u32]) -> (u64, u32, u32, u32) {
     let mut best = (0, 0, 0, 0);
     let mut stack: Vec<(u32, u32)> = Vec::new();
@@ -68,8 +69,8 @@ fn under(heights: &[u32]) -> (u64, u32, u32, u32) {
     best
 }
 
-/// Takes off sides that are not wholly seen, pixel by pixel: where two pictures meet, a notch may be
-/// narrower than a cell.
+/// Removes sides that are not fully visible, pixel by pixel. A notch where two pictures meet may be narrower than a
+/// cell.
 fn shrink(geometry: &Geometry, mut first: UVec2, mut size: UVec2) -> (UVec2, UVec2) {
     let at = |x: u32, y: u32| seen(geometry, UVec2::new(x, y).as_dvec2());
     while size.min_element() > 1 {
@@ -81,7 +82,7 @@ fn shrink(geometry: &Geometry, mut first: UVec2, mut size: UVec2) -> (UVec2, UVe
             break;
         }
         let [top, bottom, left, right] = off.map(u32::from);
-        // A notch cuts into a side but also into the two next to it; rows are taken first.
+        // A notch cuts into one side and into the two sides next to it; rows are removed first.
         let (left, right) = if top + bottom > 0 { (0, 0) } else { (left, right) };
         first += UVec2::new(left, top);
         size = size.saturating_sub(UVec2::new(left + right, top + bottom)).max(UVec2::ONE);

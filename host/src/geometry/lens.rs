@@ -1,18 +1,18 @@
-//! From a source pixel back to the ray that lands there: the inverse of the warp kernel's lenses.
+//! Maps a source pixel back to its ray: the inverse of the warp kernel's lenses.
 //!
-//! Both lens polynomials rise up to the camera's `limit`, so that the inverse is unique there; Newton's
-//! method finds it. A pixel that no ray up to the limit reaches has none.
+//! Both lens polynomials rise up to the camera's `limit`, so the inverse is unique there; Newton's method finds it. A
+//! pixel beyond the limit has no ray.
 
 use glam::{DMat2, DVec2, DVec3};
 use shared_types::warp::{Camera, Lens};
 
-/// Newton's steps; six are enough for any lens whose picture is not folded.
+/// Maximum number of Newton steps; six are enough for any lens without a fold in its picture.
 const STEPS: usize = 24;
 
-/// How near, in units of the focal length, a found ray must land to its pixel: 1e-6 px for any camera.
+/// Maximum distance between the pixel and the projection of the found ray, in focal lengths: 1e-6 px for any camera.
 const NEAR: f64 = 1e-10;
 
-/// The ray, in the camera's own frame and of length 1, that lands on a pixel.
+/// Returns the unit ray of a pixel in the camera's frame.
 pub(crate) fn unproject(camera: &Camera, pixel: DVec2) -> Option<DVec3> {
     let at = (pixel - camera.centre) / camera.focal;
     let ray = match camera.lens {
@@ -22,9 +22,9 @@ pub(crate) fn unproject(camera: &Camera, pixel: DVec2) -> Option<DVec3> {
     ray.try_normalize()
 }
 
-/// Rays along the border of a camera's picture, in its frame; none where its lens sees nothing.
+/// Returns rays along the border of a camera's picture, in its frame. Border pixels without a ray are left out.
 pub(crate) fn border(camera: &Camera) -> impl Iterator<Item = Option<DVec3>> {
-    /// Along each side.
+    /// Samples along each side.
     const MANY: u32 = 48;
     let far = camera.size.as_dvec2() - 0.5;
     let near = DVec2::splat(-0.5);
@@ -35,7 +35,7 @@ pub(crate) fn border(camera: &Camera) -> impl Iterator<Item = Option<DVec3>> {
     sides.map(|at| unproject(camera, DVec2::from(at)))
 }
 
-/// The undistorted point of a distorted one, Brown–Conrady.
+/// Undistorts a point (Brown–Conrady).
 fn pinhole(camera: &Camera, at: DVec2) -> Option<DVec2> {
     let [k1, k2, p1, p2, k3] = camera.distortion;
     if camera.distortion == [0.0; 5] {
@@ -64,7 +64,7 @@ fn pinhole(camera: &Camera, at: DVec2) -> Option<DVec2> {
             return None;
         }
         p += jacobian.inverse() * off;
-        // Beyond the limit the polynomial falls and Newton's method runs away.
+        // Beyond the limit the polynomial falls and Newton's method diverges.
         if p.length_squared() > limit {
             p *= camera.limit / p.length();
         }
@@ -72,7 +72,7 @@ fn pinhole(camera: &Camera, at: DVec2) -> Option<DVec2> {
     None
 }
 
-/// The ray of a point of an equidistant fisheye.
+/// Returns the ray of a point of an equidistant fisheye.
 fn fisheye(camera: &Camera, at: DVec2) -> Option<DVec3> {
     let [k1, k2, k3, k4, _] = camera.distortion;
     let distorted = at.length();
@@ -83,7 +83,7 @@ fn fisheye(camera: &Camera, at: DVec2) -> Option<DVec3> {
     if distorted > value(camera.limit) {
         return None;
     }
-    // It rises from 0 to the limit: halving always finds it, and 60 halvings exhaust f64.
+    // The polynomial rises from 0 to the limit: bisection always finds the root, and 60 steps exhaust f64.
     let (mut low, mut high) = (0.0, camera.limit);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
@@ -122,7 +122,7 @@ mod tests {
                 assert!((project(&camera, ray).unwrap() - pixel).length() < 1e-6, "{pixel}");
             }
         }
-        // Beyond the turn of this lens, at 2/3 of a focal length, there is nothing.
+        // The polynomial of this lens turns at 2/3 of a focal length; there is nothing beyond.
         let camera = lens_camera(
             DMat3::IDENTITY,
             UVec2::splat(1000),

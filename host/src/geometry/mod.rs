@@ -1,4 +1,4 @@
-//! Geometry, without pixels: where the panorama's canvas is and where each camera looks.
+//! Geometry without pixels: the position of the panorama's canvas and the poses of the cameras.
 //!
 //! A [`Geometry`] comes from a camera rig ([`rig`]) or from a homography ([`homography`]). [`calibrate`] finds a rig
 //! from correspondences between pictures.

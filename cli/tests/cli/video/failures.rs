@@ -290,7 +290,7 @@ fn a_decoder_that_does_not_end_is_said_to_have_been_stopped() {
     ffmpeg.pair(&folder, 0.5);
     let hang = "head -c 3600 /dev/zero; exec >&-; sleep 60";
     let said = failed(&instead(&folder, &ffmpeg, "left.mp4*pipe:1", hang, "-o p.y4m"), hang);
-    insta::assert_snapshot!(said, @"error: left.mp4: ffmpeg did not end while decoding, and was stopped after 10 s");
+    insta::assert_snapshot!(said, @"error: left.mp4: ffmpeg did not end while decoding and was killed after 10 s");
 }
 
 #[test]

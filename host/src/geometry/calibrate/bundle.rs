@@ -1,8 +1,8 @@
-//! More than two pictures: pairs, a tree of the best of them, and one fit of everything.
+//! Calibration of more than two pictures: pairs, a tree of the best pairs, and one common fit.
 //!
-//! Each pair is calibrated by itself. The pairs that hold, and of those the ones with the most inliers,
-//! make a tree that reaches all pictures (`tree`), and the tree gives the start of one fit (`common`). A pair
-//! that holds by itself may still be a false one: `conflict` leaves out those that the others contradict.
+//! Each pair is calibrated separately. The valid pairs with the most inliers form a tree that reaches all pictures
+//! (`tree`). The tree provides the start of one common fit (`common`). A valid pair may still be false; `conflict`
+//! removes pairs that contradict the others.
 
 use super::common::Common;
 use crate::geometry::calibrate::pairs::PairFigures;
@@ -22,7 +22,7 @@ use super::{
 
 use crate::geometry::rig::{MAX_CAMERAS, Quality, Rig};
 
-/// Reasons that are told of pictures that nothing connects.
+/// The number of reasons in an error about unconnected pictures.
 const REASONS: usize = 3;
 
 /// Several pictures, calibrated together.
@@ -30,16 +30,16 @@ const REASONS: usize = 3;
 pub struct Bundle {
     /// The pictures.
     pub pictures: Vec<Photo>,
-    /// Where they lie to each other.
+    /// The positions of the pictures relative to each other.
     pub views: Views,
-    /// The picture that all others were related to.
+    /// The picture that the positions of the others refer to.
     pub reference: usize,
-    /// The pairs that overlap, in the order of the input.
+    /// The overlapping pairs, in the order of the input.
     pub pairs: Vec<PairFigures>,
 }
 
 impl Bundle {
-    /// The figures as a rig has them.
+    /// Returns the quality for a rig.
     #[must_use]
     pub fn quality(&self) -> Quality {
         let worst =
@@ -57,21 +57,21 @@ impl Bundle {
         }
     }
 
-    /// A rig with a panorama that shows all pictures; the reference stays upright.
+    /// Returns a rig with a panorama that shows all pictures; the reference stays upright.
     ///
     /// # Errors
-    /// As [`Calibration::rig`](super::Calibration::rig).
+    /// Returns the errors of [`Calibration::rig`](super::Calibration::rig).
     pub fn rig(&self, options: &RigOptions) -> Result<Rig, Refusal> {
         compose::rig(&self.pictures, &self.views, self.reference, self.quality(), options)
     }
 }
 
-/// Calibrates several pictures from the correspondences of their pairs. Pairs that do not overlap may be
-/// among them, and are left out; so are pairs that the others contradict, where it is clear which those are.
+/// Calibrates several pictures from the correspondences of their pairs. Pairs without overlap are allowed and left
+/// out, as are pairs that clearly contradict the others.
 ///
 /// # Errors
-/// A [`Refusal`]: malformed input, pictures that no chain of good pairs connects, or pairs that do not
-/// fit together.
+/// Returns a [`Refusal`] if the input is malformed, if no chain of good pairs connects the pictures, or if pairs
+/// contradict each other.
 pub fn bundle(
     pictures: &[Photo],
     pairs: &[PhotoPair],
@@ -90,14 +90,14 @@ pub fn bundle(
     Ok(Bundle { pictures: pictures.to_vec(), views, reference, pairs })
 }
 
-/// A pair that does not hold by itself.
+/// A pair without a valid calibration.
 struct Refused {
     left: usize,
     right: usize,
     refusal: Refusal,
 }
 
-/// Says of pictures that nothing connects what stood against it, first what says more than that nothing agrees.
+/// Returns the error for unconnected pictures. The most specific reasons come first.
 fn disconnected(pictures: &[Photo], lost: &[usize], refused: &[Refused]) -> Refusal {
     let name = |i: &usize| pictures[*i].name.clone();
     let between = |one: &&Refused| lost.contains(&one.left) != lost.contains(&one.right);
@@ -114,7 +114,7 @@ fn disconnected(pictures: &[Photo], lost: &[usize], refused: &[Refused]) -> Refu
     Refusal::Disconnected { names: lost.iter().map(name).collect(), reasons }
 }
 
-/// The pairs that hold by themselves, and those that do not.
+/// Returns the valid pairs and the refused ones.
 fn edges<'p>(
     pictures: &[Photo],
     pairs: &'p [PhotoPair],
@@ -128,7 +128,7 @@ fn edges<'p>(
             return Err(Refusal::Link { left, right, pictures: pictures_of });
         }
         let both = [&pictures[left], &pictures[right]];
-        // A plane suits every pair; what all of them are is asked once, together.
+        // A plane fits every single pair; the model of all pictures is selected later, in common.
         let known = both.iter().all(|picture| picture.lens.is_some());
         let model = match options.model {
             ModelChoice::Homography => ModelChoice::Homography,

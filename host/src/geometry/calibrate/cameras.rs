@@ -1,8 +1,8 @@
-//! Cameras in one place that look in different directions: a rotation each, and their focal length.
+//! Cameras at one position that look in different directions: a rotation for each, and their focal length.
 //!
-//! A camera is what the warp kernel takes, so that what is fitted is what will be rendered. The
-//! reference camera looks along the world's z axis and stays. What of the lenses is not known may be
-//! free: a focal length, of all or of each, and one radial coefficient k1 of all.
+//! A camera is the warp kernel's own type, so the fit optimises exactly the rendered geometry. The reference camera
+//! looks along the world's z axis and is fixed. Unknown lens parameters can be free: a focal length for all or for
+//! each, and one radial coefficient k1 for all.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use kernels_gpu::warp::project;
@@ -13,30 +13,30 @@ use super::fit::{Model, Sight};
 use crate::geometry::rig::{CameraMatrix, LensName, lens_camera, radial_limit};
 use crate::geometry::unproject;
 
-/// Which focal lengths a fit may change.
+/// The focal lengths that a fit may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Focal {
     /// None.
     Fixed,
-    /// All unknown ones by one factor.
+    /// All unknown ones, by one factor.
     Shared,
     /// Every unknown one.
     Each,
 }
 
-/// Cameras in one place.
+/// Cameras at one position.
 #[derive(Clone, Debug)]
 pub(super) struct Cameras {
     cameras: Vec<Camera>,
-    /// Whose lenses are known.
+    /// Whether the lens of each camera is known.
     known: Vec<bool>,
     reference: usize,
     focal: Focal,
     radial: bool,
 }
 
-/// A camera of which nothing but a focal length in pixels is known: square pixels, the principal point
-/// in the picture's middle.
+/// Returns a camera with square pixels, a focal length in pixels, and the principal point in the middle of the
+/// picture.
 pub(super) fn plain_camera(size: UVec2, focal: f64) -> Camera {
     let centre = (size.as_dvec2() - 1.0) / 2.0;
     let matrix = CameraMatrix { fx: focal, fy: focal, cx: centre.x, cy: centre.y };
@@ -48,7 +48,7 @@ impl Cameras {
         Self { cameras, known, reference, focal: Focal::Fixed, radial: false }
     }
 
-    /// The same, with this of the unknown lenses free.
+    /// Returns the same cameras with the given parameters of unknown lenses free.
     pub(super) fn freed(&self, focal: Focal, radial: bool) -> Self {
         let unknown = !self.known.iter().all(|known| *known);
         let focal = if unknown { focal } else { Focal::Fixed };
@@ -59,19 +59,19 @@ impl Cameras {
         &self.cameras
     }
 
-    /// Which cameras' lenses are not known.
+    /// Returns the cameras with unknown lenses.
     pub(super) fn unknown(&self) -> impl Iterator<Item = usize> {
         self.known.iter().enumerate().filter(|(_, known)| !**known).map(|(i, _)| i)
     }
 
-    /// The same cameras, camera `i` turned by `from_world`.
+    /// Returns the same cameras with camera `i` turned by `from_world`.
     pub(super) fn turned(&self, i: usize, from_world: DMat3) -> Self {
         let mut turned = self.clone();
         turned.cameras[i].from_ray = from_world;
         turned
     }
 
-    /// Where the numbers of a step that are focal lengths begin, and how many there are.
+    /// Returns the range of the focal lengths in a step's numbers.
     pub(super) fn focal_numbers(&self) -> std::ops::Range<usize> {
         let from = 3 * (self.cameras.len() - 1);
         let many = match self.focal {
@@ -84,7 +84,7 @@ impl Cameras {
 }
 
 impl Model for Cameras {
-    /// Three angles for each camera but the reference, focal lengths as logarithms, k1.
+    /// Three angles for each camera except the reference, focal lengths as logarithms, k1.
     fn freedom(&self) -> usize {
         self.focal_numbers().end + usize::from(self.radial)
     }
@@ -104,7 +104,7 @@ impl Model for Cameras {
         for (n, i) in self.unknown().enumerate() {
             let camera = &mut moved.cameras[i];
             if let Some(by) = focals.get(n).or(focals.last()) {
-                // Within what a number can hold, however wild the step.
+                // Clamped to the range of f64 for any step.
                 camera.focal *= libm::exp(by.clamp(-20.0, 20.0));
             }
             if self.radial {
@@ -121,13 +121,13 @@ impl Model for Cameras {
     }
 }
 
-/// Where camera `to` has what camera `from`, whose frame `to_world` takes to the world's, has at a pixel.
+/// Maps a pixel of camera `from`, whose frame `to_world` takes to the world's, to camera `to`.
 pub(super) fn map(to: &Camera, from: &Camera, to_world: DMat3, pixel: DVec2) -> Option<DVec2> {
     project(to, to.from_ray * (to_world * unproject(from, pixel)?))
 }
 
-/// The rotation that takes the right rays nearest to the left ones, which have length 1 (Kabsch; of two
-/// pairs of rays too). `None` if all lie along one line.
+/// Returns the rotation that best takes the right rays to the left ones, all of length 1 (Kabsch; two pairs of rays
+/// are enough). `None` if all rays are on one line.
 pub(super) fn rotation_between(rays: impl IntoIterator<Item = [DVec3; 2]>) -> Option<DMat3> {
     let mut sum = Matrix3::<f64>::zeros();
     for [left, right] in rays {
@@ -139,7 +139,7 @@ pub(super) fn rotation_between(rays: impl IntoIterator<Item = [DVec3; 2]>) -> Op
     }
     let svd = sum.svd(true, true);
     let (u, v) = (svd.u?, svd.v_t?);
-    // Two directions must be determined, the third follows.
+    // Two directions must be determined; the third follows.
     if svd.singular_values[1] < 1e-9 * svd.singular_values[0] {
         return None;
     }
@@ -149,7 +149,7 @@ pub(super) fn rotation_between(rays: impl IntoIterator<Item = [DVec3; 2]>) -> Op
     Some(DMat3::from_cols_array(&rotation.as_slice().try_into().ok()?))
 }
 
-/// The rays on which a correspondence lies, in the frames of its left and right camera.
+/// Returns the rays of a correspondence in the frames of its left and right camera.
 pub(super) fn rays(cameras: &[Camera], sight: &Sight) -> Option<[DVec3; 2]> {
     let [left, right] = sight.link;
     Some([unproject(&cameras[left], sight.left)?, unproject(&cameras[right], sight.right)?])

@@ -1,7 +1,7 @@
-//! One fit to what all pairs of several pictures agree on (bundle adjustment: Triggs et al., 2000; the residual is
-//! that of Brown and Lowe, IJCV 2007), from a start that a tree of pairs gives.
+//! One fit to all pairs of several pictures (bundle adjustment: Triggs et al., 2000; the residual is that of Brown and
+//! Lowe, IJCV 2007). It starts from a tree of pairs.
 //!
-//! It is done for cameras that turn and for one plane, and the better one stays, as with two pictures.
+//! The fit runs for rotating cameras and for one plane; the better model wins, as with two pictures.
 
 use glam::{DMat3, UVec2};
 
@@ -10,23 +10,23 @@ use super::fit::{Model, Sight, covariance};
 use super::planes::Planes;
 use super::quality::judge;
 use super::select::{Fitted, camera_of, evidence, most_noise, plausible, settle, tolerant};
-use super::tree::{Edge, Hung, Tree};
+use super::tree::{Edge, Tree, TreeLink};
 use super::{CalibrateOptions, ModelChoice, PairFigures, Photo, PhotoPair, Refusal, Views};
 use crate::geometry::calibrate::sample::some;
 
-/// Correspondences of a pair that take part in the common fit.
+/// The number of correspondences of a pair in the common fit.
 pub(super) const PER_PAIR: usize = 150;
 
-/// What several pictures turned out to be.
+/// The model of several pictures.
 pub(super) struct Common {
-    /// The picture that all others were related to.
+    /// The picture that the positions of the others refer to.
     pub(super) reference: usize,
     pub(super) views: Views,
-    /// Of each edge, whether it took part or not.
+    /// The figures of each edge, including edges that were left out of the fit.
     pub(super) figures: Vec<Result<PairFigures, Refusal>>,
 }
 
-/// Fits everything to the pairs `kept` of the edges, and holds all edges against it.
+/// Fits a model to the edges `kept`, and compares all edges with it.
 pub(super) fn common(
     pictures: &[Photo],
     tree: &Tree,
@@ -64,7 +64,7 @@ pub(super) fn common(
     Ok(Common { reference: tree.reference, views, figures })
 }
 
-/// The fit that stays.
+/// The selected model.
 enum Chosen {
     Planes(Fitted<Planes>),
     Cameras(Fitted<Cameras>),
@@ -80,7 +80,7 @@ fn finish_cameras(turning: Fitted<Cameras>) -> (Views, Chosen) {
 }
 
 impl Chosen {
-    /// The figures of all pairs, of a fit to `sights`.
+    /// Returns the figures of all pairs for a fit to `sights`.
     fn figures(
         &self,
         edges: &[Edge<'_>],
@@ -102,7 +102,7 @@ fn figures<M: Model>(
     pictures: &[Photo],
     options: &CalibrateOptions,
 ) -> Vec<Result<PairFigures, Refusal>> {
-    // What one pair says does not determine the others; all of them together do.
+    // A single pair need not determine the parameters of the fit; all pairs together do.
     let fit = covariance(&fitted.model, sights);
     let one = |edge: &Edge<'_>| {
         let PhotoPair { left, right, .. } = *edge.pair;
@@ -129,7 +129,7 @@ fn figures<M: Model>(
 /// Homographies chained along the tree.
 fn planes(sizes: &[UVec2], tree: &Tree, edges: &[Edge<'_>]) -> Planes {
     let mut matrices = vec![DMat3::IDENTITY; sizes.len()];
-    for &Hung { child, parent, edge } in &tree.hung {
+    for &TreeLink { child, parent, edge } in &tree.links {
         let matrix = edges[edge].calibration.homography_right_to_left;
         let forward = edges[edge].pair.right == child;
         matrices[child] = matrices[parent] * if forward { matrix } else { matrix.inverse() };
@@ -137,7 +137,7 @@ fn planes(sizes: &[UVec2], tree: &Tree, edges: &[Edge<'_>]) -> Planes {
     Planes::new(sizes, tree.reference, matrices)
 }
 
-/// Cameras in one place, from rotations chained along the tree, or why they are none.
+/// Returns cameras at one position from rotations chained along the tree, or the reason why there are none.
 fn turning(
     pictures: &[Photo],
     tree: &Tree,
@@ -149,7 +149,7 @@ fn turning(
     if options.model == ModelChoice::Homography {
         return Err("a homography is asked for".to_owned());
     }
-    // Each pair that turned has an opinion of the focal length, in sides of the picture.
+    // Each rotating pair has its own estimate of the focal length, in picture sides.
     let mut shares: Vec<f64> = edges
         .iter()
         .filter_map(|edge| match &edge.calibration.views {
@@ -168,7 +168,7 @@ fn turning(
     };
     let camera = |picture| camera_of(picture, share * f64::from(picture.size.max_element()));
     let mut cameras: Vec<_> = pictures.iter().map(camera).collect();
-    for &Hung { child, parent, edge } in &tree.hung {
+    for &TreeLink { child, parent, edge } in &tree.links {
         let pairs = edges[edge].inliers.iter().filter_map(|sight| rays(&cameras, sight));
         let Some(right_to_left) = rotation_between(pairs) else {
             return Err("what agrees lies on one ray".to_owned());
@@ -182,7 +182,7 @@ fn turning(
     let start = Cameras::new(cameras, known, tree.reference);
     let size = pictures[tree.reference].size;
     let alike = start.unknown().all(|i| pictures[i].size == size);
-    // Far from the start, the least that is free is the safest; then the rest is let go.
+    // Far from the solution, few free parameters are safest; then the rest is freed.
     let first = if alike { Focal::Shared } else { Focal::Each };
     let rough = settle(start.freed(first, false), sights, most);
     let owned: Vec<Sight> = sights.iter().map(|sight| **sight).collect();

@@ -1,9 +1,9 @@
-//! From calibrated pictures to a rig: upright, centred, on a canvas that holds them all.
+//! From calibrated pictures to a rig: upright, centred, on a canvas that holds all pictures.
 //!
-//! Cameras get a panorama as sharp in its middle as the sources: one pixel of the canvas is one pixel of
-//! the median camera's picture. A narrow view is planar, as a photograph is; a wide one cylindrical; one
-//! that reaches a pole equirectangular. Pictures of a plane get a canvas on the plane of the reference
-//! picture, which is not resampled.
+//! The panorama of rotating cameras is as sharp in its middle as the sources: one canvas pixel is one pixel of the
+//! median camera. A narrow view is planar, like a photograph; a wide one is cylindrical; one that reaches a pole is
+//! equirectangular. Pictures of a plane get a canvas on the plane of the reference picture, which is then not
+//! resampled.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::warp::{Camera, Canvas, Lens};
@@ -18,29 +18,29 @@ use crate::geometry::rig::{
 };
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, border, inside, largest_rectangle};
 
-/// Widest and highest view, in degrees, that is planar by default: at 80° the edge is stretched 1.7 times.
+/// Maximum width and height, in degrees, of a view that is planar by default: at 80° the edge is stretched 1.7 times.
 const PLANAR: f64 = 80.0;
 
-/// Highest elevation, in degrees, up to which a panorama is cylindrical by default: there a cylinder
-/// stretches 3 times, and soon without end.
+/// Maximum elevation, in degrees, of a view that is cylindrical by default: there a cylinder stretches 3 times, and
+/// soon without limit.
 const CYLINDRICAL: f64 = 70.0;
 
-/// Widest planar view at all: at 150° the edge is stretched 15 times.
+/// Maximum width of any planar view: at 150° the edge is stretched 15 times.
 const PLANAR_AT_MOST: f64 = 150.0;
 
-/// Highest elevation that a cylinder shows at all.
+/// Maximum elevation of any cylindrical view.
 const CYLINDRICAL_AT_MOST: f64 = 80.0;
 
-/// What panorama a rig gets.
+/// Options of the panorama of a rig.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RigOptions {
-    /// How it is laid out; `None` for what suits the view. A plane can only be planar.
+    /// Projection; `None` selects one that suits the view. A plane can only be planar.
     pub projection: Option<ProjectionName>,
-    /// Whether it is cut to the largest rectangle without black edges, which there must be.
+    /// Whether the panorama is cropped to the largest rectangle without black edges. It is an error if there is none.
     pub crop: bool,
 }
 
-/// The rig of pictures whose reference is upright.
+/// Returns the rig of pictures whose reference is upright.
 pub(super) fn rig(
     pictures: &[Photo],
     views: &Views,
@@ -72,7 +72,7 @@ pub(super) fn rig(
     Ok(rig)
 }
 
-/// Gives a panorama its size, its scale and the pixel of its middle's ray.
+/// Sets size, scale and the pixel of the middle's ray.
 fn place(panorama: &mut RigCanvas, size: UVec2, scale: f64, centre: DVec2) {
     let half = f64::from(size.x) / 2.0 / scale;
     let half = if panorama.projection.straight_columns() { libm::atan(half) } else { half };
@@ -81,14 +81,14 @@ fn place(panorama: &mut RigCanvas, size: UVec2, scale: f64, centre: DVec2) {
     panorama.centre = Some(centre.into());
 }
 
-/// A panorama that looks ahead.
+/// Returns a panorama that looks straight ahead.
 fn panorama(projection: ProjectionName) -> RigCanvas {
     let (width, height, fov) = (1, 1, 90.0);
     let (fov_vertical, yaw, pitch, centre) = (None, 0.0, 0.0, None);
     RigCanvas { projection, width, height, fov, fov_vertical, yaw, pitch, centre }
 }
 
-/// Pictures on the plane of the reference.
+/// Returns a rig of pictures on the plane of the reference.
 fn on_plane(
     pictures: &[Photo],
     matrices: &[DMat3],
@@ -103,26 +103,26 @@ fn on_plane(
     let canvas = geometry.canvas;
     let mut panorama = panorama(ProjectionName::Planar);
     (panorama.width, panorama.height) = (canvas.size.x, canvas.size.y);
-    // With a field of 90° rays reach from -1 to 1 over the canvas, whatever the lenses are.
+    // With a field of view of 90°, rays reach from -1 to 1 over the canvas, for any lens.
     let own = panorama.canvas();
     let pixel =
         DMat3::from_cols(DVec3::X * own.scale.x, DVec3::Y * own.scale.y, own.centre.extend(1.0));
     let plane = DMat3::from_translation(-canvas.centre);
     let view = |camera: &Camera| {
-        // A canvas is not mirrored, and neither is a picture of it.
+        // Neither a canvas nor a picture of it is mirrored.
         CameraPose::Homography(normed(camera.from_ray * plane * pixel))
     };
     Ok((panorama, geometry.cameras.iter().map(view).collect()))
 }
 
-/// Where the borders of the pictures lie, seen from the middle.
+/// The range of the pictures' borders, seen from the middle.
 struct Extent {
-    /// Least and greatest place on the canvas in units of its scale.
+    /// Minimum and maximum position on the canvas, in units of its scale.
     low: DVec2,
     high: DVec2,
 }
 
-/// Cameras in one place.
+/// Returns a rig of cameras at one position.
 fn in_one_place(
     cameras: &[Camera],
     reference: usize,
@@ -137,7 +137,7 @@ fn in_one_place(
         .flat_map(|(camera, axes)| border(camera).flatten().map(move |ray| levelled * *axes * ray))
         .collect();
     let (mut middle, mut width) = longitudes(&rays);
-    // Where the largest gap is seen it is one between samples: the cameras see all around.
+    // If the largest gap is visible, it lies between samples: the cameras see all around.
     if sees(cameras, levelled, middle + std::f64::consts::PI) {
         let ahead = to_world.get(reference).map_or(DVec3::Z, |axes| levelled * axes.z_axis);
         (middle, width) = (libm::atan2(ahead.x, ahead.z), std::f64::consts::TAU);
@@ -150,7 +150,7 @@ fn in_one_place(
         .map(elevation)
         .fold((90.0_f64, -90.0_f64), |(low, high), e| (low.min(e), high.max(e)));
     let width = width.to_degrees();
-    // A pole within a picture is on no border.
+    // A pole inside a picture is not on its border.
     let pole = [DVec3::Y, -DVec3::Y].into_iter().any(|pole| sees_ray(cameras, levelled, pole));
     let highest = if pole { 90.0 } else { high.max(-low) };
     let suits = if width < PLANAR && high - low < PLANAR && !pole {
@@ -173,7 +173,7 @@ fn in_one_place(
     }
     let mut panorama = panorama(projection);
     if projection == ProjectionName::Planar {
-        // A photograph that looks at the middle; a cylinder stays upright instead.
+        // A planar view turns towards the middle; a cylinder stays upright instead.
         panorama.pitch = 0.5 * (low + high);
     }
     let tilted = rotation(0.0, panorama.pitch, 0.0).transpose();
@@ -184,7 +184,7 @@ fn in_one_place(
     let most = f64::from(MAX_CANVAS_SIDE) - 2.0;
     let scale = focals[focals.len() / 2]
         .min(most / span.max_element())
-        // A thousandth less, for the pixels that rounding adds.
+        // A thousandth less, to compensate for rounding up to whole pixels.
         .min(0.999 * (MAX_CANVAS_AREA as f64 / span.element_product()).sqrt());
     let (low, high) = (extent.low * scale, extent.high * scale);
     let size = (high - low).ceil().max(DVec2::ONE);
@@ -195,7 +195,7 @@ fn in_one_place(
         ProjectionName::Equirectangular => (360.0, 180.0),
     };
     panorama.fov = panorama.fov.min(most_x);
-    // Rounded up to whole pixels, a whole sphere is a little more than one.
+    // Rounded up to whole pixels, a full sphere slightly exceeds the limit.
     let rows = (most_y.to_radians() * panorama.scale().y).floor();
     panorama.height = panorama.height.min(rows.clamp(1.0, f64::from(u32::MAX)) as u32);
     let view = |(camera, axes): (&Camera, &DMat3)| {
@@ -217,7 +217,7 @@ fn in_one_place(
     Ok((panorama, cameras.iter().zip(&to_world).map(view).collect()))
 }
 
-/// Whether a camera sees a ray of the levelled world.
+/// Returns whether a camera sees a ray of the levelled world.
 fn sees_ray(cameras: &[Camera], levelled: DMat3, ray: DVec3) -> bool {
     let ray = levelled.transpose() * ray;
     cameras.iter().any(|camera| {
@@ -226,7 +226,7 @@ fn sees_ray(cameras: &[Camera], levelled: DMat3, ray: DVec3) -> bool {
     })
 }
 
-/// Whether a camera sees anything at this longitude in radians, between the poles.
+/// Returns whether a camera sees any point of this longitude (radians), except the poles.
 fn sees(cameras: &[Camera], levelled: DMat3, longitude: f64) -> bool {
     let ahead = DVec3::new(libm::sin(longitude), 0.0, libm::cos(longitude));
     (-89..90).any(|degrees| {
@@ -236,14 +236,14 @@ fn sees(cameras: &[Camera], levelled: DMat3, longitude: f64) -> bool {
     })
 }
 
-/// Without the zeros at the end.
+/// Returns the distortion coefficients without trailing zeros.
 fn coefficients(camera: &Camera) -> Vec<f64> {
     let many = camera.distortion.iter().rposition(|&k| k != 0.0).map_or(0, |last| last + 1);
     camera.distortion[..many].to_vec()
 }
 
-/// Middle and width in radians of what lies outside of the largest gap between longitudes; that there is
-/// one is taken for granted.
+/// Returns the middle and width, in radians, of the complement of the largest gap between longitudes. The gap must
+/// exist.
 fn longitudes(rays: &[DVec3]) -> (f64, f64) {
     let turn = 2.0 * std::f64::consts::PI;
     let mut all: Vec<f64> = rays.iter().map(|ray| libm::atan2(ray.x, ray.z)).collect();
@@ -261,7 +261,7 @@ fn longitudes(rays: &[DVec3]) -> (f64, f64) {
     (middle - turn * (middle / turn).round(), width)
 }
 
-/// Where rays lie on a canvas of scale 1 whose middle `tilted` brings ahead.
+/// Returns the extent of rays on a canvas of scale 1 whose middle `tilted` turns to the front.
 fn extent(
     rays: &[DVec3],
     projection: ProjectionName,
@@ -292,7 +292,7 @@ fn extent(
     }
     if pole && projection == ProjectionName::Equirectangular {
         let quarter = std::f64::consts::FRAC_PI_2;
-        // Which pole is not asked: a border of black is better than a picture cut off.
+        // Both poles are included: a black border is better than a cropped picture.
         (low.y, high.y) = (-quarter, quarter);
     }
     Extent { low, high }

@@ -1,22 +1,22 @@
-//! Pairs that hold by themselves but contradict each other: which of them are false.
+//! Finds false pairs among pairs that are valid alone but contradict each other.
 //!
-//! The same poster on two walls is a pair that holds, and no geometry of the two pictures tells it apart. A fit of
-//! all pictures does: it cannot explain the poster and the pairs around. Since a false pair pulls at the fit,
-//! the one that a fit does not explain need not be the false one; fits without one pair or the other are
-//! compared by the inliers that they lose (maximum consensus, over pairs). Without a ring of pairs there is nothing
-//! that could contradict, and nothing is found.
+//! The same poster on two walls produces a valid pair, and the geometry of two pictures cannot reveal it. A fit of all
+//! pictures can: it cannot explain both the poster and the surrounding pairs. A false pair distorts the fit, so the
+//! unexplained pair is not always the false one. Fits without one pair or another are therefore compared by the
+//! inliers that they lose (maximum consensus over pairs). Without a ring of pairs nothing can contradict, and nothing
+//! is found.
 
 use super::common::{Common, PER_PAIR, common};
 use super::tree::{Edge, Tree, tree};
 use super::{CalibrateOptions, Photo, PhotoPair, Refusal};
 
-/// How many times pairs are left out, one time after the other.
+/// The number of rounds in which pairs are removed.
 const ROUNDS: usize = 3;
 
-/// Pairs that are tried for it each time: each takes a fit.
+/// The number of candidates for removal per round; each takes a fit.
 const SUSPECTS: usize = 8;
 
-/// It is clear which pairs are false if any other choice loses so many times as many inliers.
+/// A choice is clear if every other choice loses so many times as many inliers.
 const CLEARLY: f64 = 1.25;
 
 /// A fit to some of the pairs.
@@ -37,24 +37,24 @@ impl Try {
         Self { kept, fit }
     }
 
-    /// Whether the fit explains a pair.
+    /// Returns whether the fit explains a pair.
     fn holds(&self, e: usize) -> bool {
         self.fit.as_ref().is_ok_and(|fit| fit.figures[e].is_ok())
     }
 
-    /// Whether all pairs that took part agree.
+    /// Returns whether all pairs of the fit agree.
     fn whole(&self) -> bool {
         self.kept.iter().all(|&e| self.holds(e))
     }
 
-    /// Inliers of pairs that are not explained, each pair with as many as a fit takes: a large poster is no truer
-    /// than a small one.
+    /// Returns the number of inliers of unexplained pairs. Each pair counts at most as many as a fit uses: a large
+    /// poster is no more reliable than a small one.
     fn lost(&self, edges: &[Edge<'_>]) -> f64 {
         let lost = (0..edges.len()).filter(|&e| !self.holds(e));
         lost.map(|e| edges[e].inliers.len().min(PER_PAIR) as f64).sum()
     }
 
-    /// Why the pair `e` is not explained.
+    /// Returns the error for the unexplained pair `e`.
     fn against(self, e: usize, pictures: &[Photo], edges: &[Edge<'_>]) -> Result<Common, Refusal> {
         let mut fit = self.fit?;
         let Err(source) = fit.figures.swap_remove(e) else { return Ok(fit) };
@@ -64,7 +64,8 @@ impl Try {
     }
 }
 
-/// One fit that all pairs agree with, but for those that are clearly false. It begins with `tree`, of all of them.
+/// Returns a fit that agrees with all pairs except those that are clearly false. It starts with `tree`, the tree of
+/// all pairs.
 pub(super) fn agreed(
     pictures: &[Photo],
     edges: &[Edge<'_>],
@@ -85,7 +86,7 @@ pub(super) fn agreed(
     }
 }
 
-/// The fit without some of the pairs that loses least; `None` if no pair can be left out.
+/// Returns the fit without some pairs that loses least; `None` if no pair can be removed.
 fn without(
     pictures: &[Photo],
     edges: &[Edge<'_>],
@@ -113,7 +114,7 @@ fn without(
     tries.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut tries = tries.into_iter();
     let Some((lost, out, best)) = tries.next() else { return Ok(None) };
-    // What leaves out even more is no other choice.
+    // A choice that also removes these pairs is not an alternative.
     let other = |(_, others, found): &(f64, Vec<usize>, Try)| {
         found.whole() && !out.iter().all(|e| others.contains(e))
     };

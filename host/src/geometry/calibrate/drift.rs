@@ -1,8 +1,8 @@
-//! Whether a rig still fits its cameras: fresh correspondences against what the rig says.
+//! Checks a rig against fresh correspondences.
 //!
-//! Most correspondences may be wrong, so a large distance says nothing by itself. A fresh model is fitted
-//! first; only what agrees with it is held against the rig. A camera that was moved gives a good fresh
-//! model and a rig that is off everywhere.
+//! Most correspondences may be wrong, so a large distance alone proves nothing. First a fresh model is fitted; only
+//! the correspondences that agree with it are compared with the rig. If a camera was moved, the fresh model fits well
+//! and the rig is off everywhere.
 
 use glam::UVec2;
 
@@ -13,37 +13,37 @@ use super::select::{Choice, choose};
 use super::{CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, Refusal, judged};
 use crate::geometry::rig::Rig;
 
-/// Pixels of the left picture, at 2000 a side and more in proportion, that a rig may be off at the median
-/// before it counts as drifted: under it a seam shows nothing.
+/// Median error, in pixels of a left picture of 2000 pixels a side (larger in proportion), above which a rig has
+/// drifted. A smaller error is invisible at the seam.
 const DRIFT: f64 = 2.0;
 
-/// The same, in multiples of what the rig's own calibration expected.
+/// The same limit as a multiple of the error that the rig's own calibration expected.
 const DRIFT_EXPECTED: f64 = 3.0;
 
-/// How a rig fits fresh pictures.
+/// The agreement of a rig with fresh pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// How many different correspondences there were.
+    /// The number of distinct correspondences.
     pub matches: usize,
-    /// How many of them agree with each other, and are believed.
+    /// The number of correspondences that agree with each other.
     pub inliers: usize,
-    /// Median distance of those to where the rig has them, in pixels of the left picture. Infinite if the
+    /// Median distance of the agreeing correspondences from the rig, in pixels of the left picture. Infinite if the
     /// rig does not see most of them.
     pub median_px: f64,
-    /// Root mean square of the same, of those that the rig sees.
+    /// Root mean square distance of the agreeing correspondences that the rig sees.
     pub rms_px: f64,
-    /// Fraction of the believed ones that are nearer than `allowed_px`.
+    /// Fraction of the agreeing correspondences that are closer than `allowed_px`.
     pub agreeing: f64,
-    /// The median up to which a rig is fine.
+    /// The maximum allowed median.
     pub allowed_px: f64,
-    /// Whether the rig no longer fits.
+    /// Whether the rig has drifted.
     pub drifted: bool,
 }
 
-/// Holds a rig against fresh correspondences between the pictures of two of its cameras.
+/// Compares a rig with fresh correspondences between the pictures of two of its cameras.
 ///
 /// # Errors
-/// [`Refusal::NoSuchCamera`], or why the correspondences say nothing.
+/// Returns [`Refusal::NoSuchCamera`], or another [`Refusal`] if the correspondences do not determine a model.
 pub fn check(
     rig: &Rig,
     [left, right]: [usize; 2],
@@ -71,7 +71,7 @@ pub fn check(
     }
     let matches = Matches::new(correspondences, [0, 1], pictures)?;
     let sights = &matches.sights;
-    // The same kind as the rig: with its lenses, whether or not the angles are still right.
+    // Uses the model of the rig, with its lenses; the angles may have changed.
     let mounted = pictures.iter().all(|picture| picture.lens.is_some());
     let model = if mounted { ModelChoice::Rotation } else { ModelChoice::Homography };
     let options = CalibrateOptions { model, ..options.clone() };
@@ -80,7 +80,7 @@ pub fn check(
         Choice::Cameras(f) => judged(&f.model, sights, f.noise, pictures, &options)?,
     };
     let (left, right) = (&cameras[left], &cameras[right]);
-    // Not the transpose: a homography is a camera too.
+    // The inverse, not the transpose, because a camera may be a homography.
     let to_world = right.from_ray.inverse();
     let off =
         |sight: &Sight| Some((map(left, right, to_world, sight.right)? - sight.left).length());
@@ -92,7 +92,7 @@ pub fn check(
     Ok(drift(off, sights.len(), allowed_px))
 }
 
-/// The figures of these distances; there is at least one.
+/// Returns the figures of these distances, of which there is at least one.
 fn drift(mut off: Vec<f64>, matches: usize, allowed_px: f64) -> Drift {
     off.sort_by(f64::total_cmp);
     let inliers = off.len();

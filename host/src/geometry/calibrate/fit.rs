@@ -1,13 +1,12 @@
-//! Fitting a model of several pictures to what they have in common.
+//! Fits a model of several pictures to correspondences.
 //!
-//! A model is anything that says where a point of one picture lies in another, and that can be moved by
-//! a few numbers. The residual of a correspondence is Sampson's: noise is in both pictures, so the
-//! distance `e` in the left one is weighed by the inverse of `I + J·Jᵀ`, J being what the model makes of
-//! a small step in the right one (Hartley and Zisserman, 4.2.6). It is in pixels, treats both pictures
-//! alike and is χ² with two degrees of freedom.
+//! A model maps points of one picture to another, and has some free numbers. The residual of a correspondence is
+//! Sampson's: both pictures have noise, so the distance `e` in the left one is weighted by the inverse of `I + J·Jᵀ`,
+//! where J is the derivative of the map at the right point (Hartley and Zisserman, 4.2.6). It is in pixels, treats
+//! both pictures alike and is χ²-distributed with two degrees of freedom.
 //!
-//! Levenberg and Marquardt's method, with derivatives by differences; weights are fixed in each round and
-//! found anew for the next.
+//! The method is Levenberg–Marquardt with numeric derivatives. The weights are constant within a round and updated
+//! between rounds.
 
 use glam::{DMat2, DVec2};
 use levenberg_marquardt::{LeastSquaresProblem, LevenbergMarquardt};
@@ -18,23 +17,23 @@ use nalgebra::{DMatrix, DVector, Dyn, VecStorage};
 pub(super) struct Sight {
     /// Numbers of the left and the right picture.
     pub(super) link: [usize; 2],
-    /// Pixel in the left one.
+    /// Pixel in the left picture.
     pub(super) left: DVec2,
-    /// Pixel in the right one.
+    /// Pixel in the right picture.
     pub(super) right: DVec2,
 }
 
-/// Where points of one picture lie in another.
+/// A map from points of one picture to another.
 pub(super) trait Model: Clone {
-    /// How many numbers can be changed.
+    /// Returns the number of free numbers.
     fn freedom(&self) -> usize;
-    /// The model after a step, all numbers of which are of the order of 1.
+    /// Returns the model after a step. All numbers of a step are of the order of 1.
     fn moved(&self, step: &[f64]) -> Self;
-    /// The pixel of picture `to` of a pixel of picture `from`, if it is there.
+    /// Maps a pixel of picture `from` to picture `to`, if it is visible there.
     fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2>;
-    /// As [`map`](Self::map), and the derivative by the pixel.
+    /// [`map`](Self::map) with its derivative by the pixel.
     fn local(&self, to: usize, from: usize, pixel: DVec2) -> Option<(DVec2, DMat2)> {
-        /// Pixels: far over rounding, far under what bends a picture.
+        /// Step in pixels: far above rounding errors, far below the bending of a picture.
         const STEP: f64 = 1e-2;
         let at = self.map(to, from, pixel)?;
         let along = |axis: DVec2| Some((self.map(to, from, pixel + axis * STEP)? - at) / STEP);
@@ -42,7 +41,7 @@ pub(super) trait Model: Clone {
     }
 }
 
-/// Sampson's squared residual in px²; infinite where the model does not see the point.
+/// Returns Sampson's squared residual in px²; infinite if the model does not see the point.
 pub(super) fn squared<M: Model>(model: &M, sight: &Sight) -> f64 {
     let Some((at, jacobian)) = model.local(sight.link[0], sight.link[1], sight.right) else {
         return f64::INFINITY;
@@ -50,21 +49,21 @@ pub(super) fn squared<M: Model>(model: &M, sight: &Sight) -> f64 {
     sampson(sight.left - at, jacobian)
 }
 
-/// The squared distance `off`, weighed by the noise of both pictures.
+/// Returns the squared distance `off`, weighted by the noise of both pictures.
 fn sampson(off: DVec2, jacobian: DMat2) -> f64 {
     let variance = DMat2::IDENTITY + jacobian * jacobian.transpose();
-    // The variance has eigenvalues of at least 1: written out, since inverting would be slower.
+    // All eigenvalues of the variance are at least 1. Written out, because inverting would be slower.
     let [a, b, _, d] = variance.to_cols_array();
     (d * off.x * off.x - 2.0 * b * off.x * off.y + a * off.y * off.y) / (a * d - b * b)
 }
 
-/// What a round of fitting takes of a correspondence: the matrix that whitens its residual.
+/// A correspondence in a round of fitting, with the matrix that whitens its residual.
 struct Weighed<'s> {
     sight: &'s Sight,
     whiten: DMat2,
 }
 
-/// Whitens by Sampson's variance and by `weight` of the squared residual. Weights of 0 are left out.
+/// Whitens by Sampson's variance and by `weight` of the squared residual. Correspondences of weight 0 are left out.
 fn weigh<'s, M: Model>(
     model: &M,
     sights: impl IntoIterator<Item = &'s Sight>,
@@ -74,7 +73,7 @@ fn weigh<'s, M: Model>(
         let (at, jacobian) = model.local(sight.link[0], sight.link[1], sight.right)?;
         let weight = weight(sampson(sight.left - at, jacobian));
         let [a, b, _, d] = (DMat2::IDENTITY + jacobian * jacobian.transpose()).to_cols_array();
-        // The inverse of Cholesky's factor.
+        // The inverse of the Cholesky factor.
         let l11 = a.sqrt();
         let l21 = b / l11;
         let l22 = (d - l21 * l21).sqrt();
@@ -85,11 +84,11 @@ fn weigh<'s, M: Model>(
     sights.into_iter().filter_map(one).collect()
 }
 
-/// Residual of a point that a step has moved out of sight: too large to be worth it.
+/// The residual of a point that a step moved out of sight: large enough to reject the step.
 const LOST: f64 = 1e4;
 
-/// Step of a difference: numbers are of the order of 1, so that derivatives are off by a millionth, far under
-/// what changes a fit.
+/// Step for numeric derivatives. The numbers are of the order of 1, so derivatives are accurate to a millionth, which
+/// does not affect a fit.
 const STEP: f64 = 1e-6;
 
 struct Problem<'a, M> {
@@ -105,7 +104,7 @@ fn off<M: Model>(model: &M, Weighed { sight, whiten }: &Weighed<'_>) -> DVec2 {
         .map_or(DVec2::splat(LOST), |at| *whiten * (at - sight.left))
 }
 
-/// Derivatives of the whitened residuals, two rows a correspondence.
+/// Returns the derivatives of the whitened residuals, two rows per correspondence.
 fn jacobian<M: Model>(base: &M, step: &[f64], weighed: &[Weighed<'_>]) -> DMatrix<f64> {
     let mut matrix = DMatrix::zeros(2 * weighed.len(), step.len());
     let here = base.moved(step);
@@ -148,20 +147,20 @@ impl<M: Model> LeastSquaresProblem<f64, Dyn, Dyn> for Problem<'_, M> {
     }
 }
 
-/// The model nearest to the correspondences, from a start that is near.
+/// Fits a model to correspondences, from a nearby start.
 ///
-/// In each of `rounds` the correspondences are weighed by `weight` of their squared residual in px².
-/// `None` if fewer correspondences than unknowns have a weight.
+/// In each of `rounds` rounds the correspondences are weighted by `weight` of their squared residual in px². `None` if
+/// fewer correspondences than unknowns have a weight.
 pub(super) fn fit<M: Model>(
     start: &M,
     sights: &[&Sight],
     weight: impl Fn(f64) -> f64,
     rounds: usize,
 ) -> Option<M> {
-    /// Multiplied by the number of unknowns: evaluations of a round. It takes some ten.
+    /// Maximum number of evaluations per round and unknown. A round takes about ten in all.
     const PATIENCE: usize = 8;
-    /// Relative change of the sum of squares that is none: with a thousand correspondences, of unknowns a
-    /// hundredth of their standard deviation.
+    /// Relative change of the sum of squares that ends a round. With a thousand correspondences, it moves the unknowns
+    /// by a hundredth of their standard deviation.
     const TOLERANCE: f64 = 1e-7;
     let freedom = start.freedom();
     let mut model = start.clone();
@@ -183,8 +182,8 @@ pub(super) fn fit<M: Model>(
     Some(model)
 }
 
-/// Covariance of the model's step for noise of 1 px in each coordinate of both pictures, or `None` if
-/// the correspondences leave something open.
+/// Returns the covariance of the model's step for noise of 1 px in each coordinate of both pictures, or `None` if the
+/// correspondences do not determine all numbers.
 pub(super) fn covariance<M: Model>(model: &M, sights: &[&Sight]) -> Option<DMatrix<f64>> {
     let weighed = weigh(model, sights.iter().copied(), |_| 1.0);
     let jacobian = jacobian(model, &vec![0.0; model.freedom()], &weighed);
@@ -192,8 +191,7 @@ pub(super) fn covariance<M: Model>(model: &M, sights: &[&Sight]) -> Option<DMatr
     information.cholesky().map(|cholesky| cholesky.inverse())
 }
 
-/// Expected squared distance, in px², by which the model is off at a point, of a covariance from
-/// [`covariance`].
+/// Returns the expected squared error of the model at a point, in px², for a covariance from [`covariance`].
 pub(super) fn spread<M: Model>(
     model: &M,
     covariance: &DMatrix<f64>,

@@ -1,20 +1,20 @@
-//! Which way is up, and the angles of a camera.
+//! The vertical direction and the angles of a camera.
 //!
-//! People hold cameras level, so that the x axes of cameras that turned lie in the horizon's plane (Brown
-//! and Lowe, IJCV 2007). A camera that lies on its side has its y axis there; what is up is what most cameras
-//! have as their own. Where all axes point one way, as with a camera that nodded, one camera's own up stays:
-//! the reference's, unless most cameras contradict it.
+//! People hold cameras level, so the x axes of rotated cameras lie in the plane of the horizon (Brown and Lowe, IJCV
+//! 2007). A camera on its side has its y axis there; the vertical is the one that most cameras take as their own. If
+//! all axes are parallel, as with a camera that only tilted, the vertical of one camera decides: the reference's,
+//! unless most cameras contradict it.
 
 use glam::{DMat3, DVec3};
 
-/// How much one camera's own upright counts against another camera's level axis. Small, so that
-/// cameras 10° apart already outweigh it tenfold in what they can tell (sin² 10° = 0.03).
+/// The weight of one camera's own vertical against another camera's level axis. It is small, so cameras only 10° apart
+/// already outweigh it tenfold (sin² 10° = 0.03).
 const OWN: f64 = 0.003;
 
-/// The world's up as cameras tell it; `to_world` has each camera's axes as columns. Of length 1.
+/// Returns the world's vertical, of length 1. `to_world` has each camera's axes as columns.
 pub(super) fn up(to_world: &[DMat3], reference: usize) -> DVec3 {
     let own = upright(to_world, reference);
-    // (Σ a·aᵀ + λI)·up = λ·own: level axes at right angles, and the rest as that camera has it.
+    // (Σ a·aᵀ + λI)·up = λ·own: perpendicular to the level axes, and otherwise as that camera has it.
     let mut matrix = DMat3::IDENTITY * OWN;
     for axes in to_world {
         let level = if stands(axes, own) { axes.x_axis } else { axes.y_axis };
@@ -24,12 +24,12 @@ pub(super) fn up(to_world: &[DMat3], reference: usize) -> DVec3 {
     up.try_normalize().filter(|up| up.dot(own) > 0.5).unwrap_or(own)
 }
 
-/// Whether `up` lies along a camera's y axis, either way, rather than along its x axis.
+/// Returns whether `up` is closer to a camera's y axis, in either direction, than to its x axis.
 fn stands(axes: &DMat3, up: DVec3) -> bool {
     axes.x_axis.dot(up).abs() <= axes.y_axis.dot(up).abs()
 }
 
-/// The camera's own up that most cameras take for theirs too; on a tie the reference's.
+/// Returns the camera's own vertical that most cameras agree with; on a tie the reference's.
 fn upright(to_world: &[DMat3], reference: usize) -> DVec3 {
     let Some(first) = to_world.get(reference) else { return -DVec3::Y };
     let votes = |up: DVec3| {
@@ -47,21 +47,22 @@ fn upright(to_world: &[DMat3], reference: usize) -> DVec3 {
     best.1
 }
 
-/// What turns the world so that `up` is up (y points down) and `ahead` as far ahead as that allows.
+/// Returns the rotation of the world that turns `up` up (y points down) and `ahead` as far to the front as that
+/// allows.
 pub(super) fn level(up: DVec3, ahead: DVec3) -> DMat3 {
     let down = -up;
-    // Where the way ahead is straight up or down, any direction will do.
+    // If `ahead` points straight up or down, any direction is right.
     let right = down.cross(ahead).try_normalize().unwrap_or_else(|| down.any_orthonormal_vector());
     // The rows are the new axes.
     DMat3::from_cols(right, down, right.cross(down)).transpose()
 }
 
-/// Yaw, pitch and roll in degrees, as [`rig`](crate::geometry::rig) has them, of a matrix from a camera's frame to the
-/// world's.
+/// Returns yaw, pitch and roll in degrees, as defined by [`rig`](crate::geometry::rig), of a matrix from a camera's
+/// frame to the world's.
 pub(super) fn angles(to_world: DMat3) -> [f64; 3] {
     let ahead = to_world.z_axis;
     let pitch = libm::asin((-ahead.y).clamp(-1.0, 1.0)).to_degrees();
-    // Straight up or down there is no yaw; all of it is roll.
+    // A camera that looks straight up or down has no yaw; all of it is roll.
     let flat = libm::hypot(ahead.x, ahead.z) > 1e-9;
     let yaw = if flat { libm::atan2(ahead.x, ahead.z).to_degrees() } else { 0.0 };
     let rest = crate::geometry::rig::rotation(yaw, pitch, 0.0).transpose() * to_world;
@@ -90,15 +91,15 @@ mod tests {
 
     #[test]
     fn level_cameras_that_look_up_tell_where_up_is() {
-        // Tilted up by 20°, turned by 50° in all: the reference's own y axis is 20° off.
+        // Tilted up by 20° and turned by 50° in all: the reference's own y axis is 20° off.
         let cameras = [rotation(-25.0, 20.0, 0.0), rotation(25.0, 20.0, 0.0)];
         let angle = up(&cameras, 0).angle_between(-DVec3::Y).to_degrees();
         assert!(angle < 1.0, "{angle}");
-        // The second one stands on its side.
+        // The second camera is on its side.
         let cameras = [rotation(-25.0, 5.0, 0.0), rotation(25.0, 5.0, 90.0)];
         let angle = up(&cameras, 0).angle_between(-DVec3::Y).to_degrees();
         assert!(angle < 8.0, "{angle}");
-        // It nodded: nothing but the reference tells.
+        // The camera only tilted: only the reference decides.
         let cameras = [rotation(0.0, 0.0, 0.0), rotation(0.0, 30.0, 0.0)];
         assert!(up(&cameras, 0).angle_between(-DVec3::Y) < 1e-6);
     }

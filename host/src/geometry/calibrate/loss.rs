@@ -1,27 +1,26 @@
-//! What a residual costs, and what it weighs: MAGSAC++ (Barath, Noskova, Ivashechkin, Matas, CVPR 2020).
+//! Loss and weight of a residual: MAGSAC++ (Barath, Noskova, Ivashechkin, Matas, CVPR 2020).
 //!
-//! Nobody knows the noise of a feature detector beforehand. Instead of one threshold, every noise up
-//! to a largest one is deemed equally likely, and the weight of a residual is what remains after that
-//! is integrated out. Residuals here have two degrees of freedom, so with `x = r² / 2σ²` the weight is
-//! `Γ(½, x) − Γ(½, k²/2)`, where `Γ(½, x) = √π·erfc √x` and `k²` is the 0.99 quantile of χ² with 2. The
-//! loss is the integral of `r·weight`. Both are scaled to 1 and tabulated over `r²`.
+//! The noise of a feature detector is unknown. Instead of one threshold, every noise level up to a maximum is equally
+//! likely, and the weight of a residual is the integral over all of them. Residuals here have two degrees of freedom,
+//! so with `x = r² / 2σ²` the weight is `Γ(½, x) − Γ(½, k²/2)`, where `Γ(½, x) = √π·erfc √x` and `k²` is the 0.99
+//! quantile of χ² with 2. The loss is the integral of `r·weight`. Both are scaled to 1 and tabulated over `r²`.
 
 /// 0.99 quantile of χ² with two degrees of freedom: −2 ln 0.01.
 pub(super) const CHI2: f64 = 9.210_340_371_976_182;
 
-/// Steps of the table; linear between them.
+/// The number of table steps; values between them are interpolated linearly.
 const STEPS: usize = 1024;
 
-/// Loss and weight for one largest noise.
+/// Loss and weight for one maximum noise.
 #[derive(Clone, Debug)]
 pub(super) struct Loss {
-    /// Squared residual from which on a correspondence is an outlier, px².
+    /// Squared residual in px² above which a correspondence is an outlier.
     cut: f64,
     table: Vec<[f64; 2]>,
 }
 
 impl Loss {
-    /// For noise of up to `most` pixels in each coordinate.
+    /// Creates the tables for noise of up to `most` pixels in each coordinate.
     pub(super) fn new(most: f64) -> Self {
         let end = libm::erfc(libm::sqrt(CHI2 / 2.0));
         let weight = |step: usize| {
@@ -40,23 +39,23 @@ impl Loss {
         Self { cut: CHI2 * most * most, table }
     }
 
-    /// Squared residual, px², from which on a correspondence is an outlier.
+    /// Returns the squared residual in px² above which a correspondence is an outlier.
     pub(super) fn cut(&self) -> f64 {
         self.cut
     }
 
-    /// 0 for a residual of 0, 1 from the cut on.
+    /// Returns 0 for a residual of 0, and 1 from the cut on.
     pub(super) fn loss(&self, squared: f64) -> f64 {
         self.at(squared).map_or(1.0, |[loss, _]| loss)
     }
 
-    /// 1 for a residual of 0, 0 from the cut on.
+    /// Returns 1 for a residual of 0, and 0 from the cut on.
     pub(super) fn weight(&self, squared: f64) -> f64 {
         self.at(squared).map_or(0.0, |[_, weight]| weight)
     }
 
     fn at(&self, squared: f64) -> Option<[f64; 2]> {
-        // A NaN is beyond too.
+        // NaN is beyond the table, too.
         let inside = squared < self.cut;
         if !inside {
             return None;
@@ -84,7 +83,7 @@ mod tests {
             assert!(loss.loss(pair[0]) <= loss.loss(pair[1]));
             assert!(loss.weight(pair[0]) >= loss.weight(pair[1]));
         }
-        // One standard deviation: erfc(√½), less the end, as tables have it.
+        // One standard deviation: erfc(√½), less the end, as in tables.
         let expected = (0.317_310_507_862_914_1 - 0.002_406_7) / (1.0 - 0.002_406_7);
         assert!((loss.weight(4.0) - expected).abs() < 1e-4, "{}", loss.weight(4.0));
     }

@@ -1,4 +1,4 @@
-//! Correspondences as they come in, checked, each counted once, the best first.
+//! Checks correspondences, removes duplicates and sorts them by score.
 
 use glam::{DVec2, UVec2};
 
@@ -7,24 +7,24 @@ use super::refusal::MIN_INLIERS;
 use super::{Correspondence, Photo, Refusal};
 use crate::io::picture::MAX_SIDE;
 
-/// Correspondences that lie nearer to each other than this in both pictures, in pixels, are one: a detector
-/// that finds a corner at several scales must not count it several times.
+/// Correspondences closer than this in both pictures, in pixels, are duplicates: a detector that finds a corner at
+/// several scales must not count it several times.
 const SAME: f64 = 0.5;
 
-/// How far beyond its picture's pixel centres a point may lie: detectors interpolate at the border.
+/// Maximum distance of a point beyond the pixel centres of its picture: detectors interpolate at the border.
 const BEYOND: f64 = 1.0;
 
 /// Checked correspondences between two pictures.
 #[derive(Clone, Debug)]
 pub(super) struct Matches {
-    /// The most trustworthy first.
+    /// Sorted by score, the best first.
     pub(super) sights: Vec<Sight>,
-    /// Which correspondence each of them was.
+    /// The index of each sight in the input.
     pub(super) index: Vec<usize>,
 }
 
 impl Matches {
-    /// Between the pictures `link`, left and right.
+    /// Checks the correspondences between the pictures `link`, left and right.
     pub(super) fn new(
         correspondences: &[Correspondence],
         link: [usize; 2],
@@ -34,7 +34,7 @@ impl Matches {
             let sides = [("left", one.left), ("right", one.right)];
             for ((side, at), picture) in sides.into_iter().zip(pictures) {
                 let end = picture.size.as_dvec2() - 1.0 + BEYOND;
-                // A NaN is outside.
+                // NaN is outside.
                 let inside = at.cmpge(DVec2::splat(-BEYOND)).all() && at.cmple(end).all();
                 if !inside {
                     let UVec2 { x: width, y: height } = picture.size;
@@ -44,7 +44,7 @@ impl Matches {
             }
         }
         let mut order: Vec<usize> = (0..correspondences.len()).collect();
-        // Stable, and NaN has a place in it.
+        // The sort is stable and orders NaN, too.
         order.sort_by(|&a, &b| correspondences[b].score.total_cmp(&correspondences[a].score));
         let index = first_of_each(correspondences, &order);
         let sight = |&i: &usize| {
@@ -59,7 +59,7 @@ impl Matches {
     }
 }
 
-/// The first in `order` of correspondences that are the same.
+/// Returns the first of each group of duplicates in `order`.
 fn first_of_each(correspondences: &[Correspondence], order: &[usize]) -> Vec<usize> {
     let key = |i: usize| {
         let Correspondence { left, right, .. } = correspondences[i];
@@ -69,7 +69,7 @@ fn first_of_each(correspondences: &[Correspondence], order: &[usize]) -> Vec<usi
     order.iter().copied().filter(|&i| seen.insert(key(i))).collect()
 }
 
-/// Refuses sizes that no picture has, and lenses that none has.
+/// Rejects sizes and lenses out of range.
 pub(super) fn check_picture(picture: &Photo) -> Result<(), Refusal> {
     let UVec2 { x: width, y: height } = picture.size;
     let name = || picture.name.clone();

@@ -11,8 +11,8 @@
 //! 5. `quality` measures overlap, coverage and the expected misalignment at the seam, and rejects pictures.
 //! 6. `horizon` and `compose` make the rig and its canvas.
 //!
-//! Nothing here looks at pixels. All is f64 with a fixed seed and functions of `libm`: the same input
-//! gives the same answer on every machine. Cost: some ten milliseconds a pair with 2000 correspondences.
+//! Nothing here looks at pixels. All arithmetic is f64 with a fixed seed and the functions of `libm`: the same input
+//! gives the same answer on every machine. Cost: about 10 ms for a pair with 2000 correspondences.
 
 mod bundle;
 mod cameras;
@@ -50,39 +50,38 @@ use planes::{nearest_plane, normed};
 use quality::{Figures, check_chance, judge};
 use select::{Choice, choose};
 
-/// A point that may be the same in two pictures. Pixels of the full pictures, centres at integers.
+/// A pair of points that may be the same in two pictures. Pixels of the full pictures, centres at integers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Correspondence {
-    /// Where it is in the left picture.
+    /// Position in the left picture.
     pub left: DVec2,
-    /// Where it is in the right picture.
+    /// Position in the right picture.
     pub right: DVec2,
-    /// How much it is trusted, for instance 1 − ratio of the best and the second best distance. Only
-    /// the order matters.
+    /// Confidence, for instance 1 − ratio of the best and the second best distance. Only the order matters.
     pub score: f64,
 }
 
 /// A picture to calibrate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Photo {
-    /// Its camera's name, in the rig and in messages.
+    /// Name of its camera, in the rig and in messages.
     pub name: String,
     /// Width and height in pixels.
     pub size: UVec2,
-    /// Its lens, if that is known. Otherwise it is taken for one with square pixels whose axis meets
-    /// the picture's middle.
+    /// Its lens, if known. Otherwise the calibration assumes square pixels and the principal point in the middle of
+    /// the picture.
     pub lens: Option<KnownLens>,
 }
 
 impl Photo {
-    /// A picture whose lens is not known.
+    /// Creates a picture with an unknown lens.
     #[must_use]
     pub fn new(name: impl Into<String>, size: UVec2) -> Self {
         Self { name: name.into(), size, lens: None }
     }
 }
 
-/// A lens that was calibrated before, for pictures of this size.
+/// A lens that was calibrated for pictures of this size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownLens {
     /// Lens model.
@@ -93,31 +92,31 @@ pub struct KnownLens {
     pub distortion: Vec<f64>,
 }
 
-/// Which model is looked for.
+/// The model to search for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ModelChoice {
-    /// What the correspondences say; in doubt a homography.
+    /// The model that fits better; in doubt a homography.
     #[default]
     Auto,
-    /// A homography, whatever the lenses are.
+    /// A homography, for any lens.
     Homography,
-    /// Cameras in one place, or a refusal.
+    /// Cameras at one position, or an error.
     Rotation,
 }
 
-/// How a calibration is made.
+/// Options of a calibration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CalibrateOptions {
-    /// Which model is looked for.
+    /// The model to search for.
     pub model: ModelChoice,
-    /// Whether a radial distortion k1 may be found for lenses that are not known.
+    /// Whether a radial distortion k1 may be estimated for unknown lenses.
     pub radial: bool,
-    /// Largest noise of a right correspondence, a standard deviation in pixels; `None` for 3, and more
-    /// for pictures of more than 2000 pixels a side.
+    /// Maximum noise of a correct correspondence, as a standard deviation in pixels; `None` for 3, and more for
+    /// pictures of more than 2000 pixels a side.
     pub most_noise_px: Option<f64>,
-    /// Least fraction of a picture that the other must see.
+    /// Minimum fraction of a picture that the other must see.
     pub least_overlap: f64,
-    /// Where random numbers begin.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -133,20 +132,19 @@ impl Default for CalibrateOptions {
     }
 }
 
-/// Where pictures lie to each other.
+/// The positions of pictures relative to each other.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Views {
-    /// On one plane: a matrix for each picture that takes its pixels to those of a reference picture, whose
-    /// own is the identity. The third coordinate is positive where a picture and the reference see the same; the
-    /// last number is 1, or −1 where the picture's pixel (0, 0) lies behind.
+    /// On one plane: a matrix for each picture that maps its pixels to those of a reference picture, whose own matrix
+    /// is the identity. The third coordinate is positive where the picture and the reference see the same. The last
+    /// number is 1, or −1 if the picture's pixel (0, 0) is behind the reference camera.
     Planes(Vec<DMat3>),
-    /// In one place: a camera for each picture, as the warp kernel takes it; the reference camera looks
-    /// along z.
+    /// At one position: a camera for each picture, in the form of the warp kernel; the reference camera looks along z.
     Cameras(Vec<Camera>),
 }
 
 impl Views {
-    /// Which kind of model it is.
+    /// Returns the kind of the model.
     #[must_use]
     pub fn name(&self) -> ModelName {
         match self {
@@ -155,8 +153,8 @@ impl Views {
         }
     }
 
-    /// The pixel of picture `to` where it has what picture `from` has at `pixel`; `None` where it cannot
-    /// see it at all, or there are no such pictures. It may lie outside of the picture.
+    /// Maps `pixel` of picture `from` to picture `to`. The result may lie outside the picture. `None` if the point is
+    /// not visible at all, or there is no such picture.
     #[must_use]
     pub fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2> {
         match self {
@@ -171,7 +169,7 @@ impl Views {
         }
     }
 
-    /// The homography of a pair, right to left, [`normed`].
+    /// Returns the homography of a pair, right to left, [`normed`].
     fn homography(&self) -> DMat3 {
         let matrix = match self {
             Self::Planes(matrices) => matrices[0].inverse() * matrices[1],
@@ -196,36 +194,36 @@ impl Views {
     }
 }
 
-/// Two pictures, calibrated.
+/// A calibrated pair of pictures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     /// The pictures: left, right.
     pub pictures: [Photo; 2],
-    /// Where they lie to each other; the left one is the reference.
+    /// The positions relative to each other; the left picture is the reference.
     pub views: Views,
-    /// From pixels of the right picture to those of the left one. Where lenses distort it is not exact, but as
-    /// near as a homography comes to the views over what both pictures see. There its third coordinate is positive;
-    /// the last number is 1, or −1 where the right picture's pixel (0, 0) lies behind the left camera.
+    /// Map from pixels of the right picture to those of the left one. If lenses distort, it is the homography nearest
+    /// to the views within the overlap. There its third coordinate is positive. The last number is 1, or −1 if the
+    /// right picture's pixel (0, 0) is behind the left camera.
     pub homography_right_to_left: DMat3,
-    /// How many different correspondences there were.
+    /// The number of distinct correspondences.
     pub matches: usize,
-    /// Which correspondences agree, by their place in the input, in that order.
+    /// Indices of the agreeing correspondences in the input, in ascending order.
     pub inliers: Vec<usize>,
-    /// Share of the different correspondences that agree.
+    /// Fraction of the distinct correspondences that agree.
     pub inlier_ratio: f64,
-    /// Root mean square of the inliers' distance, in pixels of the left picture.
+    /// Root mean square distance of the inliers, in pixels of the left picture.
     pub rms_px: f64,
-    /// Fraction of the left picture that the right one sees, and of the right that the left one sees.
+    /// Fraction of the left picture that the right one sees, and vice versa.
     pub overlap: [f64; 2],
     /// Fraction of the overlap that has inliers, in cells of a twelfth of the left picture's larger side.
     pub coverage: f64,
-    /// Expected misalignment in the overlap, in pixels of the left picture: what noise leaves open and what
-    /// the model does not explain.
+    /// Expected misalignment in the overlap, in pixels of the left picture: the effect of noise, plus the error of the
+    /// model.
     pub seam_error_px: f64,
 }
 
 impl Calibration {
-    /// The figures as a rig has them.
+    /// Returns the quality for a rig.
     #[must_use]
     pub fn quality(&self) -> Quality {
         Quality {
@@ -239,20 +237,20 @@ impl Calibration {
         }
     }
 
-    /// A rig with a panorama that shows both pictures.
+    /// Returns a rig with a panorama that shows both pictures.
     ///
     /// # Errors
-    /// [`Refusal::Plane`] if the panorama of a plane would be too large, [`Refusal::Rig`] if the cameras
-    /// are no rig.
+    /// Returns [`Refusal::Plane`] if the panorama of a plane would be too large, or [`Refusal::Rig`] if the cameras
+    /// make no valid rig.
     pub fn rig(&self, options: &RigOptions) -> Result<Rig, Refusal> {
         compose::rig(&self.pictures, &self.views, 0, self.quality(), options)
     }
 }
 
-/// Calibrates two pictures from correspondences between them, of which up to nine tenths may be wrong.
+/// Calibrates two pictures from correspondences, of which up to nine tenths may be wrong.
 ///
 /// # Errors
-/// A [`Refusal`] if the input is malformed, or if what the correspondences say is not good enough.
+/// Returns a [`Refusal`] if the input is malformed or the correspondences are not good enough.
 pub fn pair(
     correspondences: &[Correspondence],
     pictures: [&Photo; 2],
@@ -289,7 +287,7 @@ pub fn pair(
     })
 }
 
-/// As [`judge`]; where nothing agrees, finds out whether a picture is mirrored.
+/// [`judge`]; if nothing agrees, also checks whether a picture is mirrored.
 fn judged<M: Model>(
     model: &M,
     sights: &[Sight],

@@ -2,31 +2,31 @@
 
 use super::Correspondence;
 
-/// Two of several pictures and what they may have in common.
+/// Two of several pictures, with candidate correspondences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhotoPair {
     /// Number of the left picture.
     pub left: usize,
     /// Number of the right picture.
     pub right: usize,
-    /// Points that may be the same in both.
+    /// Points that may be the same in both pictures.
     pub correspondences: Vec<Correspondence>,
 }
 
-/// How two of several pictures fit in the end; see [`Calibration`](super::Calibration) for the figures.
+/// The agreement of two of several pictures after the fit; see [`Calibration`](super::Calibration) for the figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairFigures {
     /// Number of the left picture.
     pub left: usize,
     /// Number of the right picture.
     pub right: usize,
-    /// How many different correspondences there were.
+    /// The number of distinct correspondences.
     pub matches: usize,
-    /// Which correspondences agree with the model of all pictures, by their place in the pair's, in that order.
+    /// Indices, within the pair, of the correspondences that agree with the model of all pictures.
     pub inliers: Vec<usize>,
-    /// Root mean square of their distance, in pixels of the left picture.
+    /// Root mean square distance of the inliers, in pixels of the left picture.
     pub rms_px: f64,
-    /// Fraction of the left picture that the right one sees, and of the right that the left one sees.
+    /// Fraction of the left picture that the right one sees, and vice versa.
     pub overlap: [f64; 2],
     /// Fraction of the overlap that has inliers.
     pub coverage: f64,

@@ -1,8 +1,8 @@
-//! Pictures of one plane: a homography each.
+//! Pictures of one plane: a homography for each.
 //!
-//! Every picture has a matrix to the plane of a reference picture, which stays fixed. Inside, a step
-//! changes eight of a matrix's nine numbers, in coordinates from −1 to 1 over the picture; the ninth, the
-//! largest, is fixed, since a homography has no scale.
+//! Every picture has a matrix to the plane of a reference picture, which is fixed. A step changes eight of a matrix's
+//! nine numbers, in coordinates from −1 to 1 over the picture. The ninth, the largest, is fixed because a homography
+//! has no scale.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ pub(super) struct Planes {
     to_reference: Vec<DMat3>,
     from_reference: Vec<DMat3>,
     reference: usize,
-    /// For each picture, pixels → −1 to 1 and back.
+    /// For each picture, the map from pixels to −1…1 and its inverse.
     units: Arc<[[DMat3; 2]]>,
 }
 
 impl Planes {
-    /// Pictures of these sizes, of which `reference` is fixed.
+    /// Creates a model of pictures of these sizes, of which `reference` is fixed.
     pub(super) fn new(sizes: &[UVec2], reference: usize, to_reference: Vec<DMat3>) -> Self {
         let unit = |size: &UVec2| {
             let half = f64::from(size.max_element()) / 2.0;
@@ -40,24 +40,24 @@ impl Planes {
 
     fn with(units: Arc<[[DMat3; 2]]>, reference: usize, mut to_reference: Vec<DMat3>) -> Self {
         for (matrix, [_, back]) in to_reference.iter_mut().zip(units.iter()) {
-            // Of a size of its own, so that nothing over- or underflows after many steps.
+            // Scaled to avoid overflow and underflow after many steps.
             *matrix *= 1.0 / (*matrix * back.z_axis).length().max(f64::MIN_POSITIVE);
         }
         let from_reference = to_reference.iter().map(DMat3::inverse).collect();
         Self { to_reference, from_reference, reference, units }
     }
 
-    /// The same pictures with other matrices.
+    /// Returns the same pictures with other matrices.
     pub(super) fn replaced(&self, to_reference: Vec<DMat3>) -> Self {
         Self::with(Arc::clone(&self.units), self.reference, to_reference)
     }
 
-    /// From each picture to the reference.
+    /// Returns the map from each picture to the reference.
     pub(super) fn to_reference(&self) -> &[DMat3] {
         &self.to_reference
     }
 
-    /// From picture `i` to the reference, [`normed`]; the reference's own is the identity.
+    /// Returns the map from picture `i` to the reference, [`normed`]; the reference's own is the identity.
     pub(super) fn normed(&self, i: usize) -> DMat3 {
         if i == self.reference {
             return DMat3::IDENTITY;
@@ -74,21 +74,22 @@ impl Planes {
     }
 }
 
-/// The pixel of a homogeneous point in front.
+/// Returns the pixel of a homogeneous point in front of the camera.
 pub(super) fn flat(point: DVec3) -> Option<DVec2> {
     (point.z > 0.0).then(|| point.truncate() / point.z)
 }
 
-/// The matrix of the same homography with what is seen in front of both pictures: a map that does not mirror has a
-/// derivative of the sign of `det / z³`, so that `z` is positive where both see if the determinant is. Its last
-/// number is 1, or −1 where pixel (0, 0) lies behind; where that is at infinity, its last column has length 1.
+/// Returns the matrix of the same homography with a sign that puts the visible part in front of both pictures. A map
+/// that does not mirror has a derivative with the sign of `det / z³`, so `z` is positive in the common view if the
+/// determinant is. The last number is 1, or −1 if pixel (0, 0) is behind. If that pixel is at infinity, the last
+/// column has length 1.
 pub(super) fn normed(matrix: DMat3) -> DMat3 {
     let (last, length) = (matrix.z_axis.z.abs(), matrix.z_axis.length());
     let size = if last > 1e-9 * length { last } else { length };
     matrix * (1.0 / size.max(f64::MIN_POSITIVE)).copysign(matrix.determinant())
 }
 
-/// The largest of nine numbers.
+/// Returns the index of the largest of nine numbers.
 fn pivot(numbers: &[f64; 9]) -> usize {
     (0..9).max_by(|&a, &b| numbers[a].abs().total_cmp(&numbers[b].abs())).unwrap_or(8)
 }
@@ -132,10 +133,10 @@ impl Model for Planes {
     }
 }
 
-/// The homography, right to left, that is nearest to what another model of two pictures says at places that
-/// both see: least squares of Sampson's distance from `start`, which stays where they see nothing in common.
+/// Returns the homography, right to left, nearest to another model of two pictures: least squares of Sampson's
+/// distance over their overlap, from `start`. Without an overlap, returns `start`.
 pub(super) fn nearest_plane<M: Model>(model: &M, sizes: [UVec2; 2], start: DMat3) -> DMat3 {
-    /// Places, which have no noise: far more than a homography has numbers.
+    /// The number of sample points. They have no noise, so this is far more than a homography needs.
     const MANY: usize = 200;
     let sight = |&[left, right]: &[DVec2; 2]| Sight { link: [0, 1], left, right };
     let sights: Vec<Sight> = overlap(model, [0, 1], sizes).seen.iter().map(sight).collect();
@@ -144,12 +145,12 @@ pub(super) fn nearest_plane<M: Model>(model: &M, sizes: [UVec2; 2], start: DMat3
     found.to_reference()[1]
 }
 
-/// The homography of four correspondences, right to left; `None` where three of them lie on a line, or
-/// where no picture seen from the front could give them.
+/// Returns the homography of four correspondences, right to left. `None` if three of them are on a line, or if no
+/// picture seen from the front could produce them.
 ///
-/// Three points turn the same way in both pictures if the plane is seen from the same side and none
-/// of them lies behind a camera. Most samples with a wrong correspondence fail that, which costs less
-/// than to score them (oriented constraints: Chum, Werner, Matas, ICPR 2004).
+/// Three points have the same orientation in both pictures if the plane is seen from the same side and none of them is
+/// behind a camera. Most samples with a wrong correspondence fail this test, which is cheaper than scoring (oriented
+/// constraints: Chum, Werner, Matas, ICPR 2004).
 pub(super) fn of_four(sample: &[Sight]) -> Option<DMat3> {
     let [a, b, c, d] = sample else { return None };
     let points = |side: fn(&Sight) -> DVec2| [a, b, c, d].map(side);
@@ -158,7 +159,7 @@ pub(super) fn of_four(sample: &[Sight]) -> Option<DMat3> {
     if l.iter().zip(&r).any(|(l, r)| l * r <= 0.0) {
         return None;
     }
-    // The basis of each: the matrix that takes the unit vectors and (1, 1, 1) to the four points.
+    // The basis of each picture: the matrix that takes the unit vectors and (1, 1, 1) to the four points.
     let basis = |p: &[DVec2; 4], [t0, t1, t2, _]: [f64; 4]| {
         let [p0, p1, p2] = [p[0], p[1], p[2]].map(|p| p.extend(1.0));
         DMat3::from_cols(p0 * t0, p1 * t1, p2 * t2)
@@ -173,10 +174,10 @@ pub(super) fn of_four(sample: &[Sight]) -> Option<DMat3> {
     Some(if sign < 0.0 { matrix * -1.0 } else { matrix })
 }
 
-/// Cramer's numerators of the fourth point in the basis of the first three, that is twice the signed area
-/// of the triangles that leave out one point each; `None` if one is too flat.
+/// Returns Cramer's numerators of the fourth point in the basis of the first three: twice the signed area of the
+/// triangle without each point. `None` if a triangle is too flat.
 fn turns(p: &[DVec2; 4]) -> Option<[f64; 4]> {
-    /// Least distance, in pixels, of a point to the line of two others, about.
+    /// Minimum distance, in pixels and approximate, of a point to the line of two others.
     const FLAT: f64 = 2.0;
     let area = |a: DVec2, b: DVec2, c: DVec2| (b - a).perp_dot(c - a);
     let whole = area(p[0], p[1], p[2]);
@@ -202,7 +203,7 @@ mod tests {
         let found = normed(found);
         assert!(found.abs_diff_eq(truth, 1e-8), "{found}");
         assert!(normed(of_four(&sample).unwrap() * -1.0).abs_diff_eq(truth, 1e-8));
-        // Mirrored, and three on a line.
+        // Mirrored, and three points on a line.
         let mirrored = sample.map(|s| Sight { left: DVec2::new(-s.left.x, s.left.y), ..s });
         assert!(of_four(&mirrored).is_none());
         let line = [sample[0], sight(20.0, 40.0), sight(200.0, 400.0), sample[3]];

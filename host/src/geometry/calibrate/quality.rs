@@ -1,6 +1,6 @@
-//! How good a model of two pictures is, and whether that is good enough.
+//! Measures the quality of a model of two pictures, and accepts or rejects it.
 //!
-//! Everything is measured where both pictures see the same, since nothing else is blended.
+//! All figures are measured in the overlap, because nothing else is blended.
 
 use glam::{DVec2, UVec2};
 use nalgebra::DMatrix;
@@ -12,62 +12,61 @@ use super::refusal::MIN_INLIERS;
 use crate::geometry::calibrate::sample::{LEAST_NOISE, some};
 use crate::geometry::inside;
 
-/// Agreement that chance gives once in 10⁶ pairs of pictures is none (a-contrario: Moisan, Stival, IJCV
-/// 2004).
+/// Agreement that occurs by chance once in 10⁶ pairs of pictures is rejected (a-contrario: Moisan, Stival, IJCV 2004).
 const LOG10_CHANCE: f64 = -6.0;
 
-/// Of the correspondences within the overlap at least this share must agree, and eight more: Brown and
-/// Lowe's test (IJCV 2007), with a share that leaves room for matchers that keep nine wrong ones to a
-/// right one. Chance explains a hundredth of it.
+/// Minimum fraction of the correspondences within the overlap that must agree, plus eight: the test of Brown and Lowe
+/// (IJCV 2007), with a fraction that allows matchers with nine wrong correspondences to a right one. Chance explains a
+/// hundredth of it.
 const LEAST_SHARE: f64 = 0.05;
 
-/// Least overlap by default, of the picture that sees more of the other. Below it, what agrees lies in a
-/// strip and the rest of the picture hangs on it like a flag.
+/// Default minimum overlap, of the picture that sees more of the other. With less overlap, all inliers lie in a strip
+/// and the rest of the picture is poorly determined.
 pub(super) const LEAST_OVERLAP: f64 = 0.03;
 
-/// Least part of the overlap that has inliers: a moving thing or a poster covers less.
+/// Minimum fraction of the overlap with inliers: a moving object or a poster covers less.
 const LEAST_COVERAGE: f64 = 0.06;
 
-/// Largest expected misalignment as a share of the picture's larger side, and in pixels for small
-/// pictures. A seam can hide a few pixels, not a ghost.
+/// Maximum expected misalignment as a fraction of the picture's larger side, and in pixels for small pictures. A seam
+/// can hide a few pixels, but not a ghost.
 const MOST_SEAM_ERROR: (f64, f64) = (0.004, 4.0);
 
-/// Pictures that differ by less than so many pixels are the same view. A stand that was touched moves more.
+/// Pictures that differ by fewer pixels are the same view. A tripod that was touched moves more.
 const SAME_VIEW: f64 = 0.3;
 
-/// Largest ratio of areas where both see the same: a zoom of 6.
+/// Maximum ratio of areas within the overlap: a zoom of 6.
 const MOST_AREA_RATIO: f64 = 36.0;
 
-/// Correspondences that are off by less than this share of the larger side may be right ones that the model
-/// does not explain. By chance hardly any are: a circle of 0.1 % of the picture.
+/// Correspondences closer than this fraction of the larger side may be correct but unexplained by the model. Hardly
+/// any are this close by chance: the circle covers 0.1 % of the picture.
 const NEAR: f64 = 0.015;
 
-/// Columns and rows, along the larger side, of the cells in which inliers are counted.
+/// The number of inlier cells along the larger side.
 const CELLS: f64 = 12.0;
 
-/// Samples along a cell's side.
+/// The number of samples along a cell's side.
 const SAMPLES: u32 = 4;
 
-/// What is known of a pair of pictures.
+/// The figures of a pair of pictures.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Figures {
-    /// Which sights agree.
+    /// Indices of the inliers.
     pub(super) inliers: Vec<usize>,
     pub(super) rms_px: f64,
-    /// Fraction of the left picture that the right one sees, and the other way round.
+    /// Fraction of the left picture that the right one sees, and vice versa.
     pub(super) overlap: [f64; 2],
     pub(super) coverage: f64,
     pub(super) seam_error_px: f64,
 }
 
-/// What a pair's pictures have in common.
+/// The overlap of a pair of pictures.
 pub(super) struct Overlap {
-    /// Places in the left picture and where the right one has them.
+    /// Positions in the left picture and their counterparts in the right one.
     pub(super) seen: Vec<[DVec2; 2]>,
     shares: [f64; 2],
 }
 
-/// Evenly spread places of a picture, a cell's side and the number of cells in a row.
+/// Returns evenly spaced positions of a picture, the side of a cell and the number of cells in a row.
 fn places(size: UVec2) -> (impl Iterator<Item = DVec2>, f64) {
     let cell = f64::from(size.max_element()) / CELLS;
     let step = cell / f64::from(SAMPLES);
@@ -78,7 +77,7 @@ fn places(size: UVec2) -> (impl Iterator<Item = DVec2>, f64) {
     ((0..many.x * many.y).map(place), cell)
 }
 
-/// What the pictures `[left, right]` have in common, at evenly spread places.
+/// Returns the overlap of the pictures `[left, right]`, at evenly spaced positions.
 pub(super) fn overlap<M: Model>(
     model: &M,
     [left, right]: [usize; 2],
@@ -100,15 +99,15 @@ pub(super) fn overlap<M: Model>(
     Overlap { shares: [seen.len() as f64 / all, share], seen }
 }
 
-/// log₁₀ of the number of models that would have so many inliers if correspondences were random.
+/// Returns log₁₀ of the number of models that would have so many inliers if correspondences were random.
 ///
-/// Of `n`, `k` lie within `radius` (Sampson) of a model that 4 of them determine.
+/// Of `n` correspondences, `k` lie within `radius` (Sampson) of a model that 4 of them determine.
 fn log10_chance(n: usize, k: usize, radius: f64, size: UVec2) -> f64 {
     let choose = |n: f64, k: f64| {
         let ln = libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
         ln / std::f64::consts::LN_10
     };
-    // Noise of both pictures makes the circle in the left one √2 larger.
+    // The noise of both pictures makes the circle in the left one √2 larger.
     let area = 2.0 * std::f64::consts::PI * radius * radius;
     let share = (area / size.as_dvec2().element_product()).min(1.0);
     let (n, k) = (n as f64, k as f64);
@@ -118,14 +117,14 @@ fn log10_chance(n: usize, k: usize, radius: f64, size: UVec2) -> f64 {
     libm::log10(n - 4.0) + choose(n, k) + choose(k, 4.0) + (k - 4.0) * libm::log10(share)
 }
 
-/// The sights that agree with a model of this noise.
+/// Returns the sights that agree with a model of this noise.
 fn agreeing<M: Model>(model: &M, sights: &[Sight], noise: f64) -> (Vec<usize>, f64) {
     let cut = CHI2 * noise.max(LEAST_NOISE).powi(2);
     let agrees = |&i: &usize| squared(model, &sights[i]) < cut;
     ((0..sights.len()).filter(agrees).collect(), cut.sqrt())
 }
 
-/// Whether more agree than chance explains; the number of those that agree.
+/// Checks that chance does not explain the agreement. Returns the number of agreeing sights.
 pub(super) fn check_chance<M: Model>(
     model: &M,
     sights: &[Sight],
@@ -146,9 +145,9 @@ pub(super) fn check_chance<M: Model>(
     Err(Refusal::Chance { matches: sights.len(), inliers: inliers.len() })
 }
 
-/// The figures of a model whose sights are all of one link, or why it is not good enough.
+/// Returns the figures of a model whose sights all have the same link, or the reason for its rejection.
 ///
-/// `fit` is the model's [`covariance`] where more than these sights determined it.
+/// `fit` is the [`covariance`] of the model if more than these sights determined it.
 pub(super) fn judge<M: Model>(
     model: &M,
     sights: &[Sight],
@@ -171,7 +170,7 @@ pub(super) fn judge<M: Model>(
     if overlap.seen.is_empty() || largest < least_overlap {
         return Err(Refusal::Overlap { overlap: largest, least: least_overlap });
     }
-    // Where one picture is a smaller copy of the other.
+    // One picture may be a smaller copy of the other.
     let scale = sizes[1].as_dvec2() / sizes[0].as_dvec2();
     let shift = |[l, r]: &[DVec2; 2]| ((*r + 0.5) / scale - 0.5 - *l).length();
     let shift_px = overlap.seen.iter().map(shift).fold(0.0, f64::max);
@@ -192,7 +191,7 @@ pub(super) fn judge<M: Model>(
     let cells_of = |sights: &[&Sight]| cells(&overlap, sights, sizes[0], off);
     let cells = cells_of(&agree);
     let seen = cells.iter().map(|cell| cell.places).max().unwrap_or(0);
-    // A cell that the overlap only grazes is not expected to have any.
+    // A cell that the overlap only touches need not have inliers.
     let whole: Vec<&Cell> = cells.iter().filter(|cell| 2 * cell.places >= seen).collect();
     let covered = whole.iter().filter(|cell| cell.sights > 0).count();
     let coverage = covered as f64 / whole.len().max(1) as f64;
@@ -202,12 +201,12 @@ pub(super) fn judge<M: Model>(
     }
 
     let open = open_variance(model, link, &agree, &overlap, fit);
-    // Whatever nearly agrees counts here: where it is off together, the model is wrong there.
+    // Nearly agreeing sights count here: where they deviate together, the model is wrong.
     let near = |sight: &&Sight| off(sight).is_some_and(|off| off.length() < NEAR * side);
     let near: Vec<&Sight> = sights.iter().filter(near).collect();
     let seam_error_px = (noise * noise * open + common_square(&cells_of(&near))).sqrt();
     let most_px = MOST_SEAM_ERROR.1.max(MOST_SEAM_ERROR.0 * side);
-    // Written so that a NaN is refused.
+    // Written so that NaN is rejected.
     let good = seam_error_px <= most_px;
     if !good {
         return Err(Refusal::Loose { seam_error_px, most_px });
@@ -220,7 +219,7 @@ pub(super) fn judge<M: Model>(
 struct Cell {
     places: u32,
     sights: u32,
-    /// Sum of the residuals and of their squares.
+    /// Sum of the residuals, and of their squares.
     off: DVec2,
     squares: f64,
 }
@@ -253,7 +252,7 @@ fn cells(
     cells
 }
 
-/// Expected square, per px² of noise, by which the fit leaves a place of the overlap open.
+/// Returns the expected squared error of the fit in the overlap, per px² of noise.
 fn open_variance<M: Model>(
     model: &M,
     link: [usize; 2],
@@ -261,7 +260,7 @@ fn open_variance<M: Model>(
     overlap: &Overlap,
     fit: Option<&DMatrix<f64>>,
 ) -> f64 {
-    /// Correspondences and places that it is computed from.
+    /// The number of correspondences and positions in the estimate.
     const MANY: usize = 400;
     let few: Vec<&Sight> = some(agree, MANY).into_iter().copied().collect();
     let own = || Some(covariance(model, &few)? * (few.len() as f64 / agree.len().max(1) as f64));
@@ -272,7 +271,8 @@ fn open_variance<M: Model>(
     spread.iter().sum::<f64>() / spread.len().max(1) as f64
 }
 
-/// Mean square in px² of what neighbours are off together, which noise does not explain: parallax, lenses.
+/// Returns the mean square, in px², of the deviation that neighbours share. Noise does not explain it; parallax and
+/// lenses do.
 fn common_square(cells: &[Cell]) -> f64 {
     let (mut common, mut weight) = (0.0, 0.0);
     for cell in cells.iter().filter(|cell| cell.sights >= 3) {
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn chance_is_rare_where_many_agree() {
         let size = UVec2::new(1000, 700);
-        // A third of 300 within 3 px is no chance; 8 of 300 within 9 px is.
+        // A third of 300 within 3 px is not chance; 8 of 300 within 9 px are.
         assert!(log10_chance(300, 100, 3.0, size) < -200.0);
         assert!(log10_chance(300, 8, 9.0, size) > 0.0);
         // n = k = 5: 1·1·5·p, with p = 2π·1/10⁴.

@@ -1,36 +1,35 @@
-//! Finding the model that most correspondences agree on, whatever the others say.
+//! Finds the model that most correspondences agree with (RANSAC).
 //!
-//! Samples are drawn as PROSAC does (Chum and Matas, CVPR 2005): from the best correspondences first,
-//! from ever more of them later, so that a good order makes it fast and a useless one costs little. A
-//! sample's model is scored by the marginalised [`Loss`]; a sequential test (Chum and Matas, PAMI 2008)
-//! ends the scoring of one that will hardly win. Each new best is fitted to what agrees with it (LO-RANSAC
-//! with few points: Lebeda, Matas, Chum, BMVC 2012). It ends when a better model would have been drawn
-//! with [`CONFIDENCE`], or after [`MOST_SAMPLES`].
+//! Samples are drawn as in PROSAC (Chum and Matas, CVPR 2005): first from the best correspondences, later from more
+//! and more of them. A good order makes the search fast, and a useless order costs little. The score of a model is the
+//! marginalised [`Loss`]; a sequential test (Chum and Matas, PAMI 2008) stops the scoring of models that are unlikely
+//! to win. Each new best model is refined with its inliers (LO-RANSAC with few points: Lebeda, Matas, Chum, BMVC
+//! 2012). The search ends when a better model would have been drawn with [`CONFIDENCE`], or after [`MOST_SAMPLES`].
 //!
-//! Numbers are drawn by a generator with a seed, and all is plain f64 arithmetic: the same input gives the
-//! same model on every machine.
+//! The random numbers have a fixed seed, and all arithmetic is plain f64: the same input gives the same model on every
+//! machine.
 
 use fastrand::Rng;
 
 use super::fit::{Model, Sight, fit, squared};
 use super::loss::Loss;
 
-/// How sure it is that no better model was missed.
+/// Probability that no better model was missed.
 const CONFIDENCE: f64 = 0.999;
 
-/// Samples after which nothing more is expected: four of four right with 0.999 at a share of 0.11.
+/// Maximum number of samples: four of four correct with 0.999 at an inlier ratio of 0.11.
 pub(super) const MOST_SAMPLES: u32 = 50_000;
 
-/// Correspondences that a local fit uses. More make it slower and hardly better.
+/// The number of correspondences in a local fit. More make it slower and hardly better.
 const LOCAL: usize = 128;
 
-/// Agreement by chance that the sequential test expects of a wrong model.
+/// Inlier ratio of a wrong model in the sequential test.
 const CHANCE: f64 = 0.02;
 
-/// One wrong decision in so many lets the sequential test give up a model that would have won.
+/// The sequential test discards one good model in so many.
 const WALD: f64 = 200.0;
 
-/// The model most agree on.
+/// The model with the most agreement.
 #[derive(Clone, Debug)]
 pub(super) struct Found<M> {
     pub(super) model: M,
@@ -38,9 +37,9 @@ pub(super) struct Found<M> {
     pub(super) cost: f64,
 }
 
-/// Finds the model that `sights`, the most trustworthy first, agree on.
+/// Finds the model that `sights`, the best first, agree with.
 ///
-/// `solve` makes one of a sample of `SAMPLE`. `None` if no sample gave any.
+/// `solve` computes a model from a sample of `SAMPLE` sights. `None` if no sample gave a model.
 pub(super) fn search<M: Model, const SAMPLE: usize>(
     sights: &[Sight],
     solve: impl Fn(&[Sight; SAMPLE]) -> Option<M>,
@@ -52,7 +51,7 @@ pub(super) fn search<M: Model, const SAMPLE: usize>(
         return None;
     }
     let mut rng = Rng::with_seed(seed);
-    // Scored in an order that says nothing about quality, which the sequential test relies on.
+    // The sequential test requires an order that is independent of quality.
     let mut shuffled = sights.to_vec();
     rng.shuffle(&mut shuffled);
     let mut best: Option<Found<M>> = None;
@@ -77,10 +76,10 @@ pub(super) fn search<M: Model, const SAMPLE: usize>(
     best
 }
 
-/// Samples after which one without a wrong correspondence has been drawn with [`CONFIDENCE`], for the best
-/// first part of the order.
+/// Returns the number of samples after which one without a wrong correspondence has been drawn with [`CONFIDENCE`],
+/// for the best prefix of the order.
 fn samples_needed<const SAMPLE: usize>(agree: &[bool]) -> u32 {
-    /// A shorter part could agree by chance.
+    /// A shorter prefix could agree by chance.
     const SHORTEST: usize = 20;
     let mut agreeing = 0;
     let mut least = f64::from(MOST_SAMPLES);
@@ -97,7 +96,7 @@ fn samples_needed<const SAMPLE: usize>(agree: &[bool]) -> u32 {
     least as u32
 }
 
-/// The sum of losses, or `None` as soon as it will hardly stay under `limit`.
+/// Returns the sum of losses, or `None` as soon as it is unlikely to stay under `limit`.
 fn score<M: Model>(
     model: &M,
     sights: &[Sight],
@@ -111,7 +110,7 @@ fn score<M: Model>(
         let squared = squared(model, sight);
         cost += loss.loss(squared);
         odds *= if squared < loss.cut() { agrees } else { differs };
-        // Wald: the odds, after these, that it is a wrong model.
+        // Wald: the odds, so far, that the model is wrong.
         if odds > WALD || cost >= limit {
             return None;
         }
@@ -119,7 +118,7 @@ fn score<M: Model>(
     Some(cost)
 }
 
-/// Fits a model to what agrees with it.
+/// Fits a model to its inliers.
 fn improve<M: Model>(mut found: Found<M>, sights: &[Sight], loss: &Loss) -> Found<M> {
     let agreeing: Vec<&Sight> =
         sights.iter().filter(|s| squared(&found.model, s) < loss.cut()).take(LOCAL).collect();
@@ -131,14 +130,14 @@ fn improve<M: Model>(mut found: Found<M>, sights: &[Sight], loss: &Loss) -> Foun
     found
 }
 
-/// PROSAC's growing set of the best.
+/// PROSAC's growing set of the best correspondences.
 struct Growth<const SAMPLE: usize> {
-    /// How many of the best are drawn from.
+    /// The size of the set.
     size: usize,
     many: usize,
-    /// Samples, on average, that lie within the best `size` after [`MOST_SAMPLES`] uniform ones.
+    /// The expected number of samples within the best `size` among [`MOST_SAMPLES`] uniform ones.
     within: f64,
-    /// Draws after which the set grows.
+    /// The number of draws after which the set grows.
     until: u32,
 }
 
@@ -149,7 +148,7 @@ impl<const SAMPLE: usize> Growth<SAMPLE> {
         Self { size: SAMPLE, many, within, until: 1 }
     }
 
-    /// Sample number `drawn`, from 1.
+    /// Returns sample number `drawn`, counted from 1.
     fn draw(&mut self, drawn: u32, rng: &mut Rng) -> [usize; SAMPLE] {
         while drawn > self.until && self.size < self.many {
             let grown = self.within * (self.size + 1) as f64 / (self.size + 1 - SAMPLE) as f64;
@@ -157,7 +156,7 @@ impl<const SAMPLE: usize> Growth<SAMPLE> {
             self.within = grown;
             self.size += 1;
         }
-        // The newest of the set is in the sample, until the set is everything.
+        // The sample includes the newest of the set until the set is complete.
         let newest = (drawn <= self.until).then_some(self.size - 1);
         let mut sample = [usize::MAX; SAMPLE];
         for i in 0..SAMPLE {
@@ -200,7 +199,7 @@ mod tests {
     #[test]
     fn the_samples_needed_are_fischlers_and_bolless() {
         assert_eq!(samples_needed::<4>(&[true; 100]), 1);
-        // Half of them agree, evenly: ln 0.001 / ln(1 − 0.5⁴) = 107.04, and less for the first 21.
+        // Half of them agree, evenly: ln 0.001 / ln(1 − 0.5⁴) = 107.04, and fewer for the first 21.
         let half: Vec<bool> = (0..400).map(|i| i % 2 == 0).collect();
         assert!((80..=108).contains(&samples_needed::<4>(&half)));
         assert_eq!(samples_needed::<4>(&[false; 100]), MOST_SAMPLES);

@@ -1,11 +1,11 @@
-//! Two pictures: is it one plane, or a camera that turns?
+//! Selects the model of two pictures: one plane, or a rotating camera.
 //!
-//! A homography fits both as long as lenses do not distort, so it is found first and is the answer when
-//! in doubt. Cameras that turn need fewer numbers, know about lenses and give panoramas of any width, so
-//! they are the answer when they explain the correspondences (nearly) as well.
+//! A homography fits both as long as lenses do not distort, so it is found first and is the answer in doubt. Rotating
+//! cameras need fewer numbers, include lenses and give panoramas of any width, so they are the answer if they explain
+//! the correspondences (nearly) as well.
 //!
-//! Both are compared by the Bayesian information criterion with a robust cost, as Torr's GRIC (1998): the
-//! sum of squared residuals over the noise, each at most [`CHI2`], plus `ln(2n)` for each number.
+//! The comparison uses the Bayesian information criterion with a robust cost, like Torr's GRIC (1998): the sum of
+//! squared residuals over the noise, each at most [`CHI2`], plus `ln(2n)` for each number.
 
 use crate::geometry::calibrate::sample::LEAST_NOISE;
 use crate::geometry::calibrate::sample::some;
@@ -33,55 +33,54 @@ use crate::geometry::rig::lens_camera;
 
 use crate::geometry::unproject;
 
-/// Focal lengths that a camera can have, in sides of its picture: 118° to 6° across. Those of fisheyes and
-/// telescopes must be given.
+/// Range of estimated focal lengths, in picture sides: 118° to 6° across. Fisheye and telephoto lenses must be given.
 pub(super) const FOCALS: std::ops::RangeInclusive<f64> = 0.3..=10.0;
 
-/// Largest standard deviation of the logarithm of a focal length. A camera that hardly turns, or about its
-/// own axis, says nothing about it; then the plane is as good.
+/// Maximum standard deviation of the logarithm of a focal length. A camera that barely turns, or turns about its own
+/// axis, does not determine it; then the plane is as good.
 const FOCAL_DOUBT: f64 = 0.25;
 
-/// What a model of turning cameras may be worse than a homography, as a share of the picture's larger
-/// side: a lens that distorts a little, or turns beside its centre, is no plane.
+/// Error of rotating cameras that is tolerated in the comparison with a homography, as a fraction of the picture's
+/// larger side. A lens with a little distortion, or a rotation beside its centre, is not a plane.
 const TOLERANCE: f64 = 1e-3;
 
-/// Largest noise by default, in pixels, for sides of up to 2000 pixels; more in proportion, since features
-/// of larger pictures are found on smaller copies.
+/// Default maximum noise, in pixels, for sides of up to 2000 pixels. It grows in proportion, because the features of
+/// larger pictures are found on smaller copies.
 const MOST_NOISE: f64 = 3.0;
 
-/// Right correspondences, about, that one candidate is fitted to.
+/// Approximate number of correct correspondences in the fit of a candidate.
 const FEW: usize = 300;
 
-/// Right correspondences, about, that the chosen cameras are fitted to: noise of 1 px is then a twentieth of
-/// a pixel, under what lenses are off.
+/// Approximate number of correct correspondences in the fit of the selected cameras: noise of 1 px then becomes a
+/// twentieth of a pixel, less than the error of lenses.
 const MANY: usize = 800;
 
-/// A model with the noise of what agrees with it, in pixels.
+/// A model with the noise of its inliers, in pixels.
 #[derive(Clone, Debug)]
 pub(super) struct Fitted<M> {
     pub(super) model: M,
     pub(super) noise: f64,
 }
 
-/// What two pictures, or more, turned out to be.
+/// The selected model of two or more pictures.
 #[derive(Clone, Debug)]
 pub(super) enum Choice {
     /// One plane.
     Planes(Fitted<Planes>),
-    /// Cameras in one place.
+    /// Cameras at one position.
     Cameras(Fitted<Cameras>),
 }
 
-/// Largest noise in pixels for pictures of these sizes.
+/// Returns the maximum noise in pixels for pictures of these sizes.
 pub(super) fn most_noise(options: &CalibrateOptions, sizes: &[UVec2]) -> f64 {
     let side = sizes.iter().map(|size| size.max_element()).max().unwrap_or(0);
     let most = options.most_noise_px.unwrap_or(MOST_NOISE * (f64::from(side) / 2000.0).max(1.0));
-    // Whatever is asked for: a number, and no picture's size.
+    // Clamped to a finite number below any picture size.
     most.max(LEAST_NOISE).min(0.1 * f64::from(side).max(10.0))
 }
 
-/// The noise in pixels of the correspondences that agree: of a χ² with two degrees of freedom the median is
-/// 2 ln 2.
+/// Returns the noise of the agreeing correspondences in pixels: a χ² with two degrees of freedom has the median 2 ln
+/// 2.
 fn noise<'s, M: Model>(model: &M, sights: impl Iterator<Item = &'s Sight>, most: f64) -> f64 {
     let mut all: Vec<f64> = sights.map(|sight| squared(model, sight)).collect();
     all.sort_by(f64::total_cmp);
@@ -97,11 +96,11 @@ fn noise<'s, M: Model>(model: &M, sights: impl Iterator<Item = &'s Sight>, most:
     noise
 }
 
-/// Fits a model to what agrees with it until nothing changes, with ever better known noise.
+/// Fits a model to its inliers until nothing changes, with an increasingly accurate noise.
 pub(super) fn settle<M: Model>(start: M, sights: &[&Sight], most: f64) -> Fitted<M> {
     let mut fitted = Fitted { model: start, noise: most };
     for _ in 0..3 {
-        // Wide enough not to lose what agrees while the model is not yet right.
+        // Wide enough to keep the inliers while the model is inaccurate.
         let loss = Loss::new((1.5 * fitted.noise).min(most));
         let Some(model) = fit(&fitted.model, sights, |r| loss.weight(r), 2) else { break };
         let noise = noise(&model, sights.iter().copied(), most);
@@ -114,20 +113,20 @@ pub(super) fn settle<M: Model>(start: M, sights: &[&Sight], most: f64) -> Fitted
     fitted
 }
 
-/// Cost of a model for this noise; the least is the best.
+/// Returns the cost of a model for this noise; the least is the best.
 pub(super) fn evidence<M: Model>(model: &M, sights: &[Sight], noise: f64) -> f64 {
     let cost = |sight| (squared(model, sight) / (noise * noise)).min(CHI2);
     let numbers = model.freedom() as f64 * libm::log(2.0 * sights.len() as f64);
     sights.iter().map(cost).sum::<f64>() + numbers
 }
 
-/// Noise when models of different kind are compared: what a lens may be off counts as noise.
+/// Returns the noise for the comparison of different models: tolerated lens errors count as noise.
 pub(super) fn tolerant(noise: f64, sizes: &[UVec2]) -> f64 {
     let side = sizes.iter().map(|size| size.max_element()).max().unwrap_or(0);
     libm::hypot(noise, TOLERANCE * f64::from(side))
 }
 
-/// The model of a pair.
+/// Selects the model of a pair.
 pub(super) fn choose(
     matches: &Matches,
     pictures: [&Photo; 2],
@@ -145,7 +144,7 @@ pub(super) fn choose(
         let start = start(pictures, |_| 1.0);
         let solve = |sample: &[Sight; 2]| {
             let pairs = [rays(start.cameras(), &sample[0])?, rays(start.cameras(), &sample[1])?];
-            // Two directions are as far apart in both pictures, or one of them is wrong.
+            // The angle between two directions is the same in both pictures, or one of them is wrong.
             let apart = |side: usize| pairs[0][side].angle_between(pairs[1][side]);
             let slack = 4.0 * most / start.cameras().iter().fold(1e6, |f: f64, c| f.min(c.focal.x));
             let fits = (apart(0) - apart(1)).abs() < slack && apart(0) > slack;
@@ -153,7 +152,7 @@ pub(super) fn choose(
         };
         let found = search(sights, solve, &loss, options.seed).ok_or_else(nothing)?;
         let turning = settle(found.model, &all, most);
-        // Unless a plane was allowed and agrees with far more: then the cameras moved.
+        // If a plane was allowed and agrees with far more, the cameras moved.
         if options.model == ModelChoice::Rotation || found.cost < 0.5 * sights.len() as f64 {
             return Ok(Choice::Cameras(turning));
         }
@@ -189,7 +188,7 @@ pub(super) fn choose(
     Ok(Choice::Planes(settle(plane.model, &all, most)))
 }
 
-/// The better of two kinds; in doubt the plane.
+/// Returns the better of two models; in doubt the plane.
 fn better(
     plane: Fitted<Planes>,
     turning: Fitted<Cameras>,
@@ -201,7 +200,7 @@ fn better(
     if costs[1] < costs[0] { Choice::Cameras(turning) } else { Choice::Planes(plane) }
 }
 
-/// The homography that most agree on.
+/// Returns the homography with the most agreement.
 fn plane(sights: &[Sight], sizes: [UVec2; 2], loss: &Loss, seed: u64) -> Option<Planes> {
     let start = Planes::new(&sizes, 0, vec![glam::DMat3::IDENTITY; 2]);
     let solve = |sample: &[Sight; 4]| {
@@ -211,14 +210,14 @@ fn plane(sights: &[Sight], sizes: [UVec2; 2], loss: &Loss, seed: u64) -> Option<
     search(sights, solve, loss, seed).map(|found| found.model)
 }
 
-/// Cameras that look the same way, with the lenses that are known and elsewhere focal lengths of `focal`.
+/// Returns cameras that look the same way, with the known lenses, and otherwise the focal length `focal`.
 fn start(pictures: [&Photo; 2], focal: impl Fn(usize) -> f64) -> Cameras {
     let camera = |i: usize| camera_of(pictures[i], focal(i));
     let known = pictures.iter().map(|picture| picture.lens.is_some()).collect();
     Cameras::new(vec![camera(0), camera(1)], known, 0)
 }
 
-/// A camera that looks ahead, with the picture's lens or, where it is not known, a focal length in pixels.
+/// Returns a camera that looks straight ahead, with the picture's lens or a focal length in pixels.
 pub(super) fn camera_of(picture: &Photo, focal: f64) -> Camera {
     match &picture.lens {
         Some(known) => lens_camera(
@@ -232,10 +231,10 @@ pub(super) fn camera_of(picture: &Photo, focal: f64) -> Camera {
     }
 }
 
-/// The cameras that explain what a homography explains, or why there are none.
+/// Returns the cameras that explain what a homography explains, or the reason why there are none.
 ///
-/// The focal length is looked for on a grid, with the best rotation for each: unlike the closed forms
-/// from the homography it needs no special case.
+/// The focal length is searched on a grid, with the best rotation for each. Unlike closed forms from the homography,
+/// this needs no special case.
 fn turning(
     plane: &Fitted<Planes>,
     sights: &[Sight],
@@ -243,18 +242,18 @@ fn turning(
     options: &CalibrateOptions,
     most: f64,
 ) -> Result<Fitted<Cameras>, String> {
-    /// Focal lengths that are tried over the range of [`FOCALS`].
+    /// The number of focal lengths over the range of [`FOCALS`].
     const GRID: i32 = 16;
     let sizes = pictures.map(|picture| picture.size);
     let side = f64::from(sizes[0].max(sizes[1]).max_element());
     let cut = CHI2 * plane.noise * plane.noise;
     let agree: Vec<&Sight> =
         sights.iter().filter(|sight| squared(&plane.model, sight) < cut).collect();
-    // Wrong ones are among them, and cost little.
+    // Wrong ones among them cost little.
     let few = some(sights, FEW * sights.len() / agree.len().max(1));
     let agree: Vec<&Sight> = some(&agree, 96).into_iter().copied().collect();
     let (low, high) = (libm::log(*FOCALS.start()), libm::log(*FOCALS.end()));
-    // How much larger the left picture shows things: that of two focal lengths, about.
+    // Scale of the left picture relative to the right one, about the ratio of the focal lengths.
     let scales = agree.iter().filter_map(|s| Some(plane.model.local(0, 1, s.right)?.1));
     let mut scales: Vec<f64> = scales.map(|j| j.determinant().abs().sqrt()).collect();
     scales.sort_by(f64::total_cmp);
@@ -278,7 +277,7 @@ fn turning(
         return Err("what agrees lies on one ray".to_owned());
     };
     let mut candidates: Vec<Fitted<Cameras>> = Vec::new();
-    // Each begins where the last one with fewer numbers ended, without and with a radial coefficient.
+    // Each fit starts from the last one with fewer numbers, without and with a radial coefficient.
     let mut starts = [start.clone(), start];
     for (focal, radial) in kinds(pictures, options) {
         let fitted = settle(starts[usize::from(radial)].freed(focal, radial), &few, most);
@@ -306,7 +305,7 @@ fn turning(
     best.map(|(_, fitted)| fitted).ok_or(reason)
 }
 
-/// What may be free of unknown lenses, the fewest numbers first.
+/// Returns the sets of free parameters of unknown lenses, the smallest first.
 fn kinds(pictures: [&Photo; 2], options: &CalibrateOptions) -> Vec<(Focal, bool)> {
     let unknown = pictures.iter().filter(|picture| picture.lens.is_none()).count();
     let mut focals = Vec::new();
@@ -320,7 +319,7 @@ fn kinds(pictures: [&Photo; 2], options: &CalibrateOptions) -> Vec<(Focal, bool)
     focals.into_iter().flat_map(|focal| radial.iter().map(move |&r| (focal, r))).collect()
 }
 
-/// Whether the cameras could be real ones, or why not.
+/// Checks that the cameras are plausible; otherwise returns the reason.
 pub(super) fn plausible(fitted: &Fitted<Cameras>, sights: &[&Sight]) -> Result<(), String> {
     let model = &fitted.model;
     for i in model.unknown() {
@@ -329,7 +328,7 @@ pub(super) fn plausible(fitted: &Fitted<Cameras>, sights: &[&Sight]) -> Result<(
         if !FOCALS.contains(&share) {
             return Err(format!("the focal length would be {share:.2} sides of the picture"));
         }
-        // A lens that folds within the picture was bent to fit something else.
+        // A lens that folds within the picture was fitted to something else.
         if corners(camera.size).iter().any(|&corner| unproject(camera, corner).is_none()) {
             let k1 = camera.distortion[0];
             return Err(format!("the distortion would be {k1:.3}, which folds the picture"));
@@ -342,7 +341,7 @@ pub(super) fn plausible(fitted: &Fitted<Cameras>, sights: &[&Sight]) -> Result<(
     };
     for n in model.focal_numbers() {
         let doubt = fitted.noise * covariance[(n, n)].sqrt();
-        // Written so that a NaN is doubt.
+        // Written so that NaN is rejected.
         let sure = doubt < FOCAL_DOUBT;
         if !sure {
             return Err(format!("the focal length is uncertain by {:.0} %", 100.0 * doubt));

@@ -1,40 +1,40 @@
-//! The tree of pairs with the most inliers, from whose middle pictures hang on each other.
+//! The spanning tree of pairs with the most inliers, rooted in its middle.
 
 use super::fit::Sight;
 use super::matches::Matches;
 use super::{Calibration, PhotoPair};
 
-/// A pair that holds by itself.
+/// A valid pair.
 pub(super) struct Edge<'p> {
     pub(super) pair: &'p PhotoPair,
     pub(super) calibration: Calibration,
     pub(super) matches: Matches,
-    /// Those of the matches that agree.
+    /// The agreeing matches.
     pub(super) inliers: Vec<Sight>,
 }
 
-/// A picture that hangs on another by a pair.
+/// A picture that is connected to another by a pair.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hung {
+pub(super) struct TreeLink {
     pub(super) child: usize,
     pub(super) parent: usize,
-    /// Number of the pair.
+    /// Index of the pair.
     pub(super) edge: usize,
 }
 
-/// How pictures hang together.
+/// The connections between the pictures.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
-    /// The picture in the middle.
+    /// The root: the picture in the middle.
     pub(super) reference: usize,
-    /// The others, each after the one that it hangs on.
-    pub(super) hung: Vec<Hung>,
+    /// The other pictures, each after its parent.
+    pub(super) links: Vec<TreeLink>,
 }
 
-/// The tree of `many` pictures by the pairs `kept` that has the most inliers, or the pictures that those do not
+/// Returns the tree of `many` pictures with the most inliers over the pairs `kept`, or the pictures that these do not
 /// connect to most of the others.
 pub(super) fn tree(many: usize, edges: &[Edge<'_>], kept: &[usize]) -> Result<Tree, Vec<usize>> {
-    // Kruskal: the strongest first, each that joins two parts.
+    // Kruskal: the strongest pair first, if it joins two components.
     let mut order = kept.to_vec();
     order.sort_by_key(|&e| std::cmp::Reverse(edges[e].inliers.len()));
     let mut part: Vec<usize> = (0..many).collect();
@@ -55,7 +55,7 @@ pub(super) fn tree(many: usize, edges: &[Edge<'_>], kept: &[usize]) -> Result<Tr
         return Err(lost);
     }
     let walk = |from: usize| {
-        let mut hung = Vec::new();
+        let mut links = Vec::new();
         let mut depth = vec![usize::MAX; many];
         depth[from] = 0;
         let mut queue = std::collections::VecDeque::from([from]);
@@ -63,14 +63,14 @@ pub(super) fn tree(many: usize, edges: &[Edge<'_>], kept: &[usize]) -> Result<Tr
             for &(child, edge) in &near[parent] {
                 if depth[child] == usize::MAX {
                     depth[child] = depth[parent] + 1;
-                    hung.push(Hung { child, parent, edge });
+                    links.push(TreeLink { child, parent, edge });
                     queue.push_back(child);
                 }
             }
         }
-        (depth.into_iter().max().unwrap_or(0), hung)
+        (depth.into_iter().max().unwrap_or(0), links)
     };
-    // Errors add up along the tree: from its middle the ways are shortest.
+    // Errors add up along the tree, so the root is in the middle, where paths are shortest.
     let reference = (0..many).min_by_key(|&i| walk(i).0).unwrap_or(0);
-    Ok(Tree { reference, hung: walk(reference).1 })
+    Ok(Tree { reference, links: walk(reference).1 })
 }

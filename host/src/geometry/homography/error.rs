@@ -1,11 +1,11 @@
-//! What can be wrong with a homography.
+//! The error of a homography.
 
 use std::path::PathBuf;
 
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::text::TextError;
 
-/// Why a homography could not be read or makes no panorama.
+/// A homography cannot be read, or cannot make a panorama.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HomographyError {
@@ -17,21 +17,21 @@ pub enum HomographyError {
     Count {
         /// The file.
         file: PathBuf,
-        /// How many there are.
+        /// The count found.
         found: usize,
     },
-    /// A word is no number.
+    /// A word is not a number.
     #[error("{}:{line}: {word:?} is not a number", file.display())]
     NotANumber {
         /// The file.
         file: PathBuf,
         /// Line, from 1.
         line: usize,
-        /// The word, cut short.
+        /// The word, shortened.
         word: String,
     },
-    /// A number is NaN or infinite, or beyond what a homography can hold.
-    #[error("{}: element {row},{column} is {value}; must be finite and at most 1e100", file.display())]
+    /// A number is not finite, or its magnitude exceeds 1e100.
+    #[error("{}: element {row},{column} is {value}; it must be finite and at most 1e100", file.display())]
     NotFinite {
         /// The file.
         file: PathBuf,
@@ -49,7 +49,7 @@ pub enum HomographyError {
         file: PathBuf,
     },
     /// A picture has no pixels or too many.
-    #[error("{}: the {picture} picture is {width}×{height} pixels; 1 to 16384 a side allowed", file.display())]
+    #[error("{}: the {picture} picture is {width}×{height} pixels; each side must be 1 to 16384", file.display())]
     PictureSize {
         /// The file of the homography.
         file: PathBuf,
@@ -62,8 +62,8 @@ pub enum HomographyError {
     },
     /// Part of the right picture would lie at or beyond infinity.
     #[error(
-        "{}: the right picture reaches infinity on the left one's plane (denominator {least} to {most} at its corners); \
-         is the matrix right to left? for so wide a view use a rig with a cylindrical panorama",
+        "{}: the right picture extends to infinity on the plane of the left one (denominator {least} to {most} at its corners); \
+         check that the matrix maps right to left; for such a wide view, use a rig with a cylindrical panorama",
         file.display()
     )]
     Infinity {
@@ -77,7 +77,7 @@ pub enum HomographyError {
     /// The panorama would be too large.
     #[error(
         "{}: the panorama would be {width:.0}×{height:.0} pixels; at most {MAX_CANVAS_SIDE} a side and {MAX_CANVAS_AREA} in all; \
-         is the matrix right to left?",
+         check that the matrix maps right to left",
         file.display()
     )]
     CanvasTooLarge {

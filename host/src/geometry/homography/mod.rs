@@ -1,9 +1,8 @@
-//! A homography between two pictures: reading it, and the panorama it makes.
+//! A homography between two pictures: its text format and its panorama.
 //!
-//! The matrix takes pixels of the right picture to pixels of the left one, pixel centres at integers
-//! and the first pixel at 0. The left picture stays as it is and the right one is bent onto its
-//! plane, so this suits two cameras in (nearly) one place, or a flat scene, and a total field of view
-//! well below 180°.
+//! The matrix maps pixels of the right picture to pixels of the left one, pixel centres at integers and the first
+//! pixel at 0. The left picture is not resampled, and the right one is warped onto its plane. This suits two cameras
+//! at (nearly) one position, or a flat scene, with a total field of view well below 180°.
 //!
 //! Text: nine numbers row by row, separated by white space or commas; `#` starts a comment.
 
@@ -18,11 +17,10 @@ use crate::geometry::{Geometry, MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::text::read_text;
 pub use error::HomographyError;
 
-/// Below this share of its largest possible value (the product of the row lengths, Hadamard's
-/// bound) a determinant is rounding noise.
+/// A determinant below this fraction of its upper bound (Hadamard: the product of the row lengths) is rounding noise.
 const SINGULAR: f64 = 1e-12;
 
-/// A matrix that takes right pixels to left pixels.
+/// A matrix that maps right pixels to left pixels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Homography {
     file: PathBuf,
@@ -33,21 +31,22 @@ impl Homography {
     /// Reads a homography file.
     ///
     /// # Errors
-    /// [`HomographyError::Text`] and those of [`parse`](Self::parse).
+    /// Returns [`HomographyError::Text`] if the file cannot be read, and the errors of [`parse`](Self::parse).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, HomographyError> {
         Self::parse(&read_text(path.as_ref())?, path)
     }
 
-    /// Reads a homography from text; `file` is named in errors.
+    /// Parses a homography; errors name `file`.
     ///
     /// # Errors
-    /// [`Count`](HomographyError::Count), [`NotANumber`](HomographyError::NotANumber),
-    /// [`NotFinite`](HomographyError::NotFinite) or [`Singular`](HomographyError::Singular).
+    /// Returns [`Count`](HomographyError::Count), [`NotANumber`](HomographyError::NotANumber),
+    /// [`NotFinite`](HomographyError::NotFinite) or [`Singular`](HomographyError::Singular) if the text is not an
+    /// invertible matrix.
     pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, HomographyError> {
         let file = file.as_ref().to_owned();
         let mut numbers = [0.0; 9];
         let mut found = 0;
-        // Editors on some systems begin a text with a byte order mark.
+        // Some editors start a text with a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (line, content) in text.lines().enumerate() {
             let content = content.split('#').next().unwrap_or("");
@@ -79,7 +78,7 @@ impl Homography {
                 value,
             });
         }
-        // A homography has no scale of its own: one far from 1 is taken out before it underflows.
+        // A homography has no scale of its own, so a scale far from 1 is removed before it underflows.
         let largest = numbers.iter().fold(0.0_f64, |most, n| most.max(n.abs()));
         if largest > 0.0 && !(1e-20..1e20).contains(&largest) {
             numbers = numbers.map(|n| n / largest);
@@ -91,13 +90,13 @@ impl Homography {
         Ok(Self { file, matrix })
     }
 
-    /// The matrix as read: right pixel → left pixel.
+    /// Returns the matrix as read: right pixel → left pixel.
     #[must_use]
     pub fn matrix(&self) -> DMat3 {
         self.matrix
     }
 
-    /// The nine numbers as text that [`parse`](Self::parse) reads back unchanged.
+    /// Returns the nine numbers as text that [`parse`](Self::parse) reads back unchanged.
     #[must_use]
     pub fn to_text(&self) -> String {
         [0, 1, 2]
@@ -106,14 +105,14 @@ impl Homography {
             .concat()
     }
 
-    /// The smallest planar panorama that holds both pictures, sizes in pixels.
+    /// Returns the smallest planar panorama that contains both pictures, of the given sizes in pixels.
     ///
-    /// Canvas pixels are left pixels moved by a whole number, so the left picture is not resampled.
-    /// Pictures reach half a pixel beyond their outermost pixel centres.
+    /// Canvas pixels are left pixels shifted by a whole number, so the left picture is not resampled. Pictures extend
+    /// half a pixel beyond their outermost pixel centres.
     ///
     /// # Errors
-    /// [`PictureSize`](HomographyError::PictureSize), [`Infinity`](HomographyError::Infinity) or
-    /// [`CanvasTooLarge`](HomographyError::CanvasTooLarge).
+    /// Returns [`PictureSize`](HomographyError::PictureSize), [`Infinity`](HomographyError::Infinity) or
+    /// [`CanvasTooLarge`](HomographyError::CanvasTooLarge) if a size is out of range.
     pub fn geometry(&self, left: UVec2, right: UVec2) -> Result<Geometry, HomographyError> {
         let file = || self.file.clone();
         for (picture, size) in [("left", left), ("right", right)] {
@@ -126,9 +125,9 @@ impl Homography {
     }
 }
 
-/// The smallest planar panorama that holds pictures which matrices take to one plane.
+/// Returns the smallest planar panorama that contains pictures mapped to one plane.
 ///
-/// Canvas pixels are the plane's, moved by a whole number. `file` is named in errors, which are
+/// Canvas pixels are those of the plane, shifted by a whole number. Errors name `file`; they are
 /// [`Infinity`](HomographyError::Infinity) and [`CanvasTooLarge`](HomographyError::CanvasTooLarge).
 pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, HomographyError> {
     let mut low = DVec2::INFINITY;
@@ -138,13 +137,13 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
         let images = corners(size).map(|corner| matrix * corner.extend(1.0));
         let least = images.iter().fold(f64::INFINITY, |m, p| m.min(p.z));
         let most = images.iter().fold(f64::NEG_INFINITY, |m, p| m.max(p.z));
-        // The denominator is linear in x and y: it keeps its sign in the picture if it does so at
-        // the corners. Where it falls to a millionth of its size, pixels are stretched as much.
+        // The denominator is linear in x and y: if it has one sign at the corners, it has that sign in the whole
+        // picture. Where it falls to a millionth of its size, pixels are stretched by as much.
         let margin = 1e-6 * least.abs().max(most.abs());
         if !(least > margin || most < -margin) {
             return Err(HomographyError::Infinity { file: file.to_owned(), least, most });
         }
-        // A homography and its negative are the same map; this one has z > 0 over the picture.
+        // A homography and its negative are the same map; this choice has z > 0 over the picture.
         let matrix = if most < 0.0 { matrix * -1.0 } else { matrix };
         for bent in images.map(|p: DVec3| p.truncate() / p.z) {
             (low, high) = (low.min(bent), high.max(bent));
@@ -163,16 +162,16 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
     Ok(Geometry { canvas: Canvas::of_pixels(-first, size.as_uvec2()), cameras })
 }
 
-/// Whether a matrix has no inverse, as far as rounding lets one tell.
+/// Returns whether a matrix has no inverse, within rounding.
 pub(crate) fn is_singular(matrix: &DMat3) -> bool {
     let rows = [0, 1, 2].map(|row| matrix.row(row).length());
     let bound: f64 = rows.iter().product();
-    // Written so that a NaN or a zero row is singular too.
+    // Written so that NaN or a zero row counts as singular.
     let regular = matrix.determinant().abs() > SINGULAR * bound;
     !regular
 }
 
-/// The outer corners of a picture's pixels.
+/// Returns the outer corners of a picture's pixels.
 pub(crate) fn corners(size: UVec2) -> [DVec2; 4] {
     let far = size.as_dvec2() - 0.5;
     [(-0.5, -0.5), (far.x, -0.5), (-0.5, far.y), (far.x, far.y)].map(DVec2::from)
@@ -197,7 +196,7 @@ mod tests {
     fn a_shift_makes_the_canvas_both_pictures_span() {
         let g = parse("1 0 -30  0 1 -2  0 0 1").unwrap();
         let g = g.geometry(UVec2::new(100, 50), UVec2::new(40, 60)).unwrap();
-        // Right covers -30..9 and -2..57; left 0..99 and 0..49.
+        // The right picture covers -30..9 and -2..57; the left one 0..99 and 0..49.
         assert_eq!(g.canvas.size, UVec2::new(130, 60));
         assert_eq!(g.canvas.centre, DVec2::new(30.0, 2.0));
         assert_eq!(g.cameras[0].from_ray, DMat3::IDENTITY);

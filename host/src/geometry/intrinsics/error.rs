@@ -1,45 +1,45 @@
-//! What can be wrong with a calibration file.
+//! The error of a calibration file.
 
 use std::path::PathBuf;
 
 use crate::geometry::intrinsics::MATRIX_NAMES;
 use crate::geometry::intrinsics::opencv_yaml::YamlError;
 
-/// Why a calibration file does not give a camera.
+/// A calibration file does not define a camera.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IntrinsicsError {
-    /// The file is not readable as YAML.
+    /// The file is not valid YAML.
     #[error(transparent)]
     Yaml(#[from] YamlError),
     /// There is no camera matrix.
-    #[error("{}: no camera matrix of camera {camera}; looked for {} with and without the number", file.display(), MATRIX_NAMES.join(", "))]
+    #[error("{}: no camera matrix of camera {camera}; expected one of {}, with or without the number", file.display(), MATRIX_NAMES.join(", "))]
     NoMatrix {
         /// The file.
         file: PathBuf,
         /// Number of the camera in the file, from 1.
         camera: u32,
     },
-    /// A matrix does not have the shape that its meaning asks for.
-    #[error("{}: {name} has {found}; must be {expected}", file.display())]
+    /// A matrix has the wrong shape.
+    #[error("{}: {name} has {found}; it must be {expected}", file.display())]
     Shape {
         /// The file.
         file: PathBuf,
         /// Name of the matrix.
         name: String,
-        /// What it has.
+        /// The shape found.
         found: String,
-        /// What it must have.
+        /// The required shape.
         expected: &'static str,
     },
-    /// An element is no finite number.
+    /// An element is not a finite number.
     #[error("{}: {name}: {text:?} is not a finite number", file.display())]
     NotANumber {
         /// The file.
         file: PathBuf,
         /// Name of the matrix or value.
         name: String,
-        /// The element, cut short.
+        /// The element, shortened.
         text: String,
     },
     /// The camera matrix has a skew or is not `fx 0 cx; 0 fy cy; 0 0 1`.
@@ -57,7 +57,7 @@ pub enum IntrinsicsError {
         value: f64,
     },
     /// The picture size is not two whole numbers of at least 1.
-    #[error("{}: the picture size is {width} by {height}; must be whole numbers of at least 1", file.display())]
+    #[error("{}: the picture size is {width} by {height}; both must be whole numbers of at least 1", file.display())]
     Size {
         /// The file.
         file: PathBuf,

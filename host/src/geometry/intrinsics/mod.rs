@@ -1,8 +1,8 @@
-//! A camera's matrix K and distortion D from an OpenCV calibration file.
+//! The camera matrix K and the distortion D of an OpenCV calibration file.
 //!
-//! Files of `cv::FileStorage` (its calibration and stereo samples) and ROS `camera_info` files; the
-//! YAML is in `opencv_yaml`. OpenCV does not store which lens model the coefficients belong to, so
-//! the caller says whether they are fisheye ones.
+//! Reads files of `cv::FileStorage` (OpenCV's calibration and stereo samples) and ROS `camera_info` files; the YAML
+//! subset is in `opencv_yaml`. OpenCV does not store the lens model of the coefficients, so the caller says whether
+//! they are for a fisheye.
 
 mod error;
 mod opencv_yaml;
@@ -17,10 +17,10 @@ pub use error::IntrinsicsError;
 pub use opencv_yaml::YamlError;
 use opencv_yaml::{Node, parse};
 
-/// Names under which calibration tools store K; a stereo file appends the camera's number.
+/// Names of K in the files of calibration tools; a stereo file appends the camera's number.
 pub(crate) const MATRIX_NAMES: [&str; 6] =
     ["camera_matrix", "cameraMatrix", "CameraMatrix", "K", "M", "intrinsic_matrix"];
-/// Names under which calibration tools store D.
+/// Names of D in the files of calibration tools.
 const DISTORTION_NAMES: [&str; 7] = [
     "dist_coeffs",
     "distortion_coefficients",
@@ -30,7 +30,7 @@ const DISTORTION_NAMES: [&str; 7] = [
     "dist_coefs",
     "D",
 ];
-/// Pairs of names under which calibration tools store the picture's width and height.
+/// Names of the picture's width and height in the files of calibration tools.
 const SIZE_NAMES: [[&str; 2]; 2] = [["image_width", "image_height"], ["width", "height"]];
 /// Names of a list of width and height.
 const SIZE_LIST_NAMES: [&str; 3] = ["resolution", "image_size", "imageSize"];
@@ -44,33 +44,33 @@ pub struct Intrinsics {
     pub centre: DVec2,
     /// Distortion coefficients in OpenCV's order; empty if the file has none.
     pub distortion: Vec<f64>,
-    /// Picture size in pixels, if the file says.
+    /// Picture size in pixels, if the file contains it.
     pub size: Option<UVec2>,
 }
 
 impl Intrinsics {
-    /// Reads camera number `camera` (from 1) of the file: `M2` or `cameraMatrix2` of a stereo file for
-    /// 2, or else the names without a number.
+    /// Reads camera number `camera` (from 1) of a file. In a stereo file, camera 2 is `M2` or `cameraMatrix2`;
+    /// otherwise the names have no number.
     ///
     /// # Errors
-    /// [`IntrinsicsError`], each naming the file.
+    /// Returns [`IntrinsicsError`] if the file cannot be read or does not define the camera.
     pub fn open(path: impl AsRef<Path>, camera: u32) -> Result<Self, IntrinsicsError> {
         let file = path.as_ref();
         let text = read_text(file).map_err(YamlError::from)?;
         Self::parse(&text, file, camera)
     }
 
-    /// The camera matrix, as a rig has it.
+    /// Returns the camera matrix in the form of a rig.
     #[must_use]
     pub fn matrix(&self) -> CameraMatrix {
         let Self { focal, centre, .. } = self;
         CameraMatrix { fx: focal.x, fy: focal.y, cx: centre.x, cy: centre.y }
     }
 
-    /// As [`open`](Self::open), from text; `file` is named in errors.
+    /// [`open`](Self::open) for text; errors name `file`.
     ///
     /// # Errors
-    /// [`IntrinsicsError`], each naming the file.
+    /// Returns [`IntrinsicsError`] if the text does not define the camera.
     pub fn parse(text: &str, file: impl AsRef<Path>, camera: u32) -> Result<Self, IntrinsicsError> {
         let file = file.as_ref();
         let root = parse(text, file)?;
@@ -100,14 +100,14 @@ impl Intrinsics {
     }
 }
 
-/// The first of `names`, with the camera's number or without, that the file has.
+/// Returns the first of `names`, with or without the camera's number, that the file contains.
 fn find<'n>(root: &'n Node, names: &[&str], camera: u32) -> Option<(String, &'n Node)> {
     let numbered = names.iter().map(|name| format!("{name}{camera}"));
     let plain = names.iter().map(|name| (*name).to_owned());
     numbered.chain(plain).find_map(|name| root.get(&name).map(|node| (name, node)))
 }
 
-/// The elements of an `opencv-matrix` (`rows`, `cols`, `data`) or of a plain list.
+/// Returns the elements of an `opencv-matrix` (`rows`, `cols`, `data`) or of a plain list.
 fn matrix(file: &Path, name: &str, node: &Node) -> Result<Vec<f64>, IntrinsicsError> {
     let data = node.get("data").unwrap_or(node);
     let Node::List(items) = data else {

@@ -1,8 +1,8 @@
-//! The part of YAML that OpenCV's `FileStorage` writes: a map of numbers and matrices.
+//! The subset of YAML that OpenCV's `FileStorage` writes: a map of numbers and matrices.
 //!
-//! OpenCV opens its files with `%YAML:1.0`, which no YAML parser accepts as a directive, so that line
-//! is dropped. Aliases are refused: `FileStorage` writes none, and expanding them is how a small
-//! YAML file takes all memory. Only event parsing is used; nothing recurses.
+//! OpenCV files start with `%YAML:1.0`, which no YAML parser accepts as a directive, so that line is dropped. Aliases
+//! are rejected: `FileStorage` writes none, and their expansion lets a small file use up all memory. The parser works
+//! on events and does not recurse.
 
 use std::path::{Path, PathBuf};
 
@@ -10,17 +10,17 @@ use saphyr_parser::{Event, Parser};
 
 use crate::io::text::TextError;
 
-/// Deepest nesting that is read. `FileStorage` matrices are two deep.
+/// Maximum nesting. `FileStorage` matrices are two levels deep.
 const MAX_DEPTH: usize = 16;
 
-/// Why a calibration could not be read.
+/// A calibration file cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum YamlError {
     /// The file could not be read as text.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// The text is no YAML.
+    /// The text is not YAML.
     #[error("{}:{line}:{column}: not valid YAML: {reason}", file.display())]
     Syntax {
         /// The file.
@@ -29,19 +29,19 @@ pub enum YamlError {
         line: usize,
         /// Column, from 1.
         column: usize,
-        /// What the parser said.
+        /// The parser's message.
         reason: String,
     },
     /// The text uses an alias (`*name`).
-    #[error("{}:{line}: a YAML alias; OpenCV writes none and they are not read", file.display())]
+    #[error("{}:{line}: YAML aliases are not supported; OpenCV does not write them", file.display())]
     Alias {
         /// The file.
         file: PathBuf,
         /// Line, from 1.
         line: usize,
     },
-    /// The text is nested deeper than any calibration.
-    #[error("{}:{line}: nested more than {MAX_DEPTH} deep; is it an OpenCV calibration?", file.display())]
+    /// The nesting is deeper than [`MAX_DEPTH`].
+    #[error("{}:{line}: nested more than {MAX_DEPTH} levels deep; expected an OpenCV calibration", file.display())]
     TooDeep {
         /// The file.
         file: PathBuf,
@@ -49,7 +49,7 @@ pub enum YamlError {
         line: usize,
     },
     /// The text is not a map of names to values.
-    #[error("{}: not a map of names to values, as OpenCV's FileStorage writes", file.display())]
+    #[error("{}: expected a map of names to values, as written by OpenCV's FileStorage", file.display())]
     NotAMap {
         /// The file.
         file: PathBuf,
@@ -66,7 +66,7 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// The value under `name` of a map.
+    /// Returns the value of `name` in a map.
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         match self {
             Self::Map(entries) => entries.iter().find(|(n, _)| n == name).map(|(_, node)| node),
@@ -75,14 +75,14 @@ impl Node {
     }
 }
 
-/// A map or list that is still open.
+/// A map or list that is not closed yet.
 struct Open {
     node: Node,
-    /// In a map: the name whose value comes next.
+    /// In a map: the name of the next value.
     name: Option<String>,
 }
 
-/// Parses the first document of `text`; `file` is named in errors.
+/// Parses the first document of `text`; errors name `file`.
 pub(crate) fn parse(text: &str, file: &Path) -> Result<Node, YamlError> {
     let file = || file.to_owned();
     let body = match text.strip_prefix("%YAML:") {
@@ -129,7 +129,7 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Node, YamlError> {
         match (&mut parent.node, parent.name.take()) {
             (Node::List(items), _) => items.push(finished),
             (Node::Map(entries), Some(name)) => entries.push((name, finished)),
-            // A name that is itself a list or map is legal YAML, but no FileStorage name.
+            // YAML allows a list or map as a name, but `FileStorage` does not.
             (_, None) => match finished {
                 Node::Scalar(name) => parent.name = Some(name),
                 _ => parent.name = Some(String::new()),

@@ -1,7 +1,7 @@
-//! What can be wrong with a rig, and the checks of its numbers.
+//! The errors of a rig and the checks of its numbers.
 //!
-//! Each message names the file, the field, the value and what is allowed. The bounds are far beyond
-//! real hardware; they catch a missing digit, a unit mixed up, or a matrix of another resolution.
+//! Each message names the file, the field, the value and the allowed range. The bounds are far beyond real hardware;
+//! they catch a missing digit, a wrong unit, or a matrix of another resolution.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::picture::MAX_SIDE;
 use crate::io::text::TextError;
 
-/// Why a rig is refused.
+/// A rig cannot be read, used or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
@@ -22,81 +22,81 @@ pub enum RigError {
     /// The file could not be read as text.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// The text is no TOML, or not the TOML of a rig.
+    /// The text is not TOML, or not the TOML of a rig.
     #[error("{}:{line}:{column}: {reason}", file.display())]
     Syntax { file: PathBuf, line: usize, column: usize, reason: String },
-    /// A calibration file that the rig names does not give a camera.
+    /// A calibration file of the rig is invalid.
     #[error("{}: {field}: {source}", file.display())]
     Calibration { file: PathBuf, field: String, source: Box<IntrinsicsError> },
     /// A camera has neither `matrix` nor `opencv`, or both.
     #[error("{}: {field} has {found}; exactly one of matrix and opencv is needed", file.display())]
     MatrixSource { file: PathBuf, field: String, found: &'static str },
-    /// `distortion` or `opencv_camera` contradicts where the matrix comes from.
+    /// `distortion` or `opencv_camera` contradicts the source of the matrix.
     #[error("{}: {field} {reason}", file.display())]
     Contradiction { file: PathBuf, field: String, reason: &'static str },
-    /// Neither the rig nor the calibration file says how large the pictures are.
-    #[error("{}: {field} is missing and the calibration file does not say it either; give size = [width, height]", file.display())]
+    /// Neither the rig nor the calibration file gives the size of the pictures.
+    #[error("{}: {field} is missing, and the calibration file does not contain it; give size = [width, height]", file.display())]
     SizeMissing { file: PathBuf, field: String },
-    /// The calibration was made at another picture size.
+    /// The calibration is for another picture size.
     #[error("{}: {field} is {}×{} but the calibration was made at {}×{}; calibrate at the size in use", file.display(), size[0], size[1], calibrated[0], calibrated[1])]
     SizeMismatch { file: PathBuf, field: String, size: [u32; 2], calibrated: [u32; 2] },
     /// There are too few cameras, or too many.
-    #[error("{}: {value} cameras; 2 to {MAX_CAMERAS} [[camera]] tables are allowed", file.display())]
+    #[error("{}: {value} cameras; give 2 to {MAX_CAMERAS} [[camera]] tables", file.display())]
     CameraCount { file: PathBuf, value: usize },
     /// A camera's name is empty or used twice.
-    #[error("{}: {field} is {value:?}; must be unique and not empty", file.display())]
+    #[error("{}: {field} is {value:?}; a name must be unique and not empty", file.display())]
     CameraName { file: PathBuf, field: String, value: String },
     /// A number is NaN or infinite.
-    #[error("{}: {field} is {value}; must be a finite number", file.display())]
+    #[error("{}: {field} is {value}; it must be a finite number", file.display())]
     NotFinite { file: PathBuf, field: String, value: f64 },
-    /// A picture side is impossible.
+    /// A picture side is out of range.
     #[error("{}: {field} is {value}; allowed are 1 to {MAX_SIDE} pixels", file.display())]
     PictureSize { file: PathBuf, field: String, value: i64 },
-    /// A panorama side is impossible.
+    /// A panorama side is out of range.
     #[error("{}: {field} is {value}; allowed are 1 to {MAX_CANVAS_SIDE} pixels", file.display())]
     CanvasSize { file: PathBuf, field: String, value: i64 },
     /// The panorama has too many pixels.
     #[error("{}: {field} is {value} pixels; at most {MAX_CANVAS_AREA} are allowed", file.display())]
     CanvasArea { file: PathBuf, field: String, value: u64 },
-    /// A field of view is impossible for its projection.
+    /// A field of view is out of range for its projection.
     #[error("{}: {field} is {value}°; a {} panorama allows 0.01° to {most}°", file.display(), projection.as_str())]
     Fov { file: PathBuf, field: String, value: f64, projection: ProjectionName, most: f64 },
-    /// An equirectangular panorama is higher than from pole to pole.
-    #[error("{}: {field} is {value} pixels or {degrees:.1}° high with square pixels; at most 180° are allowed: lower it or give fov_vertical", file.display())]
+    /// An equirectangular panorama extends beyond the poles.
+    #[error("{}: {field} is {value} pixels or {degrees:.1}° high with square pixels; at most 180° are allowed: reduce it or give fov_vertical", file.display())]
     BeyondPoles { file: PathBuf, field: String, value: u32, degrees: f64 },
-    /// An angle is beyond a full turn.
+    /// An angle exceeds a full turn.
     #[error("{}: {field} is {value}; allowed are -360 to 360 degrees", file.display())]
     Angle { file: PathBuf, field: String, value: f64 },
-    /// A focal length is impossible.
+    /// A focal length is out of range.
     #[error("{}: {field} is {value}; allowed are 1 to 1e6, in pixels", file.display())]
     Focal { file: PathBuf, field: String, value: f64 },
-    /// A principal point is far outside of the picture.
+    /// A principal point is far outside the picture.
     #[error("{}: {field} is {value}; allowed are {least} to {most}, one picture size beyond either side", file.display())]
     PrincipalPoint { file: PathBuf, field: String, value: f64, least: f64, most: f64 },
-    /// A distortion coefficient is beyond any lens.
+    /// A distortion coefficient is out of range.
     #[error("{}: {field} is {value}; allowed are -1e6 to 1e6", file.display())]
     Distortion { file: PathBuf, field: String, value: f64 },
     /// There are more distortion coefficients than the lens model has.
     #[error("{}: {field} has {value} coefficients; the lens model has {most} (more are allowed if they are 0)", file.display())]
     DistortionCount { file: PathBuf, field: String, value: usize, most: usize },
-    /// Where the middle's ray lands is beyond any canvas.
+    /// The pixel of the middle's ray is out of range.
     #[error("{}: {field} is {value}; allowed are -{MAX_CANVAS_SIDE} to {MAX_CANVAS_SIDE}, in pixels", file.display())]
     Centre { file: PathBuf, field: String, value: f64 },
-    /// A homography is no map between pictures.
+    /// A homography is not an invertible map.
     #[error("{}: {field} is {reason}", file.display())]
     Homography { file: PathBuf, field: String, reason: &'static str },
-    /// A quality figure is impossible.
+    /// A quality value is out of range.
     #[error("{}: {field} is {value}; allowed are {allowed}", file.display())]
     Quality { file: PathBuf, field: String, value: f64, allowed: &'static str },
-    /// The file could not be written.
-    #[error("{}: cannot be written: {source}", file.display())]
+    /// The file cannot be written.
+    #[error("cannot write {}: {source}", file.display())]
     Unsaved { file: PathBuf, source: std::io::Error },
     /// A name or number has no TOML form.
-    #[error("{}: cannot be written as TOML: {reason}", file.display())]
+    #[error("cannot write {} as TOML: {reason}", file.display())]
     Unwritable { file: PathBuf, reason: String },
 }
 
-/// Refuses what is not [two to many](MAX_CAMERAS) cameras.
+/// Checks the number of cameras against [`MAX_CAMERAS`].
 pub(super) fn check_count(value: usize, file: &Path) -> Result<(), RigError> {
     if (2..=MAX_CAMERAS).contains(&value) {
         return Ok(());
@@ -173,7 +173,7 @@ impl Rig {
                 return Err(RigError::Fov { file: file(), field, value, projection, most });
             }
         }
-        // With fov_vertical this was checked above.
+        // With `fov_vertical`, this was checked above.
         let degrees = (f64::from(panorama.height) / panorama.scale().y).to_degrees();
         if !projection.straight_rows() && degrees > 180.0 + 1e-9 {
             let field = "panorama height".to_owned();

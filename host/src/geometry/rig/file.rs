@@ -1,7 +1,7 @@
-//! The TOML of a rig as it lies in the file, read and written, and what it refers to.
+//! Reads and writes the TOML of a rig, including its calibration files.
 //!
-//! Whole numbers are read as `i64`, so that a negative or huge one gets the message of its field and
-//! not "invalid type". Ranges of the rest are checked once the rig is complete, in `error`.
+//! Whole numbers are read as `i64`, so a negative or huge number gets the error of its field instead of "invalid
+//! type". `error` checks the ranges of all numbers once the rig is complete.
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ struct CameraTable {
     homography: Option<Vec<f64>>,
 }
 
-/// A checked rig as TOML.
+/// Writes a checked rig as TOML.
 pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
     let p = &rig.panorama;
     let panorama = PanoramaTable {
@@ -96,7 +96,7 @@ pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
         .map_err(|error| RigError::Unwritable { file: rig.file.clone(), reason: error.to_string() })
 }
 
-/// Parses a rig and reads the calibration files it names; numbers are not yet checked.
+/// Parses a rig and reads its calibration files. The numbers are not checked yet.
 pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
     let table: RigTable = toml::from_str(text).map_err(|error| {
         let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or("");
@@ -137,13 +137,13 @@ fn canvas_side(value: i64) -> Option<u32> {
     u32::try_from(value).ok().filter(|v| (1..=MAX_CANVAS_SIDE).contains(v))
 }
 
-/// The calibration file that a camera names, relative to the rig.
+/// Returns the path of a camera's calibration file, relative to the rig.
 fn calibration(camera: &CameraTable, rig: &Path) -> Option<PathBuf> {
     let path = camera.opencv.as_ref()?;
     Some(rig.parent().unwrap_or(Path::new("")).join(path))
 }
 
-/// Fills in what the calibration file says.
+/// Adds the values of the calibration file.
 fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
     let file = || rig.to_owned();
     let field = |name: &str| format!("{name} of camera {:?}", camera.name);

@@ -1,22 +1,21 @@
-//! Up to which radius a lens polynomial can be trusted.
+//! The radius up to which a lens polynomial is valid.
 //!
-//! A fitted distortion polynomial rises over the field that was calibrated and may turn back beyond
-//! it. Past the turn two rays land on one source pixel and the panorama shows part of the picture a
-//! second time, mirrored. [`radial_limit`] finds the turn exactly, once per rig, so that the kernel
-//! needs one comparison.
+//! A fitted distortion polynomial rises over the calibrated field and may turn back beyond it. Past the turn, two rays
+//! hit the same source pixel and the panorama shows part of the picture twice, mirrored. [`radial_limit`] computes the
+//! turn exactly, once per rig, so the kernel needs only one comparison.
 //!
-//! Tangential terms are left out: they are a hundred times smaller and depend on direction.
+//! Tangential terms are ignored: they are a hundred times smaller and depend on the direction.
 
 use std::f64::consts::PI;
 
 use shared_types::warp::Lens;
 
-/// First radius at which the radial polynomial of `lens` stops rising: `tan θ` for a pinhole, `θ` in
+/// Returns the first radius at which the radial polynomial of `lens` stops rising: `tan θ` for a pinhole, `θ` in
 /// radians for a fisheye. Infinity for a pinhole that always rises; at most π for a fisheye.
 ///
-/// `distortion` as in [`Camera`](shared_types::warp::Camera): `k1 k2 p1 p2 k3` or `k1 k2 k3 k4`.
-/// The derivatives, with `s = r²`: `1 + 3k1·s + 5k2·s² + 7k3·s³` and
-/// `1 + 3k1·s + 5k2·s² + 7k3·s³ + 9k4·s⁴` (OpenCV, `calib3d`, camera models).
+/// `distortion` is ordered as in [`Camera`](shared_types::warp::Camera): `k1 k2 p1 p2 k3` or `k1 k2 k3 k4`. The
+/// derivatives, with `s = r²`, are `1 + 3k1·s + 5k2·s² + 7k3·s³` and `1 + 3k1·s + 5k2·s² + 7k3·s³ + 9k4·s⁴` (OpenCV,
+/// `calib3d`, camera models).
 #[must_use]
 pub(crate) fn radial_limit(lens: Lens, distortion: &[f64; 5]) -> f64 {
     let k = distortion;
@@ -29,7 +28,7 @@ pub(crate) fn radial_limit(lens: Lens, distortion: &[f64; 5]) -> f64 {
     }
 }
 
-/// Cauchy's bound: no root of the polynomial (lowest coefficient first) lies beyond.
+/// Returns Cauchy's bound: no root of the polynomial (lowest coefficient first) is larger.
 fn root_bound(polynomial: &[f64]) -> f64 {
     let Some(degree) = polynomial.iter().rposition(|&c| c != 0.0) else {
         return 0.0;
@@ -38,10 +37,10 @@ fn root_bound(polynomial: &[f64]) -> f64 {
     (1.0 + largest / polynomial[degree].abs()).min(f64::MAX)
 }
 
-/// First place in `(0, end]` at which the polynomial, positive at 0, is no longer positive.
+/// Returns the first position in `(0, end]` where the polynomial, positive at 0, is no longer positive.
 fn first_fall(polynomial: &[f64], end: f64) -> Option<f64> {
     let mut above = 0.0;
-    // Between neighbouring turns the polynomial is monotone: one sign change there is one root.
+    // The polynomial is monotone between neighbouring turns, so a sign change there is exactly one root.
     for turn in turns(polynomial, end) {
         if value(polynomial, turn) <= 0.0 {
             return Some(bisect(polynomial, above, turn));
@@ -51,7 +50,7 @@ fn first_fall(polynomial: &[f64], end: f64) -> Option<f64> {
     None
 }
 
-/// Ascending places in `(0, end]` between which the polynomial is monotone; the last is `end`.
+/// Returns ascending positions in `(0, end]` between which the polynomial is monotone; the last is `end`.
 fn turns(polynomial: &[f64], end: f64) -> Vec<f64> {
     let derivative: Vec<f64> =
         polynomial.iter().enumerate().skip(1).map(|(i, c)| i as f64 * c).collect();
@@ -69,7 +68,7 @@ fn turns(polynomial: &[f64], end: f64) -> Vec<f64> {
     places
 }
 
-/// The place between `low` and `high`, where the signs differ, at which the sign changes.
+/// Returns the position of the sign change between `low` and `high`, where the signs differ.
 fn bisect(polynomial: &[f64], mut low: f64, mut high: f64) -> f64 {
     let positive_below = value(polynomial, low) > 0.0;
     loop {
@@ -85,7 +84,7 @@ fn bisect(polynomial: &[f64], mut low: f64, mut high: f64) -> f64 {
     }
 }
 
-/// Horner's scheme; lowest coefficient first.
+/// Evaluates a polynomial by Horner's scheme; lowest coefficient first.
 fn value(polynomial: &[f64], at: f64) -> f64 {
     polynomial.iter().rev().fold(0.0, |sum, c| sum.mul_add(at, *c))
 }
@@ -113,10 +112,10 @@ mod tests {
 
     #[test]
     fn falls_and_rises_again() {
-        // (1 - s)(1 - s/2) in s = r²: falls at s = 1 and rises again at s = 2.
+        // (1 - s)(1 - s/2) with s = r²: falls at s = 1 and rises again at s = 2.
         let limit = radial_limit(Lens::PINHOLE, &[-1.5 / 3.0, 0.5 / 5.0, 0.0, 0.0, 0.0]);
         assert!((limit - 1.0).abs() < 1e-12, "{limit}");
-        // 1 - 0.5s + s²: dips to 0.9375 and never reaches 0.
+        // 1 - 0.5s + s²: falls to 0.9375 and never reaches 0.
         let limit = radial_limit(Lens::PINHOLE, &[-0.5 / 3.0, 0.2, 0.0, 0.0, 0.0]);
         assert_eq!(limit, f64::INFINITY);
     }

@@ -1,4 +1,4 @@
-//! A rig: how the cameras stand, what their lenses do, and which panorama is wanted.
+//! A rig: the poses of the cameras, their lenses, and the layout of the panorama.
 //!
 //! # Conventions
 //! A camera's frame is OpenCV's: x right, y down, z forward. Angles are degrees.
@@ -6,9 +6,9 @@
 //! - `pitch` > 0 turns it up, about its x.
 //! - `roll` > 0 turns it clockwise as the camera itself sees it, about its z.
 //!
-//! `R = Ry(yaw) · Rx(pitch) · Rz(roll)` takes a vector from the camera's frame to the world's.
-//! The panorama has a frame like a camera's, turned by its own `yaw` and `pitch`: they say where in
-//! the world its middle looks. Cameras stand in one point; parallax is not modelled.
+//! `R = Ry(yaw) · Rx(pitch) · Rz(roll)` takes a vector from the camera's frame to the world's. The panorama has a
+//! frame like a camera's, turned by its own `yaw` and `pitch`, which define the direction of its middle. All cameras
+//! share one position; parallax is not modelled.
 //!
 //! # File
 //! ```toml
@@ -46,151 +46,77 @@
 //! # coverage = 0.8
 //! # seam_error_px = 0.4
 //! ```
-//! Where only a homography is known (a flat scene seen from several places), a camera has `homography`
-//! instead of lens, matrix, distortion and angles: nine numbers row by row, which take a ray of the
-//! world to a pixel `(x/z, y/z)` of its picture. A camera without distortion is one too, `K·Rᵀ`. So the
-//! canvas means what it always does; a planar one of `fov = 90` has rays from −1 to 1 across.
+//! If only a homography is known (a flat scene seen from several positions), a camera has `homography` instead of
+//! lens, matrix, distortion and angles: nine numbers row by row, which map a ray of the world to a pixel `(x/z, y/z)`
+//! of its picture. A camera without distortion is the special case `K·Rᵀ`, so the canvas keeps its meaning. A planar
+//! canvas of `fov = 90` has rays from −1 to 1 across.
 //!
-//! Unknown keys are errors. [`Rig::to_toml`] writes the same without `opencv`: one file that stands
-//! alone.
+//! Unknown keys are errors. [`Rig::to_toml`] writes the same without `opencv`, as one self-contained file.
 
 mod error;
 mod file;
 mod lens_limit;
+mod names;
 
 use std::path::{Path, PathBuf};
 
 use glam::{DMat3, DVec2, UVec2};
 use serde::{Deserialize, Serialize};
-use shared_types::warp::{Camera, Canvas, Lens, Projection};
+use shared_types::warp::{Camera, Canvas};
 
 pub use crate::geometry::CameraMatrix;
 use crate::geometry::Geometry;
 pub use error::RigError;
 pub(crate) use lens_limit::radial_limit;
+pub use names::{LensName, ModelName, ProjectionName};
 
-/// Most cameras of a rig: more than a ring needs, and few enough that their pairs can be listed.
+/// Maximum number of cameras of a rig.
 pub const MAX_CAMERAS: usize = 64;
 
-/// How the panorama is laid out; see [`Projection`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ProjectionName {
-    /// A flat picture plane.
-    Planar,
-    /// Columns are angles, verticals stay straight.
-    Cylindrical,
-    /// Columns are longitudes, rows are latitudes.
-    Equirectangular,
-}
-
-impl ProjectionName {
-    /// The name as files have it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Planar => "planar",
-            Self::Cylindrical => "cylindrical",
-            Self::Equirectangular => "equirectangular",
-        }
-    }
-
-    /// The number as kernels have it.
-    #[must_use]
-    pub const fn projection(self) -> Projection {
-        match self {
-            Self::Planar => Projection::PLANAR,
-            Self::Cylindrical => Projection::CYLINDRICAL,
-            Self::Equirectangular => Projection::EQUIRECTANGULAR,
-        }
-    }
-
-    /// Whether rows are tangents, not angles.
-    pub(crate) const fn straight_rows(self) -> bool {
-        !matches!(self, Self::Equirectangular)
-    }
-
-    /// Whether columns are tangents, not angles.
-    pub(crate) const fn straight_columns(self) -> bool {
-        matches!(self, Self::Planar)
-    }
-}
-
-/// The lens model; see [`Lens`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LensName {
-    /// Perspective with Brown–Conrady distortion `k1 k2 p1 p2 k3`.
-    Pinhole,
-    /// Equidistant with `k1 k2 k3 k4`.
-    Fisheye,
-}
-
-impl LensName {
-    /// The number as kernels have it.
-    #[must_use]
-    pub const fn lens(self) -> Lens {
-        match self {
-            Self::Pinhole => Lens::PINHOLE,
-            Self::Fisheye => Lens::FISHEYE,
-        }
-    }
-
-    /// How many coefficients the model has.
-    #[must_use]
-    pub const fn coefficients(self) -> usize {
-        match self {
-            Self::Pinhole => 5,
-            Self::Fisheye => 4,
-        }
-    }
-}
-
-/// The panorama that is wanted.
+/// The layout of the panorama.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RigCanvas {
-    /// How it is laid out.
+    /// Projection of the panorama.
     pub projection: ProjectionName,
     /// Width in pixels.
     pub width: u32,
     /// Height in pixels.
     pub height: u32,
-    /// Horizontal field of view over the full width, in degrees, if the middle's ray lands in the
-    /// middle. Elsewhere too it gives the scale.
+    /// Horizontal field of view over the full width, in degrees, if the middle's ray is in the middle of the canvas.
+    /// Otherwise it defines the scale in the same way.
     pub fov: f64,
     /// Vertical field of view over the full height, in degrees; `None` for square pixels.
     pub fov_vertical: Option<f64>,
-    /// Where the middle looks, in degrees to the right.
+    /// Direction of the middle, in degrees to the right.
     pub yaw: f64,
-    /// Where the middle looks, in degrees up.
+    /// Direction of the middle, in degrees up.
     pub pitch: f64,
-    /// The canvas pixel at which the middle's ray lands; `None` for the canvas's own middle. A cropped
-    /// panorama has it.
+    /// Canvas pixel of the middle's ray; `None` for the middle of the canvas. A cropped panorama has it.
     pub centre: Option<[f64; 2]>,
 }
 
 /// One camera of a rig.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RigCamera {
-    /// Its name in messages.
+    /// Name in messages.
     pub name: String,
     /// Picture width and height in pixels.
     pub size: [u32; 2],
-    /// Where rays of the world land in its picture.
+    /// Map from rays of the world to pixels of the picture.
     pub view: CameraPose,
 }
 
-/// Where rays of the world land in a camera's picture.
+/// The map from rays of the world to pixels of a camera's picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CameraPose {
-    /// Through a lens.
+    /// A camera with a lens.
     Mount(Mount),
-    /// By a matrix that takes a ray of the world to `(x, y, z)`, which is the pixel `(x/z, y/z)` where
-    /// `z` is positive and unseen elsewhere.
+    /// A matrix that maps a ray of the world to `(x, y, z)`. The pixel is `(x/z, y/z)` if `z` is positive; other rays
+    /// are not visible.
     Homography(DMat3),
 }
 
-/// A camera's lens and how it stands.
+/// A camera's lens and orientation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mount {
     /// Lens model.
@@ -199,47 +125,26 @@ pub struct Mount {
     pub matrix: CameraMatrix,
     /// Distortion in OpenCV's order; missing coefficients are 0.
     pub distortion: Vec<f64>,
-    /// Degrees to the right.
+    /// Angle to the right in degrees.
     pub yaw: f64,
-    /// Degrees up.
+    /// Angle up in degrees.
     pub pitch: f64,
-    /// Degrees clockwise as the camera sees it.
+    /// Clockwise angle as seen by the camera, in degrees.
     pub roll: f64,
 }
 
-/// What describes several pictures' geometry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ModelName {
-    /// A matrix from picture to picture: a flat scene, or cameras in one place.
-    Homography,
-    /// Cameras in one place that look in different directions.
-    Rotation,
-}
-
-impl ModelName {
-    /// The name in a rig file.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Homography => "homography",
-            Self::Rotation => "rotation",
-        }
-    }
-}
-
-/// How well a rig is known that was found from pictures. Of several pairs of cameras, that of the worst
-/// one counts; matches and inliers are sums.
+/// The quality of a calibration from pictures. With several pairs of cameras, the worst pair counts; matches and
+/// inliers are sums.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quality {
-    /// What was fitted.
+    /// The fitted model.
     pub model: ModelName,
-    /// How many correspondences there were.
+    /// The number of correspondences.
     pub matches: u32,
-    /// How many of them agree.
+    /// The number of correspondences that agree with the model.
     pub inliers: u32,
-    /// Root mean square of the distance between where inliers are and should be, in pixels.
+    /// Root mean square distance of the inliers from the model, in pixels.
     pub rms_px: f64,
     /// Fraction of a picture that its neighbour sees.
     pub overlap: f64,
@@ -252,62 +157,62 @@ pub struct Quality {
 /// A panorama and the cameras that fill it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rig {
-    /// Where it came from; named in errors.
+    /// Source of the rig; named in errors.
     pub file: PathBuf,
     /// The panorama.
     pub panorama: RigCanvas,
-    /// The cameras; of two, left and right.
+    /// The cameras. With two: left, right.
     pub cameras: Vec<RigCamera>,
-    /// How well it is known, where it was found from pictures.
+    /// Quality of the calibration, if the rig was calibrated from pictures.
     pub quality: Option<Quality>,
-    /// Calibration files that K and D came from.
+    /// The calibration files that K and D came from.
     pub calibrations: Vec<PathBuf>,
 }
 
 impl Rig {
-    /// Reads a rig file and the calibration files it names.
+    /// Reads a rig file and its calibration files.
     ///
     /// # Errors
-    /// [`RigError`], each naming the file.
+    /// Returns [`RigError`] if the rig or a calibration file cannot be read or is invalid.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RigError> {
         let file = path.as_ref();
         Self::parse(&crate::io::text::read_text(file)?, file)
     }
 
-    /// Reads a rig from text. `file` is named in errors, and calibration files are looked for in its
-    /// directory.
+    /// Parses a rig. Errors name `file`, and calibration files are relative to its directory.
     ///
     /// # Errors
-    /// [`RigError`], each naming the file.
+    /// Returns [`RigError`] if the rig or a calibration file is invalid.
     pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, RigError> {
         let rig = crate::geometry::rig::file::parse(text, file.as_ref())?;
         rig.check()?;
         Ok(rig)
     }
 
-    /// The rig as TOML that [`parse`](Self::parse) reads back unchanged and that needs no other file.
+    /// Returns the rig as TOML that [`parse`](Self::parse) reads back unchanged and that needs no other file.
     ///
     /// # Errors
-    /// What [`parse`](Self::parse) would refuse, or [`RigError::Unwritable`] if a name has no TOML form.
+    /// Returns the [`RigError`] of [`parse`](Self::parse) if a number is out of range, or [`RigError::Unwritable`] if
+    /// a name has no TOML form.
     pub fn to_toml(&self) -> Result<String, RigError> {
         self.check()?;
         file::write(self)
     }
 
-    /// Writes the rig to a file, which is replaced as a whole or not at all.
+    /// Writes the rig to a file. The file is replaced as a whole or not at all.
     ///
     /// # Errors
-    /// As [`to_toml`](Self::to_toml), and [`RigError::Unsaved`].
+    /// Returns the errors of [`to_toml`](Self::to_toml), or [`RigError::Unsaved`] if the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), RigError> {
         let (file, text) = (path.as_ref(), self.to_toml()?);
         crate::io::text::replace_text(file, &text)
             .map_err(|source| RigError::Unsaved { file: file.to_owned(), source })
     }
 
-    /// The numbers that the warp kernel takes.
+    /// Returns the numbers for the warp kernel.
     ///
     /// # Errors
-    /// Those of [`RigError`] about numbers, for a rig that was built or changed in code.
+    /// Returns [`RigError`] if a number of a rig that was built or changed in code is out of range.
     pub fn geometry(&self) -> Result<Geometry, RigError> {
         self.check()?;
         let panorama = &self.panorama;
@@ -320,8 +225,8 @@ impl Rig {
 }
 
 impl RigCanvas {
-    /// The same view on a canvas of another size: both fields of view stay, so pixels are no longer
-    /// square where the aspect ratio differs.
+    /// Returns the same layout on a canvas of another size. Both fields of view stay, so pixels are not square if the
+    /// aspect ratio differs.
     #[must_use]
     pub fn resized(&self, size: UVec2) -> Self {
         let same_aspect =
@@ -340,7 +245,7 @@ impl RigCanvas {
         Self { width: size.x, height: size.y, fov_vertical, centre, ..self.clone() }
     }
 
-    /// Pixels per radian or per unit of tangent: the full width spans `fov`.
+    /// Returns pixels per radian or per unit of tangent: the full width spans `fov`.
     pub(crate) fn scale(&self) -> DVec2 {
         let along = |pixels: u32, fov: f64, straight: bool| {
             let half = fov.to_radians() / 2.0;
@@ -386,7 +291,7 @@ impl RigCamera {
         }
     }
 
-    /// Its lens and how it stands, unless it is a homography.
+    /// Returns lens and orientation, or `None` for a homography.
     #[must_use]
     pub fn mount(&self) -> Option<&Mount> {
         match &self.view {
@@ -395,7 +300,7 @@ impl RigCamera {
         }
     }
 
-    /// As [`mount`](Self::mount), to be changed.
+    /// Returns lens and orientation for changes, or `None` for a homography.
     #[must_use]
     pub fn mount_mut(&mut self) -> Option<&mut Mount> {
         match &mut self.view {
@@ -405,7 +310,7 @@ impl RigCamera {
     }
 }
 
-/// A camera with a lens, turned by `from_ray`.
+/// Returns a camera with a lens, turned by `from_ray`.
 pub(crate) fn lens_camera(
     from_ray: DMat3,
     size: UVec2,
@@ -429,10 +334,10 @@ pub(crate) fn lens_camera(
     }
 }
 
-/// `Ry(yaw) · Rx(pitch) · Rz(roll)` of angles in degrees.
+/// Returns `Ry(yaw) · Rx(pitch) · Rz(roll)` for angles in degrees.
 ///
-/// With y down and z forward the textbook matrices turn the way the conventions ask: Ry takes
-/// forward to the right, Rx takes forward up, Rz takes right to down.
+/// With y down and z forward, the textbook matrices turn as the conventions demand: Ry moves forward to the right, Rx
+/// moves forward up, Rz moves right to down.
 pub(crate) fn rotation(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
     DMat3::from_rotation_y(yaw.to_radians())
         * DMat3::from_rotation_x(pitch.to_radians())
@@ -459,7 +364,7 @@ mod tests {
         let seen = rotation(30.0, 20.0, 0.0) * forward;
         let (yaw, pitch) = (30.0f64.to_radians(), 20.0f64.to_radians());
         close(seen, DVec3::new(yaw.sin() * pitch.cos(), -pitch.sin(), yaw.cos() * pitch.cos()));
-        // Roll is innermost: it does not move where the camera looks.
+        // Roll is innermost: it does not change the viewing direction.
         close(rotation(30.0, 20.0, 45.0) * forward, seen);
     }
 

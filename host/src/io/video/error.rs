@@ -50,9 +50,9 @@ pub enum VideoError {
         /// Its last messages.
         said: String,
     },
-    /// ffmpeg did not end in time and was killed.
-    #[error("{}: ffmpeg did not end while {work}, and was stopped after {} s{}", file.display(), limit.as_secs_f64(), quote(said))]
-    Hung {
+    /// ffmpeg exceeded its time limit and was killed.
+    #[error("{}: ffmpeg did not end while {work} and was killed after {} s{}", file.display(), limit.as_secs_f64(), quote(said))]
+    TimedOut {
         /// The video.
         file: PathBuf,
         /// Its task.
@@ -288,7 +288,7 @@ impl VideoError {
             | Self::Extension { .. }
             | Self::NoReader { .. }
             | Self::TooSmall { .. } => true,
-            Self::Ffmpeg { work, .. } | Self::Hung { work, .. } => {
+            Self::Ffmpeg { work, .. } | Self::TimedOut { work, .. } => {
                 matches!(work, FfmpegTask::Encoding | FfmpegTask::Sound)
             }
             _ => false,

@@ -101,7 +101,7 @@ impl Child {
     /// Waits until the child has ended; kills it after `limit`.
     ///
     /// # Errors
-    /// Returns [`VideoError::Ffmpeg`] if it failed, [`VideoError::Hung`] if it was killed.
+    /// Returns [`VideoError::Ffmpeg`] if it failed, [`VideoError::TimedOut`] if it was killed.
     pub(super) fn wait(&self, limit: Option<Duration>) -> Result<(), VideoError> {
         match self.ended(limit) {
             Ok((status, None)) if status.success() => Ok(()),
@@ -122,7 +122,7 @@ impl Child {
     fn failure(&self, status: ExitStatus, late: Option<Duration>) -> VideoError {
         let (file, work, said) = (self.0.file.clone(), self.0.work, self.said());
         match late {
-            Some(limit) => VideoError::Hung { file, work, limit, said },
+            Some(limit) => VideoError::TimedOut { file, work, limit, said },
             None => VideoError::Ffmpeg { file, work, status, said },
         }
     }
@@ -272,7 +272,7 @@ mod tests {
         let stop = Stop::default();
         let slow = shell("exec sleep 20", &stop);
         let error = slow.wait(Some(Duration::from_millis(50))).unwrap_err();
-        insta::assert_snapshot!(error, @"a.mp4: ffmpeg did not end while encoding, and was stopped after 0.05 s");
+        insta::assert_snapshot!(error, @"a.mp4: ffmpeg did not end while encoding and was killed after 0.05 s");
         let killed = shell("exec sleep 20", &stop);
         stop.kill();
         assert!(killed.wait(None).is_err());
