@@ -1,13 +1,12 @@
-//! Features to track: where the picture changes along both axes.
+//! Feature detection: finds points where the picture changes along both axes.
 //!
-//! [`luma_rgba8`] makes a picture one number a pixel; smoothing and gradients are those of
-//! [`convolve`](crate::convolve). [`min_eigenvalue`] sums up the gradients' products over a window around each
-//! pixel and takes the smaller eigenvalue of the matrix that they make (Shi and Tomasi 1994).
+//! [`luma_rgba8`] converts a picture to luma; [`convolve`](crate::convolve) provides smoothing and gradients.
+//! [`min_eigenvalue`] sums the products of the gradients over a window around each pixel and returns the smaller
+//! eigenvalue of the resulting matrix (Shi and Tomasi 1994).
 //!
-//! The sums are made along rows from the left, then over the rows from the top, each thread several side by
-//! side. They are not moved by adding what enters and subtracting what leaves, whose rounding errors grow
-//! from pixel to pixel: the order of additions is the same everywhere, so that CPU and GPU
-//! agree to the bit.
+//! The sums run along rows from the left, then over the rows from the top, several adjacent ones per thread. They do
+//! not use running sums, whose rounding errors grow from pixel to pixel. The order of additions is the same
+//! everywhere, so CPU and GPU agree to the bit.
 
 use crate::convolve::slide::{fits, slide, store_down};
 use crate::convolve::tile::SharedTile;
@@ -22,13 +21,13 @@ use shared_types::features::{
 
 const _: () = assert!(RUN <= 16 && ROWS.is_multiple_of(RUN) && COLUMNS.is_multiple_of(RUN));
 
-/// Luma of each pixel, levels 0 to 255, by BT.709 of R'G'B' as it is; exactly the level where all three
-/// are equal.
+/// Writes the luma of each pixel, levels 0 to 255, by BT.709 of the stored R'G'B'; exactly the level if all three are
+/// equal.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn luma_rgba8(picture: View<Rgba8>, out: ViewMut<f32>) {
     let at = thread::index_2d();
     if picture.contains(at.x, at.y) && out.contains(at.x, at.y) {
-        // SAFETY: inside of both; each pixel has one thread.
+        // SAFETY: inside both; each pixel has one thread.
         unsafe {
             let Rgba8 { r, g, b, .. } = picture.load(at.x, at.y);
             let [r, g, b] = [r, g, b].map(f32::from);
@@ -37,7 +36,7 @@ pub fn luma_rgba8(picture: View<Rgba8>, out: ViewMut<f32>) {
     }
 }
 
-/// Of the matrix `(xx xy; xy yy)`.
+/// Returns the smaller eigenvalue of the matrix `(xx xy; xy yy)`.
 #[inline(always)]
 fn smaller_eigenvalue(xx: f32, xy: f32, yy: f32) -> f32 {
     let (difference, twice) = (xx - yy, 2.0 * xy);
@@ -45,8 +44,8 @@ fn smaller_eigenvalue(xx: f32, xy: f32, yy: f32) -> f32 {
     0.5 * (xx + yy - root)
 }
 
-/// The smaller eigenvalue of the gradients' products, summed up over `window`×`window` pixels around each;
-/// 0 where the window leaves the picture.
+/// Writes the smaller eigenvalue of the gradients' products, summed over `window`×`window` pixels around each pixel; 0
+/// where the window leaves the picture.
 #[inline(always)]
 fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut<f32>) {
     let (width, height) = (out.width(), out.height());
@@ -54,7 +53,7 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
     let block = [thread::block_dim_x(), thread::block_dim_y()] == BLOCK;
     let memory = shared::dynamic_shared_mem::<f32>();
     let room = memory.len() >= eigenvalue_elements(window);
-    // Blocks beyond would come round to pixels of others.
+    // Larger block indices would wrap around to other pixels.
     let inside = thread::block_idx_x() < width.div_ceil(COLUMNS)
         && thread::block_idx_y() < height.div_ceil(ROWS);
     if !(block && room && inside && same(along_x) && same(along_y)) {
@@ -67,7 +66,7 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
     };
     let (x0, y0) = (thread::block_idx_x() * COLUMNS, thread::block_idx_y() * ROWS);
     let origin = (x0.wrapping_sub(window / 2), y0.wrapping_sub(window / 2));
-    // SAFETY: all threads are still here; the tiles have room, as just checked, and do not overlap.
+    // SAFETY: no thread has returned yet; the tiles have room, as just checked, and do not overlap.
     unsafe {
         staged(0).stage(along_x, origin, columns, rows);
         staged(1).stage(along_y, origin, columns, rows);
@@ -119,28 +118,28 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
     }
 }
 
-/// Sums over `window` rows each, which begin at the first rows of `from`.
+/// Sums `window` rows for each result, starting at the first rows of `from`.
 ///
 /// # Safety
-/// So many rows are there, and no thread writes them without a barrier between.
+/// The rows must exist, and no thread may write them without a barrier in between.
 #[inline(always)]
 unsafe fn sum_down(from: Shared<f32>, window: u32) -> [f32; RUN as usize] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     let row = |i| unsafe { from.load(i * pitch(COLUMNS)) };
     slide(window, row, 0.0, |sum: f32, row: f32, _| sum + row)
 }
 
-/// Stores a thread's results side by side.
+/// Stores a thread's adjacent results.
 ///
 /// # Safety
-/// `to` has so many elements, which no other thread touches without a barrier between.
+/// `to` must have enough elements, which no other thread accesses without a barrier in between.
 #[inline(always)]
 unsafe fn store_run(to: Shared<f32>, results: [f32; RUN as usize]) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unroll!(RUN as usize, |i| unsafe { to.store(i as u32, results[i]) });
 }
 
-/// The smaller eigenvalue over windows of any odd width up to [`MAX_WINDOW`]; 0 where the window leaves the
+/// Writes the smaller eigenvalue for windows of any odd width up to [`MAX_WINDOW`]; 0 where the window leaves the
 /// picture.
 ///
 /// Nothing is written if sizes differ, shared memory is too small, or blocks are not [`BLOCK`].
@@ -149,7 +148,7 @@ pub fn min_eigenvalue(along_x: View<f32>, along_y: View<f32>, window: u32, out: 
     eigenvalues(along_x, along_y, window.min(MAX_WINDOW), out);
 }
 
-/// As [`min_eigenvalue`] over windows of 7 by 7 pixels.
+/// [`min_eigenvalue`] for windows of 7×7 pixels.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2))]
 pub fn min_eigenvalue_7(along_x: View<f32>, along_y: View<f32>, out: ViewMut<f32>) {
     eigenvalues(along_x, along_y, 7, out);

@@ -1,14 +1,14 @@
-//! Matching: points that stand out, what is around them, and which of another picture look the same.
+//! Matching: finds distinctive points, describes their neighbourhood, and finds similar points of another picture.
 //!
-//! [`shrink`] makes the levels of a pyramid, smoothed. [`find_peaks`] finds at most one point in each cell of a level, and
-//! [`orient`] adds up the gradients around it by direction, so that the picture may be turned.
-//! [`describe`] adds up the gradients in a grid of fields that is turned with it (Lowe 2004; lobes of a cubed
-//! cosine in place of his histogram, so that no angle is computed), [`pack`] brings them to one length, and
-//! square roots of them to bytes (Arandjelović and Zisserman 2012). [`find_nearest`] compares each with all of
-//! the other picture, four bytes an instruction.
+//! [`shrink`] makes the smoothed levels of a pyramid. [`find_peaks`] finds at most one point in each cell of a level,
+//! and [`orient`] sums the gradients around it by direction, so that matching works for rotated pictures. [`describe`]
+//! sums the gradients in a grid of fields that rotates with the point (Lowe 2004; lobes of a cubed cosine replace his
+//! histogram, so no angle is computed). [`pack`] normalises them, takes square roots (Arandjelović and Zisserman 2012)
+//! and converts to bytes. [`find_nearest`] compares each descriptor with all of the other picture, four bytes per
+//! instruction.
 //!
-//! No kernel has a barrier: each thread makes one number, or a few, of memory that others wrote before. That
-//! costs some samples twice, and is plain loops on the CPU.
+//! No kernel has a barrier: each thread computes one or a few numbers from memory that earlier kernels wrote. Some
+//! samples are read twice, but the kernels are plain loops on the CPU.
 
 use cuda_std::prelude::*;
 use glam::{Vec2, vec2};
@@ -17,9 +17,9 @@ use shared_types::matching::{
     Nearest, ORIENTATION_RADIUS, Peak, Pose, REACH, SAMPLES, SPACING,
 };
 
-/// Brings a picture to the size of `out`, whose pixels lie evenly over it: each is the mean of the pixels around
-/// it, weighed by `(1 − d²)²` along each axis, `d` being 1 at [`REACH`] pixels of the smaller picture. Beyond its
-/// edges the picture goes on as it ends there.
+/// Scales a picture to the size of `out`, whose pixels are evenly spaced over it. Each pixel is the mean of the pixels
+/// around it, weighted by `(1 − d²)²` along each axis, where `d` is 1 at [`REACH`] pixels of the smaller picture. The
+/// picture is extended by its edge.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn shrink(input: View<f32>, out: ViewMut<f32>) {
     let at = thread::index_2d();
@@ -45,11 +45,11 @@ pub fn shrink(input: View<f32>, out: ViewMut<f32>) {
         sum = weight.mul_add(row, sum);
         weights = weight.mul_add(row_weights, weights);
     }
-    // SAFETY: `out` has this pixel, which is this thread's.
+    // SAFETY: `out` has this pixel, which belongs to this thread.
     unsafe { out.store(at.x, at.y, sum / weights) };
 }
 
-/// Pixels along one axis that a pixel of a smaller picture is made of.
+/// The source pixels of a scaled pixel along one axis.
 struct Window {
     first: i32,
     last: i32,
@@ -58,13 +58,13 @@ struct Window {
 }
 
 impl Window {
-    /// Of pixel `at` of `to`, where there are `from`.
+    /// Returns the window of pixel `at` of `to` pixels, over `from` source pixels.
     #[inline(always)]
     fn new(at: u32, from: u32, to: u32) -> Self {
         let step = from as f32 / to as f32;
         let middle = (at as f32 + 0.5).mul_add(step, -0.5);
         let reach = REACH * step.max(1.0);
-        // What is 1 away weighs nothing.
+        // A pixel at distance 1 has weight 0.
         let (first, last) = ((middle - reach).floor() as i32 + 1, (middle + reach).floor() as i32);
         Self { first, last, middle, per_reach: 1.0 / reach }
     }
@@ -76,7 +76,7 @@ impl Window {
     }
 }
 
-/// The four pixels around a place, or those of the edge nearest to it.
+/// The four pixels around a position, clamped to the edge.
 struct Corners {
     x: [u32; 2],
     y: [u32; 2],
@@ -85,7 +85,7 @@ struct Corners {
 
 impl Corners {
     /// # Safety
-    /// The picture has a pixel.
+    /// The caller must ensure that the picture has a pixel.
     #[inline(always)]
     unsafe fn around(place: Vec2, view: &View<f32>) -> Self {
         let (last_x, last_y) = (view.width() - 1, view.height() - 1);
@@ -97,7 +97,7 @@ impl Corners {
     }
 
     /// # Safety
-    /// The view has the size of the one that the corners were made for.
+    /// The caller must ensure that the view has the size that the corners were made for.
     #[inline(always)]
     unsafe fn sample(&self, view: &View<f32>) -> f32 {
         let ([x0, x1], [y0, y1]) = (self.x, self.y);
@@ -111,11 +111,11 @@ impl Corners {
     }
 }
 
-/// Finds in each cell of [`CELL`] by [`CELL`] pixels the largest value that is larger than its eight neighbours,
-/// of which those above and to the left may be equal; cells go along rows.
+/// Finds, in each cell of [`CELL`]×[`CELL`] pixels, the largest value that exceeds its eight neighbours; those above
+/// and to the left may be equal. Cells are ordered by rows.
 ///
-/// Its place is the top of the parabolas through the neighbours. Pixels nearer than `border`, at least 1, to
-/// an edge are left out. `peaks` gets them from element `first` on.
+/// The position is the maximum of the parabolas through the neighbours. Pixels closer than `border`, at least 1, to an
+/// edge are left out. The results are written to `peaks` from element `first` on.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn find_peaks(values: View<f32>, border: u32, first: u32, peaks: SliceMut<Peak>) {
     let (width, height) = (values.width(), values.height());
@@ -154,31 +154,31 @@ pub fn find_peaks(values: View<f32>, border: u32, first: u32, peaks: SliceMut<Pe
     unsafe { peaks.store(to, best) };
 }
 
-/// `max(0, gradient · direction)³ / gradient²`: the gradient's length in a lobe around the direction that is
-/// half as high at 37°.
+/// Returns `max(0, gradient · direction)³ / gradient²`: the gradient's length in a lobe around the direction that
+/// falls to half at 37°.
 #[inline(always)]
 fn lobe(gradient: Vec2, direction: Vec2, per_square: f32) -> f32 {
     let along = gradient.x.mul_add(direction.x, gradient.y * direction.y).max(0.0);
     along * along * along * per_square
 }
 
-/// 1 over the gradient's square, 0 where there is none.
+/// Returns 1 over the gradient's square, or 0 for a zero gradient.
 #[inline(always)]
 fn per_square(gradient: Vec2) -> f32 {
     let square = gradient.x.mul_add(gradient.x, gradient.y * gradient.y);
     if square > 0.0 { 1.0 / square } else { 0.0 }
 }
 
-/// `(1 − d²)²` within distance 1, of which `square` is the square.
+/// Returns `(1 − d²)²` within distance 1, where `square` is d².
 #[inline(always)]
 fn window(square: f32) -> f32 {
     let rest = (1.0 - square).max(0.0);
     rest * rest
 }
 
-/// Adds up the gradients within [`ORIENTATION_RADIUS`] of `count` points from element `first` on, in the
-/// direction of each bin: element `bin` of point `p` is `p · BINS + bin`. `directions` has a unit vector for each
-/// bin. The gradients of the outermost [`EDGE`] pixels do not count.
+/// Sums the gradients within [`ORIENTATION_RADIUS`] of `count` points from element `first` on, in the direction of
+/// each bin: element `bin` of point `p` is `p · BINS + bin`. `directions` has a unit vector for each bin. The
+/// gradients of the outermost [`EDGE`] pixels are ignored.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn orient(
     along_x: View<f32>,
@@ -215,7 +215,7 @@ pub fn orient(
             let distance = (dx * dx + dy * dy) as f32;
             let weight = window(distance / (ORIENTATION_RADIUS * ORIENTATION_RADIUS) as f32);
             let (column, row) = (column as u32, row as u32);
-            // SAFETY: inside of the picture, by its edges.
+            // SAFETY: inside the picture, by its edges.
             let gradient = unsafe { vec2(along_x.load(column, row), along_y.load(column, row)) };
             sum = weight.mul_add(lobe(gradient, direction, per_square(gradient)), sum);
         }
@@ -224,11 +224,11 @@ pub fn orient(
     unsafe { out.store(to, sum) };
 }
 
-/// Adds up the gradients around `count` poses from element `first` on, by field and direction: element
-/// `p · ALL_FIELDS + field`, fields along rows of the turned grid.
+/// Sums the gradients around `count` poses from element `first` on, by field and direction: element `p · ALL_FIELDS +
+/// field`, fields along rows of the rotated grid.
 ///
-/// A sample counts in the four fields around it, by its distance from their middles, and less the farther it
-/// is from the pose. One that has to do with the outermost [`EDGE`] pixels does not count.
+/// A sample contributes to the four fields around it, by its distance from their centres, and less the farther it is
+/// from the pose. Samples that touch the outermost [`EDGE`] pixels are ignored.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn describe(
     along_x: View<f32>,
@@ -254,7 +254,7 @@ pub fn describe(
     let (mut a, mut b, mut c, mut d) = (0.0, 0.0, 0.0, 0.0);
     let (mut e, mut f, mut g, mut h) = (0.0, 0.0, 0.0, 0.0);
     for j in 0..4 * SAMPLES * SAMPLES {
-        // From the middle of the field, in fields: −1 to 1.
+        // Offset from the middle of the field, in fields: −1 to 1.
         let step = |j: u32| (j as f32 + 0.5 - SAMPLES as f32) / SAMPLES as f32;
         let (dx, dy) = (step(j % (2 * SAMPLES)), step(j / (2 * SAMPLES)));
         let from_middle =
@@ -292,10 +292,10 @@ pub fn describe(
     unsafe { out.store(to, [a, b, c, d, e, f, g, h]) };
 }
 
-/// Brings descriptors to one length and into bytes.
+/// Normalises descriptors and converts them to bytes.
 ///
-/// No number of a descriptor of length 1 stays over `MOST`, so that an edge, or a part cut off at white, does
-/// not outweigh the rest. Then square roots of shares of the sum: their vector has length 1.
+/// Numbers of a descriptor of length 1 are clamped to `MOST`, so that an edge, or a part clipped at white, does not
+/// outweigh the rest. Then come the square roots of the shares of the sum; their vector has length 1.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn pack(fields: Slice<Field>, out: SliceMut<Descriptor>) {
     let i = thread::index_1d();
@@ -325,11 +325,10 @@ pub fn pack(fields: Slice<Field>, out: SliceMut<Descriptor>) {
     unsafe { out.store(i, Descriptor(words)) };
 }
 
-/// See [`pack`]: Lowe's 0.2.
+/// Lowe's 0.2; see [`pack`].
 const MOST: f32 = 0.2;
 
-/// Finds for each descriptor the [`KEPT`] of the others whose product with it is largest; of equal ones the
-/// first.
+/// Finds for each descriptor the [`KEPT`] others with the largest product; of equal ones the first.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
 pub fn find_nearest(these: Slice<Descriptor>, others: Slice<Descriptor>, out: SliceMut<Nearest>) {
     let i = thread::index_1d();
@@ -347,7 +346,7 @@ pub fn find_nearest(these: Slice<Descriptor>, others: Slice<Descriptor>, out: Sl
             product = dp4a(this[j], words[j], product);
         }
         if product > best.product[KEPT - 1] {
-            // Comes in at the end and moves up.
+            // Inserted at the end and moved up.
             best.product[KEPT - 1] = product;
             best.index[KEPT - 1] = other;
             for j in (1..KEPT).rev() {

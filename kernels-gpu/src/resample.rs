@@ -1,25 +1,24 @@
-//! Resampling of trajectories: values known at some times, at others.
+//! Resampling of trajectories: interpolates values at some times to other times.
 //!
-//! For each batch there are S ascending source times, as many rows of D values, and T target times. At a target
-//! t between source times t₀ ≤ t < t₁, next to each other,
+//! Each batch has S ascending source times, as many rows of D values, and T target times. At a target t between
+//! adjacent source times t₀ ≤ t < t₁,
 //!
 //! ```text
 //! out = a + w (b − a),   w = (t − t₀) / (t₁ − t₀),   0 where t₁ − t₀ < 1e-6
 //! ```
 //!
-//! and before the first and after the last time their rows. Values are linear in f32, or f64 for
-//! f64, whatever they are stored as.
+//! Before the first and after the last time, the result is the first or last row. Interpolation is in f32, or in f64
+//! for f64, for any stored type.
 //!
-//! The idea of the fast kernels: a batch is divided among blocks, more of them where there are few batches, and
-//! each thread moves 16 bytes. A block stages the batch's times in shared memory, a thread for each of its targets, up
-//! to [`TARGETS`], finds its place there by bisection, and then all threads fill its rows, neighbours side by side,
-//! two pieces at a time. What is wrong with times is found on the way: the first fault is a minimum by atomics. Times
-//! and targets are brought into the cache while the kernel before still runs, and, of few values, the rows that they
-//! ask for if they are spread evenly.
+//! The fast kernels divide a batch among blocks, more of them if there are few batches, and each thread moves 16
+//! bytes. A block stages the batch's times in shared memory. One thread per target, up to [`TARGETS`], finds its
+//! position by bisection; then all threads fill the rows, adjacent pieces side by side, two pieces at a time. Faults
+//! in the times are found on the way: the first one is an atomic minimum. Times and targets are prefetched while the
+//! previous kernel still runs. If there are few values, so are the rows that evenly spaced targets would need.
 //!
-//! Cost: each row that is needed is read about once, through the caches; it waits for memory. The
-//! persistent kernel is the design that it replaces: one block a batch, an element at a time. It is here to be
-//! compared with.
+//! Cost: each needed row is read about once, through the caches; the kernel is bound by memory. The persistent kernel
+//! is the previous design, with one block per batch and one element at a time. The benchmarks compare the fast kernels
+//! with it.
 
 use cuda_std::prelude::*;
 use cuda_std::{GpuHalf, LINE_BYTES};
@@ -28,17 +27,17 @@ use shared_types::resample::{
     BLOCK_THREADS, F32x4, Half8, ResampleFault, SAME_TIME, TARGETS, Wide, fault_code,
 };
 
-/// A time, and a number that values are blended in.
+/// A time type, which is also the type of interpolation.
 trait Time: bytemuck::Pod + PartialOrd {
-    /// How far `self` is between two times, from 0 to 1.
+    /// Returns the position of `self` between two times, from 0 to 1.
     fn share(self, from: Self, to: Self) -> Self;
 
-    /// Neither infinite nor no number.
+    /// Returns whether the number is finite.
     fn is_time(self) -> bool;
 
     const ZERO: Self;
 
-    /// Shared memory for how far each target of a block is.
+    /// Returns shared memory for the positions of a block's targets.
     fn shares() -> Shared<Self>;
 }
 
@@ -68,7 +67,7 @@ macro_rules! time {
 time!(f32);
 time!(f64);
 
-/// What is blended as one.
+/// The unit of interpolation: one or several numbers.
 trait Value: bytemuck::Pod {
     type Time: Time;
 
@@ -108,7 +107,7 @@ macro_rules! half {
 half!(bf16);
 half!(f16);
 
-/// Two numbers of 16 bits at once, which one instruction rounds.
+/// Interpolates two 16-bit numbers at once; one instruction rounds both.
 #[inline(always)]
 fn lerp_pair<T: GpuHalf>([a, b]: [T; 2], [c, d]: [T; 2], share: f32) -> [T; 2] {
     T::narrow_pair(a.widen().lerp(c.widen(), share), b.widen().lerp(d.widen(), share))
@@ -145,7 +144,7 @@ where
 #[derive(Clone, Copy)]
 enum Times<T> {
     Staged(Shared<T>),
-    /// More than shared memory holds.
+    /// More times than shared memory holds.
     Far {
         times: View<T>,
         batch: u32,
@@ -154,10 +153,10 @@ enum Times<T> {
 
 impl<T: Time> Times<T> {
     /// # Safety
-    /// There are so many, and staged ones lie behind a barrier.
+    /// The caller must ensure `i` is below the number of times, and that staged times are read after a barrier.
     #[inline(always)]
     unsafe fn at(&self, i: u32) -> T {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self {
                 Self::Staged(times) => times.load(i),
@@ -166,13 +165,13 @@ impl<T: Time> Times<T> {
         }
     }
 
-    /// The row before a target or at it, and how far it is from there to the next: of `count` times.
+    /// Returns the last row not after a target, and the position between it and the next row; there are `count` times.
     ///
     /// # Safety
-    /// As [`at`](Self::at), of `count` times, one at least.
+    /// As for [`at`](Self::at); `count` must be at least 1.
     #[inline(always)]
     unsafe fn find(&self, count: u32, target: T) -> (u32, T) {
-        // How many are not after the target.
+        // Counts the times that are not after the target.
         let (mut low, mut high) = (0, count);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -191,11 +190,11 @@ impl<T: Time> Times<T> {
     }
 }
 
-/// Stages a batch's times where there is room, and looks for what is wrong with them if `judge`.
+/// Stages a batch's times if there is room, and checks them if `judge` is set.
 ///
 /// # Safety
-/// All threads of the block call it with the same arguments. The batch is one of `times`; a barrier
-/// follows before what is staged is read, and one was before it is staged anew.
+/// All threads of the block must call it with the same arguments. The batch must be one of `times`. A barrier must
+/// follow before the staged times are read, and must precede the next staging.
 #[inline(always)]
 unsafe fn stage<T: Time>(
     times: View<T>,
@@ -226,31 +225,31 @@ unsafe fn stage<T: Time>(
 }
 
 /// # Safety
-/// `fault` has an element.
+/// The caller must ensure that `fault` has an element.
 #[inline(always)]
 unsafe fn tell(fault: SliceMut<u64>, code: u64) {
     use cuda_std::atomic::AtomicMinMax;
-    // SAFETY: as the caller vouches; all threads touch it by atomics.
+    // SAFETY: guaranteed by the caller; all threads access it by atomics.
     unsafe { u64::atomic_min(fault.atomic(0), code) };
 }
 
-/// Has elements of a row from `first` on brought into the L2 cache, a line a thread: of more lines than threads the
-/// first ones.
+/// Prefetches elements of a row from `first` on into the L2 cache, one line per thread. Lines beyond the number of
+/// threads are left out.
 #[inline(always)]
 fn prefetch<T: Time>(view: View<T>, row: u32, first: u32, count: u32) {
     let each = (LINE_BYTES / size_of::<T>()) as u32;
     let at = thread::thread_idx_x() * each;
-    // The first need not begin a line: then there is one more.
+    // The first element need not start a line: then there is one more.
     if count > 0 && at < count + each {
         view.prefetch(first + at.min(count - 1), row);
     }
 }
 
-/// Most bytes of values that are fetched while the kernel before runs, from Hopper on, which needs memory and caches
-/// too: between the 8 MB that make a resampling 6 % faster on an H100, and the 16 MB that make it 20 % slower.
+/// Maximum bytes of values that are prefetched while the previous kernel runs (Hopper and later). That kernel needs
+/// memory and caches, too: 8 MB make a resampling 6 % faster on an H100, 16 MB make it 20 % slower.
 const MOST_AHEAD: u64 = 12 << 20;
 
-/// Targets of a batch, from `first` on.
+/// The targets of a block: part of a batch, from `first` on.
 #[derive(Clone, Copy, Default)]
 struct Part {
     batch: u32,
@@ -269,7 +268,7 @@ struct Batches<V: Value> {
 }
 
 impl<V: Value> Batches<V> {
-    /// Whether they are of one resampling: some times, as many rows of values, a row for each target.
+    /// Returns whether the sizes match: at least one time, as many rows of values, a row for each target.
     #[inline(always)]
     fn is_sound(self) -> bool {
         let Self { times, values, targets, out, fault } = self;
@@ -285,11 +284,11 @@ impl<V: Value> Batches<V> {
             && thread::block_dim_x() == BLOCK_THREADS
     }
 
-    /// What the block makes. Of nothing `count` is 0, for all of its threads.
+    /// Returns the part of this block. `count` is 0 for blocks without work, for all of their threads.
     #[inline(always)]
     fn part(self) -> Part {
         let Self { times, targets, .. } = self;
-        // Blocks of a batch follow each other, and share its targets evenly.
+        // The blocks of a batch are consecutive, and share its targets evenly.
         let blocks = thread::grid_dim_x() / times.height().max(1);
         if !self.is_sound() || blocks == 0 {
             return Part::default();
@@ -303,9 +302,9 @@ impl<V: Value> Batches<V> {
         Part { batch, first, count: each.min(targets.width() - first) }
     }
 
-    /// Has rows of values brought into the L2 cache: each part of a batch as large a share of them as it has of the
-    /// targets, which are those that its targets lie beside if all are spread evenly. Only of few values, whose rows
-    /// have no padding, and not of far fewer targets than times, which leave most rows out.
+    /// Prefetches rows of values into the L2 cache. Each part of a batch fetches the fraction of the rows that
+    /// corresponds to its targets, as if they were evenly spaced. Only for few values without padding between rows,
+    /// and if there are not far fewer targets than times, which would skip most rows.
     #[inline(always)]
     fn prefetch_values(self, batch: u32, first: u32, count: u32) {
         let Self { times, values, targets, .. } = self;
@@ -332,7 +331,7 @@ impl<V: Value> Batches<V> {
         let Part { batch, first, count } = self.part();
         let Self { times, values, targets, out, fault } = self;
         let t = thread::thread_idx_x();
-        // While the kernel before still runs; what it may have written is read after it.
+        // Runs while the previous kernel still runs; memory that it may have written is read after it.
         prefetch(times, batch, 0, times.width());
         prefetch(targets, batch, first, count);
         self.prefetch_values(batch, first, count);
@@ -342,11 +341,11 @@ impl<V: Value> Batches<V> {
         }
         let rows = shared_array![u32; TARGETS as usize];
         let shares = V::Time::shares();
-        // SAFETY: all threads are still here; the batch is one of them, and both barriers are passed by all.
+        // SAFETY: no thread has returned yet; the batch exists, and all threads reach both barriers.
         let staged = unsafe { stage(times, batch, first == 0, fault) };
         thread::sync_threads();
         if t < count {
-            // SAFETY: inside; there is a time; each element has one thread.
+            // SAFETY: inside; there is at least one time; each element has one thread.
             unsafe {
                 let target = targets.load(first + t, batch);
                 if !target.is_time() {
@@ -359,7 +358,7 @@ impl<V: Value> Batches<V> {
         }
         thread::sync_threads();
         let width = values.width();
-        // A thread goes on by a block of pieces at a time: by so many rows and columns.
+        // A thread advances by a block of pieces at a time: by this many rows and columns.
         let (down, along) = (BLOCK_THREADS / width, BLOCK_THREADS % width);
         let on = |(target, column): (u32, u32)| {
             let (target, column) = (target + down, column + along);
@@ -367,7 +366,7 @@ impl<V: Value> Batches<V> {
         };
         let (from, to) = (batch * times.width(), batch * targets.width() + first);
         let last = times.width() - 1;
-        // SAFETY: behind the barrier; rows are of the batch, and the next is one of it too.
+        // SAFETY: after the barrier; the row and the next one belong to the batch.
         let load = |(target, column): (u32, u32)| unsafe {
             let target = target.min(count - 1);
             let (row, share) = (rows.load(target), shares.load(target));
@@ -377,7 +376,7 @@ impl<V: Value> Batches<V> {
         let mut piece = (t / width, t % width);
         while piece.0 < count {
             let other = on(piece);
-            // Both are on their way before the first one is used.
+            // Both are in flight before the first one is used.
             let ((a, b, share), (c, d, far)) = (load(piece), load(other));
             // SAFETY: inside; each piece has one thread.
             unsafe {
@@ -399,12 +398,12 @@ impl<V: Value> Batches<V> {
         let width = values.width();
         let mut batch = thread::block_idx_x();
         while batch < times.height() {
-            // SAFETY: all threads are still here; a barrier lies before and after.
+            // SAFETY: no thread has returned yet; a barrier comes before and after.
             let staged = unsafe { stage(times, batch, true, fault) };
             thread::sync_threads();
             let mut target = thread::thread_idx_x();
             while target < targets.width() {
-                // SAFETY: inside; there is a time; each row of the output has one thread.
+                // SAFETY: inside; there is at least one time; each row of the output has one thread.
                 unsafe {
                     let time = targets.load(target, batch);
                     if !time.is_time() {
@@ -434,10 +433,10 @@ macro_rules! resample {
     ($(#[$doc:meta])* $name:ident, $design:ident, $value:ty, $time:ty, $blocks:literal) => {
         $(#[$doc])*
         ///
-        /// A row of `times` and of `targets` is a batch; `values` and `out` have a row for each of them, batch after
-        /// batch. `fault` becomes the least [`fault_code`]. Nothing happens if sizes do not go together, blocks are not
-        /// of [`BLOCK_THREADS`], or, of the fast ones, a batch has not as many blocks as its targets ask for; wrong
-        /// times give wrong values, of the same batch.
+        /// A row of `times` and of `targets` is a batch; `values` and `out` have a row for each of their elements,
+        /// batch by batch. `fault` becomes the smallest [`fault_code`]. Nothing happens if sizes do not match, blocks
+        /// are not [`BLOCK_THREADS`], or, for the fast kernels, a batch has too few blocks for its targets. Invalid
+        /// times give wrong values of the same batch.
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(2), dims(1))]
         pub fn $name(
             times: View<$time>,
@@ -480,10 +479,10 @@ resample! {
     resample_f16x8, fast, Half8<f16>, f32, 6
 }
 resample! {
-    /// The design with one block for each batch in turn, to be compared with.
+    /// The previous design with one block per batch, for comparison.
     resample_persistent_f32, persistent, f32, f32, 4
 }
 resample! {
-    /// The design with one block for each batch in turn, to be compared with.
+    /// The previous design with one block per batch, for comparison.
     resample_persistent_bf16, persistent, bf16, f32, 4
 }

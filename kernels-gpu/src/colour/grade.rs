@@ -1,11 +1,10 @@
-//! A camera's colour: `clamp(gain · c / 255, 0, 1)^gamma` for each channel, in four ways.
+//! Colour correction of a camera: `clamp(gain · c / 255, 0, 1)^gamma` for each channel, in four variants.
 //!
-//! [`Linear`] has no gamma; [`Exact`] and [`Fast`] compute the power; [`Table`] reads it from shared
-//! memory, interpolated between the 256 levels. Where the curve bends between two of them the table is
-//! off: where the gain reaches white, by up to gain·gamma/4 levels, and, for a gamma below 1, next to
-//! black. For gains up to 2 and gammas from 0.8 to 1.2 that is 0.6 of a level; a gamma of 0.45
-//! makes 6 next to black. Levels beyond 0 to 255, which Y'CbCr can have, are cut off before the gain
-//! there and after it elsewhere.
+//! [`Linear`] has no gamma; [`Exact`] and [`Fast`] compute the power; [`Table`] interpolates between 256 levels in
+//! shared memory. The table is inaccurate where the curve bends between two levels: where the gain reaches white, by
+//! up to gain·gamma/4 levels, and near black for a gamma below 1. For gains up to 2 and gammas from 0.8 to 1.2 the
+//! error is 0.6 of a level; a gamma of 0.45 has an error of 6 levels near black. Levels outside 0 to 255, which Y'CbCr
+//! can have, are clamped before the gain in the table and after it in the other variants.
 
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
@@ -13,16 +12,16 @@ use glam::{Vec3, vec3};
 use shared_types::colour::{TABLE_LEN, TABLE_LEVELS, TableEntry};
 use shared_types::stitch::Colour;
 
-/// Corrects levels 0 to 255 to colours 0 to 1.
+/// Corrects levels from 0 to 255 to colours from 0 to 1.
 pub(crate) trait Grade {
     fn apply(&self, levels: Vec3) -> Vec3;
 }
 
-/// No gamma: the exponent is taken to be 1.
+/// No gamma: the exponent is 1.
 pub(crate) struct Linear(pub(crate) Colour);
 /// Within 2 ULP.
 pub(crate) struct Exact(pub(crate) Colour);
-/// The special function unit: far below one level, and several times faster.
+/// Uses the special function unit; the error is far below one level, and it is several times faster.
 pub(crate) struct Fast(pub(crate) Colour);
 
 impl Grade for Linear {
@@ -53,7 +52,7 @@ fn gained(colour: &Colour, levels: Vec3) -> Vec3 {
     (levels * (colour.gain * (1.0 / 255.0))).clamp(Vec3::ZERO, Vec3::ONE)
 }
 
-/// A camera's colour for samples of which some number is white.
+/// A camera's colour, scaled for samples with a given value of white.
 #[derive(Clone, Copy)]
 pub(crate) struct Scaled(Colour);
 
@@ -63,7 +62,7 @@ impl Scaled {
         Self(Colour { gain: gain * (1.0 / white), gamma })
     }
 
-    /// Four samples at once.
+    /// Corrects four samples.
     #[inline(always)]
     pub(crate) fn apply(&self, samples: [Vec3; 4]) -> [Vec3; 4] {
         let Self(Colour { gain, gamma }) = *self;
@@ -73,7 +72,7 @@ impl Scaled {
     }
 }
 
-/// `clamp(colour, 0, 1)^gamma` of four colours, as [`Linear`] or [`Fast`]; the branch is the same for all threads.
+/// Returns `clamp(colour, 0, 1)^gamma` of four colours, like [`Linear`] or [`Fast`]; the branch is uniform.
 #[inline(always)]
 pub(crate) fn powers(colours: [Vec3; 4], gamma: f32) -> [Vec3; 4] {
     let mut powers = colours;
@@ -90,13 +89,13 @@ pub(crate) fn powers(colours: [Vec3; 4], gamma: f32) -> [Vec3; 4] {
     powers
 }
 
-/// `a·t + b`, fused.
+/// Returns `a·t + b`, fused.
 #[inline(always)]
 pub(crate) fn fused(a: Vec3, t: f32, b: Vec3) -> Vec3 {
     vec3(a.x.mul_add(t, b.x), a.y.mul_add(t, b.y), a.z.mul_add(t, b.z))
 }
 
-/// One channel at one level, exactly: an entry of the table.
+/// Corrects one channel of one level exactly: an entry of the table.
 #[inline(always)]
 pub(crate) fn graded(colour: &Colour, channel: u32, level: u32) -> f32 {
     let gain = match channel {
@@ -107,7 +106,7 @@ pub(crate) fn graded(colour: &Colour, channel: u32, level: u32) -> f32 {
     (gain * (1.0 / 255.0) * level as f32).clamp(0.0, 1.0).positive_powf(colour.gamma)
 }
 
-/// The block's copy of the table, from camera's first element on.
+/// The block's copy of the table, starting at a camera's first element.
 pub(crate) struct Table {
     entries: Shared<TableEntry>,
     first: u32,
@@ -116,18 +115,18 @@ pub(crate) struct Table {
 impl Table {
     /// Copies the tables of both cameras into shared memory: left, right.
     ///
-    /// Has a barrier.
+    /// Contains a barrier.
     ///
     /// # Safety
-    /// - Every thread of the block calls it.
-    /// - `table` has [`TABLE_LEN`] elements.
+    /// - Every thread of the block must call it.
+    /// - `table` must have [`TABLE_LEN`] elements.
     #[inline(always)]
     pub(crate) unsafe fn load(table: Slice<TableEntry>) -> [Self; 2] {
         let entries = shared_array![TableEntry; TABLE_LEN as usize];
         let threads = thread::block_dim_x() * thread::block_dim_y();
         let mut i = thread::rank();
         while i < TABLE_LEN {
-            // SAFETY: inside of both; each element has one thread.
+            // SAFETY: inside both; one thread writes each element.
             unsafe { entries.store(i, table.load(i)) };
             i += threads;
         }
@@ -139,8 +138,8 @@ impl Table {
     fn channel(&self, channel: u32, level: f32) -> f32 {
         let level = level.clamp(0.0, (TABLE_LEVELS - 1) as f32);
         let floor = level.floor();
-        // SAFETY: clamped to the table; nothing writes it after the barrier. A NaN is no level: samples
-        // are finite.
+        // SAFETY: clamped to the table, which nothing writes after the barrier. Samples are finite, so no level is
+        // NaN.
         let entry = unsafe {
             let i = floor.to_int_unchecked::<u32>();
             self.entries.load(self.first + channel * TABLE_LEVELS + i)

@@ -1,13 +1,12 @@
-//! Colour: how bright each camera is where both look at the same thing, and the gamma table.
+//! Colour analysis: the brightness of both cameras in their overlap, and the gamma table.
 //!
-//! Once a warp, [`find_overlap`] finds the box that holds the overlap, and [`map_overlap`] writes
-//! down for each pixel in it which pixel of either picture is the nearest. Then the sums of one pair of
-//! frames take one launch (`sums.rs`). They are added up in integers, so all runs agree to the bit, and so
-//! does the CPU.
+//! Once per warp, [`find_overlap`] finds the bounding box of the overlap, and [`map_overlap`] stores for each of its
+//! pixels the nearest pixel of both pictures. Then one launch computes the sums of a pair of frames (`sums.rs`). The
+//! sums are integers, so all runs and the CPU agree to the bit.
 //!
-//! Source pixels are taken as they are, not interpolated: only so can be seen which are cut off at
-//! white. Cost: 8 bytes of overlap and two pixels of pictures for each pixel of the overlap,
-//! where the six planes would be 24 and the whole panorama five times as many.
+//! Source pixels are not interpolated, because interpolation would hide pixels clipped at white. Cost: for each pixel
+//! of the overlap, 8 bytes of the map and two pixels of the pictures. The six planes would take 24 bytes, and the
+//! whole panorama has five times as many pixels.
 
 pub(crate) mod grade;
 mod sums;
@@ -26,11 +25,11 @@ use shared_types::nv12::Nv12;
 use shared_types::stitch::Colour;
 use shared_types::warp::CameraPlanes;
 
-/// Enlarges a box until it holds the overlap: `corners` are smallest column and row, then one after the
-/// largest, and stand at [`OverlapBox::EMPTY`] before.
+/// Grows a box until it contains the overlap. `corners` are the minimum column and row, then one past the maximum; the
+/// caller initialises them to [`OverlapBox::EMPTY`].
 ///
-/// `left` and `right` are the sizes of the pictures. Pixels that a camera's planes lack are not in
-/// the overlap, nor are those where a weight is not over `min_weight`.
+/// `left` and `right` are the sizes of the pictures. Pixels outside a camera's planes are not in the overlap, and
+/// neither are pixels with a weight of at most `min_weight`.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn find_overlap(
     planes_left: CameraPlanes,
@@ -50,7 +49,7 @@ pub fn find_overlap(
         }
     }
     if low < high && corners.len() >= 4 {
-        // SAFETY: four elements are there; all threads touch them by atomics.
+        // SAFETY: there are four elements, and all threads access them by atomics.
         unsafe {
             use cuda_std::atomic::AtomicMinMax;
             u32::atomic_min(corners.atomic(0), x);
@@ -61,8 +60,8 @@ pub fn find_overlap(
     }
 }
 
-/// Writes for every pixel of the overlap's box, which begins at `place.min`, the nearest pixel of either
-/// picture, or [`OverlapPixel::NONE`].
+/// Writes the nearest pixel of both pictures, or [`OverlapPixel::NONE`], for every pixel of the overlap's box, which
+/// starts at `place.min`.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn map_overlap(
     planes_left: CameraPlanes,
@@ -88,13 +87,13 @@ pub fn map_overlap(
     }
 }
 
-/// A camera whose picture has `size`, as far as an [`OverlapPixel`] counts its pixels.
+/// Returns the camera of a picture of `size`, limited to the pixels that an [`OverlapPixel`] can encode.
 #[inline(always)]
 fn camera(planes: CameraPlanes, size: UVec2) -> SourceLookup {
     SourceLookup { planes, size: size.min(UVec2::splat(u32::from(OverlapPixel::MAX) + 1)) }
 }
 
-/// The nearest pixel of the camera's picture, if it counts in the overlap at `(x, y)`.
+/// Returns the nearest pixel of the camera's picture if `(x, y)` is in the camera's part of the overlap.
 #[inline(always)]
 fn nearest(camera: &SourceLookup, x: u32, y: u32) -> Option<[u16; 2]> {
     let (place, _) = camera.source(x, y, MIN_WEIGHT)?;
@@ -102,7 +101,7 @@ fn nearest(camera: &SourceLookup, x: u32, y: u32) -> Option<[u16; 2]> {
     Some([nearest(place.x, camera.size.x), nearest(place.y, camera.size.y)])
 }
 
-/// First row of the thread's column of pixels.
+/// Returns the first row of the thread's column of pixels.
 #[inline(always)]
 fn first_row() -> u32 {
     thread::block_idx_y() * BLOCK_ROWS + thread::thread_idx_y()
@@ -113,17 +112,17 @@ macro_rules! colour_sums {
     ($(#[$doc:meta])* $name:ident, $picture:ty) => {
         $(#[$doc])*
         ///
-        /// A pixel counts where both cameras do, and neither is cut off at white nor nearly black
-        /// ([`SATURATED`](shared_types::colour::SATURATED), [`BLACK`](shared_types::colour::BLACK)). Its
-        /// weight is `max(1 − |x − centre| · per_column, 0)²` at column `x` of the box, to the nearest
-        /// [`WEIGHT_ONE`](shared_types::colour::WEIGHT_ONE)th.
+        /// A pixel counts if both cameras contribute and neither is clipped at white nor nearly black
+        /// ([`SATURATED`](shared_types::colour::SATURATED), [`BLACK`](shared_types::colour::BLACK)). Its weight is
+        /// `max(1 − |x − centre| · per_column, 0)²` at column `x` of the box, rounded to
+        /// [`WEIGHT_ONE`](shared_types::colour::WEIGHT_ONE)ths.
         ///
         /// # Safety
-        /// - Blocks are [`BLOCK`], the grid covers `overlap` with [`BLOCK`]`[0]` columns and
-        ///   [`BLOCK_ROWS`] rows a block.
-        /// - `running` has [`RUNNING_SUMS`](shared_types::colour::RUNNING_SUMS) elements, all 0, which they
-        ///   are again afterwards; `sums` has one. No other launch that may run at the same time shares them.
-        /// - `overlap` was made for pictures of no larger sizes.
+        /// - Blocks must be [`BLOCK`]; the grid must cover `overlap` with [`BLOCK`]`[0]` columns and [`BLOCK_ROWS`]
+        ///   rows per block.
+        /// - `running` must have [`RUNNING_SUMS`](shared_types::colour::RUNNING_SUMS) elements, all 0; the kernel
+        ///   resets them to 0. `sums` must have one element. No launch that may run at the same time may share them.
+        /// - `overlap` must have been made for pictures of the same or smaller sizes.
         #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(3))]
         pub unsafe fn $name(
             left: $picture,
@@ -133,7 +132,7 @@ macro_rules! colour_sums {
             running: SliceMut<u64>,
             sums: SliceMut<ColourSums>,
         ) {
-            // SAFETY: as the caller vouches.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let column = column_sums(left, right, overlap, first_row(), &params);
                 if let Some(total) = add_blocks(column, running) {
@@ -153,7 +152,7 @@ colour_sums! {
     colour_sums_nv12, Nv12
 }
 
-/// Builds the gamma table of both cameras: one thread an entry.
+/// Builds the gamma table of both cameras, one thread per entry.
 #[kernel(launch_bounds(TABLE_BLOCK), dims(1))]
 pub fn gamma_table(left: Colour, right: Colour, table: SliceMut<TableEntry>) {
     let i = thread::index_1d();

@@ -1,12 +1,12 @@
-//! The sums over the overlap: pixels added up as the bytes that they are stored in.
+//! The sums over the overlap, computed on the stored bytes of the pixels.
 //!
-//! The idea: a sum of integers is the same in any order, and two sums of bytes fit one register. So a
-//! thread adds up a column of pixels, two channels an addition, and multiplies once by the
-//! column's weight; an instruction adds up the lanes of a warp, shared memory the warps, and atomics the
-//! blocks. What the bytes mean as colour is asked once, of the total: Y'CbCr to
-//! R'G'B' is linear. Only whether a pixel counts is asked of each, three channels at once.
+//! An integer sum is the same in any order, and two byte sums fit one register. So a thread sums a column of pixels
+//! with two channels per addition, and multiplies once by the column's weight. A warp instruction then sums the lanes,
+//! shared memory the warps, and atomics the blocks. Y'CbCr to R'G'B' is linear, so only the totals are converted. Only
+//! the test for clipped pixels runs per pixel, on three channels at once.
 //!
-//! Cost: about 45 instructions a pixel, a third of them addresses. It waits for memory, not for them.
+//! Cost: about 45 instructions per pixel, a third of them for addresses. The kernel is bound by memory latency, not by
+//! these.
 
 use crate::io::{Sampler2d, yuv_levels};
 use cuda_std::prelude::*;
@@ -19,40 +19,40 @@ use shared_types::nv12::Nv12;
 use shared_types::yuv::YuvToRgb;
 use shared_types::{Chroma, Rgba8};
 
-/// A sum for each of the left camera's three bytes, the right camera's, and the weights.
+/// One sum for each of the left camera's three bytes, the right camera's three, and the weights.
 const SUMS: usize = 7;
 
-/// Elements of a set of running sums. The last one of the first set counts blocks.
+/// Elements in a set of running sums. The last one of the first set counts blocks.
 const SET: u32 = 8;
 
-/// Sets of running sums.
+/// The number of sets of running sums.
 const SETS: u32 = RUNNING_SUMS / SET;
 
 /// Counts a pixel, in the fourth byte.
 const ONE: u32 = 0x01_00_00_00;
 
-/// Warps of a block.
+/// The number of warps per block.
 const WARPS: u32 = BLOCK_THREADS / warp::WARP_SIZE;
 
-/// A picture whose colours can be added up as the bytes that they are stored in.
+/// A picture whose colours can be summed as stored bytes.
 pub(crate) trait Stored: Sampler2d {
-    /// The bytes of a pixel, the first one lowest, and a fourth that is 1.
+    /// Returns the bytes of a pixel, the first one lowest, and a fourth that is 1.
     ///
     /// # Safety
-    /// The picture is whole, `x < width` and `y < height`.
+    /// The caller must ensure that the picture is whole, `x < width` and `y < height`.
     unsafe fn stored(&self, x: u32, y: u32) -> u32;
 
-    /// Whether a pixel is cut off at white or nearly black.
+    /// Returns whether a pixel is clipped at white or nearly black.
     fn is_extreme(stored: u32, decode: &YuvToRgb) -> bool;
 
-    /// The sums of red, green and blue, from those of the bytes over pixels that weigh `weight`.
+    /// Converts byte sums over pixels of total weight `weight` to the sums of red, green and blue.
     fn to_rgb(sums: [f64; 3], weight: f64, decode: &YuvToRgb) -> [f64; 3];
 }
 
 impl Stored for View<Rgba8> {
     #[inline(always)]
     unsafe fn stored(&self, x: u32, y: u32) -> u32 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         let pixel: u32 = bytemuck::cast(unsafe { self.load(x, y) });
         pixel & 0xff_ff_ff | ONE
     }
@@ -61,7 +61,7 @@ impl Stored for View<Rgba8> {
     fn is_extreme(stored: u32, _: &YuvToRgb) -> bool {
         // Added to the low seven bits of a byte over 128, it carries if the byte is over `SATURATED`.
         const CARRY: u32 = 0x01_01_01 * (255 - SATURATED as u32);
-        // Luma times 10,000 is whole, its weights two bytes each.
+        // Luma times 10,000 is an integer; each weight takes two bytes.
         const HIGH: u32 = u32::from_le_bytes([8, 27, 2, 0]);
         const LOW: u32 = u32::from_le_bytes([78, 240, 210, 0]);
         let white = ((stored & 0x7f_7f_7f) + CARRY) & stored & 0x80_80_80 != 0;
@@ -78,7 +78,7 @@ impl Stored for View<Rgba8> {
 impl Stored for Nv12 {
     #[inline(always)]
     unsafe fn stored(&self, x: u32, y: u32) -> u32 {
-        // SAFETY: as the caller vouches; a whole picture has chroma for every pixel.
+        // SAFETY: guaranteed by the caller; a whole picture has chroma for every pixel.
         unsafe {
             let chroma: u16 = bytemuck::cast(self.uv.load(x / 2, y / 2));
             u32::from(self.y.load(x, y)) | u32::from(chroma) << 8 | ONE
@@ -106,12 +106,12 @@ impl Stored for Nv12 {
     }
 }
 
-/// Four bytes added up over a column, two sums in a word.
+/// Sums of four bytes over a column, two sums per word.
 #[derive(Clone, Copy, Default)]
 struct Packed {
-    /// Of the first and the third byte.
+    /// The sums of the first and the third byte.
     even: u32,
-    /// Of the second and the fourth.
+    /// The sums of the second and the fourth byte.
     odd: u32,
 }
 
@@ -129,10 +129,10 @@ impl Packed {
     }
 }
 
-/// The weighted sums over the thread's column of pixels, whose first row is `first`.
+/// Returns the weighted sums over the thread's column of pixels, starting at row `first`.
 ///
 /// # Safety
-/// As the kernels of `colour_sums!` ask.
+/// As for the kernels of `colour_sums!`.
 #[inline(always)]
 pub(crate) unsafe fn column_sums<P: Stored>(
     left: P,
@@ -144,7 +144,7 @@ pub(crate) unsafe fn column_sums<P: Stored>(
     let x = thread::index_1d();
     let (last_x, last_y) = (overlap.width() - 1, overlap.height() - 1);
     let rows = if x <= last_x { overlap.height() } else { 0 };
-    // All loads are made, also of what does not count: one in a branch would wait for those before it.
+    // Pixels that do not count are loaded, too: a load inside a branch would wait for the loads before it.
     let place = |i: u32| {
         let y = first + i * BLOCK[1];
         // SAFETY: clamped to the overlap, which has a pixel.
@@ -155,8 +155,8 @@ pub(crate) unsafe fn column_sums<P: Stored>(
         let seen = inside & (at.left[0] <= OverlapPixel::MAX);
         let [[lx, ly], [rx, ry]] = [at.left, at.right].map(|at| at.map(u32::from));
         let lx = lx & u32::from(OverlapPixel::MAX);
-        // SAFETY: the overlap was made for pictures of this size, as the caller vouches; every
-        // picture has a first pixel.
+        // SAFETY: the overlap was made for pictures of this size, as guaranteed by the caller; every picture has a
+        // first pixel.
         unsafe { (left.stored(lx, ly), right.stored(rx, ry), seen) }
     };
     let (mut l, mut r) = (Packed::default(), Packed::default());
@@ -166,7 +166,7 @@ pub(crate) unsafe fn column_sums<P: Stored>(
         l.add(if counts { left } else { 0 });
         r.add(if counts { right } else { 0 });
     };
-    // Several on their way at once; by name, since an array would lie in local memory.
+    // Several loads in flight; named variables, because an array would be in local memory.
     const { assert!(PIXELS_PER_THREAD.is_multiple_of(4)) };
     for i in (0..PIXELS_PER_THREAD).step_by(4) {
         let (a, b, c, d) = (place(i), place(i + 1), place(i + 2), place(i + 3));
@@ -176,13 +176,13 @@ pub(crate) unsafe fn column_sums<P: Stored>(
         add(c);
         add(d);
     }
-    // One column has one weight.
+    // All pixels of a column share one weight.
     #[expect(clippy::manual_clamp, reason = "a NaN becomes 0")]
     let band =
         (-(x as f32 - params.centre).abs()).mul_add(params.per_column, 1.0).max(0.0).min(1.0);
-    // SAFETY: from 0 to 1, even of NaN.
+    // SAFETY: from 0 to 1, even for NaN.
     let weight = unsafe { (band * band * WEIGHT_ONE as f32 + 0.5).to_int_unchecked::<u32>() };
-    // A warp's sum fits.
+    // The sum of a warp fits.
     const {
         let column = PIXELS_PER_THREAD as u64 * 255 * WEIGHT_ONE as u64;
         assert!(column * warp::WARP_SIZE as u64 <= u32::MAX as u64);
@@ -191,15 +191,14 @@ pub(crate) unsafe fn column_sums<P: Stored>(
     [a, b, c, d, e, f, count].map(|sum| sum * weight)
 }
 
-/// Adds up the threads of the block, and the blocks in `running`; the last of them, in its thread 0, has
-/// the total.
+/// Sums the threads of the block, then the blocks in `running`. Thread 0 of the last block returns the total.
 ///
-/// Blocks are spread over several sets of running sums, of which the last block gives each element
-/// to a thread: a single set would have them wait for each other, a set for each block would have the last
-/// block read for longer than it takes the others to add.
+/// Blocks are distributed over several sets of running sums, and the threads of the last block read one element each.
+/// With a single set, blocks would wait for each other; with a set per block, the last block would read for longer
+/// than the others add.
 ///
 /// # Safety
-/// As the kernels of `colour_sums!` ask.
+/// As for the kernels of `colour_sums!`.
 #[inline(always)]
 pub(crate) unsafe fn add_blocks(
     column: [u32; SUMS],
@@ -214,9 +213,9 @@ pub(crate) unsafe fn add_blocks(
     let rank = warp::WARP_SIZE * warp + lane;
     let block = thread::block_idx_y() * thread::grid_dim_x() + thread::block_idx_x();
     let blocks = thread::grid_dim_x() * thread::grid_dim_y();
-    // SAFETY: every thread comes here, and to each barrier and warp operation. What lies in shared
-    // memory is read behind the barrier after its writing, and written by one thread each. The fences make
-    // the sums of blocks that have counted themselves visible to the one that counts last.
+    // SAFETY: every thread reaches this code, each barrier and each warp operation. Each element of shared memory has
+    // one writer, and readers follow after a barrier. The fences make the sums of the counted blocks visible to the
+    // block that counts last.
     unsafe {
         let over_warps = || (0..WARPS).fold(0, |sum, warp| sum + warps.load(SET * warp + rank));
         let mut mine = 0;
@@ -247,7 +246,7 @@ pub(crate) unsafe fn add_blocks(
             total = running.load(rank);
             running.store(rank, 0);
         }
-        // Not in the branch: a barrier is for all.
+        // Outside the branch, because every thread must reach the barrier.
         let mut step = SET;
         while step < warp::WARP_SIZE {
             total += warp::warp_shuffle_xor(warp::FULL_MASK, total, step, warp::WARP_SIZE).0;
@@ -269,13 +268,13 @@ pub(crate) unsafe fn add_blocks(
     }
 }
 
-/// The nine sums in levels 0 to 255, from those of bytes.
+/// Converts byte sums to the nine sums in levels 0 to 255.
 #[inline(always)]
 pub(crate) fn colour_sums<P: Stored>(total: [u64; SUMS], decode: &YuvToRgb) -> ColourSums {
     let [a, b, c, d, e, f, weight] = total.map(|sum| sum as f64 / f64::from(WEIGHT_ONE));
     let camera = |sums: [f64; 3]| {
         let [r, g, b] = P::to_rgb(sums, weight, decode).map(|sum| sum as f32);
-        // Luma is a weighted sum, so the sum of lumas is that of the sums.
+        // Luma is a weighted sum, so the sum of lumas is the luma of the sums.
         [r, g, b, luma(Vec3::new(r, g, b))]
     };
     ColourSums { left: camera([a, b, c]), right: camera([d, e, f]), weight: weight as f32 }

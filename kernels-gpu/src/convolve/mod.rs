@@ -1,18 +1,18 @@
 //! Separable convolution: along rows, then along columns, in two launches or in one.
 //!
-//! A pass over `width` taps makes `out[i] = Σ_j in[i − width/2 + j] · taps[j]`, with `j` ascending from a
-//! sum of 0 and every product fused, and 0 where the window leaves the picture. Taps come reversed,
-//! in the order in which they meet the picture. Two passes and one launch of both agree to the bit.
+//! A pass with `width` taps computes `out[i] = Σ_j in[i − width/2 + j] · taps[j]`, with `j` ascending from a sum of 0
+//! and every product fused, and 0 where the window leaves the picture. Taps are stored reversed, in the order in which
+//! they meet the picture. Two passes and one fused launch agree to the bit.
 //!
-//! A block stages its part of the picture with the halo in shared memory, filters the rows into a second
-//! tile there, and that one's columns into the output: the fused kernels touch device memory once a pixel
-//! but for the halo. Lanes lie across the direction of a pass, so that each thread slides over 16 results
-//! with each element read once.
+//! A block stages its part of the picture with the halo in shared memory, filters the rows into a second tile there,
+//! and the columns of that tile into the output. So the fused kernels access device memory once per pixel, except for
+//! the halo. Lanes are perpendicular to the direction of a pass, so each thread slides over 16 results and reads each
+//! element once.
 //!
-//! **Taps up to 64 wide are an argument of the launch**, which CUDA keeps in constant memory: an
-//! instruction takes a tap from there as an operand. Each launch brings its own, so that streams
-//! with different filters do not meet, and nothing is uploaded. A single `constant!` array would have
-//! to be waited for by all streams at each change. Wider ones come from global memory.
+//! **Filters of up to 63 taps are a launch argument**, which CUDA keeps in constant memory, so an instruction takes a
+//! tap as a direct operand. Each launch has its own copy, so streams with different filters do not interfere and no
+//! upload is needed. With a single `constant!` array, all streams would have to synchronise at each change. Longer
+//! filters are read from global memory.
 
 pub(crate) mod slide;
 pub(crate) mod tile;
@@ -30,22 +30,22 @@ const _: () = assert!(RUN <= 16 && TILE.is_multiple_of(RUN));
 
 /// A filter along one axis.
 trait Taps: Copy {
-    /// How many.
+    /// Returns the number of taps.
     fn width(&self) -> u32;
 
-    /// [`RUN`] results side by side, whose first window begins at element 0.
+    /// Returns [`RUN`] adjacent results, whose first window starts at element 0.
     fn run(&self, load: impl Fn(u32) -> f32) -> [f32; RUN as usize];
 }
 
-/// In constant memory.
+/// Taps in constant memory.
 #[derive(Clone, Copy)]
 struct Constant(ConstantTaps);
 
-/// In constant memory, and how many is known when compiling.
+/// Taps in constant memory, with a width that is known at compile time.
 #[derive(Clone, Copy)]
 struct Fixed<const WIDTH: u32>(ConstantTaps);
 
-/// In global memory.
+/// Taps in global memory.
 #[derive(Clone, Copy)]
 struct Global(Slice<f32>);
 
@@ -83,17 +83,17 @@ impl Taps for Global {
 
     #[inline(always)]
     fn run(&self, load: impl Fn(u32) -> f32) -> [f32; RUN as usize] {
-        // SAFETY: asked for the taps that there are.
+        // SAFETY: `j` is below the number of taps.
         slide_far(self.0.len(), load, |j| unsafe { self.0.load(j) })
     }
 }
 
-/// Filters the rows of a staged tile: [`TILE`] results in each of `rows` rows of `to`. The first column of
-/// results is column `x0` of a picture of `width` columns.
+/// Filters the rows of a staged tile: [`TILE`] results in each of `rows` rows of `to`. The first column of results is
+/// column `x0` of a picture of `width` columns.
 ///
 /// # Safety
-/// - Every thread of the block calls it, behind the barrier after staging.
-/// - Both tiles hold so much, and nothing else touches `to` since that barrier.
+/// - Every thread of the block must call it, after the barrier that follows staging.
+/// - Both tiles must be large enough, and nothing else may access `to` since that barrier.
 #[inline(always)]
 unsafe fn filter_rows(
     from: SharedTile,
@@ -102,7 +102,7 @@ unsafe fn filter_rows(
     rows: u32,
     to: SharedTile,
 ) {
-    // The same for the whole block, and nearly always so.
+    // Uniform for the block, and almost always true.
     let all_fit = all_fit(x0, TILE, taps.width(), width);
     let mut item = thread::rank();
     while item < rows * (TILE / RUN) {
@@ -116,14 +116,14 @@ unsafe fn filter_rows(
             clear_unfit(&mut sums, x0 + first, taps.width(), width);
         }
         unroll!(RUN as usize, |i| {
-            // SAFETY: inside of the tile; each element has one thread.
+            // SAFETY: inside the tile; each element has one thread.
             unsafe { to.store(first + i as u32, y, sums[i]) };
         });
         item += BLOCK_THREADS;
     }
 }
 
-/// Clears the results from place `first` on whose windows of `width` do not lie in `0..extent`.
+/// Clears the results from position `first` on whose windows of `width` are not inside `0..extent`.
 #[inline(always)]
 fn clear_unfit(results: &mut [f32; RUN as usize], first: u32, width: u32, extent: u32) {
     unroll!(RUN as usize, |i| {
@@ -133,12 +133,12 @@ fn clear_unfit(results: &mut [f32; RUN as usize], first: u32, width: u32, extent
     });
 }
 
-/// Filters the columns of a tile into the output: [`TILE`] results in each of `columns` columns, from
-/// pixel `(x0, y0)` on.
+/// Filters the columns of a tile into the output: [`TILE`] results in each of `columns` columns, from pixel `(x0, y0)`
+/// on.
 ///
 /// # Safety
-/// - Every thread of the block calls it, behind the barrier after the tile was filled.
-/// - The tile holds so much and the halo; no other block writes this part of the output.
+/// - Every thread of the block must call it, after the barrier that follows the filling of the tile.
+/// - The tile must contain the halo; no other block may write this part of the output.
 #[inline(always)]
 unsafe fn filter_columns(
     from: SharedTile,
@@ -166,25 +166,25 @@ unsafe fn filter_columns(
     }
 }
 
-/// Whether a launch is what the host makes: blocks of [`BLOCK`] that each make `columns`×`rows` pixels of the
-/// output, pictures of one size that is not empty, and enough shared memory.
+/// Returns whether a launch has the shape that the host uses: blocks of [`BLOCK`] that each compute `columns`×`rows`
+/// pixels of the output, pictures of one non-empty size, and enough shared memory.
 #[inline(always)]
 fn is_sound(input: View<f32>, out: ViewMut<f32>, [columns, rows]: [u32; 2], elements: u32) -> bool {
     let block = [thread::block_dim_x(), thread::block_dim_y()] == BLOCK;
     let same = input.width() == out.width() && input.height() == out.height();
-    // Blocks beyond would come round to pixels of others.
+    // Larger block indices would wrap around to other pixels.
     let inside = thread::block_idx_x() < out.width().div_ceil(columns)
         && thread::block_idx_y() < out.height().div_ceil(rows);
     block && same && inside && shared::dynamic_shared_mem::<f32>().len() >= elements
 }
 
-/// Whether a pass over `width` taps and `lines` rows or columns is one that fits into any shared memory.
+/// Returns whether the shared memory of a pass with `width` taps and `lines` rows or columns cannot overflow.
 #[inline(always)]
 fn is_possible(width: u32, lines: u32) -> bool {
     (1..=MAX_LINES).contains(&lines) && width <= MAX_WIDTH
 }
 
-/// The pass along rows, [`TILE`] columns and `lines` rows a block.
+/// The pass along rows, [`TILE`] columns and `lines` rows per block.
 #[inline(always)]
 fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
     let width = taps.width();
@@ -198,7 +198,7 @@ fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
     let staged = SharedTile::new(memory, 0, pitch(columns));
     let filtered = SharedTile::new(memory, lines * pitch(columns), pitch(TILE));
     let (x0, y0) = (thread::block_idx_x() * TILE, thread::block_idx_y() * lines);
-    // SAFETY: all threads are still here; the tiles have room, as just checked, and do not overlap.
+    // SAFETY: no thread has returned yet; the tiles have room, as just checked, and do not overlap.
     unsafe {
         staged.stage(input, (x0.wrapping_sub(width / 2), y0), columns, lines);
         thread::sync_threads();
@@ -210,7 +210,7 @@ fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
         let mut x = thread::thread_idx_x();
         while x < TILE {
             if out.contains(x0 + x, y0 + y) {
-                // SAFETY: inside of both; each pixel has one thread.
+                // SAFETY: inside both; each pixel has one thread.
                 unsafe { out.store(x0 + x, y0 + y, filtered.load(x, y)) };
             }
             x += BLOCK[0];
@@ -219,7 +219,7 @@ fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
     }
 }
 
-/// The pass along columns, `lines` columns and [`TILE`] rows a block.
+/// The pass along columns, `lines` columns and [`TILE`] rows per block.
 #[inline(always)]
 fn column_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
     let width = taps.width();
@@ -230,7 +230,7 @@ fn column_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>)
     }
     let staged = SharedTile::new(shared::dynamic_shared_mem(), 0, pitch(lines));
     let (x0, y0) = (thread::block_idx_x() * lines, thread::block_idx_y() * TILE);
-    // SAFETY: all threads are still here; the tile has room, as just checked.
+    // SAFETY: no thread has returned yet; the tile has room, as just checked.
     unsafe {
         let origin = (x0, y0.wrapping_sub(width / 2));
         staged.stage(input, origin, lines, with_halo(TILE, width));
@@ -239,7 +239,7 @@ fn column_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>)
     }
 }
 
-/// Both passes, [`TILE`] columns and rows a block.
+/// Both passes, [`TILE`] columns and rows per block.
 #[inline(always)]
 fn fused(input: View<f32>, horizontal: impl Taps, vertical: impl Taps, out: ViewMut<f32>) {
     let (width, height) = (horizontal.width(), vertical.width());
@@ -251,7 +251,7 @@ fn fused(input: View<f32>, horizontal: impl Taps, vertical: impl Taps, out: View
     let staged = SharedTile::new(memory, 0, pitch(columns));
     let filtered = SharedTile::new(memory, rows * pitch(columns), pitch(TILE));
     let (x0, y0) = (thread::block_idx_x() * TILE, thread::block_idx_y() * TILE);
-    // SAFETY: all threads are still here; the tiles have room, as just checked, and do not overlap.
+    // SAFETY: no thread has returned yet; the tiles have room, as just checked, and do not overlap.
     unsafe {
         let origin = (x0.wrapping_sub(width / 2), y0.wrapping_sub(height / 2));
         staged.stage(input, origin, columns, rows);
@@ -262,8 +262,8 @@ fn fused(input: View<f32>, horizontal: impl Taps, vertical: impl Taps, out: View
     }
 }
 
-/// Both derivatives of a smoothed picture, [`TILE`] columns and rows a block: `derive` along one axis and
-/// `smooth` along the other. The picture is staged once.
+/// Both derivatives of a smoothed picture, [`TILE`] columns and rows per block: `derive` along one axis and `smooth`
+/// along the other. The picture is staged once.
 #[inline(always)]
 fn gradients(
     input: View<f32>,
@@ -282,7 +282,7 @@ fn gradients(
     let memory = shared::dynamic_shared_mem::<f32>();
     let side = with_halo(TILE, width);
     let filtered = side * pitch(side);
-    // Where the narrower one's halo begins.
+    // The start of the narrower filter's halo.
     let inset = |taps: u32| width / 2 - taps / 2;
     let rows_of = |taps: u32| SharedTile::new(memory, inset(taps), pitch(side));
     let columns_of =
@@ -291,8 +291,8 @@ fn gradients(
     let (x0, y0) = (thread::block_idx_x() * TILE, thread::block_idx_y() * TILE);
     let origin = (x0.wrapping_sub(width / 2), y0.wrapping_sub(width / 2));
     let columns = (x0, input.width());
-    // SAFETY: all threads are still here; the tiles have room, as just checked, and what is filtered does
-    // not overlap what is staged.
+    // SAFETY: no thread has returned yet; the tiles have room, as just checked, and the filtered tile does not overlap
+    // the staged one.
     unsafe {
         SharedTile::new(memory, 0, pitch(side)).stage(input, origin, side, side);
         thread::sync_threads();
@@ -311,9 +311,9 @@ macro_rules! one_pass {
     ($(#[$doc:meta])* $name:ident, $pass:ident, $argument:ty => $taps:path, $barriers:literal) => {
         $(#[$doc])*
         ///
-        /// Nothing is written if input and output differ in size, shared memory is too small, or blocks are
-        /// not [`BLOCK`].
-        // A block less than of both passes in one: what is staged is on its way in more registers.
+        /// Nothing is written if input and output differ in size, shared memory is too small, or blocks are not
+        /// [`BLOCK`].
+        // One block less than for both passes: staging needs more registers for loads in flight.
         #[kernel(launch_bounds(BLOCK_THREADS, 3), barriers($barriers))]
         pub fn $name(input: View<f32>, taps: $argument, lines: u32, out: ViewMut<f32>) {
             $pass(input, $taps(taps), lines, out);
@@ -322,19 +322,19 @@ macro_rules! one_pass {
 }
 
 one_pass! {
-    /// The pass along rows, for `lines` rows a block.
+    /// The pass along rows, with `lines` rows per block.
     convolve_rows, row_pass, ConstantTaps => Constant, 2
 }
 one_pass! {
-    /// The pass along rows with taps in global memory, for `lines` rows a block.
+    /// The pass along rows with taps in global memory, with `lines` rows per block.
     convolve_rows_wide, row_pass, Slice<f32> => Global, 2
 }
 one_pass! {
-    /// The pass along columns, for `lines` columns a block.
+    /// The pass along columns, with `lines` columns per block.
     convolve_columns, column_pass, ConstantTaps => Constant, 1
 }
 one_pass! {
-    /// The pass along columns with taps in global memory, for `lines` columns a block.
+    /// The pass along columns with taps in global memory, with `lines` columns per block.
     convolve_columns_wide, column_pass, Slice<f32> => Global, 1
 }
 
@@ -358,31 +358,30 @@ macro_rules! both_passes {
 }
 
 both_passes! {
-    /// Both passes, taps of any width up to 63.
+    /// Both passes, with up to 63 taps each.
     convolve_fused, Constant
 }
 both_passes! {
-    /// Both passes, 5 taps each: the smoothing before features are looked for.
+    /// Both passes, with 5 taps each: the smoothing before feature detection.
     convolve_fused_5, Fixed::<5>
 }
 both_passes! {
-    /// Both passes, 7 taps each.
+    /// Both passes, with 7 taps each.
     convolve_fused_7, Fixed::<7>
 }
 both_passes! {
-    /// Both passes, 15 taps each.
+    /// Both passes, with 15 taps each.
     convolve_fused_15, Fixed::<15>
 }
 both_passes! {
-    /// Both passes, 31 taps each.
+    /// Both passes, with 31 taps each.
     convolve_fused_31, Fixed::<31>
 }
 
-/// Both gradients by 7 taps each, those that features are looked for in, whatever widths the arguments state.
+/// Both gradients for feature detection, with 7 taps each, whatever widths the arguments state.
 ///
-/// `along_x` is `derive` along rows and `smooth` along columns, `along_y` the other way round: the same
-/// to the bit as by two fused launches. Nothing is written if sizes differ, shared memory is too
-/// small, or blocks are not [`BLOCK`].
+/// `along_x` is `derive` along rows and `smooth` along columns, `along_y` the reverse, identical to the bit with two
+/// fused launches. Nothing is written if sizes differ, shared memory is too small, or blocks are not [`BLOCK`].
 #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(4))]
 pub fn convolve_gradients_7(
     input: View<f32>,

@@ -1,9 +1,9 @@
-//! Windows that slide over a row or column of elements, with several results a thread.
+//! Sliding windows over a row or column of elements, with several results per thread.
 
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
 
-/// Calls a macro with the numbers of all steps that a window of constant width can have.
+/// Calls a macro with the indices of all steps of a window of at most the maximum width.
 macro_rules! all_steps {
     ($step:ident) => {
         $step! {
@@ -14,14 +14,14 @@ macro_rules! all_steps {
     };
 }
 
-/// Widest window of [`slide`].
+/// Maximum window of [`slide`].
 pub(crate) const MAX_WINDOW: u32 = 63;
 
-/// `R` results whose windows of `width` elements, at most [`MAX_WINDOW`], begin at elements 0 to `R − 1`:
-/// of each, `add` over its elements in ascending order, from `zero`. `add` is told the step.
+/// Returns `R` results whose windows of `width` elements, at most [`MAX_WINDOW`], start at elements 0 to `R − 1`. Each
+/// result folds `add` over its elements in ascending order, starting with `zero`. `add` receives the step.
 ///
-/// Unrolled over the steps, so that what depends on a step is known when compiling: taps become constant
-/// operands of the instruction that uses them. A `width` that is known then leaves no branch.
+/// Unrolled over the steps, so everything that depends on a step is known at compile time: taps become constant
+/// operands. If `width` is known at compile time, no branch remains.
 #[inline(always)]
 pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
     width: u32,
@@ -30,7 +30,7 @@ pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
     add: impl Fn(A, V, u32) -> A,
 ) -> [A; R] {
     let mut sums = [zero; R];
-    // The elements that the next step needs, the i-th at i mod R.
+    // The elements for the next step, the i-th at i mod R.
     let mut window: [V; R] = core::array::from_fn(|i| load(i as u32));
     macro_rules! steps {
         ($($step:literal)*) => {
@@ -53,7 +53,7 @@ pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
     sums
 }
 
-/// As [`slide`], of any width: in a loop.
+/// [`slide`] for any width, as a loop.
 #[inline(always)]
 pub(crate) fn slide_far<const R: usize>(
     width: u32,
@@ -72,7 +72,7 @@ pub(crate) fn slide_far<const R: usize>(
         for result in 0..R - 1 {
             window[result] = window[result + 1];
         }
-        // After the last step there is none.
+        // There is none after the last step.
         if step < width {
             window[R - 1] = load(step + R as u32 - 1);
         }
@@ -80,38 +80,38 @@ pub(crate) fn slide_far<const R: usize>(
     sums
 }
 
-/// Whether the windows of `width` around `many` elements from `at` on all lie in `0..extent`.
+/// Returns whether the windows of `width` around `many` elements from `at` on are all inside `0..extent`.
 #[inline(always)]
 pub(crate) fn all_fit(at: u32, many: u32, width: u32, extent: u32) -> bool {
     fits(at, width, extent) && fits(at + many - 1, width, extent)
 }
 
-/// Whether a window of `width` around `at` lies in `0..extent`.
+/// Returns whether a window of `width` around `at` is inside `0..extent`.
 #[inline(always)]
 pub(crate) fn fits(at: u32, width: u32, extent: u32) -> bool {
     let radius = width / 2;
     at >= radius && at.wrapping_add(radius) < extent
 }
 
-/// Stores results below each other from `(x, y)` on, as far as they lie in the picture.
+/// Stores results in one column from `(x, y)` on, as far as they are inside the picture.
 ///
 /// # Safety
-/// No other thread touches these pixels.
+/// No other thread may access these pixels.
 #[inline(always)]
 pub(crate) unsafe fn store_down<const R: usize>(
     out: ViewMut<f32>,
     (x, y): (u32, u32),
     results: [f32; R],
 ) {
-    // Were each store in a branch of its own, its result would be too: one chain of additions after the
+    // With a branch for each store, the computation would move into the branches: one chain of additions after the
     // other.
     if out.contains(x, y + R as u32 - 1) {
-        // SAFETY: the last one is inside, so all are; they are this thread's, as the caller vouches.
+        // SAFETY: the last one is inside, so all are; they belong to this thread, as guaranteed by the caller.
         unroll!(R, |i| unsafe { out.store(x, y + i as u32, results[i]) });
     } else {
         unroll!(R, |i| {
             if out.contains(x, y + i as u32) {
-                // SAFETY: inside, as just checked; the rest is the caller's.
+                // SAFETY: inside, as just checked; the caller guarantees the rest.
                 unsafe { out.store(x, y + i as u32, results[i]) };
             }
         });

@@ -1,9 +1,8 @@
-//! Tiles of pictures in shared memory, and windows that slide over them.
+//! Tiles of pictures in shared memory, for sliding windows.
 //!
-//! A thread makes several results that lie side by side: their windows share all elements but the ends, so
-//! that each element is read once from shared memory and kept in registers while it is needed. Lanes of
-//! a warp lie across the direction of the slide, one row or column each; with an odd pitch
-//! they never meet in a bank.
+//! A thread computes several adjacent results. Their windows share most elements, so each element is read once from
+//! shared memory and kept in registers. Lanes of a warp are perpendicular to the direction of the slide, one row or
+//! column each; with an odd pitch there are no bank conflicts.
 
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
@@ -18,51 +17,51 @@ pub(crate) struct SharedTile {
 }
 
 impl SharedTile {
-    /// Rows `pitch` elements apart from element `first` on.
+    /// Creates a tile whose rows are `pitch` elements apart, from element `first` on.
     #[inline(always)]
     pub(crate) fn new(memory: Shared<f32>, first: u32, pitch: u32) -> Self {
         Self { memory, first, pitch }
     }
 
     /// # Safety
-    /// The element exists, and no thread writes it without a barrier between.
+    /// The element must exist, and no thread may write it without a barrier in between.
     #[inline(always)]
     pub(crate) unsafe fn load(&self, x: u32, y: u32) -> f32 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.memory.load(self.first + y * self.pitch + x) }
     }
 
-    /// The elements from `(x, y)` on, as they lie in memory.
+    /// Returns the elements from `(x, y)` on, in memory order.
     ///
     /// # Safety
-    /// The element exists.
+    /// The element must exist.
     #[inline(always)]
     pub(crate) unsafe fn from(&self, x: u32, y: u32) -> Shared<f32> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.memory.tail(self.first + y * self.pitch + x) }
     }
 
-    /// Elements from one row to the next.
+    /// Returns the number of elements from one row to the next.
     #[inline(always)]
     pub(crate) fn pitch(&self) -> u32 {
         self.pitch
     }
 
     /// # Safety
-    /// The element exists, and no other thread touches it without a barrier between.
+    /// The element must exist, and no other thread may access it without a barrier in between.
     #[inline(always)]
     pub(crate) unsafe fn store(&self, x: u32, y: u32, value: f32) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.memory.store(self.first + y * self.pitch + x, value) };
     }
 
-    /// Copies `columns`×`rows` pixels from `(x0, y0)` on, which may wrap below 0, into the tile; what lies
-    /// outside of the picture is 0.
+    /// Copies `columns`×`rows` pixels from `(x0, y0)` on, which may wrap below 0, into the tile; pixels outside the
+    /// picture become 0.
     ///
     /// # Safety
-    /// - Every thread of the block calls it, [`BLOCK`] of them.
-    /// - The tile holds so much, nothing else touches it since the last barrier, and the picture is
-    ///   not empty.
+    /// - Every thread of the block must call it, [`BLOCK`] of them.
+    /// - The tile must be large enough, nothing else may access it since the last barrier, and the picture must not be
+    ///   empty.
     #[inline(always)]
     pub(crate) unsafe fn stage(
         &self,
@@ -71,16 +70,16 @@ impl SharedTile {
         columns: u32,
         rows: u32,
     ) {
-        // From a column that is a multiple of four on, also where `x0` wrapped.
+        // Starts at a column that is a multiple of four, also if `x0` wrapped.
         let lead = x0 % 4;
         let fours = (lead + columns).div_ceil(4);
         let lies_inside =
             |first: u32, many: u32, extent: u32| first <= extent && many <= extent - first;
         let inside = lies_inside(x0 - lead, 4 * fours, picture.width())
             && lies_inside(y0, rows, picture.height());
-        // SAFETY: the fours are inside and aligned, as just checked; the rest is the caller's.
+        // SAFETY: the fours are inside and aligned, as just checked; the caller guarantees the rest.
         unsafe {
-            // The branch is the same for the whole block, and nearly always the first.
+            // The branch is uniform for the block, and almost always the first.
             if inside && picture.is_aligned(16) {
                 self.stage_fours(picture, (x0 - lead, y0), lead, columns, rows);
             } else {
@@ -89,12 +88,13 @@ impl SharedTile {
         }
     }
 
-    /// The same, four pixels a load; the first `lead` columns are left out.
+    /// Copies four pixels per load, except the first `lead` columns.
     ///
     /// # Safety
-    /// - As there.
-    /// - `x0` is a multiple of four, and `lead` less than four.
-    /// - All fours that have one of these pixels lie in the picture, whose rows begin at multiples of 16 bytes.
+    /// - As for `stage`.
+    /// - `x0` must be a multiple of four, and `lead` less than four.
+    /// - All fours that contain one of these pixels must be inside the picture, whose rows must start at multiples of
+    ///   16 bytes.
     #[inline(always)]
     unsafe fn stage_fours(
         &self,
@@ -108,21 +108,21 @@ impl SharedTile {
         #[repr(C, align(16))]
         struct Four([f32; 4]);
 
-        /// Fours that a thread loads before it stores the first: all of those of 31 taps.
+        /// The number of fours that a thread loads before it stores the first: enough for 31 taps.
         const DEPTH: usize = 9;
 
         let fours = (lead + columns).div_ceil(4);
         let many = fours * rows;
         let mut item = thread::rank();
         while item < many {
-            // Behind the last one is the last one.
+            // Indices beyond the last four repeat it.
             let place = |i: u32| {
                 let item = (item + i * BLOCK_THREADS).min(many - 1);
                 (item % fours * 4, item / fours)
             };
             let load = |i: u32| {
                 let (x, y) = place(i);
-                // SAFETY: inside and aligned, as the caller vouches: `x` is a multiple of four, too.
+                // SAFETY: inside and aligned, as guaranteed by the caller: `x` is a multiple of four, too.
                 unsafe { picture.load_wide(x0 + x, y0 + y) }
             };
             let store = |i: u32, Four(values): Four| {
@@ -131,13 +131,13 @@ impl SharedTile {
                     unroll!(4, |c| {
                         let column = (x + c as u32).wrapping_sub(lead);
                         if column < columns {
-                            // SAFETY: inside of the tile; each element has one thread.
+                            // SAFETY: inside the tile; each element has one thread.
                             unsafe { self.store(column, y, values[c]) };
                         }
                     });
                 }
             };
-            // All on their way at once. Where the filter's width is known, those beyond the last are not there.
+            // All in flight at once. If the filter's width is known, the unused ones disappear.
             let mut values = [load(0); DEPTH];
             unroll!(DEPTH, |i| values[i] = load(i as u32));
             unroll!(DEPTH, |i| store(i as u32, values[i]));
@@ -145,13 +145,13 @@ impl SharedTile {
         }
     }
 
-    /// The same, pixel by pixel, wherever they lie.
+    /// Copies pixel by pixel, at any position.
     ///
     /// # Safety
-    /// As there.
+    /// As for `stage`.
     #[inline(always)]
     unsafe fn stage_each(&self, picture: View<f32>, (x0, y0): (u32, u32), columns: u32, rows: u32) {
-        /// Rows that a thread has on their way at once.
+        /// The number of rows that a thread has in flight.
         const DEPTH: u32 = 4;
         let mut y = thread::thread_idx_y();
         while y < rows {
@@ -160,7 +160,7 @@ impl SharedTile {
                 let load = |i: u32| {
                     let (px, py) = (x0.wrapping_add(x), y0.wrapping_add(y + i * BLOCK[1]));
                     let inside = picture.contains(px, py) && y + i * BLOCK[1] < rows;
-                    // Loaded in any case: a load in a branch would wait for those before it.
+                    // Loaded unconditionally: a load inside a branch would wait for those before it.
                     let (px, py) = if inside { (px, py) } else { (0, 0) };
                     // SAFETY: inside, or the first pixel of a picture that is not empty.
                     let value = unsafe { picture.load(px, py) };
@@ -168,7 +168,7 @@ impl SharedTile {
                 };
                 let store = |i: u32, value: f32| {
                     if y + i * BLOCK[1] < rows {
-                        // SAFETY: inside of the tile; each element has one thread.
+                        // SAFETY: inside the tile; each element has one thread.
                         unsafe { self.store(x, y + i * BLOCK[1], value) };
                     }
                 };

@@ -1,8 +1,8 @@
 //! Input and output pictures, in RGBA and NV12.
 //!
 //! A kernel is generic over its input ([`Sampler2d`]) and its output ([`Target`]), so every combination of formats
-//! shares one kernel body and converts colours in registers. Levels range from 0 to 255, or from 0 to 1 where a
-//! texture returns fractions. Y'CbCr levels that encode no R'G'B' colour exceed that range.
+//! shares one kernel body and converts colours in registers. Levels range from 0 to 255, or from 0 to 1 if a texture
+//! returns fractions. Y'CbCr levels that encode no R'G'B' colour exceed that range.
 
 mod pack;
 mod sampler;

@@ -8,7 +8,7 @@ use glam::Vec3;
 use shared_types::Rgba8;
 use shared_types::yuv::RgbToYuv;
 
-/// Levels of four pixels that share chroma: their lumas, and Cb and Cr.
+/// Returns the levels of four pixels that share chroma: their lumas, and Cb and Cr.
 #[inline(always)]
 pub(super) fn yuv_of_four(colours: [Vec3; 4], encode: &RgbToYuv) -> ([f32; 4], [f32; 2]) {
     let luma = encode.y * 255.0;
@@ -20,33 +20,33 @@ pub(super) fn yuv_of_four(colours: [Vec3; 4], encode: &RgbToYuv) -> ([f32; 4], [
     (levels, [encode.cb, encode.cr].map(|weights| fused_dot(weights, mean, 128.0).min(255.0)))
 }
 
-/// From here on to twice as much, numbers of single precision are whole, and their last bits count them: so levels are
-/// rounded and put together without conversions. A byte alone is converted, since ptxas 13.0 stores the last one of such
-/// a number wrong.
+/// From this value to twice as much, f32 numbers are integers and their last bits count. So levels are rounded and
+/// packed without conversion instructions. A single byte uses a conversion, because ptxas 13.0 stores the last byte of
+/// such a number incorrectly.
 pub(super) const WHOLE: f32 = (1 << 23) as f32;
 
-/// Two levels from 0 to 255, rounded, as two bytes side by side.
+/// Packs two levels from 0 to 255, rounded, into two bytes.
 #[inline(always)]
 pub(super) fn beside(levels: [f32; 2]) -> u16 {
     let [first, second] = levels.map(|level| (level + WHOLE).to_bits());
-    // Above the lowest byte of either is one of zeros.
+    // Each number has a zero byte above its lowest byte.
     (first.wrapping_add(second << 8) as u16).to_le()
 }
 
-/// The same of four.
+/// Packs four levels from 0 to 255, rounded, into four bytes.
 #[inline(always)]
 pub(super) fn in_a_row(levels: [f32; 4]) -> u32 {
     let [a, b, c, d] = levels.map(|level| (level + WHOLE).to_bits());
-    // Shifted, the bits of `WHOLE` are gone but for those of the first.
+    // After the shift, only the first number still contains bits of `WHOLE`.
     let all = a.wrapping_add(b << 8).wrapping_add(c << 16).wrapping_add(d << 24);
     all.wrapping_sub(WHOLE.to_bits()).to_le()
 }
 
-/// An opaque pixel of a colour from 0 to 1.
+/// Returns the opaque pixel of a colour from 0 to 1.
 #[inline(always)]
 pub(super) fn opaque(colour: Vec3) -> Rgba8 {
     let [r, g, b] = colour.to_array().map(|c| c.mul_add(255.0, WHOLE).to_bits());
-    // Shifted, the bits of `WHOLE` are gone but for those of red, to which alpha's are added.
+    // After the shift, only red still contains bits of `WHOLE`; alpha's bits are added to them.
     const ALPHA: u32 = (0xff << 24) - WHOLE.to_bits();
     let pixel = r.wrapping_add(g << 8).wrapping_add(b << 16).wrapping_add(ALPHA);
     bytemuck::cast(pixel.to_le())

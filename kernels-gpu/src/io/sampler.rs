@@ -1,8 +1,7 @@
-//! Pictures in their formats: sampled as R'G'B' levels, and written as what a panorama is.
+//! Input pictures in RGBA and NV12, sampled as R'G'B' levels.
 //!
-//! A kernel is generic over both ends, so RGBA and NV12, in and out, are the same code; the
-//! conversion happens in registers. All levels are 0 to 255, or fractions of that where a texture gives those,
-//! whatever the format; levels of Y'CbCr that stand for no colour go beyond.
+//! Levels range from 0 to 255, or from 0 to 1 if a texture returns fractions, for every format. Y'CbCr levels that
+//! encode no R'G'B' colour exceed that range.
 
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, uvec2, vec2, vec3};
@@ -11,45 +10,45 @@ use shared_types::texture::{Nv12Texture, Rgba8Texture};
 use shared_types::yuv::YuvToRgb;
 use shared_types::{Chroma, Rgba8};
 
-/// A picture that a camera sent.
+/// A camera picture.
 pub(crate) trait Sampler2d: Copy {
-    /// What samples are of white: 255, or 1 of what comes as fractions.
+    /// The sample value of white: 255, or 1 for fractions.
     const WHITE: f32;
 
-    /// Where [`sample_near`](Self::sample_near) counts the middle of the first pixel along both axes: 0, or ½ as textures
-    /// do, so that nothing is added for each sample.
+    /// The coordinate of the first pixel's centre in [`sample_near`](Self::sample_near), along both axes: 0, or ½ for
+    /// textures, which saves an addition per sample.
     const MIDDLE: f32;
 
     /// Columns and rows.
     fn size(&self) -> UVec2;
 
-    /// Whether all planes have the sizes that belong together.
+    /// Returns whether all planes have matching sizes.
     fn is_whole(&self) -> bool;
 
-    /// Bilinear sample. Pixel centres are at integers; a neighbour beyond the last row or column is
-    /// that row or column.
+    /// Samples bilinearly. Pixel centres are at integers; neighbours beyond the last row or column repeat it.
     ///
     /// # Safety
-    /// The picture is whole, `0 ≤ u < width` and `0 ≤ v < height`.
+    /// The caller must ensure that the picture is whole, `0 ≤ u < width` and `0 ≤ v < height`.
     #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
         const { assert!(Self::MIDDLE > 0.0, "what is no texture has its own") };
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.sample_near(vec2(u, v) + Self::MIDDLE, decode) }
     }
 
-    /// The same at any place, counted from [`MIDDLE`](Self::MIDDLE) on; beyond the picture is its edge.
+    /// Samples at any position, with pixel centres counted from [`MIDDLE`](Self::MIDDLE). Positions outside return the
+    /// edge.
     ///
     /// # Safety
-    /// The picture is whole, and not empty.
+    /// The caller must ensure that the picture is whole and not empty.
     #[inline(always)]
     unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
         const { assert!(Self::MIDDLE == 0.0, "a texture has its own, which takes any place") };
         let size = self.size().as_vec2();
-        // Just inside, since chroma goes on behind the last pixel's middle. What is no number becomes 0.
+        // Clamps to just inside the picture, because chroma extends beyond the last pixel's centre. NaN becomes 0.
         let (u, v) =
             (place.x.max(0.0).min(size.x.next_down()), place.y.max(0.0).min(size.y.next_down()));
-        // SAFETY: inside of the picture, which is whole.
+        // SAFETY: inside the picture, which is whole.
         unsafe { self.sample(u, v, decode) }
     }
 }
@@ -70,7 +69,7 @@ impl Sampler2d for View<Rgba8> {
 
     #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, _: &YuvToRgb) -> Vec3 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { Corners::around(u, v, View::width(self), View::height(self)).mix(self, rgb) }
     }
 }
@@ -93,7 +92,7 @@ impl Sampler2d for Nv12 {
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
         // A chroma sample lies in the middle of its four pixels.
         let (cu, cv) = (u.mul_add(0.5, -0.25).max(0.0), v.mul_add(0.5, -0.25).max(0.0));
-        // SAFETY: as the caller vouches; half of a coordinate in the picture is one in its chroma.
+        // SAFETY: guaranteed by the caller; half a coordinate of the picture is a coordinate of its chroma.
         unsafe {
             let y = Corners::around(u, v, self.y.width(), self.y.height()).mix(&self.y, luma);
             let chroma = Corners::around(cu, cv, self.uv.width(), self.uv.height());
@@ -146,18 +145,18 @@ impl Sampler2d for Nv12Texture {
     }
 }
 
-/// Bilinear sample of a plane of numbers, as [`Sampler2d::sample`].
+/// Samples a plane of numbers bilinearly, like [`Sampler2d::sample`].
 ///
 /// # Safety
-/// `place` is inside: not below 0, and less than the plane's size.
+/// The caller must ensure that `place` is not below 0 and less than the plane's size.
 #[inline(always)]
 pub(crate) unsafe fn sample_plane(plane: &View<f32>, place: Vec2) -> f32 {
     let number = |value: f32| vec3(value, 0.0, 0.0);
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { Corners::around(place.x, place.y, plane.width(), plane.height()).mix(plane, number).x }
 }
 
-/// The four pixels around a place, and how near it is to them.
+/// The four pixels around a position, and its distance from them.
 struct Corners {
     x: [u32; 2],
     y: [u32; 2],
@@ -167,7 +166,7 @@ struct Corners {
 
 impl Corners {
     /// # Safety
-    /// `0 ≤ u < width` and `0 ≤ v < height`.
+    /// The caller must ensure `0 ≤ u < width` and `0 ≤ v < height`.
     #[inline(always)]
     unsafe fn around(u: f32, v: f32, width: u32, height: u32) -> Self {
         let (fu, fv) = (u.floor(), v.floor());
@@ -182,11 +181,11 @@ impl Corners {
     }
 
     /// # Safety
-    /// The corners are of a picture of `view`'s size.
+    /// The caller must ensure that the corners belong to a picture of `view`'s size.
     #[inline(always)]
     unsafe fn mix<T: bytemuck::Pod>(&self, view: &View<T>, levels: impl Fn(T) -> Vec3) -> Vec3 {
         let ([x0, x1], [y0, y1]) = (self.x, self.y);
-        // SAFETY: inside of the picture.
+        // SAFETY: inside the picture.
         let [p00, p10, p01, p11] =
             unsafe { [view.load(x0, y0), view.load(x1, y0), view.load(x0, y1), view.load(x1, y1)] };
         let top = lerp(levels(p00), levels(p10), self.a);
@@ -200,26 +199,26 @@ fn rgb(pixel: Rgba8) -> Vec3 {
     vec3(pixel.r.into(), pixel.g.into(), pixel.b.into())
 }
 
-/// One number; the others cost nothing where they are not used.
+/// Returns luma in the first component; the compiler removes the unused ones.
 #[inline(always)]
 fn luma(y: u8) -> Vec3 {
     vec3(y.into(), 0.0, 0.0)
 }
 
-/// Cb and Cr about 0.
+/// Returns Cb and Cr, centred on 0.
 #[inline(always)]
 fn differences(chroma: Chroma) -> Vec3 {
     vec3(f32::from(chroma.u) - 128.0, f32::from(chroma.v) - 128.0, 0.0)
 }
 
-/// `a + t·(b − a)`, fused.
+/// Returns `a + t·(b − a)`, fused.
 #[inline(always)]
 fn lerp(a: Vec3, b: Vec3, t: f32) -> Vec3 {
     let d = b - a;
     vec3(d.x.mul_add(t, a.x), d.y.mul_add(t, a.y), d.z.mul_add(t, a.z))
 }
 
-/// Levels of a pixel as it is stored.
+/// Decodes the levels of a stored pixel.
 #[inline(always)]
 pub(crate) fn yuv_levels(y: u8, chroma: Chroma, decode: &YuvToRgb) -> Vec3 {
     to_rgb(decode, y.into(), differences(chroma))

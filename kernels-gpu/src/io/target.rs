@@ -12,9 +12,9 @@ use shared_types::nv12::Nv12Mut;
 use shared_types::yuv::RgbToYuv;
 use shared_types::{Chroma, Rgba8};
 
-/// What a panorama is written to: in cells of [`CELL`](Self::CELL) by as many pixels, four pixels or eight a call.
+/// An output picture, written in cells of [`CELL`](Self::CELL)² pixels, with four or eight pixels per call.
 pub(crate) trait Target: Copy {
-    /// Pixels of a cell along each side.
+    /// Side length of a cell in pixels.
     const CELL: u32;
 
     /// Columns.
@@ -23,45 +23,47 @@ pub(crate) trait Target: Copy {
     /// Rows.
     fn height(&self) -> u32;
 
-    /// As [`Sampler2d::is_whole`].
+    /// Returns whether all planes have matching sizes; see [`Sampler2d::is_whole`].
     fn is_whole(&self) -> bool;
 
-    /// Writes the cell that begins at `(x, y)`, whose pixels have the levels `colour(x, y)`, rounding
-    /// once. Those beyond the panorama's edge repeat the last ones.
+    /// Writes the cell that starts at `(x, y)`, whose pixels have the levels `colour(x, y)`, rounded once. Pixels
+    /// beyond the edge of the panorama repeat the last ones.
     ///
     /// # Safety
-    /// - The panorama is whole, and the cell's first pixel is inside.
-    /// - No other thread writes the cell.
+    /// - The panorama must be whole, and the first pixel of the cell inside.
+    /// - No other thread may write the cell.
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv);
 
-    /// Columns and rows of [`store_four`](Self::store_four)'s pixels.
+    /// Columns and rows of the pixels of [`store_four`](Self::store_four).
     const FOUR: UVec2;
 
-    /// Writes [`FOUR`](Self::FOUR) pixels from `(x, y)` on, row after row, of these colours, 0 to 1, rounding once. What
-    /// lies beyond the panorama's edge is not looked at: chroma repeats the last ones. If `flip` is set, all lie where a
-    /// turn by 180° takes them.
+    /// Writes [`FOUR`](Self::FOUR) pixels from `(x, y)` on, row by row, with these colours from 0 to 1, rounded once.
+    /// Pixels beyond the edge of the panorama are ignored: chroma repeats the last ones. If `flip` is set, the pixels
+    /// are written to their positions after a rotation by 180°.
     ///
     /// # Safety
-    /// - The panorama is whole, and `(x, y)` is inside, a multiple of [`CELL`](Self::CELL).
-    /// - No other thread writes them.
-    /// - What is flipped is a multiple of [`CELL`](Self::CELL) in size.
+    /// - The panorama must be whole, and `(x, y)` inside and a multiple of [`CELL`](Self::CELL).
+    /// - No other thread may write these pixels.
+    /// - A flipped panorama must have a multiple of [`CELL`](Self::CELL) in columns and rows.
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool);
 
-    /// Columns and rows of [`store_eight`](Self::store_eight)'s pixels: two fours beside or below each other.
+    /// Columns and rows of the pixels of [`store_eight`](Self::store_eight): two fours, side by side or one above the
+    /// other.
     const EIGHT: UVec2;
 
-    /// Where the `i`-th of them is from the first one, four after four as [`store_four`](Self::store_four) has them.
+    /// Returns the offset of the `i`-th pixel from the first one, in the order of two
+    /// [`store_four`](Self::store_four).
     #[inline(always)]
     fn of_eight(i: u32) -> UVec2 {
         let second = if i < 4 { UVec2::ZERO } else { Self::EIGHT - Self::FOUR };
         second + uvec2(i % Self::FOUR.x, i % 4 / Self::FOUR.x)
     }
 
-    /// As [`store_four`](Self::store_four), of two fours. Those of NV12 that lie side by side go out as one store where
-    /// rows begin at a multiple of four bytes.
+    /// Writes two fours like [`store_four`](Self::store_four). NV12 fours side by side become one store if rows start
+    /// at a multiple of four bytes.
     ///
     /// # Safety
-    /// As there, but `x` and `y` are multiples of [`EIGHT`](Self::EIGHT).
+    /// As for [`store_four`](Self::store_four), and `x` and `y` must be multiples of [`EIGHT`](Self::EIGHT).
     unsafe fn store_eight(
         &self,
         x: u32,
@@ -93,7 +95,7 @@ impl Target for ViewMut<Rgba8> {
     #[inline(always)]
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, _: &RgbToYuv) {
         let [r, g, b] = colour(x, y).to_array().map(GpuPower::to_u8_saturating);
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { ViewMut::store(self, x, y, Rgba8::opaque(r, g, b)) };
     }
 
@@ -102,7 +104,7 @@ impl Target for ViewMut<Rgba8> {
 
     #[inline(always)]
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], _: &RgbToYuv, flip: bool) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { store_down(self, x, y, colours, flip) };
     }
 
@@ -115,15 +117,15 @@ impl Target for ViewMut<Rgba8> {
         _: &RgbToYuv,
         flip: bool,
     ) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { store_down(self, x, y, [a, b, c, d, e, f, g, h], flip) };
     }
 }
 
-/// Stores opaque pixels below each other from `(x, y)` on, as far as they lie in the panorama.
+/// Stores opaque pixels in one column from `(x, y)` on, as far as they are inside the panorama.
 ///
 /// # Safety
-/// As [`Target::store_four`].
+/// As for [`Target::store_four`].
 #[inline(always)]
 pub(super) unsafe fn store_down<const N: usize>(
     out: &ViewMut<Rgba8>,
@@ -140,12 +142,12 @@ pub(super) unsafe fn store_down<const N: usize>(
         if flip { height - 1 - y } else { y }
     };
     if y + (N as u32 - 1) < height {
-        // SAFETY: the last one is inside, so all are; the rest is the caller's.
+        // SAFETY: the last one is inside, so all are; the caller guarantees the rest.
         unroll!(N, |i| unsafe { out.store(x, row(i), pixels[i]) });
     } else {
         unroll!(N, |i| {
             if y + (i as u32) < height {
-                // SAFETY: inside; the rest is the caller's.
+                // SAFETY: inside; the caller guarantees the rest.
                 unsafe { out.store(x, row(i), pixels[i]) };
             }
         });
@@ -173,16 +175,16 @@ impl Target for Nv12Mut {
     #[inline(always)]
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv) {
         let mut sum = Vec3::ZERO;
-        // One after the other: an array of colours would lie in local memory.
+        // One by one: an array of colours would be in local memory.
         for i in 0..4 {
             let (x, y) = (x + i % 2, y + i / 2);
             let at = (x.min(self.y.width() - 1), y.min(self.y.height() - 1));
-            // What shows no colour is clamped before it is averaged.
+            // Levels outside the colour range are clamped before averaging.
             let colour = colour(at.0, at.1).clamp(Vec3::ZERO, Vec3::splat(255.0));
             sum += colour;
             if self.y.contains(x, y) {
                 let luma = fused_dot(encode.y, colour, encode.black).to_u8_saturating();
-                // SAFETY: inside, as just checked; the rest is the caller's.
+                // SAFETY: inside, as just checked; the caller guarantees the rest.
                 unsafe { self.y.store(x, y, luma) };
             }
         }
@@ -191,7 +193,7 @@ impl Target for Nv12Mut {
             u: fused_dot(encode.cb, mean, 128.0).to_u8_saturating(),
             v: fused_dot(encode.cr, mean, 128.0).to_u8_saturating(),
         };
-        // SAFETY: the chroma plane has a sample for every cell; the rest is the caller's.
+        // SAFETY: the chroma plane has a sample for every cell; the caller guarantees the rest.
         unsafe { self.uv.store(x / 2, y / 2, chroma) };
     }
 
@@ -202,8 +204,8 @@ impl Target for Nv12Mut {
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool) {
         let (width, height) = (self.y.width(), self.y.height());
         let wide = self.y.is_aligned(2) && self.uv.is_aligned(2);
-        // SAFETY: inside, as checked; two side by side are stored as one where both begin at an even byte. The rest is the
-        // caller's.
+        // SAFETY: inside, as checked; two neighbours are stored as one if both start at an even byte. The caller
+        // guarantees the rest.
         unsafe {
             if !wide || x + 1 >= width || y + 1 >= height {
                 return store_bytes(self, x, y, colours, encode, flip);
@@ -231,9 +233,9 @@ impl Target for Nv12Mut {
     ) {
         let (width, height) = (self.y.width(), self.y.height());
         let wide = self.y.is_aligned(4) && self.uv.is_aligned(4) && (!flip || width % 4 == 0);
-        // SAFETY: inside, as checked; four side by side are stored as one where rows begin at a multiple of four bytes,
-        // and the first one's column is such a multiple, as the caller vouches, also flipped in so wide a panorama. The
-        // rest is the caller's.
+        // SAFETY: inside, as checked. Four neighbours are stored as one if rows start at a multiple of four bytes; the
+        // caller guarantees that the first column is such a multiple, also after a flip. The caller guarantees the
+        // rest.
         unsafe {
             if !wide || x + 3 >= width || y + 1 >= height {
                 store_bytes(self, x, y, first, encode, flip);
@@ -257,10 +259,10 @@ impl Target for Nv12Mut {
     }
 }
 
-/// As [`Target::store_four`], byte by byte, wherever the four lie.
+/// Writes like [`Target::store_four`], byte by byte, at any alignment.
 ///
 /// # Safety
-/// As there.
+/// As for [`Target::store_four`].
 #[inline(always)]
 pub(super) unsafe fn store_bytes(
     out: &Nv12Mut,
@@ -271,7 +273,7 @@ pub(super) unsafe fn store_bytes(
     flip: bool,
 ) {
     let (width, height) = (out.y.width(), out.y.height());
-    // Those beyond the edge repeat the last ones.
+    // Pixels beyond the edge repeat the last ones.
     if x + 1 >= width {
         [colours[1], colours[3]] = [colours[0], colours[2]];
     }
@@ -279,7 +281,7 @@ pub(super) unsafe fn store_bytes(
         [colours[2], colours[3]] = [colours[0], colours[1]];
     }
     let (levels, [u, v]) = yuv_of_four(colours, encode);
-    // SAFETY: inside, as checked or the caller vouches, and the whole chroma plane has a sample for every cell.
+    // SAFETY: inside, as checked or guaranteed by the caller; the whole chroma plane has a sample for every cell.
     unsafe {
         unroll!(4, |i| {
             let (x, y) = (x + i as u32 % 2, y + i as u32 / 2);

@@ -1,19 +1,18 @@
-//! Seam: where in the overlap one camera ends and the other begins, so that nothing is shown twice.
+//! Seam: a path through the overlap where one camera ends and the other begins, so that nothing appears twice.
 //!
-//! Works on a grid of cells over the overlap's box. Once a warp, [`seam_cells`] says who sees each cell,
-//! and [`seam_sides`] what it costs to have a camera end at its picture's edge. For each pair of
-//! frames that is looked at, [`seam_difference_rgba8`] or [`seam_difference_nv12`] compares the cameras,
-//! corrected as the stitch corrects them, [`seam_cost`] makes costs of that, and [`seam_path`] finds
-//! the cheapest path. [`seam_weights`] turns paths into weights that any stitch takes.
+//! The seam works on a grid of cells over the overlap's box. Once per warp, [`seam_cells`] determines the cameras that
+//! see each cell, and [`seam_sides`] the cost of ending a camera at the edge of its picture. For each analysed pair of
+//! frames, [`seam_difference_rgba8`] or [`seam_difference_nv12`] compares the cameras after the colour correction of
+//! the stitch, [`seam_cost`] turns the difference into costs, and [`seam_path`] finds the cheapest path.
+//! [`seam_weights`] turns paths into weights for any stitch.
 //!
-//! The cost of a path is that of a labelling: each cell that both see shows the near camera before
-//! the path and the far one after it. Two such cells side by side, or above each other, with different
-//! labels cost what both cells cost together; a cell beside one that only the other camera sees costs
-//! a breach. So a path may be anything from straight to nearly along the row, and the overlap may have any
-//! outline.
+//! The cost of a path is the cost of a labelling: each cell that both cameras see shows the near camera before the
+//! path and the far one after it. Two adjacent cells of this kind with different labels cost the sum of their costs. A
+//! cell next to one that only the other camera sees costs a breach. So a path may be anything from straight to almost
+//! parallel to the rows, and the overlap may have any outline.
 //!
-//! Not here: whether a better path is worth moving to. Costs are whole numbers, so a search is the same on
-//! every run and on CPU and GPU; the costs themselves may differ by one between those, as powers do.
+//! Not here: the decision to move to a better path. Costs are integers, so a search gives the same result on every
+//! run, on CPU and GPU. The costs themselves may differ by one between CPU and GPU, because powers do.
 
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, Vec4, uvec2, vec2};
@@ -43,17 +42,17 @@ struct Cameras {
     right: SourceLookup,
 }
 
-/// What is seen at a panorama pixel, as the stitch counts it.
+/// The cameras that contribute at a panorama pixel, by the rule of the stitch.
 enum Seen {
     Nobody,
     Left,
     Right,
-    /// Where in their pictures both see it, and each one's weight.
+    /// Source coordinates and weights of both cameras.
     Both([(Vec2, f32); 2]),
 }
 
 impl Cameras {
-    /// Those with such planes and sizes of pictures: left, right.
+    /// Creates the lookup for these planes and picture sizes: left, right.
     #[inline(always)]
     fn new([left, right]: [CameraPlanes; 2], sizes: [UVec2; 2]) -> Self {
         Self {
@@ -74,8 +73,8 @@ impl Cameras {
         }
     }
 
-    /// How much of each camera there is at a pixel: the smaller of its weight's part in the sum of both,
-    /// and its distance's from its picture's edge. 0 at the edge, half in the middle of the overlap.
+    /// Returns the share of each camera at a pixel: the smaller of its share of the weights and its share of the
+    /// distances from the picture edges. 0 at the edge, half in the middle of the overlap.
     #[inline(always)]
     fn shares(&self, [left, right]: [(Vec2, f32); 2]) -> Vec2 {
         let distance =
@@ -85,7 +84,7 @@ impl Cameras {
     }
 }
 
-/// First pixel of a cell, and the pixel after its last.
+/// Returns the first pixel of a cell and the pixel after its last.
 #[inline(always)]
 fn pixels(grid: &SeamGrid, cell: UVec2) -> (UVec2, UVec2) {
     let cell = if grid.transposed != 0 { uvec2(cell.y, cell.x) } else { cell };
@@ -93,10 +92,10 @@ fn pixels(grid: &SeamGrid, cell: UVec2) -> (UVec2, UVec2) {
     (min, (min + grid.cell).min(grid.max))
 }
 
-/// Writes for each cell who sees it ([`Sees`]), and what it costs more away from the overlap's middle, up to
-/// [`ASIDE`], and near a picture's edge, up to [`MARGIN`] more.
+/// Writes for each cell the cameras that see it ([`Sees`]), and its extra costs: up to [`ASIDE`] away from the
+/// overlap's middle, and up to [`MARGIN`] near the edge of a picture.
 ///
-/// `left` and `right` are the sizes of the pictures. `out` has the grid's cells, across by along.
+/// `left` and `right` are the sizes of the pictures. `out` has the grid's cells, columns across and rows along.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn seam_cells(
     planes_left: CameraPlanes,
@@ -139,11 +138,10 @@ pub fn seam_cells(
     unsafe { out.store(cell.x, cell.y, sees | margin << Sees::COST) };
 }
 
-/// Writes for each place at which a path may cross a row of cells what breaches cost there: one thread
-/// a row.
+/// Writes the cost of breaches for each position at which a path may cross a row of cells, one thread per row.
 ///
-/// A cell that both see counts a breach for itself and for each of its four neighbours that only the
-/// other camera sees. `out` has a column more than `cells`.
+/// A cell that both cameras see costs a breach if only the other camera sees it, and one for each of its four
+/// neighbours that only the other camera sees. `out` has one column more than `cells`.
 #[kernel(launch_bounds(BLOCK_THREADS), dims(1))]
 pub fn seam_sides(cells: View<u32>, out: ViewMut<u32>) {
     let y = thread::index_1d();
@@ -152,10 +150,10 @@ pub fn seam_sides(cells: View<u32>, out: ViewMut<u32>) {
         return;
     }
     let cell = |x: u32, y: u32| {
-        // SAFETY: inside, as just checked. Beyond the box nobody is alone.
+        // SAFETY: inside, as just checked. Outside the box no camera is alone.
         if cells.contains(x, y) { unsafe { cells.load(x, y) } } else { 0 }
     };
-    // The cells beside `(x, y)`, itself included, that only the camera of `bit` sees.
+    // The number of cells at `(x, y)` and beside it that only the camera of `bit` sees.
     let alone = |x: u32, y: u32, bit: u32| {
         let here = cell(x, y);
         if here & Sees::BOTH == 0 {
@@ -180,7 +178,7 @@ pub fn seam_sides(cells: View<u32>, out: ViewMut<u32>) {
     }
     let mut x = 0;
     loop {
-        // SAFETY: `x` is at most `across`, and `out` has a column more; the row is this thread's.
+        // SAFETY: `x` is at most `across`, and `out` has one more column; the row belongs to this thread.
         unsafe { out.store(x, y, (BREACH * breaches).min(MOST)) };
         if x == across {
             return;
@@ -197,9 +195,9 @@ macro_rules! seam_difference {
     ($(#[$doc:meta])* $name:ident, $picture:ty) => {
         $(#[$doc])*
         ///
-        /// In levels 0 to 255, corrected by gains and fast gammas, the mean of the cell's pixels that
-        /// both see; zero where there is none, and in the fourth number. Nothing is written where an NV12
-        /// picture's chroma is not half of its luma in size. `out` has the grid's cells.
+        /// Writes the mean difference of the cell's pixels that both cameras see, in levels 0 to 255, corrected with
+        /// gains and fast gammas; zero if there are none, and in the fourth number. Nothing is written if the chroma
+        /// plane of an NV12 picture is not half the size of its luma plane. `out` has the grid's cells.
         #[kernel(launch_bounds(BLOCK_THREADS, 2))]
         pub fn $name(
             left: $picture,
@@ -220,11 +218,11 @@ macro_rules! seam_difference {
 }
 
 seam_difference! {
-    /// Left less right camera in each cell, of two RGBA pictures.
+    /// Left minus right camera in each cell, for two RGBA pictures.
     seam_difference_rgba8, View<Rgba8>
 }
 seam_difference! {
-    /// Left less right camera in each cell, of two NV12 pictures.
+    /// Left minus right camera in each cell, for two NV12 pictures.
     seam_difference_nv12, Nv12
 }
 
@@ -264,13 +262,13 @@ fn difference<P: Sampler2d>(
     unsafe { out.store(cell.x, cell.y, mean.extend(0.0)) };
 }
 
-/// Writes what each cell costs: 0 where not both cameras see it, otherwise [`BASE`], what it costs near a
-/// picture's edge, and [`PER_LEVEL`] times the difference over [`NOISE`].
+/// Writes the cost of each cell: 0 unless both cameras see it; otherwise [`BASE`], the extra cost near the edge of a
+/// picture, and [`PER_LEVEL`] times the difference above [`NOISE`].
 ///
-/// The difference is that of the colours, and half of that of their slopes to the right and down, so that
-/// an outline costs where one camera has it and not the other; each the mean of the channels. It is
-/// smoothed over 3×3 cells with weights 1 2 1, and over as many that are `reach` cells apart, so that a
-/// path keeps half a feather away from what differs. All images have one size.
+/// The difference is that of the colours, plus half of the difference of their slopes to the right and down, so an
+/// edge in only one camera is expensive. Each is the mean of the channels. It is smoothed over 3×3 cells with weights
+/// 1 2 1, and over as many cells `reach` cells apart, so a path keeps half a feather away from differences. All images
+/// have one size.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: ViewMut<u32>) {
     let at = thread::index_2d();
@@ -300,7 +298,7 @@ pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: View
         for i in 0..18 {
             let (dx, dy, apart) = (i % 3, i / 3 % 3, if i < 9 { 1 } else { reach });
             let weight = (if dx == 1 { 2.0 } else { 1.0 }) * (if dy == 1 { 2.0 } else { 1.0 });
-            // One less than nothing is in no grid.
+            // A wrapped index is outside every grid.
             let x = (at.x + dx * apart).wrapping_sub(apart);
             let y = (at.y + dy * apart).wrapping_sub(apart);
             if let Some(levels) = single(x, y) {

@@ -3,28 +3,28 @@
 use cuda_std::prelude::*;
 use shared_types::seam::{BIAS, BIAS_CELLS, MOST, PLACES, STEP, SeamCosts};
 
-/// What two neighbours with different labels cost; nothing unless both cameras see both.
+/// Returns the cost of two neighbours with different labels; 0 unless both cameras see both cells.
 #[inline(always)]
 fn between(a: u32, b: u32) -> u32 {
     if a != 0 && b != 0 { a + b } else { 0 }
 }
 
-/// Finds the path of least cost from the first to the last row of cells, by dynamic programming.
+/// Finds the cheapest path from the first to the last row of cells, by dynamic programming.
 ///
-/// `best` becomes, for each row, the number of cells before the path. From a row to the next it moves by at
-/// most [`STEP`] cells. Of paths that cost the same, one that goes straight, else to the near side, else
-/// by fewer cells wins, decided from the last row up, where the first place wins. If `biased` is not 0,
-/// cells away from `current` cost [`BIAS`] more each, up to [`BIAS_CELLS`], which is in none of `costs`.
+/// `best` becomes the number of cells before the path, for each row. From row to row it moves by at most [`STEP`]
+/// cells. Ties are broken from the last row up: there the first position wins; in each row above, a straight step,
+/// then a step to the near side, then a shorter step. If `biased` is not 0, cells away from `current` cost [`BIAS`]
+/// more each, up to [`BIAS_CELLS`]; the result `costs` excludes this bias.
 ///
-/// A row's cost is `sides` and the two cells beside the path, at most [`MOST`], and in addition those
-/// above each other between the path's places in this row and the one before.
+/// The cost of a row is `sides` plus the two cells beside the path, at most [`MOST`], plus the vertical neighbours
+/// between the path's positions in this row and the previous one.
 ///
-/// A thread a place, and a barrier a row, so one block: the rows follow from each other. The way back is one
-/// thread's. Cost: about a microsecond a row.
+/// One thread per position and one barrier per row, so one block: each row depends on the previous one. A single
+/// thread traces the path back. Cost: about a microsecond per row.
 ///
 /// # Safety
-/// - The grid is one block of [`PLACES`] threads.
-/// - No cell costs more than `MOST`, and there are at most 32,768 rows.
+/// - The grid must be one block of [`PLACES`] threads.
+/// - No cell may cost more than `MOST`, and there must be at most 32,768 rows.
 #[kernel(launch_bounds(PLACES), barriers(4), dims(1))]
 pub unsafe fn seam_path(
     cost: View<u32>,
@@ -55,12 +55,11 @@ pub unsafe fn seam_path(
     let (mut total, mut above) = (0, 0);
     let mut y = 0;
     while y < along {
-        // Two halves in turn: who is still reading the last row is not disturbed.
+        // Two halves in turn, so that threads may still read the previous row.
         let half = (y & 1) * PLACES;
         let here = cell(place, y);
-        // SAFETY: a block has `PLACES` threads, each with an element of its own in each half, which the
-        // others read behind the barrier; the next row writes to the other half, and the one after it
-        // comes behind another barrier.
+        // SAFETY: a block has `PLACES` threads, each with its own element in each half, which others read after the
+        // barrier. The next row writes to the other half, and the one after it follows another barrier.
         unsafe {
             totals.store(half + place, total);
             runs.store(half + place, between(above, here));
@@ -69,7 +68,7 @@ pub unsafe fn seam_path(
         above = here;
         thread::sync_threads();
         if place < places {
-            // SAFETY: behind the barrier, and `place` is in the images and below `PLACES`.
+            // SAFETY: after the barrier, and `place` is inside the images and below `PLACES`.
             unsafe {
                 let (mut least, mut from) = (totals.load(half + place), place);
                 let mut run = 0;
@@ -115,7 +114,7 @@ pub unsafe fn seam_path(
     thread::sync_threads();
     if place == 0 {
         let mut at = 0;
-        // SAFETY: all was written before the barrier, and `at` is always a place.
+        // SAFETY: everything was written before the barrier, and `at` is always a valid position.
         unsafe {
             for i in 1..places {
                 if totals.load(half + i) < totals.load(half + at) {
@@ -131,7 +130,7 @@ pub unsafe fn seam_path(
         }
     }
     thread::sync_threads();
-    // What a row of a path costs, and the breaches in it.
+    // The cost of a row of the path, and its breaches.
     let row = |y: u32, at: u32, from: u32| {
         // SAFETY: `at` is at most `across`.
         let sides = unsafe { sides.load(at, y) };
@@ -146,7 +145,7 @@ pub unsafe fn seam_path(
     let mut y = place;
     while y < along {
         let before = y.saturating_sub(1);
-        // SAFETY: inside; the first thread wrote before the barrier; sums are added to by all.
+        // SAFETY: inside; the first thread wrote before the barrier; all threads add atomically.
         unsafe {
             let (cost, breaches) = row(y, best.load(y), best.load(before));
             let _ = sums.atomic_add(0, cost);
@@ -158,7 +157,7 @@ pub unsafe fn seam_path(
     }
     thread::sync_threads();
     if place == 0 {
-        // SAFETY: nobody adds behind the barrier; there is one element, and one thread writes it.
+        // SAFETY: no thread adds after the barrier; there is one element, and one thread writes it.
         unsafe {
             let (best, breaches, current) = (sums.load(0), sums.load(1), sums.load(2));
             costs.store(0, SeamCosts { best, breaches, current });

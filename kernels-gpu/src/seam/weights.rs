@@ -1,4 +1,4 @@
-//! From paths to weights.
+//! Turns paths into weights.
 
 use super::{Cameras, Seen};
 use cuda_std::prelude::*;
@@ -6,23 +6,22 @@ use glam::{UVec2, Vec2};
 use shared_types::seam::{BLOCK_THREADS, FREEDOM, SeamBlend, SeamGrid};
 use shared_types::warp::CameraPlanes;
 
-/// Writes the weights of the box's pixels, which sum to 1 where anybody sees the pixel.
+/// Writes the weights of the box's pixels. They sum to 1 wherever a camera sees the pixel.
 ///
-/// Where one camera sees it, that one counts. Where both do, the near one counts
+/// If one camera sees the pixel, its weight is 1. If both do, the weight of the near one is
 ///
 /// ```text
 /// w = mean over rows of clamp(½ + (path − place) / feather, 0, 1)
 /// ```
 ///
-/// over rows within half a feather, the nearest counting most, so that the fade has about the same width in
-/// whatever direction the path goes. Near the edge of its picture a camera counts no more than it is
-/// free of it ([`FREEDOM`]), and the other no less than the rest, so that weights fall to 0 at the edge
-/// without a step: with freedoms f, g of near and far camera, w is clamped to [1 − g, f], or is f / (f + g)
-/// where those sum to less than 1.
+/// over rows within half a feather, with the largest weight for the nearest row, so that the fade has about the same
+/// width for any direction of the path. Near the edge of its picture, a camera's weight is limited by its freedom
+/// ([`FREEDOM`]), and the other camera gets at least the rest, so that weights fall to 0 at the edge without a step.
+/// With the freedoms f, g of the near and far camera, w is clamped to [1 − g, f], or is f / (f + g) if those sum to
+/// less than 1.
 ///
-/// `from` and `to` are paths, of which the first counts 1 − `part`; without a former path the warp's
-/// weights do. `left` and `right` are the sizes of the pictures; `out_left` and `out_right` have the
-/// panorama's size.
+/// `from` and `to` are paths; the first has the factor 1 − `part`. Without a former path, the warp's weights replace
+/// it. `left` and `right` are the sizes of the pictures; `out_left` and `out_right` have the size of the panorama.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn seam_weights(
     planes_left: CameraPlanes,
@@ -62,7 +61,7 @@ pub fn seam_weights(
     }
 }
 
-/// How much the left camera counts at a pixel that both see, by a path; see [`seam_weights`].
+/// Returns the left camera's weight at a pixel that both cameras see, for a path; see [`seam_weights`].
 #[inline(always)]
 fn left_share(
     path: Slice<u32>,
@@ -71,7 +70,7 @@ fn left_share(
     feather: f32,
     [left, right]: [f32; 2],
 ) -> f32 {
-    /// Rows on either side of the pixel's that are looked at.
+    /// The number of rows on each side of the pixel's row.
     const TAPS: i32 = 4;
     let scale = 1.0 / grid.cell as f32;
     let place = ((at - grid.min).as_vec2() + 0.5) * scale;
@@ -80,11 +79,11 @@ fn left_share(
     let feather = feather * scale;
     let mut near = 0.0;
     for tap in -TAPS..=TAPS {
-        // In rows of cells, whose middles are at integers.
+        // In rows of cells, whose centres are at integers.
         let row = (tap as f32).mul_add(feather / (2 * TAPS) as f32, along - 0.5);
         let row = row.max(0.0).min((path.len() - 1) as f32);
         let first = row.floor();
-        // SAFETY: on the path, even of what is no number; and a path has a row.
+        // SAFETY: clamped to the path, even for NaN; a path has at least one row.
         let (a, b) = unsafe {
             let first = first.to_int_unchecked::<u32>();
             (path.load(first), path.load((first + 1).min(path.len() - 1)))

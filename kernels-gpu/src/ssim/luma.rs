@@ -1,25 +1,25 @@
-//! Pixels as the luma that SSIM compares.
+//! Converts pixels to the luma that SSIM compares.
 
 use cuda_std::prelude::*;
 use shared_types::Rgba8;
 use shared_types::ssim::LINES;
 
-/// A pixel that is compared by its luma.
+/// A pixel type that SSIM compares.
 pub(super) trait Pixel: bytemuck::Pod {
     /// Whether the squared differences of a batch fit into 32 bits.
     const SMALL: bool;
 
-    /// As it is in memory: bytes that lie packed in registers would have to be unpacked.
+    /// Returns the pixel's bytes as a word; packed bytes in registers would have to be unpacked.
     fn bits(self) -> u32;
 
-    /// The luma of one with these bits.
+    /// Returns the luma of these bits.
     fn luma(bits: u32) -> i32;
 
-    /// The squared differences of red, green and blue; of luma alone 0.
+    /// Returns the squared differences of red, green and blue; 0 for luma formats.
     fn colour_squares(bits: [u32; 2]) -> u32;
 }
 
-/// A luma of some bits, and whether it is [`SMALL`](Pixel::SMALL).
+/// Implements [`Pixel`] for a luma format; the second argument is [`SMALL`](Pixel::SMALL).
 macro_rules! luma {
     ($type:ty, $small:literal) => {
         impl Pixel for $type {
@@ -55,16 +55,16 @@ impl Pixel for Rgba8 {
         bytemuck::cast(self)
     }
 
-    /// By BT.601 in integers, as Pillow's `convert("L")` has it: (19595 r + 38470 g + 7471 b + 32768) / 65536.
+    /// BT.601 in integers, as in Pillow's `convert("L")`: (19595 r + 38470 g + 7471 b + 32768) / 65536.
     #[inline(always)]
     fn luma(bits: u32) -> i32 {
-        // The weights are two bytes each.
+        // Each weight takes two bytes.
         const HIGH: u32 = u32::from_le_bytes([76, 150, 29, 0]);
         const LOW: u32 = u32::from_le_bytes([139, 70, 47, 0]);
         (dp4a(bits, LOW, 256 * dp4a(bits, HIGH, 128)) >> 16) as i32
     }
 
-    /// (a − b)² is a² + b² − 2ab.
+    /// (a − b)² = a² + b² − 2ab.
     #[inline(always)]
     fn colour_squares([a, b]: [u32; 2]) -> u32 {
         // Without alpha.
@@ -73,22 +73,22 @@ impl Pixel for Rgba8 {
     }
 }
 
-/// The lumas of a batch.
+/// Returns the lumas of a batch.
 #[inline(always)]
 pub(super) fn lumas<P: Pixel>(batch: Batch) -> Lumas {
     batch.map(|pair| pair.map(P::luma))
 }
 
-/// A batch of both pictures' pixels in the thread's column.
+/// A batch of pixels of both pictures in the thread's column.
 pub(super) type Batch = [[u32; 2]; LINES as usize];
 
-/// Their lumas.
+/// The lumas of a batch.
 pub(super) type Lumas = [[i32; 2]; LINES as usize];
 
 /// # Safety
-/// `x < width` and `y < height`.
+/// The caller must ensure `x < width` and `y < height`.
 #[inline(always)]
 pub(super) unsafe fn load_luma<P: Pixel>(view: View<P>, x: u32, y: u32) -> i32 {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     P::luma(unsafe { view.load(x, y) }.bits())
 }

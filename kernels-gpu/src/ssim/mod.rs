@@ -7,28 +7,29 @@
 //! (2 μa μb + C1) (2 σab + C2) / ((μa² + μb² + C1) (σa² + σb² + C2))
 //! ```
 //!
-//! The idea of the fused kernels: with u = a + b and v = a − b the formula needs four moments in place of
-//! five, those of u, u², v and v², since 4ab = u² − v² and 2(a² + b²) = u² + v². A block walks down a strip of
-//! columns, some rows at a time. First a thread filters its own column down. The window is the product of three short
-//! filters that begin and end in 1, and a filter of n rows so made takes n − 1 operations: 10 in place of 11. What rows
-//! to come need stays in registers, and `ahead[i] = row · tap + ahead[i + 1]` moves it one place with the instruction
-//! that adds to it. Then, through shared memory, a thread filters four neighbours of one row along, by taps that also
-//! undo what the short filters sum up to. So each pixel is read from memory and squared once, but for the margins of
-//! strips, and nothing is written but the sums.
+//! The fused kernels use u = a + b and v = a − b. Then the formula needs four moments instead of five, those of u, u²,
+//! v and v², because 4ab = u² − v² and 2(a² + b²) = u² + v². A block walks down a strip of columns, several rows at a
+//! time. First each thread filters its own column vertically. The window is the product of three short filters that
+//! start and end with 1, and such a product of n rows takes n − 1 operations: 10 instead of 11. The partial results
+//! for later rows stay in registers, and `ahead[i] = row · tap + ahead[i + 1]` shifts them with the same instruction
+//! that adds. Then, through shared memory, a thread filters four neighbours of one row horizontally; these taps also
+//! divide by the sum of the short filters. So each pixel is read from memory and squared once, except for the margins
+//! of strips, and only the sums are written.
 //!
-//! In shared memory the four moments of a column are 16 bytes, and after every fourth column 16 are left out: eight
-//! lanes that read four columns apart then never meet in a bank, nor do eight that write two times four columns, 16
-//! apart. There are two buffers, so that a barrier parts each batch of rows from the next one, and nothing else. From
-//! the barrier to the SSIMs no branch follows, so that what is left of filtering down fills the wait for shared memory.
+//! In shared memory the four moments of a column take 16 bytes, with a gap of 16 bytes after every fourth column. Then
+//! eight lanes that read every fourth column have no bank conflict, and neither do eight lanes that write two runs of
+//! four columns, 16 apart. There are two buffers, so one barrier per batch of rows is enough. No branch follows
+//! between the barrier and the SSIMs, so the remaining vertical filtering hides the latency of shared memory.
 //!
-//! Cost: (10 + 11) · 4 additions or fused multiply-adds a pixel and half as much for all else. Arithmetic, not memory,
-//! bounds it.
+//! Cost: (10 + 11) · 4 additions or fused multiply-adds per pixel, and half as much for everything else. The kernel is
+//! bound by arithmetic, not by memory.
 //!
-//! Accuracy, against f64: 5e-7 of noise and gradients, 4e-6 of photographs 60 levels apart. Spreads are differences of
-//! large numbers in f32: where both pictures are flat and more than 50 levels apart, up to 1.3e-4, at each pixel.
+//! Accuracy against f64: 5e-7 for noise and gradients, 4e-6 for photographs 60 levels apart. Variances are differences
+//! of large numbers in f32: where both pictures are flat and more than 50 levels apart, the error is up to 1.3e-4 per
+//! pixel.
 //!
-//! The two passes are the design that it replaces: five moments of 16×8 pixels a block through planes in
-//! memory. They are here to be compared with.
+//! The two passes are the previous design: five moments of 16×8 pixels per block, through planes in memory. The
+//! benchmarks compare the fused kernels with them.
 
 mod luma;
 mod totals;
@@ -61,17 +62,17 @@ use shared_types::ssim::{
 #[repr(C, align(16))]
 struct Column(Moments);
 
-/// Where a column's moments are in their row.
+/// Returns the position of a column's moments in their row.
 #[inline(always)]
 const fn place(column: u32) -> u32 {
     column + column / GAP
 }
 
-/// Columns between two gaps.
+/// The number of columns between two gaps.
 const GAP: u32 = RUN;
 
-/// The column of a block that a thread filters down. Eight lanes at a time write, whose places must differ in the last
-/// three bits: they have two runs of columns that are 16 apart, which is 20 places.
+/// Returns the column of a block that a thread filters vertically. Eight lanes write at a time, and their positions
+/// must differ in the last three bits: they have two runs of columns that are 16 apart, which is 20 positions.
 #[inline(always)]
 const fn column_of(thread: u32) -> u32 {
     const { assert!(RUN == 4) };
@@ -79,10 +80,10 @@ const fn column_of(thread: u32) -> u32 {
     thread - lane + lane / 8 * RUN + lane / RUN % 2 * 16 + in_run
 }
 
-/// Columns of shared memory from one row to the next.
+/// Row pitch in shared memory, in columns.
 const PITCH: u32 = place(BLOCK_THREADS);
 
-/// SSIM from the moments, of which u² has 2 C2 in it: numerator and denominator doubled twice over.
+/// Returns SSIM from the moments, where u² already contains 2 C2. Numerator and denominator are scaled by four.
 #[inline(always)]
 fn ssim([u, v, uu, vv]: Moments, params: &SsimParams) -> f32 {
     let spread_u = (-u).mul_add(u, uu);
@@ -103,15 +104,15 @@ struct Strip<P> {
 }
 
 impl<P: Pixel> Strip<P> {
-    /// The batch of the thread's column that begins at a line. Below the last line is the last line.
+    /// Loads the batch of the thread's column that starts at a line. Lines below the last repeat it.
     #[inline(always)]
     fn fetch(&self, line: u32) -> Batch {
         let fetch = |i: u32| {
             let line = (line + i).min(self.last);
-            // SAFETY: inside of both pictures, which are of one size.
+            // SAFETY: inside both pictures, which have one size.
             unsafe { [self.a.load(line).bits(), self.b.load(line).bits()] }
         };
-        // One after the other: in a loop they would be an array in local memory.
+        // One by one: in a loop they would be an array in local memory.
         [fetch(0), fetch(1), fetch(2), fetch(3)]
     }
 }
@@ -145,16 +146,17 @@ fn fused<P: Pixel>(
     let t = thread::thread_idx_x();
     let lines = params.rows.min(rows - y0);
     let own_column = column_of(t);
-    // Pixels of the margin are counted by the blocks that they are no margin of.
+    // The pixels of the margin are counted by the neighbouring blocks.
     let own_columns =
         if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
     let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
     let twice = (2.0 * params.middle) as i32;
     let last_column = (x0 + own_column).min(width - 1);
-    // SAFETY: inside of both pictures.
+    // SAFETY: inside both pictures.
     let (a, b) = unsafe { (a.column(last_column, y0), b.column(last_column, y0)) };
     let strip = Strip { a, b, last: lines + MARGIN - 1 };
-    // Of each batch, a thread filters four neighbours in one row; the last threads of a row repeat others, uncounted.
+    // For each batch, a thread filters four neighbours in one row. The last threads of a row repeat others without
+    // counting.
     let (row, own_first) = (t / ROW_THREADS, t % ROW_THREADS * RUN);
     let first = own_first.min(BLOCK_COLUMNS - RUN);
     let x = x0 + first;
@@ -173,7 +175,7 @@ fn fused<P: Pixel>(
         next = strip.fetch(line + LINES);
         line += LINES;
     }
-    // SAFETY: all of these begin within the buffer.
+    // SAFETY: all of these start within the buffer.
     let (mine, run) =
         unsafe { (buffer.tail(place(own_column)), buffer.tail(row * PITCH + place(first))) };
     let whole_run = x + RUN <= inside;
@@ -186,18 +188,18 @@ fn fused<P: Pixel>(
         totals.add_squares::<P>(next, lumas, line, own_lines);
         let whole = filter_down(&mut window, lumas, twice, params);
         unroll!(LINES as usize, |i| {
-            // SAFETY: inside; each element has one thread, and who read it two batches ago has passed the
-            // barrier of the last one.
+            // SAFETY: inside; each element has one writer, and its readers of two batches ago have passed the barrier
+            // of the last one.
             unsafe { mine.store(i as u32 * PITCH, Column(whole[i])) };
         });
-        // On its way while this batch is filtered along.
+        // In flight while this batch is filtered horizontally.
         next = strip.fetch(line + LINES);
         thread::sync_threads();
-        // Also what does not count: a branch here would have filtering down end before it.
+        // Runs even for results that do not count: a branch here would prevent the overlap with vertical filtering.
         let mut sums: [Moments; RUN as usize] = [[0.0; 4]; RUN as usize];
         unroll!((WINDOW + RUN) as usize - 1, |i| {
-            // SAFETY: inside, since the run's last window ends with the block's columns; behind the barrier
-            // after its writing.
+            // SAFETY: inside, since the run's last window ends with the block's columns; read after the barrier that
+            // follows the writes.
             let Column(column) = unsafe { run.load(place(i as u32)) };
             unroll!(RUN as usize, |j| {
                 if i >= j && i - j < WINDOW as usize {
@@ -240,18 +242,18 @@ fn fused<P: Pixel>(
         (totals.squares, totals.colour_squares) = (0, 0);
     }
     let blocks = columns.div_ceil(BLOCK_COLUMNS) * rows.div_ceil(params.rows);
-    // SAFETY: all threads of the block are still here; the lengths were checked.
+    // SAFETY: no thread has returned yet; the lengths were checked.
     unsafe { totals.finish(running, blocks, sums) };
 }
 
-/// Defines the fused kernel for one kind of picture.
+/// Defines the fused kernel for one pixel type.
 macro_rules! ssim_fused {
     ($(#[$doc:meta])* $name:ident, $type:ty) => {
         $(#[$doc])*
         ///
-        /// Writes the [`SUMS`] sums; between launches `running` is zeros. `map`, where it has room, becomes the SSIM of
-        /// each pixel whose window lies inside, from the window's first pixel on. Nothing happens if the pictures
-        /// differ in size or are smaller than the window, or blocks are not of [`BLOCK_THREADS`], or too few.
+        /// Writes the [`SUMS`] sums; between launches `running` is all zeros. `map`, as far as it has room, receives
+        /// the SSIM of each pixel whose window is inside, indexed by the window's first pixel. Nothing happens if the
+        /// pictures differ in size or are smaller than the window, or if blocks are not [`BLOCK_THREADS`] or too few.
         #[kernel(launch_bounds(BLOCK_THREADS, BLOCKS), barriers(2))]
         pub fn $name(
             a: View<$type>,
@@ -267,16 +269,16 @@ macro_rules! ssim_fused {
 }
 
 ssim_fused! {
-    /// Two planes of luma of 8 bits.
+    /// For two planes of 8-bit luma.
     ssim_u8, u8
 }
 
 ssim_fused! {
-    /// Two planes of luma of more than 8 bits.
+    /// For two planes of luma with more than 8 bits.
     ssim_u16, u16
 }
 
 ssim_fused! {
-    /// Two pictures in colour, by their luma; and how their colours differ.
+    /// For two colour pictures: compares their luma, and sums the squared colour differences.
     ssim_rgba8, Rgba8
 }

@@ -1,4 +1,4 @@
-//! Sums over all pixels, in integers: the same to the bit in any order.
+//! Sums over all pixels, in integers: identical to the bit in any order.
 
 use crate::ssim::luma::Batch;
 use crate::ssim::luma::Lumas;
@@ -8,7 +8,7 @@ use cuda_std::atomic::AtomicAdd;
 use cuda_std::prelude::*;
 use shared_types::ssim::{BLOCK_THREADS, LINES, ONE, SUMS};
 
-/// What a thread has summed up.
+/// The sums of a thread.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Totals {
     pub(super) ssim: i64,
@@ -16,20 +16,19 @@ pub(super) struct Totals {
     pub(super) colour_squares: u64,
 }
 
-/// What the sum of `N` SSIMs adds, if it counts.
+/// Converts the sum of `N` SSIMs to an integer summand; 0 if it does not count.
 #[inline(always)]
 pub(super) fn summand<const N: u32>(sum: f32, counts: bool) -> i64 {
     let most = N as f32;
-    // Each is within −1 and 1, unless levels are far above those that there can be. `clamp` would keep what is no
-    // number.
+    // Each SSIM is within −1 and 1 for valid levels. `clamp` would keep NaN.
     let sum = sum.max(-most).min(most);
     let scale = if counts { ONE / most } else { 0.0 };
-    // SAFETY: a number whose size fits.
+    // SAFETY: a finite number that fits.
     i64::from(N) * i64::from(unsafe { (sum * scale).to_int_unchecked::<i32>() })
 }
 
 impl Totals {
-    /// Adds the squared differences of the lines of a batch before `end`, which is one for all threads of a block.
+    /// Adds the squared differences of the lines of a batch before `end`, which is uniform for the block.
     #[inline(always)]
     pub(super) fn add_squares<P: Pixel>(
         &mut self,
@@ -45,7 +44,7 @@ impl Totals {
         }
     }
 
-    /// The same, inlined twice: where all lines count, nothing is asked of each.
+    /// The same, inlined twice: if all lines count, there is no test per line.
     #[inline(always)]
     pub(super) fn add_squares_of<P: Pixel>(&mut self, batch: Batch, lumas: Lumas, lines: u32) {
         let (mut squares, mut colour_squares) = (0, 0);
@@ -65,16 +64,16 @@ impl Totals {
         self.colour_squares += u64::from(colour_squares);
     }
 
-    /// The sums of a warp's threads, in the order of [`Sums`](shared_types::ssim::Sums).
+    /// Returns the sums of a warp's threads, in the order of [`Sums`](shared_types::ssim::Sums).
     ///
     /// # Safety
-    /// All lanes call it.
+    /// All lanes must call it.
     #[inline(always)]
     pub(super) unsafe fn over_warp(self) -> [u64; SUMS as usize] {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             [
-                // SSIM may be negative: a sum in two's complement.
+                // SSIM may be negative: the sum is in two's complement.
                 warp::warp_reduce_by(self.ssim as u64, u64::wrapping_add),
                 warp::warp_reduce_add(self.squares),
                 warp::warp_reduce_add(self.colour_squares),
@@ -82,13 +81,13 @@ impl Totals {
         }
     }
 
-    /// Adds those of all threads to `sums`.
+    /// Adds the sums of all threads to `sums`.
     ///
     /// # Safety
-    /// All threads of the block, which are whole warps, call it. `sums` has [`SUMS`] elements.
+    /// All threads of the block must call it, in complete warps. `sums` must have [`SUMS`] elements.
     #[inline(always)]
     pub(super) unsafe fn add_to(self, sums: SliceMut<u64>) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let own = self.over_warp();
             if warp::lane_id() == 0 {
@@ -99,21 +98,21 @@ impl Totals {
         }
     }
 
-    /// Adds up the threads of the block, then the blocks in `running`. The last of `blocks` writes what they come to,
-    /// and leaves zeros for the next launch.
+    /// Sums the threads of the block, then the blocks in `running`. The last of `blocks` writes the totals and resets
+    /// `running` to zeros for the next launch.
     ///
-    /// Has a barrier.
+    /// Contains a barrier.
     ///
     /// # Safety
-    /// All threads of the block, which are [`BLOCK_THREADS`], call it. `running` has [`RUNNING`] elements, `sums`
+    /// All [`BLOCK_THREADS`] threads of the block must call it. `running` must have [`RUNNING`] elements, `sums`
     /// [`SUMS`].
     #[inline(always)]
     pub(super) unsafe fn finish(self, running: SliceMut<u64>, blocks: u32, sums: SliceMut<u64>) {
         let warps = shared_array![u64; (WARPS * SUMS) as usize];
         let (warp, lane) = (thread::thread_idx_x() / warp::WARP_SIZE, warp::lane_id());
-        // SAFETY: as the caller vouches. What lies in shared memory is written by one lane each, and read behind the
-        // barrier. The fences make the sums of blocks that have counted themselves visible to the one that counts last,
-        // which nobody else then touches.
+        // SAFETY: guaranteed by the caller. Each element of shared memory has one writer, and readers follow after the
+        // barrier. The fences make the sums of the counted blocks visible to the block that counts last; no other
+        // block then accesses them.
         unsafe {
             let own = self.over_warp();
             if lane == 0 {
@@ -130,7 +129,7 @@ impl Totals {
             }
             warp::sync_warp(warp::FULL_MASK);
             if lane == 0 {
-                // One lane's is enough: a fence is of all that was ordered before it, too.
+                // One lane's fence is enough: it covers everything that was ordered before it.
                 thread::device_fence();
                 let before = u64::atomic_add(running.atomic(SUMS), 1);
                 if before + 1 == blocks.into() {
@@ -146,5 +145,5 @@ impl Totals {
     }
 }
 
-/// Warps of a block of the fused kernels.
+/// The number of warps per block of the fused kernels.
 pub(super) const WARPS: u32 = BLOCK_THREADS / warp::WARP_SIZE;

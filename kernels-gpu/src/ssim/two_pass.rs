@@ -1,4 +1,4 @@
-//! SSIM in two passes, the plain way: the yardstick of the fused kernel.
+//! SSIM in two straightforward passes, for comparison with the fused kernel.
 
 use crate::ssim::luma::Pixel;
 use crate::ssim::luma::load_luma;
@@ -9,8 +9,8 @@ use crate::unroll::unroll;
 use cuda_std::prelude::*;
 use shared_types::ssim::{MARGIN, SUMS, SsimParams, TWO_PASS_THREADS, WINDOW};
 
-/// The first of two passes: moments of a, b, a², b² and ab along the rows, for each pixel whose window lies
-/// inside, and the squared differences.
+/// The first pass: moments of a, b, a², b² and ab along the rows, for each pixel whose window is inside, and the
+/// squared differences.
 #[inline(always)]
 pub(super) fn rows<P: Pixel>(
     a: View<P>,
@@ -53,7 +53,7 @@ pub(super) fn rows<P: Pixel>(
             unsafe { planes[i].store(x, y, moments[i]) };
         });
     }
-    // SAFETY: all threads of the block are still here, whole warps as the launch checks; the length was checked.
+    // SAFETY: no thread has returned yet, and warps are complete, as the launch checks; the length was checked.
     unsafe { totals.add_to(sums) };
 }
 
@@ -77,16 +77,16 @@ macro_rules! ssim_rows {
 }
 
 ssim_rows! {
-    /// The first of two passes, of luma of 8 bits: moments along the rows.
+    /// The first pass for 8-bit luma: moments along the rows.
     ssim_rows_u8, u8
 }
 
 ssim_rows! {
-    /// The first of two passes, of luma of more than 8 bits: moments along the rows.
+    /// The first pass for luma with more than 8 bits: moments along the rows.
     ssim_rows_u16, u16
 }
 
-/// The second of two passes: moments along the columns, and from them SSIM, added to the sums.
+/// The second pass: moments along the columns, then SSIM, added to the sums.
 #[kernel(launch_bounds(TWO_PASS_THREADS), block_multiple(warp::WARP_SIZE))]
 pub fn ssim_columns(
     mean_a: View<f32>,
@@ -129,6 +129,6 @@ pub fn ssim_columns(
             ((2.0 * a * b + c1) * (2.0 * cov + c2)) / ((a * a + b * b + c1) * (var_a + var_b + c2));
         totals.ssim = summand::<1>(ssim, true);
     }
-    // SAFETY: all threads of the block are still here, whole warps as the launch checks; the length was checked.
+    // SAFETY: no thread has returned yet, and warps are complete, as the launch checks; the length was checked.
     unsafe { totals.add_to(sums) };
 }

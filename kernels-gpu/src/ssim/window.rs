@@ -7,7 +7,7 @@ use crate::unroll::unroll;
 use cuda_std::GpuFloat as _;
 use shared_types::ssim::{LINES, SsimParams, TAPS, WINDOW};
 
-/// Weight of a pixel of the window.
+/// Returns the weight of a pixel of the window.
 pub(super) const fn tap(i: usize) -> f32 {
     if i < TAPS.len() { TAPS[i] } else { TAPS[WINDOW as usize - 1 - i] }
 }
@@ -15,23 +15,23 @@ pub(super) const fn tap(i: usize) -> f32 {
 /// The moments of u, v, u² and v² under a part of the window.
 pub(super) type Moments = [f32; 4];
 
-/// Filters whose product is the window, [`DOWN`] times: their inner taps, between two of 1. As a polynomial in z + 1/z
-/// the window has one real root and two pairs of complex ones.
+/// Three filters whose product is the window times [`DOWN`]: their inner taps, between two ones. As a polynomial in z
+/// + 1/z the window has one real root and two pairs of complex ones.
 pub(super) const THREE: [f32; 1] = [1.960_053_3];
 
 pub(super) const FIVE: [f32; 3] = [1.934_477_4, 11.257_211, 1.934_477_4];
 
 pub(super) const OTHER_FIVE: [f32; 3] = [3.494_525_2, 5.348_836_4, 3.494_525_2];
 
-/// What the filters' taps sum up to.
+/// The product of the filters' tap sums.
 pub(super) const DOWN: f64 = (2.0 + THREE[0] as f64) * sum_of(FIVE) * sum_of(OTHER_FIVE);
 
-/// All taps of a filter.
+/// Returns all taps of a filter.
 pub(super) const fn between_ones([a, b, c]: [f32; 3]) -> [f64; 5] {
     [1.0, a as f64, b as f64, c as f64, 1.0]
 }
 
-/// What the taps of a filter sum up to.
+/// Returns the sum of a filter's taps.
 pub(super) const fn sum_of(inner: [f32; 3]) -> f64 {
     let [a, b, c, d, e] = between_ones(inner);
     a + b + c + d + e
@@ -39,7 +39,7 @@ pub(super) const fn sum_of(inner: [f32; 3]) -> f64 {
 
 const _: () = assert!(is_the_window());
 
-/// Whether each tap of the filters' product is the window's within 1e-7 of it.
+/// Returns whether each tap of the filters' product is within 1e-7 of the window's.
 pub(super) const fn is_the_window() -> bool {
     let (one, other) = (between_ones(FIVE), between_ones(OTHER_FIVE));
     let three = [1.0, THREE[0] as f64, 1.0];
@@ -61,12 +61,12 @@ pub(super) const fn is_the_window() -> bool {
     true
 }
 
-/// Weight along the row of a pixel of the window, whose columns are filtered down.
+/// Returns the horizontal weight of a pixel of the window, after vertical filtering.
 pub(super) const fn tap_along(i: usize) -> f32 {
     (tap(i) as f64 / DOWN) as f32
 }
 
-/// What the filters keep of the rows before.
+/// The filters' partial results for later rows.
 #[derive(Default)]
 pub(super) struct Window {
     pub(super) three: [Moments; 2],
@@ -75,7 +75,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Adds a row's moments, and returns those of the window that it completes, [`DOWN`] times.
+    /// Adds a row's moments, and returns those of the window that it completes, times [`DOWN`].
     #[inline(always)]
     pub(super) fn push(&mut self, row: Moments) -> Moments {
         let row = filter(&mut self.three, THREE, row);
@@ -84,8 +84,8 @@ impl Window {
     }
 }
 
-/// Adds a row to a filter, and returns what it completes. `ahead[i]` is what the rows so far add to the result `i` rows
-/// on.
+/// Adds a row to a filter, and returns the completed result. `ahead[i]` is the contribution of the rows so far to the
+/// result `i` rows later.
 #[inline(always)]
 pub(super) fn filter<const N: usize, const INNER: usize>(
     ahead: &mut [Moments; N],
@@ -100,13 +100,13 @@ pub(super) fn filter<const N: usize, const INNER: usize>(
     done
 }
 
-/// Each moment of one with the same of the other.
+/// Combines the moments of both pairwise.
 #[inline(always)]
 pub(super) fn zip(a: Moments, b: Moments, f: impl Fn(f32, f32) -> f32) -> Moments {
     [f(a[0], b[0]), f(a[1], b[1]), f(a[2], b[2]), f(a[3], b[3])]
 }
 
-/// Filters a batch down: of each row, the moments of the whole windows that it completes.
+/// Filters a batch vertically. Returns, for each row, the moments of the windows that it completes.
 #[inline(always)]
 pub(super) fn filter_down(
     window: &mut Window,
@@ -118,7 +118,7 @@ pub(super) fn filter_down(
     unroll!(LINES as usize, |i| {
         let [a, b] = lumas[i];
         let (u, v) = ((a + b - twice) as f32, (a - b) as f32);
-        // C2 here costs nothing: all weights together are 1.
+        // Adding C2 here costs nothing: all weights sum to 1.
         whole[i] = window.push([u, v, u.mul_add(u, 2.0 * params.c2), v * v]);
     });
     whole

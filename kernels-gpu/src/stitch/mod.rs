@@ -1,4 +1,4 @@
-//! Stitch: the pictures of several cameras and a warp make a panorama.
+//! Stitch: makes a panorama from the pictures of several cameras and a warp.
 //!
 //! [`mesh`] is the fast variant; [`planes`] is the reference and the fallback for every warp.
 
@@ -9,7 +9,7 @@ pub mod planes;
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
 
-/// Gain towards both ends of the panorama.
+/// Returns the gain towards both ends of the panorama.
 #[inline(always)]
 pub(crate) fn edge_boost(x: u32, width: u32) -> f32 {
     let half = 0.5 * width as f32;

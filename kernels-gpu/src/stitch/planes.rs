@@ -1,14 +1,14 @@
-//! Stitch, variants on planes: two pictures and the six planes of a warp make a panorama.
+//! Stitch, variants on planes: make a panorama from two pictures and the six planes of a warp.
 //!
-//! One thread an output pixel, or the four pixels of an NV12 chroma sample. For each camera that
-//! counts there (weight over [`MIN_WEIGHT`], coordinates inside its picture) it samples bilinearly,
-//! applies the camera's colour and adds to a weighted mean, which is rounded once. `planes` is the
-//! reference that every faster variant is measured against, and the fallback that takes any warp and any memory.
-//! `textured planes` reads the same planes through the texture unit, with the same result; `hardware bilinear` has the
-//! pictures in textures, whose filter has 8 bits. [`mesh`](crate::stitch::mesh) is the variant without planes.
+//! One thread computes one output pixel, or the four pixels of an NV12 chroma sample. For each contributing camera
+//! (weight above [`MIN_WEIGHT`], coordinates inside its picture), it samples bilinearly, applies the camera's colour
+//! and adds to a weighted mean, which is rounded once. `planes` is the reference for all faster variants, and the
+//! fallback for any warp and any memory. `textured planes` reads the same planes through the texture unit, with the
+//! same result. `hardware bilinear` has the pictures in textures, whose filter has 8 bits.
+//! [`mesh`](crate::stitch::mesh) is the variant without planes.
 //!
-//! Cost: 24 bytes of warp planes a pixel, more than the picture data itself; a camera whose weight is
-//! too small does not read its coordinates.
+//! Cost: 24 bytes of warp planes per pixel, more than the picture data; coordinates of a camera with too small a
+//! weight are not read.
 
 use crate::colour::grade::{Exact, Fast, Grade, Linear, Table};
 use crate::io::{Sampler2d, Target};
@@ -24,13 +24,13 @@ use shared_types::texture::{Nv12Texture, Rgba8Texture, TexturedCameraPlanes};
 use shared_types::warp::CameraPlanes;
 use shared_types::yuv::YuvToRgb;
 
-/// Defines one kernel of the variant: formats in and out, and how colour is corrected.
+/// Defines one kernel of the variant: the formats in and out, and the colour correction.
 macro_rules! stitch_planes {
     ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, Table) => {
         $(#[$doc])*
         ///
-        /// Gains and gammas are those that `table` was built from; nothing is written if it is too
-        /// short. Otherwise as [`stitch_planes_exact`].
+        /// Gains and gammas are those of the build of `table`; nothing is written if it is too short. Otherwise like
+        /// [`stitch_planes_exact`].
         #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(1))]
         pub fn $name(
             left: $picture,
@@ -44,7 +44,7 @@ macro_rules! stitch_planes {
             if table.len() < TABLE_LEN {
                 return;
             }
-            // SAFETY: all threads are still here; the length was just checked.
+            // SAFETY: no thread has returned yet; the length was just checked.
             let grades = unsafe { Table::load(table) };
             let left = Source { picture: left, planes: planes_left };
             let right = Source { picture: right, planes: planes_right };
@@ -57,9 +57,9 @@ macro_rules! stitch_planes {
     ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, $grade:ident, $planes:ty) => {
         $(#[$doc])*
         ///
-        /// `out` and the planes have the panorama's size; what of smaller planes is missing counts
-        /// as weight 0. Pixels that no camera sees become opaque black. Nothing is written where
-        /// an NV12 picture's chroma is not half of its luma in size.
+        /// `out` and the planes have the size of the panorama; pixels outside smaller planes have weight 0. Pixels
+        /// that no camera sees become opaque black. Nothing is written if the chroma plane of an NV12 picture is not
+        /// half the size of its luma plane.
         #[kernel(launch_bounds(BLOCK_THREADS, 4))]
         pub fn $name(
             left: $picture,
@@ -77,7 +77,7 @@ macro_rules! stitch_planes {
 }
 
 stitch_planes! {
-    /// RGBA to RGBA with gains only; both gammas are taken to be 1.
+    /// RGBA to RGBA with gains only; both gammas are 1.
     stitch_planes_linear, View<Rgba8> => ViewMut<Rgba8>, Linear
 }
 
@@ -97,7 +97,7 @@ stitch_planes! {
 }
 
 stitch_planes! {
-    /// NV12 to NV12 with gains only; both gammas are taken to be 1.
+    /// NV12 to NV12 with gains only; both gammas are 1.
     stitch_planes_nv12_linear, Nv12 => Nv12Mut, Linear
 }
 
@@ -117,7 +117,7 @@ stitch_planes! {
 }
 
 stitch_planes! {
-    /// NV12 to RGBA with gains only; both gammas are taken to be 1.
+    /// NV12 to RGBA with gains only; both gammas are 1.
     stitch_planes_nv12_rgba8_linear, Nv12 => ViewMut<Rgba8>, Linear
 }
 
@@ -137,7 +137,7 @@ stitch_planes! {
 }
 
 stitch_planes! {
-    /// RGBA to NV12 with gains only; both gammas are taken to be 1.
+    /// RGBA to NV12 with gains only; both gammas are 1.
     stitch_planes_rgba8_nv12_linear, View<Rgba8> => Nv12Mut, Linear
 }
 
@@ -196,7 +196,7 @@ stitch_planes! {
     stitch_hardware_rgba8_nv12, Rgba8Texture => Nv12Mut, Fast
 }
 
-/// What every kernel of the variants does: one thread a cell of the panorama.
+/// The body of every kernel of these variants: one thread computes one cell of the panorama.
 #[inline(always)]
 fn stitch<P: Sampler2d, M: Planes, G: Grade, O: Target>(
     left: Source<P, M>,
@@ -212,7 +212,7 @@ fn stitch<P: Sampler2d, M: Planes, G: Grade, O: Target>(
         return;
     }
     let colour = |x: u32, y: u32| {
-        // A thread owns what it writes; a flip is about where it looks.
+        // The cell of a thread is fixed; a flip changes where it reads.
         let (x, y) = if params.flip != 0 { (width - 1 - x, height - 1 - y) } else { (x, y) };
         let mut sum = WeightedSum::default();
         left.add(x, y, &grades[0], &params.decode, &mut sum);
@@ -221,30 +221,30 @@ fn stitch<P: Sampler2d, M: Planes, G: Grade, O: Target>(
         sum.levels(boost)
     };
     let cell = cell * O::CELL;
-    // SAFETY: the panorama is whole and the cell begins inside, as checked; it is this thread's.
+    // SAFETY: the panorama is whole and the cell starts inside, as checked; it belongs to this thread.
     unsafe { out.store(cell.x, cell.y, colour, &params.encode) };
 }
 
-/// One camera: its picture and where each panorama pixel looks in it.
+/// One camera: its picture and its source coordinates.
 struct Source<P, M> {
     picture: P,
     planes: M,
 }
 
 impl<P: Sampler2d, M: Planes> Source<P, M> {
-    /// Adds what the camera sees at panorama pixel `(x, y)`, if it counts there.
+    /// Adds the camera's colour at panorama pixel `(x, y)`, if it contributes.
     #[inline(always)]
     fn add<G: Grade>(&self, x: u32, y: u32, grade: &G, decode: &YuvToRgb, sum: &mut WeightedSum) {
         let camera = SourceLookup { planes: self.planes, size: self.picture.size() };
         if let Some((place, weight)) = camera.source(x, y, MIN_WEIGHT) {
-            // SAFETY: inside of the picture, which is whole, as the kernel has checked.
+            // SAFETY: inside the picture, which is whole, as the kernel has checked.
             let levels = unsafe { self.picture.sample(place.x, place.y, decode) };
             sum.add(weight, grade.apply(levels * (255.0 / P::WHITE)));
         }
     }
 }
 
-/// Σ weight·colour and Σ weight, colour from 0 to 1.
+/// Σ weight·colour and Σ weight; colours from 0 to 1.
 #[derive(Default)]
 pub(crate) struct WeightedSum {
     colour: Vec3,
@@ -258,7 +258,7 @@ impl WeightedSum {
         self.weight += weight;
     }
 
-    /// The mean times `boost` in levels; black where nothing was added.
+    /// Returns the mean times `boost`, in levels; black if nothing was added.
     #[inline(always)]
     pub(crate) fn levels(&self, boost: f32) -> Vec3 {
         if self.weight > 0.0 { self.colour * (255.0 * boost / self.weight) } else { Vec3::ZERO }

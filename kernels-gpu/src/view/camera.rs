@@ -1,4 +1,4 @@
-//! OneCamera camera of a view, and the weights of both.
+//! One camera of a view, and the weights of both.
 
 use crate::colour::grade::Scaled;
 use crate::io::{Sampler2d, sample_plane};
@@ -7,7 +7,7 @@ use glam::{Vec2, Vec3, uvec2};
 use shared_types::view::{ViewCamera, ViewCanvas};
 use shared_types::yuv::YuvToRgb;
 
-/// What of a camera a pixel needs.
+/// The data of a camera that a pixel needs.
 #[derive(Clone, Copy)]
 pub(super) struct SourceCamera<'a, P> {
     pub(super) picture: P,
@@ -24,21 +24,22 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
         Self { picture, colour, per_side: camera.per_side, decode }
     }
 
-    /// OneCamera pixel behind the middle of the last one.
+    /// Returns the position one pixel beyond the centre of the last one.
     #[inline(always)]
     pub(super) fn end(&self) -> Vec2 {
         self.picture.size().as_vec2() + P::MIDDLE
     }
 
-    /// Whether a place is inside of the picture. A NaN is not.
+    /// Returns whether a position is inside the picture; false for NaN.
     #[inline(always)]
     pub(super) fn is_inside(&self, place: Vec2) -> bool {
         let end = self.end();
         place.x >= P::MIDDLE && place.x < end.x && place.y >= P::MIDDLE && place.y < end.y
     }
 
-    /// How far a place, of numbers, is within the picture, in pixels; 0 where it is not seen. As a fraction of the
-    /// picture's shorter side it is a warp's weight, which is nothing one pixel beside the middles of the first and last.
+    /// Returns the distance of a position from the edge of the picture in pixels; 0 if it is not visible. As a
+    /// fraction of the shorter side it is the weight of a warp, which is 0 one pixel beyond the centres of the first
+    /// and last pixel.
     #[inline(always)]
     pub(super) fn margin(&self, place: Option<Vec2>) -> f32 {
         let Some(place) = place else { return 0.0 };
@@ -48,7 +49,7 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
         if is_inside { (near + (1.0 - P::MIDDLE)).min(far) } else { 0.0 }
     }
 
-    /// A sample at a place, or at the edge next to it.
+    /// Samples at a position, clamped to the edge.
     #[inline(always)]
     pub(super) fn sample(&self, place: Vec2) -> Vec3 {
         // SAFETY: the picture is whole and not empty, as the tile has checked.
@@ -56,40 +57,40 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
     }
 }
 
-/// How much the cameras count on a canvas.
+/// The weights of both cameras on a canvas.
 pub(super) struct Weights<'a> {
     pub(super) planes: [View<f32>; 2],
     pub(super) canvas: &'a ViewCanvas,
 }
 
 impl Weights<'_> {
-    /// Whether they have the canvas's size.
+    /// Returns whether both planes have the canvas's size.
     #[inline(always)]
     pub(super) fn are_there(&self) -> bool {
         let there = |plane: &View<f32>| uvec2(plane.width(), plane.height()) == self.canvas.size;
         there(&self.planes[0]) && there(&self.planes[1])
     }
 
-    /// What both say at a place of the canvas, unless that is nothing. They are there.
+    /// Returns both weights at a position of the canvas, unless both are 0. The planes must have the canvas's size.
     #[inline(always)]
     pub(super) fn at(&self, place: Vec2) -> Option<[f32; 2]> {
-        // SAFETY: confined to the canvas, whose size the planes have.
+        // SAFETY: clamped to the canvas, whose size the planes have.
         let [a, b] =
             unsafe { [sample_plane(&self.planes[0], place), sample_plane(&self.planes[1], place)] };
         (a + b > 0.0).then_some([a, b])
     }
 }
 
-/// How far off a place on a canvas is, as a share of the canvas: so that ends that meet all round leave no
-/// gap, whose rays f32 would have beside both.
+/// The error of a position on a canvas, as a fraction of the canvas. It closes the gap of a full circle, where the
+/// rays of f32 would miss both ends.
 pub(super) const ROUNDING: f32 = 3e-7;
 
-/// The canvas's pixel at a place up to half of one beside it.
+/// Returns the canvas pixel for a position at most half a pixel outside.
 #[inline(always)]
 pub(super) fn clamp_to_canvas(canvas: &ViewCanvas, place: Vec2) -> Option<Vec2> {
     let size = canvas.size.as_vec2();
     let reach = 0.5 + ROUNDING * size;
-    // A NaN is nowhere.
+    // NaN is outside.
     let inside = place.cmpge(-reach).all() && place.cmplt(size - 1.0 + reach).all();
     inside.then(|| place.clamp(Vec2::ZERO, (canvas.size - 1).as_vec2()))
 }

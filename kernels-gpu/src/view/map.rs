@@ -11,12 +11,12 @@ use glam::{Vec2, vec2};
 use shared_types::view::{Rays, ViewCamera, ViewCanvas};
 use shared_types::warp::Projection;
 
-/// Where something lies at the pixels of a tile.
+/// The positions for the pixels of a tile.
 pub(super) trait TileMap {
     fn place(&self, pixel: Pixel) -> Option<Vec2>;
 }
 
-/// Interpolated.
+/// Interpolated positions.
 impl TileMap for Columns {
     #[inline(always)]
     fn place(&self, pixel: Pixel) -> Option<Vec2> {
@@ -24,7 +24,7 @@ impl TileMap for Columns {
     }
 }
 
-/// Pixel by pixel.
+/// Exact positions for each pixel.
 impl<M: Map> TileMap for M {
     #[inline(always)]
     fn place(&self, pixel: Pixel) -> Option<Vec2> {
@@ -32,7 +32,7 @@ impl<M: Map> TileMap for M {
     }
 }
 
-/// LensMap a camera's lens to its picture.
+/// Maps a view's pixel through a camera's lens to its picture.
 pub(super) struct LensMap<'a> {
     pub(super) camera: &'a ViewCamera,
     /// [`Sampler2d::MIDDLE`].
@@ -40,7 +40,7 @@ pub(super) struct LensMap<'a> {
 }
 
 impl Map for LensMap<'_> {
-    /// Where the ray of a place in the view is thrown, as samples of the picture are counted.
+    /// Returns the source coordinates of a view position, counted like the samples of the picture.
     #[inline(always)]
     fn place(&self, at: Vec2) -> Option<Vec2> {
         let ViewCamera { rays, focal, centre, distortion, limit, lens, .. } = self.camera;
@@ -52,11 +52,11 @@ impl Map for LensMap<'_> {
     }
 }
 
-/// On a canvas without edges.
+/// Maps a view's pixel to a canvas without edges.
 pub(super) struct CanvasMap<'a>(pub(super) &'a ViewCanvas);
 
 impl Map for CanvasMap<'_> {
-    /// Where the ray of a place in the view would meet the canvas.
+    /// Returns the canvas position of a view position.
     #[inline(always)]
     fn place(&self, at: Vec2) -> Option<Vec2> {
         let canvas = self.0;
@@ -73,7 +73,7 @@ impl Map for CanvasMap<'_> {
     }
 }
 
-/// The ray of a place in the view.
+/// Returns the ray of a view position.
 #[inline(always)]
 pub(super) fn ray(Rays { middle, along, down }: &Rays, at: Vec2) -> [f32; 3] {
     let axis = |m: f32, a: f32, d: f32| at.x.mul_add(a, at.y.mul_add(d, m));

@@ -1,16 +1,15 @@
-//! View: a perspective picture, as a virtual camera sees it, straight from two cameras' frames or from a
-//! panorama.
+//! View: the perspective picture of a virtual camera, rendered from two cameras' frames or from a panorama.
 //!
-//! A block makes a tile of the view, a thread eight pixels of it: of one column, or four of two columns where chroma
-//! is shared. A pixel's ray is linear in its place. From two cameras, it goes through each camera's lens, as when a
-//! warp is made but in f32, and what both see is blended: as a warp is feathered, or by the weights of a warp, which
-//! may have a seam. No panorama and no planes lie in between: a frame of 1920×1080 writes 8 MB and reads the part of
-//! the frames that it shows.
+//! A block computes a tile of the view, a thread eight pixels of it: one column, or four rows of two columns where
+//! chroma is shared. The ray of a pixel is linear in its position. With two cameras, it passes through each camera's
+//! lens, as in the making of a warp but in f32, and the overlap is blended: feathered like a warp, or by the weights
+//! of a warp, which may have a seam. There is no intermediate panorama and there are no planes: a view of 1920×1080
+//! writes 8 MB and reads the visible part of the frames.
 //!
-//! Lenses are worked out at a few places of a tile, and interpolated (`warp::patch`) between them where that is exact
-//! enough; and where one camera alone can see a tile, the other is left out. Eight samples are on their way at a time.
+//! Lenses are computed at a few positions of a tile and interpolated (`warp::patch`) if that is accurate enough.
+//! Cameras that cannot see a tile are skipped. Eight samples are in flight at a time.
 //!
-//! Samples are bilinear, of the frames as they are: a view far wider than its pixels shows them aliased.
+//! Samples are bilinear, without prefiltering: a view with far fewer pixels than the frames is aliased.
 
 mod camera;
 mod map;
@@ -36,14 +35,15 @@ use shared_types::nv12::{Nv12, Nv12Mut};
 use shared_types::texture::{Nv12Texture, Rgba8Texture};
 use shared_types::view::{BLOCK_THREADS, ViewCameras, ViewCanvas, ViewFrame};
 
-/// The kernel that looks through two cameras, of one pair of formats.
+/// The kernel for two cameras, for one pair of formats.
 macro_rules! cameras_kernel {
     ($formats:literal, $picture:ty => $out:ty, $name:ident, $blocks:literal) => {
         #[doc = concat!("From two cameras: ", $formats, ".")]
         ///
-        /// Blended by both weights, if they have the size of `canvas`; else, and where they say nothing,
-        /// feathered. Pixels that no camera sees become opaque black. Black is written where an NV12
-        /// picture's chroma is not half of its luma in size, a picture is empty, or blocks are not of [`BLOCK`](shared_types::view::BLOCK).
+        /// Blends by both weights if they have the size of `canvas`. Otherwise, and where both weights are 0, it
+        /// feathers. Pixels that no camera sees become opaque black. The whole view becomes black if the chroma plane
+        /// of an NV12 picture is not half the size of its luma plane, a picture is empty, or blocks are not
+        /// [`BLOCK`](shared_types::view::BLOCK).
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(1))]
         pub fn $name(
             left: $picture,
@@ -78,13 +78,13 @@ cameras_kernel!("NV12 in textures to RGBA", Nv12Texture => ViewMut<Rgba8>,
 
 cameras_kernel!("RGBA in a texture to NV12", Rgba8Texture => Nv12Mut, view_textured_rgba8_nv12, 6);
 
-/// The kernel that looks at a panorama, of one pair of formats.
+/// The kernel for a panorama, for one pair of formats.
 macro_rules! panorama_kernel {
     ($formats:literal, $picture:ty => $out:ty, $name:ident) => {
         #[doc = concat!("From a panorama: ", $formats, ".")]
         ///
-        /// Pixels beside the panorama become opaque black. Black is written where the panorama is not of the
-        /// canvas's size or empty, or blocks are not of [`BLOCK`](shared_types::view::BLOCK).
+        /// Pixels outside the panorama become opaque black. The whole view becomes black if the panorama does not have
+        /// the canvas's size or is empty, or if blocks are not [`BLOCK`](shared_types::view::BLOCK).
         #[kernel(launch_bounds(BLOCK_THREADS, 6), barriers(1))]
         pub fn $name(panorama: $picture, canvas: ViewCanvas, frame: ViewFrame, out: $out) {
             let tile = ViewTile::new(&[panorama], &frame, out);
@@ -93,14 +93,13 @@ macro_rules! panorama_kernel {
             if let Some(tile) = &tile
                 && thread::thread_idx_y() == 0
             {
-                // SAFETY: one warp, whole; the barrier follows.
+                // SAFETY: one complete warp; the barrier follows.
                 unsafe { tile.make(patches, 0, &CanvasMap(&canvas), true) };
             }
             thread::sync_threads();
             thread::wait_for_kernel_before();
             let Some(tile) = tile else { return };
-            // Each branch is the same for the whole block.
-            // SAFETY: the patch was made, behind the barrier.
+            // Each branch is uniform. SAFETY: the patch was computed before the barrier.
             unsafe {
                 if patches.fit(0) == Fit::Whole {
                     let map = tile.columns(patches, 0);
@@ -122,7 +121,7 @@ panorama_kernel!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_panorama_nv12_rgba
 
 panorama_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_panorama_rgba8_nv12);
 
-/// What every kernel that looks through cameras does.
+/// The body of every kernel for two cameras.
 #[inline(always)]
 fn from_cameras<P: Sampler2d, O: Target>(
     left: P,
@@ -139,7 +138,7 @@ fn from_cameras<P: Sampler2d, O: Target>(
     if let Some(tile) = &tile {
         let sees_left = || tile.may_see(&cameras.left);
         let sees_right = || tile.may_see(&cameras.right);
-        // SAFETY: a warp each, whole; the barrier follows.
+        // SAFETY: one complete warp each; the barrier follows.
         unsafe {
             match thread::thread_idx_y() {
                 LEFT => tile.make(patches, LEFT, &left_lens, sees_left()),
@@ -153,10 +152,10 @@ fn from_cameras<P: Sampler2d, O: Target>(
         }
     }
     thread::sync_threads();
-    // Lenses may be worked out while the kernel before still runs, pictures read and written after it.
+    // Lenses may be computed while the previous kernel still runs; pictures are read and written after it.
     thread::wait_for_kernel_before();
     let Some(tile) = tile else { return };
-    // SAFETY: it was said of all, behind the barrier.
+    // SAFETY: all results were set before the barrier.
     let (left_fit, right_fit, canvas_fit) =
         unsafe { (patches.fit(LEFT), patches.fit(RIGHT), patches.fit(CANVAS)) };
     let off = left_fit == Fit::Off || right_fit == Fit::Off || canvas_fit == Fit::Off;
@@ -164,8 +163,8 @@ fn from_cameras<P: Sampler2d, O: Target>(
     let weighed = canvas_fit != Fit::Unused;
     let left = SourceCamera::new(left, &cameras.left, &frame.decode);
     let right = SourceCamera::new(right, &cameras.right, &frame.decode);
-    // Each branch is the same for the whole block.
-    // SAFETY: those that are asked for were made: the canvas's only where, by the same sums, both cameras' were.
+    // Each branch is uniform. SAFETY: the patches in use were computed; the canvas's patch is computed under the same
+    // condition as its use.
     unsafe {
         if off {
             let maps = (left_lens, right_lens);
@@ -183,7 +182,7 @@ fn from_cameras<P: Sampler2d, O: Target>(
             let maps = (tile.columns(patches, LEFT), tile.columns(patches, RIGHT));
             tile.each_four(&TwoCameras { left, right, maps, counts: None::<(_, Columns)> });
         } else if sees_left {
-            // Not one branch for either camera: a texture that is chosen is read warp by warp in a loop.
+            // One branch per camera, because a texture that is selected at run time is read in a loop over the warp.
             tile.each_four(&OneCamera { camera: left, map: tile.columns(patches, LEFT) });
         } else if sees_right {
             tile.each_four(&OneCamera { camera: right, map: tile.columns(patches, RIGHT) });
@@ -193,7 +192,7 @@ fn from_cameras<P: Sampler2d, O: Target>(
     }
 }
 
-/// The patches of a block, and the warp that makes each.
+/// The index of each patch of a block, and of the warp that computes it.
 const LEFT: u32 = 0;
 
 const RIGHT: u32 = 1;

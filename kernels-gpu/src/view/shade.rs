@@ -15,7 +15,7 @@ use glam::Vec3;
 use shared_types::stitch::{Colour, MIN_WEIGHT};
 use shared_types::view::{ViewCanvas, ViewFrame};
 
-/// Black.
+/// Renders black.
 pub(super) struct Black;
 
 impl Shader for Black {
@@ -32,7 +32,7 @@ impl Shader for Black {
     }
 }
 
-/// A panorama.
+/// Renders a panorama.
 pub(super) struct FromPanorama<'a, P, M> {
     pub(super) panorama: P,
     pub(super) canvas: &'a ViewCanvas,
@@ -61,14 +61,14 @@ impl<P: Sampler2d, M: TileMap> Shader for FromPanorama<'_, P, M> {
     }
 }
 
-/// OneCamera camera, where it alone can see.
+/// Renders one camera where the other sees nothing.
 pub(super) struct OneCamera<'a, P> {
     pub(super) camera: SourceCamera<'a, P>,
     pub(super) map: Columns,
 }
 
 impl<P: Sampler2d> Shader for OneCamera<'_, P> {
-    /// A sample, and whether it is of the picture.
+    /// A sample, and whether it is inside the picture.
     type Sample = (Vec3, bool);
 
     const AHEAD: bool = true;
@@ -91,7 +91,7 @@ impl<P: Sampler2d> Shader for OneCamera<'_, P> {
     }
 }
 
-/// Two cameras, by the weights of a warp or feathered.
+/// Renders two cameras, blended by the weights of a warp or feathered.
 pub(super) struct TwoCameras<'a, P, M, C> {
     pub(super) left: SourceCamera<'a, P>,
     pub(super) right: SourceCamera<'a, P>,
@@ -100,7 +100,7 @@ pub(super) struct TwoCameras<'a, P, M, C> {
 }
 
 impl<P: Sampler2d, M: TileMap, C: TileMap> TwoCameras<'_, P, M, C> {
-    /// How much the left camera counts, and the sum of both, where their margins are these.
+    /// Returns the left camera's weight and the sum of both weights, for these margins.
     #[inline(always)]
     pub(super) fn counts(&self, pixel: Pixel, [left, right]: [f32; 2]) -> (f32, f32) {
         if let Some((weights, map)) = &self.counts
@@ -118,7 +118,7 @@ impl<P: Sampler2d, M: TileMap, C: TileMap> TwoCameras<'_, P, M, C> {
 }
 
 impl<P: Sampler2d, M: TileMap, C: TileMap> Shader for TwoCameras<'_, P, M, C> {
-    /// Samples, and the left one's share; `None` where neither counts.
+    /// Samples, and the share of the left one; `None` if neither camera contributes.
     type Sample = ([Vec3; 2], Option<f32>);
 
     const AHEAD: bool = false;
@@ -130,7 +130,7 @@ impl<P: Sampler2d, M: TileMap, C: TileMap> Shader for TwoCameras<'_, P, M, C> {
         let samples =
             [self.left.sample(l.unwrap_or_default()), self.right.sample(r.unwrap_or_default())];
         let share = counts * sum.fast_recip();
-        // As of a warp's weights, whose sum is 1, too small ones are none.
+        // Weights of a warp sum to 1; weights that are too small count as 0, as there.
         let share = if share > MIN_WEIGHT { share } else { 0.0 };
         let share = if share < 1.0 - MIN_WEIGHT { share } else { 1.0 };
         (samples, (sum > 0.0).then_some(share))

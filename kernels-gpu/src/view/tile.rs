@@ -1,4 +1,4 @@
-//! A block's tile of the view: which pixels a thread makes, and how it writes them.
+//! A block's tile of the view: the pixels of each thread, and their stores.
 
 use crate::io::{Sampler2d, Target};
 use crate::view::pixel::Columns;
@@ -14,19 +14,19 @@ use glam::{UVec2, Vec2, Vec3, uvec2};
 
 use shared_types::view::{BLOCK, RUN, ViewCamera, ViewFrame, tile};
 
-/// What a block makes of a view.
+/// The tile of a block.
 pub(super) struct ViewTile<O> {
     pub(super) frame: ViewFrame,
     pub(super) out: O,
-    /// Its first pixel.
+    /// The first pixel.
     pub(super) corner: UVec2,
 }
 
 impl<O: Target> ViewTile<O> {
-    /// Columns and rows.
+    /// Columns and rows of a tile.
     pub(super) const SIZE: UVec2 = tile(O::CELL);
 
-    /// `None` where nothing is to be written: for all threads of a block or for none.
+    /// Returns `None` if nothing is to be written; the result is uniform for the block.
     #[inline(always)]
     pub(super) fn new<P: Sampler2d>(pictures: &[P], frame: &ViewFrame, out: O) -> Option<Self> {
         let sound = |picture: &P| picture.is_whole() && picture.size().min_element() > 0;
@@ -40,13 +40,13 @@ impl<O: Target> ViewTile<O> {
         })
     }
 
-    /// How far a place of the tile is from the view's middle.
+    /// Returns the offset of a tile position from the view's middle.
     #[inline(always)]
     pub(super) fn place(&self, at: Vec2) -> Vec2 {
         self.corner.as_vec2() + at - self.frame.middle
     }
 
-    /// Whether the camera may see something of the tile.
+    /// Returns whether the camera may see any part of the tile.
     #[inline(always)]
     pub(super) fn may_see(&self, camera: &ViewCamera) -> bool {
         let middle = self.place(0.5 * Self::SIZE.as_vec2() - 0.5);
@@ -55,19 +55,19 @@ impl<O: Target> ViewTile<O> {
         sees(a) & sees(b) & sees(c) & sees(d)
     }
 
-    /// Of the tile's pixels along x: the `column`-th of this thread.
+    /// Returns the thread's `column`-th column of the tile.
     #[inline(always)]
     pub(super) fn x(column: u32) -> u32 {
         thread::thread_idx_x() * O::FOUR.x + column
     }
 
-    /// Makes the tile's patch of a map, if it is wanted.
+    /// Computes the tile's patch of a map, if it is wanted.
     ///
     /// # Safety
-    /// As [`Patches::make`].
+    /// As for [`Patches::make`].
     #[inline(always)]
     pub(super) unsafe fn make(&self, patches: Patches, which: u32, map: &impl Map, wanted: bool) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if wanted {
                 patches.make(which, map, self.place(Vec2::ZERO), Self::SIZE);
@@ -77,19 +77,19 @@ impl<O: Target> ViewTile<O> {
         }
     }
 
-    /// A patch along the thread's columns.
+    /// Returns a patch along the thread's columns.
     ///
     /// # Safety
-    /// It was made, and a barrier followed.
+    /// The caller must ensure that the patch was computed and that a barrier followed.
     #[inline(always)]
     pub(super) unsafe fn columns(&self, patches: Patches, which: u32) -> Columns {
         let (first, second) = (Self::x(0) as f32, Self::x(1) as f32);
-        // SAFETY: as the caller vouches. Where there is one column, the other is not used.
+        // SAFETY: guaranteed by the caller. If there is one column, the other is not used.
         unsafe { Columns([patches.line(which, first), patches.line(which, second)]) }
     }
 
-    /// Writes the thread's pixels, four at a time. All samples, or those of four, are asked for before the first one is
-    /// used.
+    /// Writes the thread's pixels, four at a time. All samples, or the samples of four pixels, are in flight before
+    /// the first one is used.
     #[inline(always)]
     pub(super) fn each_four<S: Shader>(&self, sampler: &S) {
         const { assert!(RUN == 8) };
@@ -100,7 +100,7 @@ impl<O: Target> ViewTile<O> {
             return;
         }
         let ahead = S::AHEAD.then(|| self.four(sampler, O::FOUR.y));
-        // SAFETY: the view is whole and `(x, y)` inside, as checked; the four are this thread's.
+        // SAFETY: the view is whole and `(x, y)` inside, as checked; the four pixels belong to this thread.
         unsafe {
             let colours = sampler.colours(self.four(sampler, 0));
             self.out.store_four(x, y, colours, &self.frame.encode, false);
@@ -115,13 +115,13 @@ impl<O: Target> ViewTile<O> {
         }
     }
 
-    /// Of the tile's rows: the first of this thread.
+    /// Returns the thread's first row in the tile.
     #[inline(always)]
     pub(super) fn first_row() -> u32 {
         thread::thread_idx_y() * (RUN / O::FOUR.x)
     }
 
-    /// Samples of four of the thread's pixels, from the `from`-th of its rows on.
+    /// Samples four of the thread's pixels, starting at its `from`-th row.
     #[inline(always)]
     pub(super) fn four<S: Shader>(&self, sampler: &S, from: u32) -> [S::Sample; 4] {
         [
@@ -132,13 +132,13 @@ impl<O: Target> ViewTile<O> {
         ]
     }
 
-    /// The `i`-th of them.
+    /// Returns the `i`-th of four pixels.
     #[inline(always)]
     pub(super) fn of_four(&self, from: u32, i: u32) -> Pixel {
         self.pixel(i % O::FOUR.x, from + i / O::FOUR.x)
     }
 
-    /// The same, one pixel after the other: slower, with few values at a time.
+    /// Writes the thread's pixels one by one: slower, with few live values.
     #[inline(always)]
     pub(super) fn each<S: Shader>(&self, sampler: &S) {
         let x = self.corner.x + Self::x(0);
@@ -152,17 +152,17 @@ impl<O: Target> ViewTile<O> {
                 let sample = sampler.sample(self.pixel(px - x, py - first));
                 sampler.colours([sample; 4])[0] * 255.0
             };
-            // SAFETY: the view is whole and `(x, y)` inside, as checked; the cell is this thread's.
+            // SAFETY: the view is whole and `(x, y)` inside, as checked; the cell belongs to this thread.
             unsafe { self.out.store(x, first + row, colour, &self.frame.encode) };
             row += O::CELL;
         }
     }
 
-    /// The pixel in one of the thread's columns and one of its rows; it may lie beyond the view.
+    /// Returns the pixel in one of the thread's columns and rows; it may be outside the view.
     #[inline(always)]
     pub(super) fn pixel(&self, column: u32, of_thread: u32) -> Pixel {
         let in_view = self.corner + uvec2(Self::x(column), Self::first_row() + of_thread);
-        // The thread's first row is converted once, not the row of each pixel.
+        // The thread's first row is converted once, instead of the row of each pixel.
         let row = Self::first_row() as f32 + of_thread as f32;
         Pixel { column, row, at: in_view.as_vec2() - self.frame.middle }
     }

@@ -1,24 +1,24 @@
-//! One camera of a warp: where its picture shows a panorama pixel, and whether it counts there.
+//! One camera of a warp: source coordinates and weight of a panorama pixel.
 
 use glam::{UVec2, Vec2, vec2};
 use shared_types::texture::TexturedCameraPlanes;
 use shared_types::warp::CameraPlanes;
 
-/// One camera's planes, wherever they lie.
+/// The planes of one camera, in any kind of memory.
 pub(crate) trait Planes: Copy {
-    /// Whether panorama pixel `(x, y)` is in the planes.
+    /// Returns whether the planes contain panorama pixel `(x, y)`.
     fn contains(&self, x: u32, y: u32) -> bool;
 
-    /// How much the camera counts at a panorama pixel.
+    /// Returns the camera's weight at a panorama pixel.
     ///
     /// # Safety
-    /// It is in the planes.
+    /// The caller must ensure that the planes contain the pixel.
     unsafe fn weight(&self, x: u32, y: u32) -> f32;
 
-    /// Where the camera's picture shows a panorama pixel.
+    /// Returns the source coordinates of a panorama pixel.
     ///
     /// # Safety
-    /// It is in the planes.
+    /// The caller must ensure that the planes contain the pixel.
     unsafe fn place(&self, x: u32, y: u32) -> Vec2;
 }
 
@@ -30,18 +30,18 @@ impl Planes for CameraPlanes {
 
     #[inline(always)]
     unsafe fn weight(&self, x: u32, y: u32) -> f32 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { CameraPlanes::weight(self, x, y) }
     }
 
     #[inline(always)]
     unsafe fn place(&self, x: u32, y: u32) -> Vec2 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { CameraPlanes::place(self, x, y) }
     }
 }
 
-/// Read in the middle of texels, so that their filter has nothing to do.
+/// Reads at texel centres, so the filter returns the exact value.
 impl Planes for TexturedCameraPlanes {
     #[inline(always)]
     fn contains(&self, x: u32, y: u32) -> bool {
@@ -68,8 +68,8 @@ pub(crate) struct SourceLookup<P = CameraPlanes> {
 }
 
 impl<P: Planes> SourceLookup<P> {
-    /// Where the camera's picture shows `(x, y)`, and the camera's weight, if it counts there: inside of
-    /// the picture, with a weight over `min_weight`.
+    /// Returns the source coordinates of `(x, y)` and the camera's weight, if it contributes: coordinates inside the
+    /// picture, and a weight above `min_weight`.
     #[inline(always)]
     pub(crate) fn source(&self, x: u32, y: u32, min_weight: f32) -> Option<(Vec2, f32)> {
         if !self.planes.contains(x, y) {
@@ -77,7 +77,7 @@ impl<P: Planes> SourceLookup<P> {
         }
         // SAFETY: inside, as just checked.
         let weight = unsafe { self.planes.weight(x, y) };
-        // Where it is too small, or a NaN, the coordinates are not read.
+        // If the weight is too small or NaN, the coordinates are not read.
         if weight > min_weight {
             // SAFETY: inside, as just checked.
             let place = unsafe { self.planes.place(x, y) };
@@ -87,10 +87,10 @@ impl<P: Planes> SourceLookup<P> {
     }
 }
 
-/// Whether `place` is inside of a picture of `size`.
+/// Returns whether `place` is inside a picture of `size`.
 #[inline(always)]
 pub(crate) fn is_inside(size: UVec2, place: Vec2) -> bool {
     let (w, h) = (size.x as f32, size.y as f32);
-    // A NaN fails all four.
+    // A NaN fails all four comparisons.
     place.x >= 0.0 && place.x < w && place.y >= 0.0 && place.y < h
 }

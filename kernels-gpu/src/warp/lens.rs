@@ -1,7 +1,7 @@
-//! Lenses: where a point of the camera's frame lands in its picture, before focal length and centre.
+//! Lenses: map a point of the camera's frame to its picture, before focal length and centre.
 //!
-//! In f64 for warps, which are made once a rig, and in f32 for views, which look through the lens at every
-//! pixel of every frame: with coordinates up to some thousand pixels that is off by some thousandths.
+//! Warps use f64, because they are made once per rig. Views use f32, because they evaluate the lens at every pixel of
+//! every frame; with coordinates up to a few thousand pixels the error is a few thousandths of a pixel.
 
 use crate::unroll::unroll;
 use core::f32::consts::{FRAC_PI_2, PI};
@@ -9,7 +9,7 @@ use core::ops::{Add, Div, Mul};
 use cuda_std::prelude::*;
 use shared_types::warp::Lens;
 
-/// What a lens is computed in.
+/// The number type of a lens computation.
 pub(crate) trait Real:
     Copy
     + PartialOrd
@@ -19,13 +19,13 @@ pub(crate) trait Real:
     + Div<Output = Self>
     + GpuFloat
 {
-    /// The angle of `(x, self)` from the x axis.
+    /// Returns the angle of `(x, self)` from the x axis.
     fn angle_from(self, x: Self) -> Self;
 
-    /// 1 / `self`; of f32 within 1 ULP.
+    /// Returns 1 / `self`; for f32 within 1 ULP.
     fn reciprocal(self) -> Self;
 
-    /// 1 / √`self`; of f32 within 2 ULP.
+    /// Returns 1 / √`self`; for f32 within 2 ULP.
     fn reciprocal_root(self) -> Self;
 }
 
@@ -63,7 +63,7 @@ impl Real for f64 {
     }
 }
 
-/// The distorted point of a ray; `None` if the lens cannot see it. See [`Lens`].
+/// Returns the distorted point of a ray; `None` if the lens cannot see it. See [`Lens`].
 #[inline(always)]
 pub(crate) fn bend<R: Real>(lens: Lens, k: &[R; 5], limit: R, ray: [R; 3]) -> Option<[R; 2]> {
     match lens {
@@ -72,7 +72,7 @@ pub(crate) fn bend<R: Real>(lens: Lens, k: &[R; 5], limit: R, ray: [R; 3]) -> Op
     }
 }
 
-/// Brown–Conrady, as `cv::projectPoints` has it.
+/// Brown–Conrady, as in `cv::projectPoints`.
 #[inline(always)]
 fn pinhole<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     let [zero, one, two] = [0, 1, 2].map(R::from);
@@ -92,13 +92,13 @@ fn pinhole<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     Some([bent(x, xx, p1, p2), bent(y, yy, p2, p1)])
 }
 
-/// Equidistant, as `cv::fisheye::projectPoints` has it.
+/// Equidistant, as in `cv::fisheye::projectPoints`.
 #[inline(always)]
 fn fisheye<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     let [zero, one] = [0, 1].map(R::from);
     let &[k1, k2, k3, k4, _] = k;
     let r2 = x * x + y * y;
-    // On the axis the direction is undefined and the offset is nothing.
+    // On the axis the direction is undefined and the offset is zero.
     let per_r = if r2 > zero { r2.reciprocal_root() } else { zero };
     let theta = (r2 * per_r).angle_from(z);
     if theta > limit {
@@ -110,13 +110,13 @@ fn fisheye<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     Some([x * scale, y * scale])
 }
 
-/// The angle of `(x, y)` from the x axis in radians, within 3e-7.
+/// Returns the angle of `(x, y)` from the x axis in radians, within 3e-7.
 ///
-/// A polynomial in the square of the quotient, at most 1, fitted for the least largest relative error
-/// (1.5e-8); what the rest of the circle adds is rounded once.
+/// A polynomial in the square of the quotient, at most 1, fitted for the smallest maximum relative error (1.5e-8). The
+/// offset for the rest of the circle is rounded once.
 #[inline(always)]
 fn angle(x: f32, y: f32) -> f32 {
-    /// Of atan(q)/q in q², the highest power first.
+    /// Coefficients of atan(q)/q in q², highest power first.
     const ARC: [f32; 9] = [
         0.002_849_423,
         -0.016_066_669,
@@ -134,7 +134,7 @@ fn angle(x: f32, y: f32) -> f32 {
     // The angle of the zero vector is 0.
     let q = if long > 0.0 { short * long.fast_recip() } else { 0.0 };
     let mut sum = ARC[0];
-    // A loop over them would have them in local memory.
+    // A loop would put the coefficients into local memory.
     unroll!(8, |i| sum = (q * q).mul_add(sum, ARC[i + 1]));
     let angle = q * sum;
     let angle = if steep { FRAC_PI_2 - angle } else { angle };

@@ -1,14 +1,14 @@
-//! Rig to warp: where each panorama pixel lies in a camera's picture, and how much it counts.
+//! Rig to warp: the source coordinates and weights of every panorama pixel.
 //!
-//! Two kernels make one. [`warp_camera`] runs once a camera: pixel → ray (projection) → the camera's frame →
-//! lens → source pixel, and the distance from there to the picture's edge. [`warp_feather`] turns
-//! the distances of two cameras into weights that sum to 1. Rigs and homographies are the same path:
-//! a homography is a planar canvas and a matrix.
+//! Two kernels make a warp. [`warp_camera`] runs once per camera: pixel → ray (projection) → camera frame → lens →
+//! source pixel, and the distance from there to the edge of the picture. [`warp_feather`] turns the distances of two
+//! cameras into weights that sum to 1. Rigs and homographies share this path: a homography is a planar canvas and a
+//! matrix.
 //!
-//! [`warp_resize`] brings a warp to the size of an output that is not its own.
+//! [`warp_resize`] scales a warp to another output size.
 //!
-//! In f64 throughout, and sine and cosine are our own, so that CPU and GPU agree to the bit. Cost:
-//! some hundred f64 operations a pixel, once a rig.
+//! All arithmetic is f64, with our own sine and cosine, so CPU and GPU agree to the bit. Cost: a few hundred f64
+//! operations per pixel, once per rig.
 
 pub(crate) mod camera;
 pub(crate) mod lens;
@@ -24,9 +24,9 @@ use shared_types::warp::{BLOCK_THREADS, Camera, CameraPlanes, Canvas, Projection
 
 /// Writes source coordinates and edge distance of one camera for every canvas pixel.
 ///
-/// `u` and `v` become source pixels, [`UNSEEN`] where the ray misses the lens. `margin` becomes the
-/// distance to the picture's nearest edge as a fraction of its shorter side, 0 outside of the
-/// picture. All three have the canvas's size.
+/// `u` and `v` become source pixels, or [`UNSEEN`] where the ray misses the lens. `margin` becomes the distance to the
+/// nearest edge of the picture as a fraction of its shorter side, and 0 outside the picture. All three have the
+/// canvas's size.
 #[kernel(launch_bounds(BLOCK_THREADS, 2))]
 pub fn warp_camera(
     canvas: Canvas,
@@ -55,8 +55,8 @@ pub fn warp_camera(
 
 /// Turns the edge distances of two cameras into weights, in place.
 ///
-/// Where both see the pixel each counts in proportion to its distance, so that a camera fades out
-/// towards its own edge; where one does, it counts fully.
+/// Where both cameras see the pixel, weights are proportional to the distances, so each camera fades out towards its
+/// own edge. Where one camera sees it, that weight is 1.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {
     let at = thread::index_2d();
@@ -64,7 +64,7 @@ pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {
     if !(left.contains(x, y) && right.contains(x, y)) {
         return;
     }
-    // SAFETY: inside of both; each thread has a pixel of its own.
+    // SAFETY: inside both; each thread has its own pixel.
     unsafe {
         let (l, r) = (left.load(x, y), right.load(x, y));
         let sum = l + r;
@@ -75,11 +75,11 @@ pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {
     }
 }
 
-/// Brings one camera's planes to another size: to `out_u`, `out_v` and `out_weight`, whose pixels lie evenly
-/// over the former.
+/// Scales one camera's planes to another size: `out_u`, `out_v` and `out_weight`, whose pixels are evenly spaced over
+/// the input.
 ///
-/// Bilinear between four pixels where the camera, whose picture has `size`, counts; elsewhere, where
-/// coordinates may be anything, those of the nearest pixel.
+/// Interpolates bilinearly between four pixels where the camera, whose picture has `size`, contributes. Elsewhere
+/// coordinates may have any value, and the nearest pixel is copied.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn warp_resize(
     planes: CameraPlanes,
@@ -120,7 +120,7 @@ pub fn warp_resize(
     } else {
         load(if a < 0.5 { x0 } else { x1 }, if b < 0.5 { y0 } else { y1 })
     };
-    // SAFETY: inside of all three; each thread has a pixel of its own.
+    // SAFETY: inside all three; each thread has its own pixel.
     unsafe {
         out_u.store(x, y, u);
         out_v.store(x, y, v);
@@ -128,7 +128,7 @@ pub fn warp_resize(
     }
 }
 
-/// The ray of a canvas pixel; see [`Projection`].
+/// Returns the ray of a canvas pixel; see [`Projection`].
 #[inline(always)]
 pub fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
     let p = (pixel - canvas.centre) / canvas.scale;
@@ -146,7 +146,8 @@ pub fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
     }
 }
 
-/// Source pixel of a point in the camera's frame; `None` if the lens cannot see it. See [`Lens`](shared_types::warp::Lens).
+/// Returns the source pixel of a point in the camera's frame; `None` if the lens cannot see it. See
+/// [`Lens`](shared_types::warp::Lens).
 #[inline(always)]
 pub fn project(camera: &Camera, point: DVec3) -> Option<DVec2> {
     let Camera { lens, distortion, limit, .. } = camera;
@@ -155,7 +156,7 @@ pub fn project(camera: &Camera, point: DVec3) -> Option<DVec2> {
     Some(distorted * camera.focal + camera.centre).filter(|source| source.is_finite())
 }
 
-/// A coordinate as f32, kept finite. Where it is cut off it is far outside of any picture.
+/// Converts a coordinate to f32 and keeps it finite. The limit is far outside any picture.
 #[inline(always)]
 fn bounded(coordinate: f64) -> f32 {
     /// Twice the largest picture.
@@ -163,15 +164,15 @@ fn bounded(coordinate: f64) -> f32 {
     coordinate.clamp(-FAR, FAR) as f32
 }
 
-/// Distance from a source pixel to the nearest edge, as a fraction of the shorter side; 0 outside.
+/// Returns the distance from a source pixel to the nearest edge, as a fraction of the shorter side; 0 outside.
 #[inline(always)]
 pub(crate) fn edge_distance(size: UVec2, place: Vec2) -> f32 {
     edge_pixels(size, place) / size.as_vec2().min_element()
 }
 
-/// Distance from a source pixel to the nearest edge in pixels; 0 outside.
+/// Returns the distance from a source pixel to the nearest edge in pixels; 0 outside.
 ///
-/// Edges are at −1 and at the size, so that every pixel that counts has a distance over 0.
+/// Edges are at −1 and at the size, so every valid pixel has a distance above 0.
 #[inline(always)]
 fn edge_pixels(size: UVec2, place: Vec2) -> f32 {
     if is_inside(size, place) {
@@ -182,10 +183,10 @@ fn edge_pixels(size: UVec2, place: Vec2) -> f32 {
     }
 }
 
-/// Sine and cosine for |x| up to some thousand, within 2e-16.
+/// Returns sine and cosine for |x| up to a few thousand, within 2e-16.
 ///
-/// Reduced to |r| ≤ π/4 by subtracting the nearest multiple of π/2 in two parts (Cody and Waite), then
-/// Taylor's series, whose next term is under 1e-18.
+/// Reduces to |r| ≤ π/4 by subtracting the nearest multiple of π/2 in two parts (Cody and Waite), then evaluates
+/// Taylor's series; the first omitted term is below 1e-18.
 #[inline(always)]
 fn sin_cos(x: f64) -> (f64, f64) {
     /// π/2 − FRAC_PI_2.
@@ -195,7 +196,7 @@ fn sin_cos(x: f64) -> (f64, f64) {
     let r2 = r * r;
     let mut sin = 1.0;
     let mut cos = 1.0;
-    // Horner from the last factor: sin r = r(1 − r²/(2·3)(1 − r²/(4·5)(…))), cos alike.
+    // Horner from the last factor: sin r = r(1 − r²/(2·3)(1 − r²/(4·5)(…))); cos in the same way.
     let mut k = 18.0;
     while k > 0.0 {
         sin = 1.0 - r2 / (k * (k + 1.0)) * sin;

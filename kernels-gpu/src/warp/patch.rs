@@ -1,36 +1,36 @@
-//! Patches: where a tile's pixels lie in a picture, from a few places in place of all.
+//! Patches: interpolate the source coordinates of a tile from a few exact positions.
 //!
-//! A lens takes dozens of instructions a pixel, and over some dozens of pixels what it does is all but quadratic. So
-//! one warp works out [`PLACES`] places of a tile, a lane each: nine nodes, and between them sixteen where an
-//! interpolation is off by about the most that it can be. If it is not off there by more than [`TOLERANCE`], it serves
-//! for the whole tile; else the tile is worked out pixel by pixel.
+//! A lens takes dozens of instructions per pixel, but over a few dozen pixels it is almost quadratic. So one warp
+//! computes [`PLACES`] positions of a tile, one per lane: nine nodes, and sixteen positions between them where the
+//! interpolation error is close to its maximum. If none of those errors exceeds [`TOLERANCE`], the patch is used for
+//! the whole tile; otherwise every pixel is computed.
 //!
-//! Cost: for each column of a tile that a thread makes nine loads and twelve multiply-adds, and two for each
-//! coordinate of a pixel.
+//! Cost: nine loads and twelve multiply-adds for each column of a tile that a thread computes, and two multiply-adds
+//! for each coordinate of a pixel.
 
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, vec2};
 
-/// Most that an interpolated coordinate may be off, in pixels: a step of the texture unit's filter.
+/// Maximum error of an interpolated coordinate in pixels: one step of the texture unit's filter.
 const TOLERANCE: f32 = 1.0 / 256.0;
 
-/// Places along either axis of a tile, from its first pixel to the one after its last.
+/// Computed positions along each axis of a tile, from its first pixel to one past its last.
 const SIDE: u32 = 5;
 
-/// Places of a tile, which are worked out.
+/// Computed positions of a tile.
 const PLACES: u32 = SIDE * SIDE;
 
-/// Those that are interpolated between: every second one along both axes.
+/// The interpolation nodes: every second position along both axes.
 const NODES: u32 = 9;
 
-/// A node, or a coefficient, in shared memory.
+/// A node or a coefficient in shared memory.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(8))]
 struct Pair(Vec2);
 
-/// Where a picture or a canvas shows something.
+/// A map from a view's pixels to a picture or a canvas.
 pub(crate) trait Map {
-    /// Of what lies so many pixels from a view's middle; `None` where it is not shown, wherever that would be.
+    /// Maps an offset in pixels from a view's middle; `None` if the point is invisible, wherever it would be.
     fn place(&self, at: Vec2) -> Option<Vec2>;
 }
 
@@ -38,28 +38,28 @@ pub(crate) trait Map {
 #[derive(Clone, Copy)]
 pub(crate) struct Patches {
     nodes: Shared<Pair>,
-    /// Of `x^i · y^j` at `3j + i`, in pixels of the tile.
+    /// The coefficient of `x^i · y^j` is at `3j + i`, in pixels of the tile.
     coefficients: Shared<Pair>,
     fits: Shared<u32>,
 }
 
-/// What a patch is good for.
+/// The result of a patch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Fit {
-    /// It was not made, since nothing asks for it.
+    /// The patch was not computed, because it is not needed.
     Unused,
-    /// It is too far off: the tile is to be worked out pixel by pixel.
+    /// The error is too large: every pixel of the tile must be computed.
     Off,
-    /// It serves for the whole tile.
+    /// The patch is valid for the whole tile.
     Whole,
 }
 
-/// Most maps of a block.
+/// Maximum number of maps per block.
 const MAPS: u32 = 3;
 
 impl Patches {
-    /// In the block's shared memory.
+    /// Places the patches in the block's shared memory.
     #[inline(always)]
     pub(crate) fn new() -> Self {
         Self {
@@ -69,23 +69,23 @@ impl Patches {
         }
     }
 
-    /// Makes the patch of `map` for a tile of `size` pixels, the first of which lies at `corner` as
-    /// [`Map::place`] counts.
+    /// Computes the patch of `map` for a tile of `size` pixels whose first pixel is at `corner`, in the coordinates of
+    /// [`Map::place`].
     ///
     /// # Safety
-    /// All lanes of one warp call it, of no other, and a barrier follows before the patch is used.
+    /// All lanes of one warp must call it, and no other warp. A barrier must follow before the patch is used.
     #[inline(always)]
     pub(crate) unsafe fn make(&self, which: u32, map: &impl Map, corner: Vec2, size: UVec2) {
         let lane = warp::lane_id();
         let (column, row) = (lane % SIDE, lane / SIDE);
         let size = size.as_vec2();
-        // Lanes beyond the last place repeat it.
+        // Lanes beyond the last position repeat it.
         let share = vec2(column as f32, row as f32) * (1.0 / (SIDE - 1) as f32);
         let at = share.min(Vec2::ONE) * size;
         let place = map.place(corner + at).unwrap_or(Vec2::NAN);
         let first = which * NODES;
-        // SAFETY: all lanes are here, as the caller vouches; each element has one lane, and is read behind a
-        // synchronisation.
+        // SAFETY: all lanes are here, as guaranteed by the caller; one lane writes each element, and others read it
+        // after a synchronisation.
         unsafe {
             if lane < PLACES && column % 2 == 0 && row % 2 == 0 {
                 self.nodes.store(first + row / 2 * 3 + column / 2, Pair(place));
@@ -96,35 +96,34 @@ impl Patches {
             }
             warp::sync_warp(warp::FULL_MASK);
             let off = self.line(which, at.x).at(at.y) - place;
-            // What is no number does not fit.
+            // NaN does not fit.
             let fits = off.x.abs() <= TOLERANCE && off.y.abs() <= TOLERANCE;
             let fit = warp::warp_vote_all(warp::FULL_MASK, fits);
             self.set_fit(which, if fit { Fit::Whole } else { Fit::Off });
         }
     }
 
-    /// Says what a patch is good for, also of one that is not made.
+    /// Sets the result of a patch, including one that is not computed.
     ///
     /// # Safety
-    /// As [`make`](Self::make).
+    /// As for [`make`](Self::make).
     #[inline(always)]
     pub(crate) unsafe fn set_fit(&self, which: u32, fit: Fit) {
         if warp::lane_id() == 0 {
-            // SAFETY: one lane's, and read behind a barrier, as the caller vouches.
+            // SAFETY: one lane writes it, and others read it after a barrier, as guaranteed by the caller.
             unsafe { self.fits.store(which, fit as u32) };
         }
     }
 
-    /// A coefficient of the polynomial through the nodes from `first` on, of a tile of `size` pixels.
+    /// Returns a coefficient of the polynomial through the nodes from `first` on, for a tile of `size` pixels.
     ///
     /// # Safety
-    /// The nodes were made, and a synchronisation followed.
+    /// The caller must ensure that the nodes were computed and that a synchronisation followed.
     #[inline(always)]
     unsafe fn coefficient(&self, first: u32, i: u32, size: Vec2) -> Vec2 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         let node = |i: u32| unsafe { self.nodes.load(first + i).0 };
-        // Of the three values along an axis, for the constant, t and t², where t is 1 at the axis's end; and of pixels,
-        // powers of which t's are so many times.
+        // Maps three node values to the coefficients of 1, t, t² (t = 1 at the last node), scaled to powers of pixels.
         let weights = |power| match power {
             0 => [1.0, 0.0, 0.0],
             1 => [-3.0, 4.0, -1.0],
@@ -136,7 +135,7 @@ impl Patches {
             _ => 1.0 / (end * end),
         };
         let ([a, b, c], [d, e, f]) = (weights(i % 3), weights(i / 3));
-        // Differences from the middle are small, so that little is lost to rounding.
+        // Differences from the middle value are small, so rounding loses little.
         let middle = node(4);
         let along = |row: u32| {
             let [x, y, z] = [node(3 * row), node(3 * row + 1), node(3 * row + 2)];
@@ -147,13 +146,14 @@ impl Patches {
         if i == 0 { middle + of_differences } else { of_differences }
     }
 
-    /// What a patch is good for.
+    /// Returns the result of a patch.
     ///
     /// # Safety
-    /// [`make`](Self::make) or [`set_fit`](Self::set_fit) was called for it, and a barrier followed.
+    /// The caller must ensure that [`make`](Self::make) or [`set_fit`](Self::set_fit) was called for it and that a
+    /// barrier followed.
     #[inline(always)]
     pub(crate) unsafe fn fit(&self, which: u32) -> Fit {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         match unsafe { self.fits.load(which) } {
             fit if fit == Fit::Unused as u32 => Fit::Unused,
             fit if fit == Fit::Off as u32 => Fit::Off,
@@ -161,20 +161,20 @@ impl Patches {
         }
     }
 
-    /// The patch along a column of the tile.
+    /// Returns the patch along a column of the tile.
     ///
     /// # Safety
-    /// It was made, and a barrier followed.
+    /// The caller must ensure that the patch was computed and that a barrier followed.
     #[inline(always)]
     pub(crate) unsafe fn line(&self, which: u32, x: f32) -> Line {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         let of = |i: u32| unsafe { self.coefficients.load(which * NODES + i).0 };
         let at = |j: u32| fused(fused(of(3 * j + 2), x, of(3 * j + 1)), x, of(3 * j));
         Line { start: at(0), slope: at(1), bend: at(2) }
     }
 }
 
-/// A patch along one column of its tile: quadratic, so that a pixel takes two multiply-adds a coordinate.
+/// A patch along one column of its tile: a quadratic, so a pixel takes two multiply-adds per coordinate.
 #[derive(Clone, Copy)]
 pub(crate) struct Line {
     pub(crate) start: Vec2,
@@ -183,14 +183,14 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// The place at a row, counted as the line is.
+    /// Returns the position at a row, in the line's units.
     #[inline(always)]
     pub(crate) fn at(&self, y: f32) -> Vec2 {
         fused(fused(self.bend, y, self.slope), y, self.start)
     }
 }
 
-/// `a·t + b`, fused.
+/// Returns `a·t + b`, fused.
 #[inline(always)]
 pub(crate) fn fused(a: Vec2, t: f32, b: Vec2) -> Vec2 {
     vec2(a.x.mul_add(t, b.x), a.y.mul_add(t, b.y))

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use shared_types::warp::{Lens, Projection};
 
-/// The layout of the panorama; see [`Projection`].
+/// The projection of the panorama; see [`Projection`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProjectionName {

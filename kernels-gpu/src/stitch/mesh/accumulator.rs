@@ -8,19 +8,19 @@ use cuda_std::prelude::*;
 use glam::Vec3;
 use shared_types::stitch::mesh::BLOCK_THREADS;
 
-/// What a tile's layers made so far of a thread's pixels, and what they left: in shared memory, since beside samples
-/// that are on their way there are no registers for it. Elements of a warp lie side by side.
+/// The running sums of a thread's pixels over a tile's layers, and the remaining shares. They are in shared memory,
+/// because registers are needed for samples in flight. Elements of a warp are adjacent.
 pub(super) struct Accumulator {
     pub(super) sums: Shared<Bytes16>,
     pub(super) left: Shared<Bytes8>,
 }
 
-/// Bytes that are one access.
+/// 16 bytes in one access.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub(super) struct Bytes16(pub(super) [u32; 4]);
 
-/// Bytes that are one access.
+/// 8 bytes in one access.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(8))]
 pub(super) struct Bytes8(pub(super) [u32; 2]);
@@ -29,7 +29,7 @@ impl Accumulator {
     #[inline(always)]
     pub(super) fn new() -> Self {
         let thread = rank();
-        // SAFETY: there are elements for each thread of a block.
+        // SAFETY: each thread of a block has its own elements.
         unsafe {
             Self {
                 sums: shared_array![Bytes16; 3 * RUNS * BLOCK_THREADS as usize].tail(thread),
@@ -38,14 +38,14 @@ impl Accumulator {
         }
     }
 
-    /// Sums and what is left of four pixels.
+    /// Returns the sums and the remaining shares of four pixels.
     ///
     /// # Safety
-    /// [`store`](Self::store) was called for this `run`.
+    /// The caller must ensure that [`store`](Self::store) was called for this `run`.
     #[inline(always)]
     pub(super) unsafe fn load(&self, run: usize) -> ([Vec3; 4], [u32; 4]) {
         let sum = |i| (3 * run as u32 + i) * BLOCK_THREADS;
-        // SAFETY: they exist, and are this thread's.
+        // SAFETY: they exist and belong to this thread.
         unsafe {
             let sums = [self.sums.load(sum(0)), self.sums.load(sum(1)), self.sums.load(sum(2))];
             let Bytes8([ab, cd]) = self.left.load(run as u32 * BLOCK_THREADS);
@@ -54,11 +54,11 @@ impl Accumulator {
     }
 
     /// # Safety
-    /// `run` is less than [`RUNS`].
+    /// The caller must ensure that `run` is less than [`RUNS`].
     #[inline(always)]
     pub(super) unsafe fn store(&self, run: usize, sum: [Vec3; 4], [a, b, c, d]: [u32; 4]) {
         let sums: [Bytes16; 3] = bytemuck::cast(sum);
-        // SAFETY: they exist, and are this thread's.
+        // SAFETY: they exist and belong to this thread.
         unsafe {
             unroll!(3, |i| {
                 self.sums.store((3 * run + i) as u32 * BLOCK_THREADS, sums[i]);

@@ -1,18 +1,19 @@
-//! Stitch, variant `mesh`: pictures in textures and the mesh of a warp make a panorama.
+//! Stitch, variant `mesh`: makes a panorama from pictures in textures and the mesh of a warp.
 //!
-//! A block makes a tile, a thread eight pixels of it: below each other in RGBA, four by two in NV12, of which two by
-//! two share chroma. What a tile shows is in its first layer, which with the patch of the whole tile is half a line of
-//! memory, known from the block's number and fetched by an earlier block, as are the pictures' lines of memory; of the
-//! first blocks while the kernel before still runs. So there is one latency, then eight samples on their way at once,
-//! then colour, then stores. For most tiles that is all. Where cameras meet or end, or one patch does not do, a tile is
-//! made layer by layer, by shares: the same for each, and what the layers before it gave waits in shared memory.
+//! A block computes a tile, a thread eight pixels of it: one column in RGBA, four by two in NV12, where two by two
+//! share chroma. Each tile starts at one 64-byte `Layer` that embeds the whole-tile patch. Its index is the block
+//! index, so an earlier block can prefetch it, as well as the cache lines of the pictures. The first blocks prefetch
+//! theirs while the previous kernel still runs. So a thread waits for one memory latency, then has eight samples in
+//! flight, then computes colours and stores. This is all for most tiles. Tiles where cameras overlap or end, or where
+//! one patch is not accurate enough, are computed layer by layer and blended by shares; the intermediate sums are in
+//! shared memory.
 //!
-//! Cost: the pictures' pixels that are seen, the panorama, and half a byte a pixel of mesh; of each pixel two
-//! multiply-adds a coordinate; 440 instructions a thread in RGBA, of all tiles, and 500 in NV12, a tenth of them of the
-//! special function unit for powers; at most one prefetch, for lines to come; 14 KiB of shared memory a block. From
-//! NV12 to NV12 the chroma of four pixels is one sample, at their middle, wherever one patch shows the whole tile.
+//! Cost: the visible pixels of the pictures, the panorama, and half a byte of mesh per pixel. Two multiply-adds per
+//! pixel and coordinate. 440 instructions per thread in RGBA (average of all tiles) and 500 in NV12, a tenth of them
+//! in the special function unit for powers. At most one prefetch per thread. 14 KiB of shared memory per block. From
+//! NV12 to NV12, four pixels take one chroma sample at their middle if one patch covers the whole tile.
 //!
-//! Powers are the fast ones; samples are the texture unit's, whose weights have 8 bits.
+//! Powers use the fast method; samples use the texture unit, whose weights have 8 bits.
 
 mod accumulator;
 mod patch;
@@ -40,17 +41,17 @@ use shared_types::stitch::mesh::{
 };
 use shared_types::texture::{Nv12Texture, Rgba8Texture};
 
-/// Defines the kernel of one pair of formats.
+/// Defines the kernel for one pair of formats.
 macro_rules! stitch_mesh {
     ($formats:literal, $picture:ty => $out:ty, $name:ident, $blocks:literal) => {
         #[doc = concat!($formats, ", of up to four cameras.")]
         ///
-        /// Pixels that no camera sees become opaque black. Nothing is written where there are fewer layers than blocks.
+        /// Pixels that no camera sees become opaque black. Nothing is written if there are fewer layers than blocks.
         ///
         /// # Safety
-        /// - The grid has a block of [`BLOCK`] for each tile, and the panorama is whole.
-        /// - What the layers say exists: patches, places, shares and further layers.
-        /// - Both sides of a flipped panorama in NV12 are even.
+        /// - The grid must have a block of [`BLOCK`] for each tile, and the panorama must be whole.
+        /// - Patches, places, shares and further layers that the layers refer to must exist.
+        /// - Width and height of a flipped NV12 panorama must be even.
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks))]
         pub unsafe fn $name(
             first: $picture,
@@ -66,7 +67,7 @@ macro_rules! stitch_mesh {
         ) {
             let mesh = Mesh { layers, patches, places, shares };
             let pictures = Pictures { first, second, third, fourth };
-            // SAFETY: as the caller vouches.
+            // SAFETY: guaranteed by the caller.
             unsafe { stitch(&pictures, &mesh, &params, out) };
         }
     };
@@ -80,13 +81,14 @@ stitch_mesh!("NV12 to RGBA", Nv12Texture => ViewMut<Rgba8>, stitch_mesh_nv12_rgb
 
 stitch_mesh!("RGBA to NV12", Rgba8Texture => Nv12Mut, stitch_mesh_rgba8_nv12, 8);
 
-/// How many times four pixels a thread makes.
+/// The number of runs of four pixels per thread.
 const RUNS: usize = (TILE * TILE / (4 * BLOCK_THREADS)) as usize;
 
-/// How many tiles ahead layers are fetched: about as many as are made at a time on the largest GPUs.
+/// The number of tiles by which layers are prefetched: about as many as run at the same time on the largest GPUs.
 const AHEAD: u32 = 1024;
 
-/// How many rows of tiles ahead pictures are fetched: about as many tiles, of a panorama of two cameras in 4K.
+/// The number of rows of tiles by which pictures are prefetched: about as many tiles, for a panorama of two 4K
+/// cameras.
 const ROWS_AHEAD: u32 = 6;
 
 /// The pictures of all cameras.
@@ -105,10 +107,10 @@ struct Mesh {
     shares: Slice<u16>,
 }
 
-/// What every kernel does.
+/// The body of every kernel.
 ///
 /// # Safety
-/// As the kernels'.
+/// As for the kernels.
 #[inline(always)]
 unsafe fn stitch<P: TextureSampler, O: Target>(
     pictures: &Pictures<P>,
@@ -118,7 +120,8 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
 ) {
     let tile = uvec2(thread::block_idx_x(), thread::block_idx_y());
     let index = tile.y * thread::grid_dim_x() + tile.x;
-    // While the kernel before still runs: it is for the first blocks, whose layer no other has fetched.
+    // Runs while the previous kernel still runs. It is for the first blocks, whose layer no other block has
+    // prefetched.
     if index < mesh.layers.len() && thread::thread_idx_x() == 0 && thread::thread_idx_y() == 0 {
         mesh.layers.prefetch(index);
     }
@@ -126,14 +129,13 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
     if index >= mesh.layers.len() {
         return;
     }
-    // Before all else, which then does not wait for it.
-    // SAFETY: it is there, as checked.
+    // Loaded first, so that this load does not wait for anything. SAFETY: it exists, as checked.
     let first = unsafe { mesh.layers.load(index) };
-    // For a block that will run when these have ended.
+    // For a block that will run after the current ones.
     if thread::thread_idx_x() == 0 {
         mesh.layers.prefetch(index + AHEAD);
     }
-    // Threads of a tile side by side, and this one.
+    // The number of threads along a row of the tile, and the position of this one.
     let (columns, thread) = (TILE / O::EIGHT.x, rank());
     let (corner, in_tile) = (tile * TILE, uvec2(thread % columns, thread / columns) * O::EIGHT);
     let at = corner + in_tile;
@@ -141,36 +143,36 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
         return;
     }
     let fours = [in_tile, in_tile + O::of_eight(4)];
-    // All branches here are the same for the whole block.
+    // All branches here are uniform.
     if first.shares == NONE && is_whole(&first) {
         let mut places = [[Vec2::ZERO; 4]; RUNS];
         unroll!(RUNS, |run| places[run] = four_places::<O>(&first.patch, fours[run]));
         let ahead = tile.y + ROWS_AHEAD < thread::grid_dim_y();
         let ahead = ahead.then_some(&first.patch);
         let colours = sample_camera(pictures, params, first.camera, places, O::CELL, ahead);
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { store(out, at, params, colours) };
         return;
     }
     let accumulator = Accumulator::new();
     let mut next = index;
-    // SAFETY: as the caller vouches; what is loaded was stored before.
+    // SAFETY: guaranteed by the caller; everything loaded was stored before.
     unsafe {
         unroll!(RUNS, |run| accumulator.store(run, [Vec3::ZERO; 4], [WHOLE; 4]));
         loop {
-            // Loaded anew, since it would take many registers to keep the first.
+            // Loaded again, because keeping the first layer would take many registers.
             let layer = mesh.layers.load(next);
             next = layer.next;
             mesh.layers.prefetch(next);
             let places = mesh.places::<O>(&layer, fours);
             let may_share = P::CHROMA && O::CELL == 2;
             let mut shares = [[WHOLE; 4]; RUNS];
-            // On their way with the places, before the samples, where there are registers for it.
+            // In flight together with the places, before the samples, if there are registers for it.
             if !may_share {
                 unroll!(RUNS, |run| shares[run] = mesh.shares::<O>(&layer, fours[run]));
             }
-            // Chroma is shared where one patch shows the whole tile, as for tiles of one layer: of those beside each other
-            // that cells or places show, one may show anything.
+            // Chroma is shared if one patch covers the whole tile, as in tiles with one layer. Neighbouring cells or
+            // places may refer to any position.
             let mut colours = if may_share && is_whole(&layer) {
                 sample_camera(pictures, params, layer.camera, places, O::CELL, None)
             } else {
@@ -199,29 +201,29 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
     }
 }
 
-/// As [`thread::rank`], of a block whose shape is known.
+/// [`thread::rank`] for a known block shape.
 #[inline(always)]
 fn rank() -> u32 {
     thread::thread_idx_y() * BLOCK[0] + thread::thread_idx_x()
 }
 
-/// Whether a layer has one patch, for the whole tile, which is of numbers. All of the layer takes part in the answer:
-/// else ptxas loads the patch behind the branch, and there is one more latency to wait for.
+/// Returns whether a layer has one patch for the whole tile, with finite numbers. The whole layer takes part in the
+/// answer; otherwise ptxas moves the load of the patch behind the branch, which adds one memory latency.
 #[inline(always)]
 fn is_whole(Layer { cell, patch: Patch { u, v }, .. }: &Layer) -> bool {
     (u32::from(*cell) == TILE) & !(u[0] + u[4] + v[2]).is_nan()
 }
 
-/// A share of 1. Shares have 16 bits, but in registers of 32.
+/// A share of 1. Shares have 16 bits, but 32-bit registers.
 const WHOLE: u32 = WHOLE_SHARE as u32;
 
-/// Of a thread's pixels.
+/// The colours of a thread's pixels.
 type Colours = [[Vec3; 4]; RUNS];
 
-/// Writes a thread's pixels, the first of them at `at`, as far as they lie in the panorama.
+/// Writes a thread's pixels, the first of them at `at`, as far as they are inside the panorama.
 ///
 /// # Safety
-/// The panorama is whole, `at` in it, and its size even if it is flipped NV12.
+/// The panorama must be whole, `at` inside, and the size even if it is flipped NV12.
 #[inline(always)]
 unsafe fn store<O: Target>(out: O, at: UVec2, params: &MeshParams, mut colours: Colours) {
     let flip = params.flip != 0;
@@ -234,9 +236,9 @@ unsafe fn store<O: Target>(out: O, at: UVec2, params: &MeshParams, mut colours: 
         });
     }
     let encode = &params.encode;
-    // SAFETY: they are this thread's, whose tile begins at a multiple of eights; the rest is the caller's.
+    // SAFETY: they belong to this thread, whose tile starts at a multiple of eights; the caller guarantees the rest.
     unsafe {
-        // A branch that is the same for all threads, in place of choices among colours.
+        // A uniform branch instead of selecting among colours.
         if flip {
             out.store_eight(at.x, at.y, colours, encode, true);
         } else {
@@ -245,9 +247,9 @@ unsafe fn store<O: Target>(out: O, at: UVec2, params: &MeshParams, mut colours: 
     }
 }
 
-/// What a camera shows at these places, of pixels that share chroma if `cell` is 2; black if it is none. What `ahead`,
-/// the tile's patch, shows further on is [fetched](fetch_ahead). Each camera has its branch: a texture that is chosen
-/// at run time is read in a loop over the warp.
+/// Samples a camera at these places, for pixels that share chroma if `cell` is 2; black if there is no such camera.
+/// Also [prefetches](fetch_ahead) along `ahead`, the tile's patch. Each camera has its own branch, because a texture
+/// that is selected at run time is read in a loop over the warp.
 #[inline(always)]
 fn sample_camera<P: TextureSampler>(
     pictures: &Pictures<P>,
@@ -258,7 +260,7 @@ fn sample_camera<P: TextureSampler>(
     ahead: Option<&Patch>,
 ) -> Colours {
     let [one, two, three, four] = &params.cameras;
-    // The same branch for the whole block; bit by bit, since a choice of four would be a jump by a table.
+    // Uniform branches, bit by bit, because a switch with four cases would be a jump table.
     if camera & 2 == 0 {
         if camera & 1 == 0 {
             sample_picture(pictures.first, places, one, cell, ahead)
@@ -274,7 +276,7 @@ fn sample_camera<P: TextureSampler>(
     }
 }
 
-/// Colours of a picture at these places, all samples of which are on their way before the first is used.
+/// Samples a picture at these places. All samples are in flight before the first one is used.
 #[inline(always)]
 fn sample_picture<P: TextureSampler>(
     picture: P,
@@ -283,7 +285,7 @@ fn sample_picture<P: TextureSampler>(
     cell: u32,
     ahead: Option<&Patch>,
 ) -> Colours {
-    // The first ones twice, since an array must begin with something.
+    // The first ones appear twice, because an array needs an initial value.
     let mut samples = [picture.take(&places[0], cell); RUNS];
     unroll!(RUNS, |run| {
         if run > 0 {
@@ -299,10 +301,10 @@ fn sample_picture<P: TextureSampler>(
 }
 
 impl Mesh {
-    /// How much a layer counts at four pixels from `first` on, at most, of [`WHOLE`].
+    /// Returns the share of a layer, at most [`WHOLE`], for four pixels from `first` on.
     ///
     /// # Safety
-    /// What the layer says exists.
+    /// The shares of the layer must exist.
     #[inline(always)]
     unsafe fn shares<O: Target>(&self, layer: &Layer, first: UVec2) -> [u32; 4] {
         let mut shares = [WHOLE; 4];
@@ -319,10 +321,10 @@ impl Mesh {
         shares
     }
 
-    /// Where a layer shows pixels of its tile, four by four, as texture coordinates.
+    /// Returns the texture coordinates of a layer for pixels of its tile, in fours.
     ///
     /// # Safety
-    /// What the layer says exists.
+    /// The patches or places of the layer must exist.
     #[inline(always)]
     unsafe fn places<O: Target>(&self, layer: &Layer, fours: [UVec2; RUNS]) -> [[Vec2; 4]; RUNS] {
         let cell = u32::from(layer.cell);
@@ -331,7 +333,7 @@ impl Mesh {
             unroll!(RUNS, |run| places[run] = four_places::<O>(&layer.patch, fours[run]));
         } else if cell > 0 {
             unroll!(RUNS, |run| {
-                // Cells are powers of two; four pixels lie in one.
+                // Cell sizes are powers of two, and four pixels are always in one cell.
                 let (log, UVec2 { x, y }) = (cell.trailing_zeros(), fours[run]);
                 let patch = layer.places + ((y >> log) * (TILE >> log)) + (x >> log);
                 // SAFETY: a tile has patches for all its cells.

@@ -5,8 +5,8 @@ use crate::warp::patch::{Line, fused};
 use glam::{UVec2, Vec2, vec2};
 use shared_types::stitch::mesh::{Patch, TILE};
 
-/// Where a patch shows four pixels from `first` on, as texture coordinates: along the column that they make, or along
-/// both rows.
+/// Returns the texture coordinates of four pixels from `first` on, along a column or over two rows, depending on the
+/// format.
 #[inline(always)]
 pub(super) fn four_places<O: Target>(patch: &Patch, first: UVec2) -> [Vec2; 4] {
     let (x, y) = (offset_from_centre(first.x), offset_from_centre(first.y));
@@ -20,34 +20,34 @@ pub(super) fn four_places<O: Target>(patch: &Patch, first: UVec2) -> [Vec2; 4] {
     }
 }
 
-/// Where a patch shows a pixel of its tile.
+/// Returns the texture coordinates of a pixel of the tile.
 #[inline(always)]
 #[must_use]
 pub fn place(patch: &Patch, x: u32, y: u32) -> Vec2 {
     column(patch, offset_from_centre(x)).at(offset_from_centre(y))
 }
 
-/// A patch along a column of its tile, all by how far they are from the middle.
+/// Returns a patch along a column of its tile; all coordinates are relative to the middle.
 #[inline(always)]
 pub(super) fn column(patch: &Patch, x: f32) -> Line {
     let [c, cx, cy, cxx, cxy, cyy] = coefficients(patch);
     Line { start: fused(fused(cxx, x, cx), x, c), slope: fused(cxy, x, cy), bend: cyy }
 }
 
-/// The same along a row.
+/// Returns a patch along a row of its tile.
 #[inline(always)]
 pub(super) fn row(patch: &Patch, y: f32) -> Line {
     let [c, cx, cy, cxx, cxy, cyy] = coefficients(patch);
     Line { start: fused(fused(cyy, y, cy), y, c), slope: fused(cxy, y, cx), bend: cxx }
 }
 
-/// Those of columns and rows in pairs.
+/// Returns the coefficients of columns and rows in pairs.
 #[inline(always)]
 pub(super) fn coefficients(Patch { u, v }: &Patch) -> [Vec2; 6] {
     core::array::from_fn(|i| vec2(u[i], v[i]))
 }
 
-/// How far a column or row of a tile is from its middle.
+/// Returns the distance of a column or row of a tile from its middle.
 #[inline(always)]
 pub(super) fn offset_from_centre(pixel: u32) -> f32 {
     pixel as f32 - 0.5 * (TILE - 1) as f32

@@ -1,4 +1,4 @@
-//! Camera pictures in textures: four samples at once, and prefetch of the rows to come.
+//! Camera pictures in textures: four samples at once, and prefetching of later rows.
 
 use crate::colour::grade;
 use crate::stitch::mesh::ROWS_AHEAD;
@@ -13,15 +13,15 @@ use glam::{Vec2, Vec3, vec2};
 use shared_types::stitch::mesh::{BLOCK_THREADS, Grading, Patch, TILE};
 use shared_types::texture::{Nv12Texture, Rgba8Texture};
 
-/// Brings into the L2 cache the lines of memory that the tile [`ROWS_AHEAD`] rows of tiles further down shows, as far
-/// as this tile's patch goes on to there: samples are answered in their order, so that one that waits for memory holds
-/// up all after it.
+/// Prefetches into the L2 cache the lines for the tile [`ROWS_AHEAD`] rows of tiles further down, as predicted by this
+/// tile's patch. Samples are answered in order, so one cache miss delays all later samples.
 ///
-/// A thread looks at half a row of the panorama, and does something where that begins another row of the picture than
-/// the half row above. It then fetches the first line of memory that begins between the tile's two sides: the one that
-/// goes on from before is that of the tile beside. The block's other threads fetch the second such line, or, of NV12,
-/// the one of chroma. Up to two rows of the picture a row, and two lines a tile, all are fetched but those that begin
-/// in a tile beside which fetches none, at a camera's edge or where cameras meet.
+/// A thread handles half a row of the panorama, and prefetches only if that half row enters another row of the picture
+/// than the one above. It then prefetches the first cache line that starts between the two sides of the tile; a line
+/// that started before belongs to the neighbouring tile. The other threads of the block prefetch the second such line,
+/// or the chroma line of NV12. As long as a panorama row spans at most two picture rows and a tile at most two lines,
+/// this covers all lines except those that start in a neighbouring tile without prefetching, at the edge of a camera
+/// or in the overlap.
 #[inline(always)]
 pub(super) fn fetch_ahead<P: TextureSampler>(picture: P, patch: &Patch) {
     const ROWS: u32 = BLOCK_THREADS / 2;
@@ -34,7 +34,7 @@ pub(super) fn fetch_ahead<P: TextureSampler>(picture: P, patch: &Patch) {
     picture.fetch(which, RowSpan { from, to, row: one.y, above: sides.0.at(y - STEP).y });
 }
 
-/// Between the sides of a tile, in a picture: columns, the row, and that of half a row of the panorama above.
+/// The span between the sides of a tile in a picture: columns, the row, and the row half a panorama row above.
 #[derive(Clone, Copy)]
 pub(super) struct RowSpan {
     pub(super) from: f32,
@@ -44,40 +44,41 @@ pub(super) struct RowSpan {
 }
 
 impl RowSpan {
-    /// In chroma.
+    /// Returns the span in chroma.
     #[inline(always)]
     pub(super) fn half(self) -> Self {
         let Self { from, to, row, above } = self;
         Self { from: from * 0.5, to: to * 0.5, row: row * 0.5, above: above * 0.5 }
     }
 
-    /// Fetches the `which`-th line of memory that begins here, from 0 on, if the row is another one than that above.
+    /// Prefetches the `which`-th cache line that starts in the span, counted from 0, if the row differs from the one
+    /// above.
     #[inline(always)]
     pub(super) fn fetch<T: Pod>(self, rows: View<T>, which: u32) {
         let each = (LINE_BYTES / size_of::<T>()) as f32;
         let row = self.row.floor();
         let first = (self.from * (1.0 / each)).floor() + (which + 1) as f32;
         if row != self.above.floor() && first * each <= self.to {
-            // What lies below 0 becomes 0, which does no harm; what lies beyond is not fetched.
+            // Negative values become 0, which is harmless; values beyond the picture are not prefetched.
             rows.prefetch((first * each) as u32, row as u32);
         }
     }
 }
 
-/// A picture in textures, four samples of which are on their way at once.
+/// A picture in textures, with four samples in flight at once.
 pub(super) trait TextureSampler: Copy {
     type Samples: Copy;
 
     /// Whether it has chroma, which pixels may share.
     const CHROMA: bool;
 
-    /// Samples at texture coordinates, of pixels that share chroma if `cell` is 2.
+    /// Samples at texture coordinates, for pixels that share chroma if `cell` is 2.
     fn take(&self, places: &[Vec2; 4], cell: u32) -> Self::Samples;
 
-    /// From 0 to 1.
+    /// Returns the colours of samples, from 0 to 1.
     fn colours(&self, samples: Self::Samples, grading: &Grading) -> [Vec3; 4];
 
-    /// Has one of two lines of memory brought into the L2 cache.
+    /// Prefetches one of two cache lines into the L2 cache.
     fn fetch(&self, which: u32, span: RowSpan);
 }
 
@@ -140,7 +141,7 @@ impl TextureSampler for Nv12Texture {
         grade::powers(colours, gamma)
     }
 
-    /// Luma's line, and chroma's.
+    /// Prefetches the line of luma or of chroma.
     #[inline(always)]
     fn fetch(&self, which: u32, span: RowSpan) {
         if which == 0 {

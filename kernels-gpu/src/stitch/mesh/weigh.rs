@@ -9,15 +9,16 @@ use shared_types::stitch::mesh::{
 };
 use shared_types::warp::CameraPlanes;
 
-/// Gives a mesh other weights, a block a tile: of the layers that have shares, those and what they leave are rewritten.
+/// Applies other weights to a mesh, one block per tile: rewrites the layers that have shares, and the shares.
 ///
-/// `base` is the mesh's layers as its own weights made them; `layers` are as many, of which only the tiles' first ones
-/// are written, and `shares` are of both. What the weights of a camera that has no layer in a tile say there is not
-/// looked at. Nothing is written where there are fewer layers than tiles.
+/// `base` contains the layers for the mesh's own weights. `layers` has the same length; only the first layers of the
+/// tiles are written. `shares` belongs to both. The weights of a camera without a layer in a tile are ignored there.
+/// Nothing is written if there are fewer layers than tiles.
 ///
 /// # Safety
-/// - Blocks are of [`WEIGH_BLOCK`].
-/// - What `base` says exists; it has no layers of other cameras than these two, in this order.
+/// - Blocks must be [`WEIGH_BLOCK`].
+/// - Everything that `base` refers to must exist. It must have no layers of cameras other than these two, in this
+///   order.
 #[kernel(launch_bounds(WEIGH_THREADS, 2), barriers(1))]
 pub unsafe fn mesh_weigh(
     base: Slice<Layer>,
@@ -33,19 +34,19 @@ pub unsafe fn mesh_weigh(
     if index >= base.len() || index >= layers.len() {
         return;
     }
-    // SAFETY: it is there, as checked.
+    // SAFETY: it exists, as checked.
     let first = unsafe { base.load(index) };
-    // The same for the whole block.
+    // Uniform for the block.
     if first.shares == NONE {
         return;
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     let second = (first.next != NONE).then(|| unsafe { base.load(first.next) });
     let cameras = [
         SourceLookup { planes: left, size: left_size },
         SourceLookup { planes: right, size: right_size },
     ];
-    // Of the first layer and of the second: whether it counts wholly at all pixels, and at all.
+    // For the first and the second layer: whether it has the full share at all pixels, and whether it has any share.
     let (mut whole, mut any) = ([true; 2], [false; 2]);
     let mut y = thread::thread_idx_y();
     while y < TILE {
@@ -64,7 +65,7 @@ pub unsafe fn mesh_weigh(
             whole[which] &= share == u16::MAX || !inside;
             any[which] |= share > 0;
             if layer.shares != REST {
-                // SAFETY: a tile has shares for all its pixels; each is one thread's.
+                // SAFETY: a tile has shares for all its pixels; each belongs to one thread.
                 unsafe { shares.store(layer.shares + in_tile.y * TILE + in_tile.x, share) };
             }
         };
@@ -75,7 +76,7 @@ pub unsafe fn mesh_weigh(
         y += WEIGH_BLOCK[1];
     }
     let votes = shared_array![u32; WEIGH_BLOCK[1] as usize];
-    // SAFETY: all lanes of all warps are here; each element has one writer, and is read behind the barrier.
+    // SAFETY: all lanes of all warps are here; each element has one writer, and readers follow after the barrier.
     unsafe {
         let vote = |holds: bool| u32::from(warp::warp_vote_all(warp::FULL_MASK, holds));
         let vote = vote(whole[0]) | vote(whole[1]) << 1 | vote(!any[0]) << 2 | vote(!any[1]) << 3;
@@ -96,7 +97,7 @@ pub unsafe fn mesh_weigh(
         let (only_first, only_second) = (holds(3) || second.is_none(), holds(2));
         let layer = match second {
             _ if only_first && only_second => Layer::BLACK,
-            // What is left beside nothing is all.
+            // Without another layer, the whole share remains.
             Some(second) if only_second => {
                 let alone = holds(1) || second.shares == REST;
                 Layer { shares: if alone { NONE } else { second.shares }, ..second }
