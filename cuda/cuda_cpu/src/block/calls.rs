@@ -1,0 +1,175 @@
+//! The functions that a running thread of the current block calls.
+
+use std::panic::Location;
+
+use super::failure::fail;
+use super::waiting::{Reason, Wait};
+use super::{Block, CURRENT, LAUNCH};
+use crate::fault::FaultKind;
+use crate::{AccessKind, SharedRegion, WARP_SIZE, WarpOp};
+
+/// The name of the dynamic shared region in reports.
+const DYNAMIC: &str = "dynamic shared memory";
+
+/// Returns the block that this OS thread runs.
+#[inline]
+fn current<'a>() -> &'a Block<'a> {
+    let block = CURRENT.get();
+    assert!(!block.is_null(), "a function of the GPU was called outside of a kernel launch");
+    // SAFETY: not null, so `run` is on the stack below and owns the block; the reference does not
+    // leave this module's functions.
+    unsafe { &*block }
+}
+
+/// Returns the id of the current launch: unique in the process and never 0. Returns 0 outside a
+/// launch.
+///
+/// A kernel argument stores the id of its launch and compares it on every access. So a handle that
+/// a kernel kept from an earlier launch causes a [`FaultKind::StaleHandle`] instead of an access to
+/// memory that may be gone.
+#[inline]
+#[must_use]
+pub fn launch_id() -> u64 {
+    LAUNCH.get()
+}
+
+/// Returns the index of the running thread in its block.
+#[inline]
+#[must_use]
+pub fn thread_idx() -> [u32; 3] {
+    current().thread.get()
+}
+
+/// Returns the linear index of the running thread in its block, x fastest; its warp is `rank / 32`.
+#[inline]
+#[must_use]
+pub fn thread_rank() -> u32 {
+    current().rank.get()
+}
+
+/// Returns the index of the running block in its grid.
+#[inline]
+#[must_use]
+pub fn block_idx() -> [u32; 3] {
+    current().index
+}
+
+/// Returns the number of threads of the block, per axis.
+#[inline]
+#[must_use]
+pub fn block_dim() -> [u32; 3] {
+    current().launch.block
+}
+
+/// Returns the number of blocks of the grid, per axis.
+#[inline]
+#[must_use]
+pub fn grid_dim() -> [u32; 3] {
+    current().launch.grid
+}
+
+/// Waits until every thread of the block is at this barrier.
+///
+/// In a destructor that runs during unwinding it returns at once, because the block has failed.
+#[inline]
+#[track_caller]
+pub fn sync_threads() {
+    let (place, reason) = (Location::caller(), Reason::Barrier);
+    current().wait(Wait { place, reason, mask: 0 });
+}
+
+/// [`sync_threads`] that returns the number of threads with a true `predicate`.
+///
+/// In a destructor that runs during unwinding it returns at once, with the number of the last
+/// barrier.
+#[inline]
+#[track_caller]
+#[must_use]
+pub fn sync_threads_count(predicate: bool) -> u32 {
+    let block = current();
+    block.votes.set(block.votes.get() + u32::from(predicate));
+    sync_threads();
+    block.counted.get()
+}
+
+/// Joins the lanes of `mask` in `op` at `place`, and returns the value that each lane of the warp
+/// offered. Lanes outside `mask` keep the value that they offered last.
+///
+/// In a destructor that runs during unwinding it returns at once, with this thread's value for all
+/// lanes, because the block has failed.
+#[inline]
+pub fn warp_exchange(
+    op: WarpOp,
+    mask: u32,
+    value: u32,
+    place: &'static Location<'static>,
+) -> [u32; WARP_SIZE as usize] {
+    let block = current();
+    let rank = block.rank.get();
+    if mask & 1 << (rank % WARP_SIZE) == 0 {
+        let missing = 1 << (rank % WARP_SIZE);
+        fail(FaultKind::WarpDivergence { op: op.name(), place, mask, missing });
+    }
+    if op == WarpOp::Exchange {
+        let mut offered = block.offered.borrow_mut();
+        offered.resize(block.threads as usize, 0);
+        offered[rank as usize] = value;
+    }
+    let reason = match op {
+        WarpOp::Exchange => Reason::Exchange,
+        WarpOp::Sync => Reason::SyncWarp,
+    };
+    block.wait(Wait { place, reason, mask });
+    if block.has_failed.get() {
+        return [value; WARP_SIZE as usize];
+    }
+    block.taken.get()
+}
+
+/// Returns the block's static shared array declared at `name`, of size `bytes`.
+#[must_use]
+pub fn shared_static(name: &'static str, bytes: usize) -> SharedRegion {
+    let block = current();
+    let region = block.shared.borrow_mut().region(name, bytes, block.serial);
+    region.unwrap_or_else(|fault| fail(fault))
+}
+
+/// Returns the block's dynamic shared memory.
+#[must_use]
+pub fn shared_dynamic() -> SharedRegion {
+    shared_static(DYNAMIC, current().launch.dynamic_shared)
+}
+
+/// Returns the size of the block's shared memory in bytes: dynamic memory, and the static arrays
+/// that a thread has reached so far.
+#[must_use]
+pub fn shared_bytes() -> usize {
+    // Dynamic memory becomes a region at its first use.
+    let _ = shared_dynamic();
+    current().shared.borrow().bytes()
+}
+
+/// Returns whether an address is in the block's shared memory.
+#[must_use]
+pub fn is_shared(address: usize) -> bool {
+    current().shared.borrow().contains(address)
+}
+
+/// Checks an access to `size` bytes of `region` at `offset`, which must be inside: the region must
+/// belong to this block, and the access must not race.
+#[inline]
+pub fn shared_access(region: &SharedRegion, offset: usize, size: usize, kind: AccessKind) {
+    let block = current();
+    if region.block != block.serial {
+        fail(FaultKind::StaleHandle { what: "Shared" });
+    }
+    if block.launch.check_races {
+        block.check_race(region, offset, size, kind);
+    }
+}
+
+/// Calls `read` with the words of a constant, or `None` if the host never set it.
+#[inline]
+pub fn with_constant<R>(symbol: &str, read: impl FnOnce(Option<&[u128]>) -> R) -> R {
+    read(current().launch.constants.get(symbol))
+}

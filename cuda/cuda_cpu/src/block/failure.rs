@@ -1,0 +1,221 @@
+//! Faults of a block: recording, unwinding, panics and stack overflows.
+
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe, Location, PanicHookInfo};
+use std::{mem, process, thread};
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+use corosensei::trap::CoroutineTrapHandler;
+
+use super::waiting::{Waiting, same_place};
+use super::{Block, CURRENT};
+use crate::WARP_SIZE;
+use crate::fault::{Elsewhere, Fault, FaultKind, ThreadId};
+use crate::stacks::stack_bytes;
+
+/// The number of times that one thread of a failed block may catch the unwinding and wait again.
+const MAX_CAUGHT: u32 = 1000;
+
+/// The panic payload that unwinds the threads of a failed block.
+struct Unwind;
+
+impl Block<'_> {
+    /// Records a stack overflow, which may have interrupted the recording of another fault.
+    #[cold]
+    pub(super) fn note_overflow(&self) {
+        self.has_overflowed.set(false);
+        self.has_failed.set(true);
+        let fault = self.fault.take();
+        let overflow = || self.fault_of(FaultKind::StackOverflow { bytes: stack_bytes() });
+        self.fault.set(Some(fault.unwrap_or_else(overflow)));
+    }
+
+    /// Records the reason why the waiting threads can never continue.
+    pub(super) fn diverged(&self, waiting: &Waiting) {
+        for (thread, wait) in waiting.iter() {
+            let (Some(op), mask) = (wait.warp_op(), wait.mask) else { continue };
+            let missing = mask & !waiting.meeting(thread / WARP_SIZE, wait);
+            self.select(thread);
+            let (op, place) = (op.name(), wait.place);
+            return self.record(FaultKind::WarpDivergence { op, place, mask, missing });
+        }
+        let Some((thread, first)) = waiting.iter().next() else { return };
+        let barrier = first.place;
+        let elsewhere = waiting.iter().find(|(_, wait)| !same_place(wait.place, barrier));
+        let others = elsewhere.map_or(Elsewhere::Returned(self.threads - waiting.count), |other| {
+            Elsewhere::Waiting(other.1.place)
+        });
+        let together = waiting.iter().filter(|(_, wait)| same_place(wait.place, barrier)).count();
+        self.select(thread);
+        self.record(FaultKind::BarrierDivergence {
+            waiting: together as u32,
+            threads: self.threads,
+            barrier,
+            others,
+        });
+    }
+
+    /// Records a wait during unwinding; unwinds a thread that waits although its block has failed.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refuse_wait(&self, place: &'static Location<'static>) {
+        if thread::panicking() {
+            // The thread is in a destructor, which must not unwind. After the fault no thread
+            // waits.
+            self.record(FaultKind::WaitInUnwinding { place });
+        } else {
+            self.unwind(place);
+        }
+    }
+
+    /// Unwinds a thread of a failed block.
+    fn unwind(&self, place: &'static Location<'static>) -> ! {
+        self.caught.set(self.caught.get() + 1);
+        if self.caught.get() > MAX_CAUGHT {
+            let at = self.thread_id();
+            let fault = self.fault.take().map_or_else(String::new, |fault| fault.to_string());
+            eprintln!(
+                "fatal: {at} waits at {place} and has caught {MAX_CAUGHT} times the panic that ends its block after this fault: {fault}",
+            );
+            process::abort();
+        }
+        panic::resume_unwind(Box::new(Unwind));
+    }
+
+    fn thread_id(&self) -> ThreadId {
+        ThreadId { block: self.index, thread: self.thread.get() }
+    }
+
+    /// Fails the block at the running thread, unless it has failed before.
+    pub(super) fn record(&self, kind: FaultKind) {
+        if !self.has_failed.replace(true) {
+            self.fault.set(Some(self.fault_of(kind)));
+        }
+    }
+
+    fn fault_of(&self, kind: FaultKind) -> Fault {
+        Fault { kernel: self.launch.kernel, at: self.thread_id(), kind }
+    }
+
+    /// Records the panic that ended a thread.
+    pub(super) fn unwound(&self, payload: Box<dyn Any + Send>) {
+        let fault = self.fault.take();
+        let is_own = |fault: &Fault| {
+            matches!(fault.kind, FaultKind::WaitInUnwinding { .. })
+                && fault.at == self.thread_id()
+                && !payload.is::<Unwind>()
+        };
+        if fault.as_ref().is_none_or(is_own) {
+            // The panic is the cause of the wait during unwinding.
+            self.has_failed.set(false);
+            let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+            let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+            let text = text.unwrap_or_else(|| "a payload that is not a text".into());
+            let noted = self.panic.take().filter(|(_, [noted, _])| *noted == text);
+            self.record(FaultKind::Panic { text, place: noted.map(|(_, [_, place])| place) });
+        } else {
+            self.fault.set(fault);
+        }
+        self.panic.take();
+        // The payload and its destructor are code of the kernel.
+        let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
+        mem::forget(dropped);
+    }
+}
+
+/// Stores a panic of a kernel. Returns whether the launch will return it as a fault, so that it
+/// need not be printed.
+pub(crate) fn note_panic(info: &PanicHookInfo<'_>) -> bool {
+    let block = CURRENT.get();
+    // SAFETY: not null, so `run` is on the stack below and owns the block.
+    let Some(block) = (unsafe { block.as_ref() }).filter(|block| block.stack.get().is_some())
+    else {
+        return false;
+    };
+    let text = info.payload_as_str().unwrap_or("a payload that is not a text").to_owned();
+    let place = info.location().map(ToString::to_string).unwrap_or_default();
+    let rank = block.rank.get();
+    let earlier = block.panic.replace(Some((rank, [text, place])));
+    // A second panic of a thread during unwinding ends the process, so both are printed.
+    if let Some((_, [text, place])) = earlier.filter(|(earlier, _)| *earlier == rank) {
+        eprintln!("{}", block.fault_of(FaultKind::Panic { text, place: Some(place) }));
+        return false;
+    }
+    true
+}
+
+/// Returns the block of this OS thread whose running fiber's stack ends at `address`, if any.
+///
+/// The caller is a signal handler.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) fn overflowing(address: usize, guard: usize) -> Option<*const Block<'static>> {
+    let mut block = CURRENT.get();
+    // SAFETY: not null, so its `run` is on the stack below and owns the block; the same holds for
+    // the outer one.
+    while let Some(at) = unsafe { block.as_ref() } {
+        let in_guard = |stack: CoroutineTrapHandler<()>| {
+            stack.stack_ptr_in_bounds(address) && !stack.stack_ptr_in_bounds(address - guard)
+        };
+        if at.stack.get().is_some_and(in_guard) {
+            return Some(block);
+        }
+        block = at.outer;
+    }
+    None
+}
+
+/// The continuation of a thread after a stack overflow, on another stack. It stops the thread for
+/// good.
+///
+/// # Safety
+/// `block` must come from [`overflowing`] on this OS thread, just before.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) unsafe extern "C" fn overflowed(block: *const Block<'static>) -> ! {
+    // SAFETY: `run` of this block is on the stack below and owns it.
+    let block = unsafe { &*block };
+    // A nested block has stopped for good with its thread.
+    block.make_current();
+    if thread::panicking() {
+        // The thread would stay half unwound, and its OS thread would count as panicking forever.
+        abort_on_overflow(block, "while it unwinds");
+    }
+    block.has_overflowed.set(true);
+    // SAFETY: as in `wait`.
+    unsafe { &*block.yielder.get() }.suspend(());
+    process::abort()
+}
+
+/// Ends the process if a stack overflow cannot be returned as a fault.
+///
+/// The caller is a signal handler, so it does not allocate.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) fn abort_on_overflow(block: &Block<'_>, when: &str) -> ! {
+    let kernel = block.launch.kernel;
+    let at = block.thread_id();
+    let kind = FaultKind::StackOverflow { bytes: stack_bytes() };
+    crate::overflow::print(format_args!("fatal: kernel `{kernel}`, {at}, {when}: {kind}\n"));
+    process::abort()
+}
+
+/// Ends the launch with a fault at the running thread.
+///
+/// The fault is recorded at once, so a kernel that catches the unwinding cannot undo it. In a
+/// destructor during unwinding, Rust ends the process; the fault is then on stderr.
+///
+/// # Panics
+/// Panics outside a launch, with the text of `kind`.
+#[cold]
+pub fn fail(kind: FaultKind) -> ! {
+    let block = CURRENT.get();
+    // SAFETY: not null, so `run` is on the stack below and owns the block.
+    let Some(block) = (unsafe { block.as_ref() }) else {
+        panic!("outside of a kernel launch: {kind}");
+    };
+    if thread::panicking() || cfg!(panic = "abort") {
+        eprintln!("fatal: {}", block.fault_of(kind.clone()));
+    }
+    block.record(kind);
+    // Not a regular panic: the hook must stay silent, because the launch returns the fault as a
+    // value.
+    panic::resume_unwind(Box::new(Unwind))
+}

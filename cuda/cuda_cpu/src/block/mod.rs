@@ -1,0 +1,382 @@
+//! One block: its threads run on fibers and switch at barriers and warp operations.
+//!
+//! [`run`] starts fibers until every thread of the block has begun. A fiber runs threads one after
+//! the other. A thread that must wait suspends its fiber, which stays in the thread's slot. Once
+//! all threads have begun, the block alternates between two steps: it completes every warp
+//! operation whose lanes have all arrived, and it opens the barrier when all threads have reached
+//! it. If neither is possible, the block has diverged, and the fault names a waiting thread and its
+//! position.
+//!
+//! A fault always ends the block: [`fail`] records it before it unwinds the thread, so a kernel
+//! cannot catch it and continue. The waiting threads are resumed one by one and unwind, too, which
+//! drops their values. From then on no thread waits for another: a wait unwinds again, or returns
+//! at once in a destructor, which must not unwind.
+//!
+//! A thread-local pointer refers to the current block; it is set only while `run` is on the stack.
+//! Cost: one closure call for a thread without barriers, one fiber switch per thread and barrier.
+
+mod calls;
+mod failure;
+mod waiting;
+
+use std::cell::{Cell, RefCell};
+use std::panic::{self, AssertUnwindSafe};
+use std::{iter, mem, ptr, thread};
+
+use corosensei::trap::CoroutineTrapHandler;
+use corosensei::{CoroutineResult, Yielder};
+
+pub use calls::{
+    block_dim, block_idx, grid_dim, is_shared, launch_id, shared_access, shared_bytes,
+    shared_dynamic, shared_static, sync_threads, sync_threads_count, thread_idx, thread_rank,
+    warp_exchange, with_constant,
+};
+pub use failure::fail;
+pub(crate) use failure::note_panic;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) use failure::{abort_on_overflow, overflowed, overflowing};
+
+use crate::fault::{Fault, FaultKind};
+use crate::shared::{Now, SharedMemory};
+use crate::stacks::Stacks;
+use crate::{AccessKind, Launch, SharedRegion, WARP_SIZE, WarpOp};
+use waiting::{Fiber, Slot, Wait, WaitCell, Waiting};
+
+/// The reason why a fiber returned.
+enum Returned {
+    /// It waits for [`Block::waits_for`].
+    Waits,
+    Done,
+    /// Its stack overflowed; the fiber must never be resumed or dropped.
+    Overflowed,
+}
+
+pub(crate) struct Block<'a> {
+    launch: &'a Launch<'a>,
+    launch_id: u64,
+    /// The block that this OS thread was running before.
+    outer: *const Block<'static>,
+    /// Unique among the blocks of this OS thread.
+    serial: u64,
+    index: [u32; 3],
+    threads: u32,
+    /// The next thread to start.
+    next: Cell<u32>,
+    /// The running thread.
+    rank: Cell<u32>,
+    thread: Cell<[u32; 3]>,
+    /// The running fiber: its stack, and its way back.
+    stack: Cell<Option<CoroutineTrapHandler<()>>>,
+    yielder: Cell<*const Yielder<(), ()>>,
+    waits_for: WaitCell,
+    has_overflowed: Cell<bool>,
+    /// The first fault. It and `panic` are not `RefCell`s, because a stack overflow may interrupt
+    /// any code.
+    fault: Cell<Option<Fault>>,
+    has_failed: Cell<bool>,
+    /// The number of times that the running thread has caught its unwinding.
+    caught: Cell<u32>,
+    /// The latest panic: its thread, message and position.
+    panic: Cell<Option<(u32, [String; 2])>>,
+    /// The number of completed barriers.
+    block_epoch: Cell<u32>,
+    /// The number of threads with a true predicate at the next barrier.
+    votes: Cell<u32>,
+    /// The number of threads with a true predicate at the last barrier.
+    counted: Cell<u32>,
+    /// Masks of the `sync_warp`s since the last barrier, by warp.
+    warp_syncs: RefCell<Vec<Vec<u32>>>,
+    shared: RefCell<SharedMemory>,
+    stacks: RefCell<Stacks>,
+    /// The value that each thread offers to a warp exchange.
+    offered: RefCell<Vec<u32>>,
+    /// The values of the last exchange. Its lanes read them before the next one.
+    taken: Cell<[u32; WARP_SIZE as usize]>,
+}
+
+thread_local! {
+    static CURRENT: Cell<*const Block<'static>> = const { Cell::new(ptr::null()) };
+    /// The id of the current block's launch, 0 outside a launch. Every access compares it, so it
+    /// must be one load.
+    static LAUNCH: Cell<u64> = const { Cell::new(0) };
+    /// The number of blocks that this OS thread has started.
+    static BLOCKS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Makes a block the current one; its drop restores the previous one.
+struct Enter {
+    block: *const Block<'static>,
+    launch: u64,
+}
+
+impl Enter {
+    fn new(block: &Block<'_>) -> Self {
+        let earlier = Self { block: CURRENT.get(), launch: LAUNCH.get() };
+        block.make_current();
+        earlier
+    }
+}
+
+impl Drop for Enter {
+    fn drop(&mut self) {
+        CURRENT.set(self.block);
+        LAUNCH.set(self.launch);
+    }
+}
+
+/// Returns whether this OS thread is running a block.
+pub(crate) fn is_running() -> bool {
+    !CURRENT.get().is_null()
+}
+
+/// Runs all threads of one block.
+pub(crate) fn run(
+    launch: &Launch<'_>,
+    launch_id: u64,
+    index: [u32; 3],
+    thread: &(impl Fn() + Sync),
+) -> Result<(), Fault> {
+    crate::overflow::prepare();
+    let block = Block::new(launch, launch_id, index);
+    let _enter = Enter::new(&block);
+    let mut waiting = Waiting::default();
+    while block.next.get() < block.threads && !block.has_failed.get() {
+        match block.fiber(thread) {
+            Ok(fiber) => block.start(fiber, &mut waiting),
+            Err(error) => block.record(FaultKind::NoStack { error: error.to_string() }),
+        }
+    }
+    block.finish(waiting)
+}
+
+impl<'a> Block<'a> {
+    fn new(launch: &'a Launch<'a>, launch_id: u64, index: [u32; 3]) -> Self {
+        let threads = launch.block.iter().product();
+        BLOCKS.set(BLOCKS.get() + 1);
+        Self {
+            launch,
+            launch_id,
+            outer: CURRENT.get(),
+            serial: BLOCKS.get(),
+            index,
+            threads,
+            next: Cell::new(0),
+            rank: Cell::new(0),
+            thread: Cell::new([0; 3]),
+            stack: Cell::new(None),
+            yielder: Cell::new(ptr::null()),
+            waits_for: WaitCell::new(),
+            has_overflowed: Cell::new(false),
+            fault: Cell::default(),
+            has_failed: Cell::new(false),
+            caught: Cell::new(0),
+            panic: Cell::default(),
+            block_epoch: Cell::new(0),
+            votes: Cell::new(0),
+            counted: Cell::new(0),
+            warp_syncs: RefCell::default(),
+            shared: RefCell::default(),
+            stacks: RefCell::new(Stacks::new(threads)),
+            offered: RefCell::default(),
+            taken: Cell::new([0; WARP_SIZE as usize]),
+        }
+    }
+
+    fn make_current(&self) {
+        CURRENT.set(ptr::from_ref(self).cast());
+        LAUNCH.set(self.launch_id);
+    }
+
+    /// Returns a fiber that runs threads from `next` on until one waits or none is left.
+    fn fiber(&self, thread: &(impl Fn() + Sync)) -> std::io::Result<Fiber> {
+        let stack = self.stacks.borrow_mut().take()?;
+        let body = move |yielder: &Yielder<(), ()>, ()| {
+            // Set before any frame of the kernel, whose entry may overflow the stack.
+            self.yielder.set(yielder);
+            self.run_threads(thread);
+        };
+        // SAFETY: the fiber borrows `self` and `thread`. Only `run` resumes and drops it, and its
+        // frame outlives the fiber and owns both.
+        Ok(unsafe { Fiber::with_stack_unchecked(stack, body) })
+    }
+
+    /// The body of a fiber.
+    #[inline(never)]
+    fn run_threads(&self, thread: &(impl Fn() + Sync)) {
+        let threads = AssertUnwindSafe(|| {
+            while self.next.get() < self.threads && !self.has_failed.get() {
+                self.select(self.next.replace(self.next.get() + 1));
+                thread();
+            }
+        });
+        if let Err(payload) = panic::catch_unwind(threads) {
+            self.unwound(payload);
+        }
+    }
+
+    /// Runs a new fiber, and gives it a slot if it waits.
+    fn start(&self, mut fiber: Fiber, waiting: &mut Waiting) {
+        match self.resume(&mut fiber) {
+            Returned::Waits => {
+                if waiting.slots.is_empty() {
+                    waiting.slots.extend(iter::repeat_with(|| None).take(self.threads as usize));
+                    waiting.warps.resize(self.threads.div_ceil(WARP_SIZE) as usize, 0);
+                }
+                let (thread, wait) = (self.rank.get(), self.waits_for.get());
+                waiting.slots[thread as usize] = Some(Slot { wait, fiber });
+                waiting.add(thread, wait);
+            }
+            Returned::Done => self.stacks.borrow_mut().give(fiber.into_stack()),
+            Returned::Overflowed => mem::forget(fiber),
+        }
+    }
+
+    /// Resumes a waiting thread.
+    fn go_on(&self, thread: u32, waiting: &mut Waiting) {
+        let place = &mut waiting.slots[thread as usize];
+        let Some(slot) = place else { return };
+        waiting.count -= 1;
+        self.select(thread);
+        match self.resume(&mut slot.fiber) {
+            Returned::Waits => {
+                let wait = self.waits_for.get();
+                slot.wait = wait;
+                waiting.add(thread, wait);
+            }
+            Returned::Done => {
+                if let Some(slot) = place.take() {
+                    self.stacks.borrow_mut().give(slot.fiber.into_stack());
+                }
+            }
+            Returned::Overflowed => mem::forget(place.take()),
+        }
+    }
+
+    /// Runs a fiber until it waits or is done.
+    #[inline]
+    fn resume(&self, fiber: &mut Fiber) -> Returned {
+        self.stack.set(Some(fiber.trap_handler()));
+        let result = fiber.resume(());
+        self.stack.set(None);
+        if self.has_overflowed.get() {
+            self.note_overflow();
+            return Returned::Overflowed;
+        }
+        match result {
+            CoroutineResult::Yield(()) => Returned::Waits,
+            CoroutineResult::Return(()) => Returned::Done,
+        }
+    }
+
+    /// Runs the waiting threads to their end, after all threads have begun.
+    fn finish(&self, mut waiting: Waiting) -> Result<(), Fault> {
+        while waiting.count > 0 && !self.has_failed.get() {
+            if waiting.at_barrier == self.threads {
+                self.block_epoch.set(self.block_epoch.get() + 1);
+                self.warp_syncs.borrow_mut().clear();
+                (waiting.barrier, waiting.at_barrier) = (None, 0);
+                self.counted.set(self.votes.take());
+                for thread in 0..self.threads {
+                    self.go_on(thread, &mut waiting);
+                }
+            } else if !self.complete_warp_operations(&mut waiting) {
+                self.diverged(&waiting);
+            }
+        }
+        for thread in 0..waiting.slots.len() as u32 {
+            self.go_on(thread, &mut waiting);
+        }
+        self.fault.take().map_or(Ok(()), Err)
+    }
+
+    /// Completes the warp operations whose lanes have all arrived, and those that follow. Returns
+    /// whether there was any.
+    fn complete_warp_operations(&self, waiting: &mut Waiting) -> bool {
+        let mut any = false;
+        for warp in 0..waiting.warps.len() as u32 {
+            while !self.has_failed.get()
+                && let Some((op, mask)) = waiting.met(warp)
+            {
+                any = true;
+                self.exchange(warp, op, mask);
+                waiting.warps[warp as usize] &= !mask;
+                for lane in (0..WARP_SIZE).filter(|lane| mask & 1 << lane != 0) {
+                    self.go_on(warp * WARP_SIZE + lane, waiting);
+                }
+            }
+        }
+        any
+    }
+
+    /// Distributes the values that the lanes of a warp have offered.
+    fn exchange(&self, warp: u32, op: WarpOp, mask: u32) {
+        match op {
+            WarpOp::Sync => {
+                let mut syncs = self.warp_syncs.borrow_mut();
+                syncs.resize(self.threads.div_ceil(WARP_SIZE) as usize, Vec::new());
+                syncs[warp as usize].push(mask);
+            }
+            WarpOp::Exchange => {
+                let mut lanes = [0; WARP_SIZE as usize];
+                let offered = self.offered.borrow();
+                let offered = offered[(warp * WARP_SIZE) as usize..].iter();
+                lanes.iter_mut().zip(offered).for_each(|(lane, value)| *lane = *value);
+                self.taken.set(lanes);
+            }
+        }
+    }
+
+    /// Makes `rank` the running thread.
+    #[inline]
+    fn select(&self, rank: u32) {
+        let [x, y, _] = self.launch.block;
+        let [i, j, k] = self.thread.get();
+        // The next thread is the common case, and saves three divisions.
+        let thread = match self.rank.replace(rank).wrapping_add(1) == rank {
+            true if i + 1 < x => [i + 1, j, k],
+            true if j + 1 < y => [0, j + 1, k],
+            true => [0, 0, k + 1],
+            false => [rank % x, rank / x % y, rank / (x * y)],
+        };
+        self.thread.set(thread);
+    }
+
+    /// Suspends the running thread.
+    ///
+    /// Inlined into the kernel together with its callers, so that no `ret` is executed between the
+    /// resumption of a fiber and its next wait. The CPU predicts a `ret` by the last `call`, which
+    /// was the scheduler's.
+    #[inline(always)]
+    fn wait(&self, wait: Wait) {
+        if self.has_failed.get() || thread::panicking() {
+            return self.refuse_wait(wait.place);
+        }
+        let yielder = self.yielder.get();
+        self.waits_for.set(wait);
+        // SAFETY: every thread runs on a fiber, whose yielder was set when the fiber began or was
+        // set again below. It is on that fiber's stack, which is in use.
+        unsafe { &*yielder }.suspend(());
+        self.yielder.set(yielder);
+        if self.has_failed.get() {
+            self.caught.set(0);
+            self.refuse_wait(wait.place);
+        }
+    }
+
+    fn check_race(&self, region: &SharedRegion, offset: usize, size: usize, kind: AccessKind) {
+        if self.has_failed.get() {
+            // Threads no longer wait at barriers.
+            return;
+        }
+        let thread = self.rank.get();
+        let warp_syncs = self.warp_syncs.borrow();
+        let syncs = warp_syncs.get((thread / WARP_SIZE) as usize);
+        let syncs = syncs.map_or(&[][..], Vec::as_slice);
+        let now = Now { thread, block_epoch: self.block_epoch.get(), syncs };
+        let race = self.shared.borrow_mut().note(region.id, (offset, size), kind, &now);
+        if let Some(race) = race {
+            drop(warp_syncs);
+            fail(race);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The waiting threads of a block, and the barriers and warp operations that they wait for.
+
+use std::cell::Cell;
+use std::panic::Location;
+use std::ptr;
+
+use corosensei::Coroutine;
+
+use crate::stacks::FiberStack;
+use crate::{WARP_SIZE, WarpOp};
+
+/// The reason why a thread waits. Its fields are words, because a switch copies them one by one: a
+/// wider load of recently written parts would stall.
+#[derive(Clone, Copy)]
+pub(super) struct Wait {
+    pub(super) place: &'static Location<'static>,
+    pub(super) reason: Reason,
+    /// The lanes of a warp operation.
+    pub(super) mask: u32,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Reason {
+    #[default]
+    Barrier,
+    Exchange,
+    SyncWarp,
+}
+
+impl Wait {
+    /// Returns the warp operation that the thread waits for.
+    pub(super) fn warp_op(&self) -> Option<WarpOp> {
+        match self.reason {
+            Reason::Barrier => None,
+            Reason::Exchange => Some(WarpOp::Exchange),
+            Reason::SyncWarp => Some(WarpOp::Sync),
+        }
+    }
+
+    /// Returns whether two lanes of a warp wait for each other. An exchange is one instruction that
+    /// all its lanes execute; a `sync_warp` may meet another one.
+    pub(super) fn meets(&self, other: &Self) -> bool {
+        self.reason == other.reason
+            && self.mask == other.mask
+            && (self.reason == Reason::SyncWarp || same_place(self.place, other.place))
+    }
+}
+
+/// Compares addresses first: comparing the text of two positions takes longer than a fiber switch.
+pub(super) fn same_place(a: &'static Location<'static>, b: &'static Location<'static>) -> bool {
+    ptr::eq(a, b) || a == b
+}
+
+pub(super) type Fiber = Coroutine<(), (), (), FiberStack>;
+
+/// A waiting thread.
+pub(super) struct Slot {
+    pub(super) wait: Wait,
+    pub(super) fiber: Fiber,
+}
+
+/// The waiting threads of a block.
+#[derive(Default)]
+pub(super) struct Waiting {
+    /// One slot per thread of the block; empty before the first wait.
+    pub(super) slots: Vec<Option<Slot>>,
+    pub(super) count: u32,
+    /// The position of a barrier, and the number of threads that wait there.
+    pub(super) barrier: Option<&'static Location<'static>>,
+    pub(super) at_barrier: u32,
+    /// For each warp, the lanes that wait for a warp operation.
+    pub(super) warps: Vec<u32>,
+}
+
+impl Waiting {
+    pub(super) fn add(&mut self, thread: u32, wait: Wait) {
+        self.count += 1;
+        if wait.reason != Reason::Barrier {
+            self.warps[(thread / WARP_SIZE) as usize] |= 1 << (thread % WARP_SIZE);
+            return;
+        }
+        match self.barrier {
+            Some(barrier) if same_place(barrier, wait.place) => self.at_barrier += 1,
+            Some(_) => {}
+            None => (self.barrier, self.at_barrier) = (Some(wait.place), 1),
+        }
+    }
+
+    /// Returns the waiting threads, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Wait)> {
+        (0..).zip(&self.slots).filter_map(|(thread, slot)| Some((thread, &slot.as_ref()?.wait)))
+    }
+
+    /// Returns the lanes of `warp` that wait for the same operation as `wait`.
+    pub(super) fn meeting(&self, warp: u32, wait: &Wait) -> u32 {
+        let first = (warp * WARP_SIZE) as usize;
+        let slots = self.slots[first..].iter().take(WARP_SIZE as usize);
+        (0..).zip(slots).fold(0, |met, (lane, slot)| {
+            let meets = slot.as_ref().is_some_and(|slot| slot.wait.meets(wait));
+            met | u32::from(meets) << lane
+        })
+    }
+
+    /// Returns a warp operation that all its lanes have reached.
+    pub(super) fn met(&self, warp: u32) -> Option<(WarpOp, u32)> {
+        let mut lanes = self.warps[warp as usize];
+        let present = lanes;
+        while lanes != 0 {
+            let slot = &self.slots[(warp * WARP_SIZE + lanes.trailing_zeros()) as usize];
+            lanes &= lanes - 1;
+            let Some(Slot { wait, .. }) = slot else { continue };
+            let (Some(op), mask) = (wait.warp_op(), wait.mask) else { continue };
+            if present & mask == mask && self.meeting(warp, wait) & mask == mask {
+                return Some((op, mask));
+            }
+        }
+        None
+    }
+}
+
+/// The wait of the running fiber.
+pub(super) struct WaitCell {
+    pub(super) place: Cell<&'static Location<'static>>,
+    pub(super) reason: Cell<Reason>,
+    pub(super) mask: Cell<u32>,
+}
+
+impl WaitCell {
+    #[track_caller]
+    pub(super) fn new() -> Self {
+        let (place, reason) = (Location::caller(), Reason::Barrier);
+        Self { place: Cell::new(place), reason: Cell::new(reason), mask: Cell::new(0) }
+    }
+
+    #[inline]
+    pub(super) fn set(&self, wait: Wait) {
+        self.place.set(wait.place);
+        self.reason.set(wait.reason);
+        self.mask.set(wait.mask);
+    }
+
+    #[inline]
+    pub(super) fn get(&self) -> Wait {
+        Wait { place: self.place.get(), reason: self.reason.get(), mask: self.mask.get() }
+    }
+}

@@ -1,0 +1,68 @@
+//! Options of `#[kernel]`.
+
+use syn::parse::{Parse, ParseStream};
+use syn::{Error, Expr, Ident, Token, parenthesized, parse_quote};
+
+use crate::instances::Instance;
+
+/// The options in the attribute's parentheses: constant expressions.
+pub(crate) struct Options {
+    pub(super) max_threads: Expr,
+    pub(super) min_blocks: Expr,
+    /// The exact number of barriers, if stated.
+    pub(super) barriers: Option<Expr>,
+    pub(super) dims: Option<Expr>,
+    pub(super) block_multiple: Expr,
+    /// The kernels to generate from a generic function.
+    pub(super) instances: Vec<Instance>,
+}
+
+impl Parse for Options {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        // CUDA's own limit applies if the kernel states none.
+        let mut options = Self {
+            max_threads: parse_quote!(1024),
+            min_blocks: parse_quote!(0),
+            barriers: None,
+            dims: None,
+            block_multiple: parse_quote!(1),
+            instances: Vec::new(),
+        };
+        while !input.is_empty() {
+            let key: Ident = input.parse()?;
+            let content;
+            parenthesized!(content in input);
+            if key == "instances" {
+                let instances = content.parse_terminated(Instance::parse, Token![,])?;
+                options.instances = instances.into_iter().collect();
+                parse_comma(input)?;
+                continue;
+            }
+            let values = content.parse_terminated(Expr::parse, Token![,])?;
+            let mut values = values.into_iter();
+            match (key.to_string().as_str(), values.next(), values.next(), values.next()) {
+                ("launch_bounds", Some(threads), blocks, None) => {
+                    options.max_threads = threads;
+                    options.min_blocks = blocks.unwrap_or(options.min_blocks);
+                }
+                ("barriers", Some(barriers), None, None) => options.barriers = Some(barriers),
+                ("dims", Some(dims), None, None) => options.dims = Some(dims),
+                ("block_multiple", Some(threads), None, None) => options.block_multiple = threads,
+                _ => {
+                    let message = "expected `launch_bounds(THREADS)`, `launch_bounds(THREADS, BLOCKS)`, `barriers(N)`, `dims(N)`, `block_multiple(N)` or `instances(NAME = FUNCTION::<…>)`";
+                    return Err(Error::new(key.span(), message));
+                }
+            }
+            parse_comma(input)?;
+        }
+        Ok(options)
+    }
+}
+
+/// Parses the comma before another option.
+fn parse_comma(input: ParseStream) -> syn::Result<()> {
+    if !input.is_empty() {
+        input.parse::<Token![,]>()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,261 @@
+//! Adds nodes to a graph: kernels, copies, fills, child graphs and empty nodes.
+
+use std::ptr;
+
+use cust_raw::driver_sys as sys;
+use cust_raw::driver_sys::CUmemorytype;
+
+use super::{Graph, GraphNode, KernelInvocation};
+use crate::driver;
+use crate::error::{CudaError, CudaResult};
+use crate::memory::{DeviceCopy, DevicePointer};
+
+mod private {
+    /// A value type that memory can be filled with.
+    pub trait MemsetValue: Copy {
+        fn bits(self) -> u32;
+    }
+
+    impl MemsetValue for u8 {
+        fn bits(self) -> u32 {
+            self.into()
+        }
+    }
+
+    impl MemsetValue for u16 {
+        fn bits(self) -> u32 {
+            self.into()
+        }
+    }
+
+    impl MemsetValue for u32 {
+        fn bits(self) -> u32 {
+            self
+        }
+    }
+}
+
+impl Graph {
+    /// Adds a kernel launch. [`kernel_invocation!`](crate::kernel_invocation) creates one.
+    ///
+    /// # Safety
+    /// The number and types of the arguments must match the kernel, and the kernel's module must be
+    /// loaded.
+    ///
+    /// # Errors
+    /// Returns `InvalidValue` for a dependency that occurs twice or belongs to another graph, or
+    /// any other error of the driver.
+    pub unsafe fn add_kernel_node(
+        &mut self,
+        invocation: KernelInvocation,
+        dependencies: impl AsRef<[GraphNode]>,
+    ) -> CudaResult<GraphNode> {
+        let node = self.add(dependencies.as_ref(), |node, graph, nodes, count| {
+            let mut pointers = invocation.pointers();
+            let raw = invocation.raw(&mut pointers);
+            // SAFETY: the caller guarantees that the kernel's module is loaded.
+            unsafe { driver::check_arguments(raw.func, pointers.len()) }?;
+            // SAFETY: the driver copies the parameters, which the caller guarantees to match the
+            // kernel.
+            unsafe { driver::cuGraphAddKernelNode(node, graph, nodes, count, &raw const raw) }
+        })?;
+        self.invocations.insert(node, invocation);
+        Ok(node)
+    }
+
+    /// Adds a copy of `count` elements from host to device.
+    ///
+    /// # Errors
+    /// Returns the errors of [`add_kernel_node`](Self::add_kernel_node), and
+    /// `InvalidMemoryAllocation` if the size exceeds the address space.
+    pub fn add_memcpy_htod_node<T: DeviceCopy>(
+        &mut self,
+        dst: DevicePointer<T>,
+        src: *const T,
+        count: usize,
+        dependencies: impl AsRef<[GraphNode]>,
+    ) -> CudaResult<GraphNode> {
+        let copy = sys::CUDA_MEMCPY3D {
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+            srcHost: src.cast(),
+            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            dstDevice: dst.as_raw(),
+            ..Default::default()
+        };
+        self.add_copy::<T>(copy, count, dependencies.as_ref())
+    }
+
+    /// Adds a copy of `count` elements from device to host.
+    ///
+    /// # Errors
+    /// Returns the errors of [`add_memcpy_htod_node`](Self::add_memcpy_htod_node).
+    pub fn add_memcpy_dtoh_node<T: DeviceCopy>(
+        &mut self,
+        dst: *mut T,
+        src: DevicePointer<T>,
+        count: usize,
+        dependencies: impl AsRef<[GraphNode]>,
+    ) -> CudaResult<GraphNode> {
+        let copy = sys::CUDA_MEMCPY3D {
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            srcDevice: src.as_raw(),
+            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+            dstHost: dst.cast(),
+            ..Default::default()
+        };
+        self.add_copy::<T>(copy, count, dependencies.as_ref())
+    }
+
+    /// Adds a copy of `count` elements from device to device.
+    ///
+    /// # Errors
+    /// Returns the errors of [`add_memcpy_htod_node`](Self::add_memcpy_htod_node).
+    pub fn add_memcpy_dtod_node<T: DeviceCopy>(
+        &mut self,
+        dst: DevicePointer<T>,
+        src: DevicePointer<T>,
+        count: usize,
+        dependencies: impl AsRef<[GraphNode]>,
+    ) -> CudaResult<GraphNode> {
+        let copy = sys::CUDA_MEMCPY3D {
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            srcDevice: src.as_raw(),
+            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            dstDevice: dst.as_raw(),
+            ..Default::default()
+        };
+        self.add_copy::<T>(copy, count, dependencies.as_ref())
+    }
+
+    /// Adds a fill of `count` elements of `u8`, `u16` or `u32`.
+    ///
+    /// # Errors
+    /// Returns the errors of [`add_memcpy_htod_node`](Self::add_memcpy_htod_node).
+    pub fn add_memset_node<T: private::MemsetValue>(
+        &mut self,
+        dst: DevicePointer<T>,
+        value: T,
+        count: usize,
+        dependencies: impl AsRef<[GraphNode]>,
+    ) -> CudaResult<GraphNode> {
+        let pitch = bytes::<T>(count)?;
+        let fill = sys::CUDA_MEMSET_NODE_PARAMS {
+            dst: dst.as_raw(),
+            pitch,
+            value: value.bits(),
+            elementSize: size_of::<T>() as u32,
+            width: count,
+            height: 1,
+        };
+        let context = current_context()?;
+        self.add(dependencies.as_ref(), |node, graph, nodes, count| {
+            // SAFETY: the description is complete; only launches access the memory.
+            unsafe {
+                driver::cuGraphAddMemsetNode(node, graph, nodes, count, &raw const fill, context)
+            }
+        })
+    }
+
+    /// Adds a copy of another graph. Later changes to `child` do not affect it.
+    ///
+    /// # Errors
+    /// Returns the errors of [`add_kernel_node`](Self::add_kernel_node).
+    pub fn add_child_graph_node(
+        &mut self,
+        child: &Self,
+        dependencies: impl AsRef<[GraphNode]>,
+    ) -> CudaResult<GraphNode> {
+        self.add(dependencies.as_ref(), |node, graph, nodes, count| {
+            // SAFETY: both graphs are alive.
+            unsafe { driver::cuGraphAddChildGraphNode(node, graph, nodes, count, child.raw) }
+        })
+    }
+
+    /// Adds a node without work, as a common dependency.
+    ///
+    /// # Errors
+    /// Returns the errors of [`add_kernel_node`](Self::add_kernel_node).
+    pub fn add_empty_node(
+        &mut self,
+        dependencies: impl AsRef<[GraphNode]>,
+    ) -> CudaResult<GraphNode> {
+        self.add(dependencies.as_ref(), |node, graph, nodes, count| {
+            // SAFETY: the graph is alive.
+            unsafe { driver::cuGraphAddEmptyNode(node, graph, nodes, count) }
+        })
+    }
+
+    fn add_copy<T>(
+        &mut self,
+        copy: sys::CUDA_MEMCPY3D,
+        count: usize,
+        dependencies: &[GraphNode],
+    ) -> CudaResult<GraphNode> {
+        let bytes = bytes::<T>(count)?;
+        let copy = sys::CUDA_MEMCPY3D {
+            srcPitch: bytes,
+            srcHeight: 1,
+            dstPitch: bytes,
+            dstHeight: 1,
+            WidthInBytes: bytes,
+            Height: 1,
+            Depth: 1,
+            ..copy
+        };
+        let context = current_context()?;
+        self.add(dependencies, |node, graph, nodes, count| {
+            // SAFETY: the description is complete; only launches access the memory.
+            unsafe {
+                driver::cuGraphAddMemcpyNode(node, graph, nodes, count, &raw const copy, context)
+            }
+        })
+    }
+
+    /// Adds a node with a driver call, which receives the output pointer for the node, the graph,
+    /// and the dependencies with their number.
+    fn add(
+        &mut self,
+        dependencies: &[GraphNode],
+        call: impl FnOnce(
+            *mut sys::CUgraphNode,
+            sys::CUgraph,
+            *const sys::CUgraphNode,
+            usize,
+        ) -> CudaResult<()>,
+    ) -> CudaResult<GraphNode> {
+        self.check(dependencies)?;
+        let mut node = ptr::null_mut();
+        // A node is `repr(transparent)` over its handle.
+        let nodes = dependencies.as_ptr().cast::<sys::CUgraphNode>();
+        call(&raw mut node, self.raw, nodes, dependencies.len())?;
+        let node = GraphNode::from_raw(node);
+        self.nodes.push(node);
+        Ok(node)
+    }
+
+    /// Rejects nodes that occur twice or are not in this graph: the driver would follow a dangling
+    /// handle.
+    pub(super) fn check(&self, nodes: &[GraphNode]) -> CudaResult<()> {
+        let repeats = |at: usize| nodes[..at].contains(&nodes[at]);
+        let wrong = |at: usize| repeats(at) || !self.nodes.contains(&nodes[at]);
+        match (0..nodes.len()).any(wrong) {
+            true => Err(CudaError::InvalidValue),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Returns the size of `count` elements in bytes.
+fn bytes<T>(count: usize) -> CudaResult<usize> {
+    count.checked_mul(size_of::<T>()).ok_or(CudaError::InvalidMemoryAllocation)
+}
+
+fn current_context() -> CudaResult<sys::CUcontext> {
+    let mut context = ptr::null_mut();
+    // SAFETY: the result is written.
+    unsafe { driver::cuCtxGetCurrent(&raw mut context) }?;
+    match context.is_null() {
+        true => Err(CudaError::InvalidContext),
+        false => Ok(context),
+    }
+}

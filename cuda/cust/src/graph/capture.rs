@@ -1,0 +1,46 @@
+//! Captures the work of a stream into a graph.
+
+use std::ptr;
+
+use super::Graph;
+use crate::driver;
+use crate::error::CudaResult;
+use crate::stream::Stream;
+
+/// The driver calls that a capture forbids because they are unsafe to capture.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StreamCaptureMode {
+    /// Such calls fail in every thread.
+    Global = 0,
+    /// Such calls fail in this thread.
+    ThreadLocal = 1,
+    /// Such calls are allowed.
+    Relaxed = 2,
+}
+
+impl Stream {
+    /// Starts a capture. Until [`end_capture`](Self::end_capture), work submitted to the stream is
+    /// recorded into a graph instead of executed.
+    ///
+    /// # Errors
+    /// Returns any error of the driver; on the CPU `NotSupported`.
+    pub fn begin_capture(&self, mode: StreamCaptureMode) -> CudaResult<()> {
+        // SAFETY: the handle is alive.
+        unsafe { driver::cuStreamBeginCapture_v2(self.as_inner(), mode as u32) }
+    }
+
+    /// Ends a capture and returns the graph of the captured work.
+    ///
+    /// # Errors
+    /// Returns `StreamCaptureInvalidated` if a call broke the capture, or any other error of the
+    /// driver; on the CPU `NotSupported`.
+    pub fn end_capture(&self) -> CudaResult<Graph> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: the handle is alive, the result is written, and nothing else owns the graph.
+        unsafe {
+            driver::cuStreamEndCapture(self.as_inner(), &raw mut raw)?;
+            Graph::from_raw(raw)
+        }
+    }
+}

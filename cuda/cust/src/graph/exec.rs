@@ -1,0 +1,69 @@
+//! Executable graphs.
+
+use std::mem;
+
+use cust_raw::driver_sys as sys;
+
+use crate::driver;
+use crate::error::{CudaResult, DropResult};
+use crate::stream::Stream;
+
+/// A graph that can be launched.
+#[derive(Debug)]
+pub struct GraphExec {
+    pub(super) raw: sys::CUgraphExec,
+}
+
+// SAFETY: any thread may use the handle; operations that need order take exclusive borrows or are
+// unsafe.
+unsafe impl Send for GraphExec {}
+// SAFETY: as above.
+unsafe impl Sync for GraphExec {}
+
+impl GraphExec {
+    /// Submits all nodes to `stream`, after its work so far. Launches of the same graph run one
+    /// after the other.
+    ///
+    /// # Safety
+    /// - Modules, device memory and host memory of the nodes must live, and must not be accessed,
+    ///   until the stream's work is done.
+    /// - Each kernel's own preconditions must hold.
+    /// - No other thread may launch the same graph at the same time.
+    ///
+    /// # Errors
+    /// Returns any error of the driver. On the CPU, returns the error of the first node that fails;
+    /// the nodes before it have run.
+    pub unsafe fn launch(&self, stream: &Stream) -> CudaResult<()> {
+        // SAFETY: both handles are alive; the caller guarantees the rest.
+        unsafe { driver::cuGraphLaunch(self.raw, stream.as_inner()) }
+    }
+
+    /// Returns the driver's handle.
+    #[must_use]
+    pub fn as_raw(&self) -> sys::CUgraphExec {
+        self.raw
+    }
+
+    /// Destroys the executable graph and reports errors, unlike `Drop`.
+    ///
+    /// # Errors
+    /// Returns any error of the driver, together with the graph.
+    #[allow(clippy::should_implement_trait, reason = "named as the others are")]
+    pub fn drop(exec: Self) -> DropResult<Self> {
+        // SAFETY: created once, destroyed once.
+        match unsafe { driver::cuGraphExecDestroy(exec.raw) } {
+            Ok(()) => {
+                mem::forget(exec);
+                Ok(())
+            }
+            Err(error) => Err((error, exec)),
+        }
+    }
+}
+
+impl Drop for GraphExec {
+    fn drop(&mut self) {
+        // SAFETY: created once, destroyed once; the driver lets running launches finish.
+        let _ = unsafe { driver::cuGraphExecDestroy(self.raw) };
+    }
+}

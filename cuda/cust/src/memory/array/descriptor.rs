@@ -1,0 +1,172 @@
+//! Size, format and kind of an array.
+
+use std::ffi::c_uint;
+
+use cust_raw::driver_sys as sys;
+
+use super::format::ArrayFormat;
+use crate::error::CudaResult;
+
+bitflags::bitflags! {
+    /// The kind of an array, and its permitted uses.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct ArrayObjectFlags: c_uint {
+        /// Layers of one or two dimensions, as many as the depth.
+        const LAYERED = sys::CUDA_ARRAY3D_LAYERED;
+        /// A surface can be bound to the array.
+        const SURFACE_LDST = sys::CUDA_ARRAY3D_SURFACE_LDST;
+        /// The six sides of a cube; with [`LAYERED`](Self::LAYERED), of several cubes.
+        const CUBEMAP = sys::CUDA_ARRAY3D_CUBEMAP;
+        /// A texture that gathers can be bound to the array.
+        const TEXTURE_GATHER = sys::CUDA_ARRAY3D_TEXTURE_GATHER;
+    }
+}
+
+impl ArrayObjectFlags {
+    /// Returns no flags.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+/// Size, format and kind of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrayDescriptor {
+    dims: [usize; 3],
+    format: ArrayFormat,
+    num_channels: c_uint,
+    flags: ArrayObjectFlags,
+}
+
+impl ArrayDescriptor {
+    /// Describes an array of width, height and depth. A height or depth of 0 omits that dimension.
+    #[must_use]
+    pub fn new(
+        dims: [usize; 3],
+        format: ArrayFormat,
+        num_channels: c_uint,
+        flags: ArrayObjectFlags,
+    ) -> Self {
+        Self { dims, format, num_channels, flags }
+    }
+
+    /// Describes an array of one channel without flags.
+    #[must_use]
+    pub fn from_dims_format(dims: [usize; 3], format: ArrayFormat) -> Self {
+        Self::new(dims, format, 1, ArrayObjectFlags::default())
+    }
+
+    /// Converts the driver's description.
+    ///
+    /// # Panics
+    /// Panics for a format that [`ArrayFormat`] lacks.
+    #[must_use]
+    pub fn from_raw(raw: sys::CUDA_ARRAY3D_DESCRIPTOR) -> Self {
+        Self {
+            dims: [raw.Width, raw.Height, raw.Depth],
+            format: ArrayFormat::from_raw(raw.Format),
+            num_channels: raw.NumChannels,
+            flags: ArrayObjectFlags::from_bits_truncate(raw.Flags),
+        }
+    }
+
+    pub(super) fn to_raw(self) -> CudaResult<sys::CUDA_ARRAY3D_DESCRIPTOR> {
+        let [width, height, depth] = self.dims;
+        Ok(sys::CUDA_ARRAY3D_DESCRIPTOR {
+            Width: width,
+            Height: height,
+            Depth: depth,
+            Format: self.format.try_to_raw()?,
+            NumChannels: self.num_channels,
+            Flags: self.flags.bits(),
+        })
+    }
+
+    /// Returns width, height and depth.
+    #[must_use]
+    pub fn dims(&self) -> [usize; 3] {
+        self.dims
+    }
+
+    /// Sets width, height and depth.
+    pub fn set_dims(&mut self, dims: [usize; 3]) {
+        self.dims = dims;
+    }
+
+    /// Returns the width in texels.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.dims[0]
+    }
+
+    /// Sets the width.
+    pub fn set_width(&mut self, width: usize) {
+        self.dims[0] = width;
+    }
+
+    /// Returns the height; 0 for one dimension.
+    #[must_use]
+    pub fn height(&self) -> usize {
+        self.dims[1]
+    }
+
+    /// Sets the height.
+    pub fn set_height(&mut self, height: usize) {
+        self.dims[1] = height;
+    }
+
+    /// Returns the depth, or the number of layers; 0 for fewer dimensions.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.dims[2]
+    }
+
+    /// Sets the depth.
+    pub fn set_depth(&mut self, depth: usize) {
+        self.dims[2] = depth;
+    }
+
+    /// Returns the format of a channel.
+    #[must_use]
+    pub fn format(&self) -> ArrayFormat {
+        self.format
+    }
+
+    /// Sets the format of a channel.
+    pub fn set_format(&mut self, format: ArrayFormat) {
+        self.format = format;
+    }
+
+    /// Returns the number of channels: 1, 2 or 4.
+    #[must_use]
+    pub fn num_channels(&self) -> c_uint {
+        self.num_channels
+    }
+
+    /// Sets the number of channels.
+    pub fn set_num_channels(&mut self, num_channels: c_uint) {
+        self.num_channels = num_channels;
+    }
+
+    /// Returns the kind.
+    #[must_use]
+    pub fn flags(&self) -> ArrayObjectFlags {
+        self.flags
+    }
+
+    /// Sets the kind.
+    pub fn set_flags(&mut self, flags: ArrayObjectFlags) {
+        self.flags = flags;
+    }
+
+    /// Returns the size of a row in bytes.
+    pub(super) fn row_bytes(&self) -> usize {
+        self.width() * self.num_channels as usize * self.format.mem_size()
+    }
+
+    /// Returns the size of the array in bytes. An existing array does not overflow it.
+    pub(super) fn bytes(&self) -> usize {
+        self.row_bytes() * self.height().max(1) * self.depth().max(1)
+    }
+}
