@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use panoweave::device::DeviceName;
 use panoweave::io::picture::Picture;
 use panoweave::io::text::replace_text;
-use panoweave::io::video::{Medium, STANDARD, Stop, VideoSource};
+use panoweave::io::video::{Medium, STANDARD, Stop, VideoInput, VideoSource};
 use panoweave::ops::ssim::MARGIN;
 use panoweave::ops::ssim::compare_pictures;
 use panoweave::video::{AtFrame, Comparison, FrameSimilarity, compare_videos};
@@ -26,18 +26,18 @@ Examples:
   panoweave compare truth.mp4 panorama.mp4 --csv frames.csv --plot frames.svg
   panoweave compare truth.mp4 panorama.mp4 --json --fail-below 0.95
 
-SSIM is that of gray levels (Rec. 601 in integers, as Pillow's) under an 11-tap Gaussian of sigma 1.5, the mean
-over the pixels whose window lies inside, as scikit-image has it with gaussian_weights=True, sigma=1.5,
-use_sample_covariance=False. PSNR is of gray levels and of red, green and blue over all pixels; opacity does not
-count. Where nothing differs PSNR is infinite: it is printed as identical, is null in the JSON, whose
-\"identical\" says so, and inf in the CSV.
+SSIM compares gray levels (Rec. 601 in integers, like Pillow) under an 11-tap Gaussian of sigma 1.5. It is the mean
+over the pixels whose window is inside the picture, like scikit-image with gaussian_weights=True, sigma=1.5,
+use_sample_covariance=False. PSNR is computed from gray levels, and from red, green and blue, over all pixels; opacity
+is ignored. The PSNR of identical pictures is infinite: it is printed as identical, null in the JSON (see its field
+\"identical\"), and inf in the CSV.
 
-Two pictures (.png, .jpg, .jpeg), or two videos, which are what `panoweave video` takes them for. Frames are
-compared one by one in order, up to the end of the shorter video. Videos that ffmpeg or Y4M delivers are compared
-by their luma as it is stored; where one goes through ffmpeg and the other does not, ffmpeg brings it to the matrix
-and the range that the other has (Y4M: BT.601, raw NV12: BT.709, limited). Their PSNR is that of the mean squared error of all frames.
+The inputs are two pictures (.png, .jpg, .jpeg) or two videos in the formats of `panoweave video`. Frames are compared
+one by one in order, up to the end of the shorter video. Videos from ffmpeg or Y4M are compared by their stored luma.
+If only one of them goes through ffmpeg, ffmpeg converts it to the matrix and the range of the other (Y4M: BT.601, raw
+NV12: BT.709, limited). The PSNR of videos is computed from the mean squared error of all frames.
 
---fail-below holds SSIM, of videos that of the worst frame, against a limit; exit code 5 if it is below.
+--fail-below compares SSIM with a limit (for videos, the SSIM of the worst frame); exit code 5 if it is lower.
 Exit codes and the JSON of errors: see panoweave --help.";
 
 /// Measures the similarity of two pictures or videos: SSIM and PSNR.
@@ -72,9 +72,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let outputs = [&args.map, &args.csv, &args.plot];
     if outputs.into_iter().flatten().any(|file| file == Path::new(STANDARD)) {
-        return Err(Failure::Usage(
-            "--map, --csv and --plot are files, of which - is none; name one",
-        ));
+        return Err(Failure::Usage("--map, --csv and --plot need a file name; - is not supported"));
     }
     gate::check(&args.fail_below, &["ssim"])?;
     if args.clips.are_pictures(&args.files())? {
@@ -86,7 +84,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 
 fn pictures(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     if args.csv.is_some() || args.plot.is_some() {
-        return Err(Failure::Usage("--csv and --plot are of videos; these are pictures"));
+        return Err(Failure::Usage("--csv and --plot require videos, but these are pictures"));
     }
     let both = args.files();
     if let Some(map) = &args.map {
@@ -142,42 +140,16 @@ fn pictures(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 }
 
 fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
-    if args.map.is_some() {
-        return Err(Failure::Usage("--map is of pictures; these are videos"));
-    }
     let both = args.files();
-    if both.iter().all(|file| *file == Path::new(STANDARD)) {
-        return Err(Failure::Usage("only one of the videos can be standard input"));
-    }
-    let inputs = [args.clips.input(both[0])?, args.clips.input(both[1])?];
-    let read = [files(&inputs[0])?, files(&inputs[1])?].concat();
-    let read: Vec<&Path> = read.iter().map(PathBuf::as_path).collect();
-    for file in args.csv.iter().chain(&args.plot) {
-        output::check(file, &read)?;
-    }
-    if let (Some(csv), Some(plot)) = (&args.csv, &args.plot)
-        && output::place(csv) == output::place(plot)
-    {
-        return Err(Failure::OutputTwice { file: plot.clone() });
-    }
-    if let Some(file) = &args.plot {
-        plot::check_name(file)?;
-    }
+    let inputs = args.video_inputs(both)?;
     let mut stages = Stages::new();
     let stop = Stop::default();
-    let sources = stages.run("open", "opening", || {
-        // ffmpeg converts its input to the format of the other video.
-        let is_file = inputs.each_ref().map(|input| input.medium == Medium::File);
-        let order = if is_file == [true, false] { [1, 0] } else { [0, 1] };
-        let first = VideoSource::open(&inputs[order[0]], None, &stop)?;
-        let second = VideoSource::open(&inputs[order[1]], Some(first.format().pixels), &stop)?;
-        Ok(if order == [0, 1] { [first, second] } else { [second, first] })
-    })?;
+    let sources = stages.run("open", "opening", || open(&inputs, &stop))?;
     let device = args.device.open()?;
     let rates = sources.each_ref().map(VideoSource::rate);
     if rates[0] != rates[1] {
         tracing::warn!(
-            "{} has {} frames a second and {} {}; frames are compared by their numbers all the same",
+            "{} has {} frames per second but {} has {}; frames are compared by number",
             both[0].display(),
             rates[0],
             both[1].display(),
@@ -197,48 +169,88 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     })?;
     stages.run("save", "writing", || args.save(&frames))?;
     let judged = gate::judge(&args.fail_below, &[("ssim", found.least_ssim.value)])?;
-    let ended_first = found.ended_first.map(|i| ["reference", "distorted"][i]);
     if let Some(i) = found.ended_first {
         tracing::warn!(
-            "{} ended after {} frames while {} goes on; the rest was not compared",
+            "{} ended after {} frames, before {}; the rest was not compared",
             both[i].display(),
             found.frames,
             both[1 - i].display()
         );
     }
-    if as_json {
-        output::print_json(&json!({
-            "kind": "videos",
-            "reference": args.reference.to_string_lossy(),
-            "distorted": args.distorted.to_string_lossy(),
-            "size": size.to_array(),
-            "rate": rates[0].to_string(),
-            "device": device.to_string(),
-            "frames": found.frames,
-            "reference_expected": expected[0],
-            "distorted_expected": expected[1],
-            "ended_first": ended_first,
-            "ssim_gray": { "mean": found.ssim, "least": at(found.least_ssim) },
-            "psnr_gray": { "mean": decibels(found.psnr), "least": at(found.least_psnr) },
-            "psnr_rgb": found.psnr_rgb.map(|psnr| json!({ "mean": decibels(psnr) })),
-            "identical": {
-                "gray": found.psnr.is_infinite(),
-                "rgb": found.psnr_rgb.map(f64::is_infinite),
-            },
-            "csv": args.csv.as_ref().map(|file| file.to_string_lossy()),
-            "plot": args.plot.as_ref().map(|file| file.to_string_lossy()),
-            "failed": judged.json(),
-            "times_ms": stages.json(),
-        }))?;
-    } else {
+    if !as_json {
         output::print(&format!("{}{}", table(&found), judged.text()))?;
+        return Ok(judged.exit_code());
     }
+    let mut json = describe(&found);
+    json["reference"] = args.reference.to_string_lossy().into();
+    json["distorted"] = args.distorted.to_string_lossy().into();
+    json["size"] = json!(size.to_array());
+    json["rate"] = rates[0].to_string().into();
+    json["device"] = device.to_string().into();
+    json["reference_expected"] = json!(expected[0]);
+    json["distorted_expected"] = json!(expected[1]);
+    json["csv"] = json!(args.csv.as_ref().map(|file| file.to_string_lossy()));
+    json["plot"] = json!(args.plot.as_ref().map(|file| file.to_string_lossy()));
+    json["failed"] = judged.json();
+    json["times_ms"] = stages.json();
+    output::print_json(&json)?;
     Ok(judged.exit_code())
+}
+
+/// Opens both videos.
+fn open(inputs: &[VideoInput; 2], stop: &Stop) -> Result<[VideoSource; 2], Failure> {
+    // ffmpeg converts its input to the format of the other video.
+    let is_file = inputs.each_ref().map(|input| input.medium == Medium::File);
+    let order = if is_file == [true, false] { [1, 0] } else { [0, 1] };
+    let first = VideoSource::open(&inputs[order[0]], None, stop)?;
+    let second = VideoSource::open(&inputs[order[1]], Some(first.format().pixels), stop)?;
+    Ok(if order == [0, 1] { [first, second] } else { [second, first] })
+}
+
+/// Returns the figures of two videos as JSON.
+fn describe(found: &Comparison) -> Value {
+    json!({
+        "kind": "videos",
+        "frames": found.frames,
+        "ended_first": found.ended_first.map(|i| ["reference", "distorted"][i]),
+        "ssim_gray": { "mean": found.ssim, "least": at(found.least_ssim) },
+        "psnr_gray": { "mean": decibels(found.psnr), "least": at(found.least_psnr) },
+        "psnr_rgb": found.psnr_rgb.map(|psnr| json!({ "mean": decibels(psnr) })),
+        "identical": {
+            "gray": found.psnr.is_infinite(),
+            "rgb": found.psnr_rgb.map(f64::is_infinite),
+        },
+    })
 }
 
 impl Args {
     fn files(&self) -> [&Path; 2] {
         [&self.reference, &self.distorted]
+    }
+
+    /// Returns the inputs of two videos, after checking the options and that no output is an input.
+    fn video_inputs(&self, both: [&Path; 2]) -> Result<[VideoInput; 2], Failure> {
+        if self.map.is_some() {
+            return Err(Failure::Usage("--map requires pictures, but these are videos"));
+        }
+        if both.iter().all(|file| *file == Path::new(STANDARD)) {
+            return Err(Failure::Usage("only one of the videos can be standard input"));
+        }
+        let inputs = [self.clips.input(both[0])?, self.clips.input(both[1])?];
+        let read = [files(&inputs[0])?, files(&inputs[1])?].concat();
+        let read: Vec<&Path> = read.iter().map(PathBuf::as_path).collect();
+        for file in self.csv.iter().chain(&self.plot) {
+            output::check(file, &read)?;
+        }
+        if let (Some(csv), Some(plot)) = (&self.csv, &self.plot)
+            && output::place(csv) == output::place(plot)
+        {
+            return Err(Failure::OutputTwice { file: plot.clone() });
+        }
+        if let Some(file) = &self.plot {
+            plot::check_name(file)?;
+        }
+        Ok(inputs)
     }
 
     /// Writes the table and the plot of the frames.

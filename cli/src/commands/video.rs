@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use crate::options::format::Format;
 use glam::UVec2;
-use panoweave::device::DeviceName;
+use panoweave::device::{Device, DeviceName};
 use panoweave::frame::Rate;
 use panoweave::io::video::{
     Crf, Medium, STANDARD, VideoError, VideoInput, VideoOutput, VideoSink, VideoSource,
@@ -40,12 +40,12 @@ Examples:
   camera | panoweave video - right.fifo --input-format nv12 --input-size 1920x1080 --fps 30 \\
       --warp rig.safetensors -o - | ffplay -
 
-A video is what its name says: .y4m, .nv12, .rgba, numbered pictures (frame_%04d.png), `-` for Y4M on
-a pipe; anything else goes through ffmpeg, which must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG
-and PANOWEAVE_FFPROBE name others). Written are .mp4, .m4v, .mov and .mkv as H.264 with the left video's
-sound; a last odd column or row is left out. A panorama ends with the shorter video.
+The name selects the format: .y4m, .nv12, .rgba, numbered pictures (frame_%04d.png), or `-` for Y4M on a pipe.
+Everything else goes through ffmpeg, which must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG and
+PANOWEAVE_FFPROBE select other binaries). Output files .mp4, .m4v, .mov and .mkv are H.264 with the left video's sound;
+H.264 has even sizes, so an odd last column or row is cut off. The panorama ends with the shorter video.
 
-Ctrl-C, SIGTERM or SIGHUP finishes the file and ends with exit code 130; twice ends at once.
+Ctrl-C, SIGTERM or SIGHUP finishes the file and exits with code 130; a second signal ends the program at once.
 Exit codes and the JSON of errors: see panoweave --help.";
 
 /// Stitches two videos into a video of panoramas, or of a virtual camera's view.
@@ -101,7 +101,9 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let mut video = args.output(&inputs)?;
     let to_stdout = video.path == Path::new(STANDARD);
     if to_stdout && as_json {
-        return Err(Failure::Usage("--json and --output - both want standard output"));
+        return Err(Failure::Usage(
+            "--json and --output - both write to standard output; choose one",
+        ));
     }
     let blend = args.blending.blend(Blend::Feather)?;
     let interrupt = Interrupt::listen(&args.output, as_json)?;
@@ -126,7 +128,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let viewed = args.viewing.open(&stream, plan.rig(), &look, rate)?;
     if viewed.is_some() && args.look.says_lookup() {
         return Err(Failure::Usage(
-            "--lookup is of panoramas; a view is made straight from the frames",
+            "--lookup applies to panoramas; a view is rendered directly from the frames",
         ));
     }
     let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
@@ -158,38 +160,19 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         }
         done => Ok(done?),
     }?;
-
+    let limited = viewed.map(|viewed| viewed.limited.get());
     if as_json {
         let mut json = describe(&done);
         json["output"] = args.output.to_string_lossy().into();
         json["size"] = json!([size.x, size.y]);
         json["rate"] = rate.to_string().into();
         json["device"] = device.to_string().into();
-        json["view"] = json!(viewed.map(|viewed| {
-            let Corrections { views, most, at } = viewed.limited.get();
+        json["view"] = json!(limited.map(|Corrections { views, most, at }| {
             json!({ "limited": views, "most_degrees": most, "at": at.as_secs_f64() })
         }));
         output::print_json(&json)?;
     } else {
-        let stopped = if done.stopped { ", stopped early" } else { "" };
-        let Corrections { views, most, at } =
-            viewed.map_or_else(Corrections::default, |viewed| viewed.limited.get());
-        let kept = match views {
-            0 => String::new(),
-            views => format!(
-                ", {views} views kept inside of what the cameras cover, by {most:.1}° at most ({:.2} s)",
-                at.as_secs_f64()
-            ),
-        };
-        let line = format!(
-            "{}: {} frame{} of {}×{} pixels, {:.1} fps on {device}{kept}{stopped}",
-            args.output.display(),
-            done.written,
-            if done.written == 1 { "" } else { "s" },
-            size.x,
-            size.y,
-            fps(&done)
-        );
+        let line = args.line(&done, size, &device, limited.unwrap_or_default());
         if to_stdout { tracing::info!("{line}") } else { output::print(&format!("{line}\n"))? }
     }
     let code = if done.stopped { Kind::Interrupted.exit_code().into() } else { ExitCode::SUCCESS };
@@ -252,6 +235,28 @@ impl Args {
             }
         }
         Ok(VideoOutput { path, medium, crf: self.crf, sound: None })
+    }
+
+    /// Describes a finished video in one line.
+    fn line(&self, done: &Summary, size: UVec2, device: &Device, limited: Corrections) -> String {
+        let Corrections { views, most, at } = limited;
+        let kept = match views {
+            0 => String::new(),
+            views => format!(
+                ", {views} views limited to the area of the cameras, by at most {most:.1}° ({:.2} s)",
+                at.as_secs_f64()
+            ),
+        };
+        format!(
+            "{}: {} frame{} of {}×{} pixels, {:.1} fps on {device}{kept}{}",
+            self.output.display(),
+            done.written,
+            if done.written == 1 { "" } else { "s" },
+            size.x,
+            size.y,
+            fps(done),
+            if done.stopped { ", stopped early" } else { "" }
+        )
     }
 
     /// Estimates the number of panoramas.

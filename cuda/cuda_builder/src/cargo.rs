@@ -99,6 +99,17 @@ pub(crate) fn command(folder: &Path) -> Command {
     command
 }
 
+/// Returns the error for a failed compilation.
+fn failure(kernels: &KernelCrate, arch: Arch, target_dir: &Path, stderr: &[u8]) -> BuildError {
+    let kernel_crate = kernels.name.clone();
+    let stderr = String::from_utf8_lossy(stderr).into_owned();
+    if stderr.contains("unsupported library call operation") {
+        let place = unfinished_ir(target_dir).and_then(|ir| unsupported_conversion(&ir));
+        return BuildError::Unsupported { kernel_crate, arch, place, stderr };
+    }
+    BuildError::Compile { kernel_crate, arch, stderr }
+}
+
 /// Compiles the crate; gives the assembly that LLVM wrote and the module that it is made from.
 pub(crate) fn compile(
     kernels: &KernelCrate,
@@ -163,13 +174,7 @@ pub(crate) fn compile(
         source,
     })?;
     if !output.status.success() {
-        let kernel_crate = kernels.name.clone();
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        if stderr.contains("unsupported library call operation") {
-            let place = unfinished_ir(&target_dir).and_then(|ir| unsupported_conversion(&ir));
-            return Err(BuildError::Unsupported { kernel_crate, arch, place, stderr });
-        }
-        return Err(BuildError::Compile { kernel_crate, arch, stderr });
+        return Err(failure(kernels, arch, &target_dir, &output.stderr));
     }
     if !assembly.is_file() {
         return Err(BuildError::NoAssembly {

@@ -23,21 +23,28 @@
 //! Cost: each picture is copied to the device once, and takes a pass over the whole canvas. Blended levels are rounded
 //! once per step. Live video of two cameras is in [`live`](crate::live).
 
-use glam::{DMat3, DVec2, UVec2, Vec3};
-use nalgebra::{DMatrix, DVector};
+mod balance;
+mod coverage;
+mod error;
+
+use glam::{DMat3, DVec2, UVec2};
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 use shared_types::warp::{Camera, Canvas};
-use thiserror::Error;
+
+pub use coverage::Coverage;
+pub use error::PanoramaError;
 
 use crate::device::{DeviceError, Image, Stream};
 use crate::geometry::Geometry;
 use crate::geometry::rig::MAX_CAMERAS;
 use crate::io::picture::Picture;
-use crate::ops::colour::{Colours, Overlap, estimate, matched};
+use crate::ops::colour::{Colours, matched};
 use crate::ops::seam::{Blend, SeamError, seamed};
 use crate::ops::stitch::{Lookup, StitchError, StitchOptions, stitch};
-use crate::warp::{DeviceWarp, Plane, PlaneError, RenderError, check_sizes};
+use crate::warp::{DeviceWarp, Plane, check_sizes};
+use balance::balanced;
+use coverage::Seen;
 
 /// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,78 +73,6 @@ pub struct Panorama {
     /// The camera with the largest weight at each pixel, row by row; `u8::MAX` where no camera looks. Empty if it was
     /// not requested.
     pub owners: Vec<u8>,
-}
-
-/// The fractions of a panorama that cameras see.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Coverage {
-    /// Seen by any camera.
-    pub any: f64,
-    /// Seen by each camera.
-    pub cameras: Vec<f64>,
-    /// Seen by more than one camera.
-    pub overlap: f64,
-}
-
-/// Pictures and geometry do not match, or the device failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum PanoramaError {
-    /// The geometry has one camera, or too many.
-    #[error("panorama: the geometry has {0} cameras; it has 2 to {MAX_CAMERAS}")]
-    Cameras(usize),
-    /// The number of pictures differs from the number of cameras.
-    #[error("panorama: {pictures} pictures for a geometry of {cameras} cameras")]
-    Pictures {
-        /// The number of pictures.
-        pictures: usize,
-        /// The number of cameras.
-        cameras: usize,
-    },
-    /// A gain or gamma is given for more than two pictures.
-    #[error("panorama: gains and gammas are given for two pictures; colours of more are matched")]
-    Colours,
-    /// The size is invalid for a panorama or picture.
-    #[error("panorama: {0}")]
-    Size(#[from] PlaneError),
-    /// Pictures, warp and options do not match.
-    #[error(transparent)]
-    Stitch(StitchError),
-    /// The options of the seam are invalid.
-    #[error(transparent)]
-    Seam(SeamError),
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-}
-
-impl From<StitchError> for PanoramaError {
-    fn from(error: StitchError) -> Self {
-        match error {
-            StitchError::Device(error) => Self::Device(error),
-            error => Self::Stitch(error),
-        }
-    }
-}
-
-impl From<RenderError> for PanoramaError {
-    fn from(error: RenderError) -> Self {
-        match error {
-            RenderError::Cameras(found) => Self::Cameras(found),
-            RenderError::Plane(error) => Self::Size(error),
-            RenderError::Device(error) => Self::Device(error),
-        }
-    }
-}
-
-impl From<SeamError> for PanoramaError {
-    fn from(error: SeamError) -> Self {
-        match error {
-            SeamError::Device(error) => Self::Device(error),
-            SeamError::Stitch(error) => error.into(),
-            error => Self::Seam(error),
-        }
-    }
 }
 
 /// Stitches two pictures by a warp, and waits for the panorama.
@@ -177,7 +112,39 @@ pub fn stitch_geometry(
     geometry: &Geometry,
     options: &PanoramaOptions,
 ) -> Result<(Panorama, Coverage), PanoramaError> {
-    let Geometry { canvas, cameras } = geometry;
+    check(pictures, geometry, options)?;
+    let canvas = geometry.canvas.size;
+    let of = |camera: usize| (geometry.canvas, geometry.cameras[camera]);
+    let mut seen = Seen::nothing(geometry);
+    if let [left, right] = pictures {
+        let mut warp = DeviceWarp::margins(stream, canvas, [of(0), of(1)])?;
+        seen.look(stream, &warp, [0, 1])?;
+        warp.feather(stream)?;
+        return Ok((stitch_warp(stream, [left, right], &warp, options)?, seen.coverage()));
+    }
+    let last = pictures.len() - 1;
+    for first in (0..=last).step_by(2) {
+        // An odd last picture is paired with itself.
+        let two = [first, (first + 1).min(last)];
+        seen.look(stream, &DeviceWarp::margins(stream, canvas, two.map(of))?, two)?;
+    }
+    let images: Vec<_> =
+        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
+    let (colours, unmatched) = if options.match_colour {
+        balanced(stream, &images, geometry, &seen)?
+    } else {
+        (vec![Colour::IDENTITY; images.len()], Vec::new())
+    };
+    let making = add_all(stream, &images, geometry, &seen.order(), &colours, options)?;
+    Ok((making.finish(stream, colours, unmatched)?, seen.coverage()))
+}
+
+/// Checks that pictures and options match the cameras.
+fn check(
+    pictures: &[Picture],
+    Geometry { canvas, cameras }: &Geometry,
+    options: &PanoramaOptions,
+) -> Result<(), PanoramaError> {
     if !(2..=MAX_CAMERAS).contains(&cameras.len()) {
         return Err(PanoramaError::Cameras(cameras.len()));
     }
@@ -197,45 +164,28 @@ pub fn stitch_geometry(
             return Err(StitchError::SourceSize { side, found, expected }.into());
         }
     }
-    let of = |camera: usize| (*canvas, cameras[camera]);
-    let mut seen = Seen::nothing(geometry);
-    if let [left, right] = pictures {
-        let mut warp = DeviceWarp::margins(stream, canvas.size, [of(0), of(1)])?;
-        seen.look(stream, &warp, [0, 1])?;
-        warp.feather(stream)?;
-        return Ok((stitch_warp(stream, [left, right], &warp, options)?, seen.coverage()));
-    }
-    for first in (0..cameras.len()).step_by(2) {
-        // An odd last picture is paired with itself.
-        let two = [first, (first + 1).min(cameras.len() - 1)];
-        seen.look(stream, &DeviceWarp::margins(stream, canvas.size, two.map(of))?, two)?;
-    }
-    let coverage = seen.coverage();
-    let images: Vec<_> =
-        pictures.iter().map(|picture| picture.upload(stream)).collect::<Result<_, _>>()?;
-    let (colours, unmatched) = if options.match_colour {
-        balanced(stream, &images, geometry, &seen)?
-    } else {
-        (vec![Colour::IDENTITY; images.len()], Vec::new())
-    };
-    let mut making = Making::new(stream, canvas.size, options)?;
-    let order = seen.order();
+    Ok(())
+}
+
+/// Stitches the first two pictures of `order`, then each further one to the panorama so far.
+#[track_caller]
+fn add_all(
+    stream: &Stream,
+    images: &[Image<Rgba8>],
+    geometry: &Geometry,
+    order: &[usize],
+    colours: &[Colour],
+    options: &PanoramaOptions,
+) -> Result<Making, PanoramaError> {
+    let canvas = geometry.canvas.size;
+    let of = |camera: usize| (geometry.canvas, geometry.cameras[camera]);
+    let mut making = Making::new(stream, canvas, options)?;
     let mut total: Option<Vec<f32>> = None;
     let mut so_far: Option<Image<Rgba8>> = None;
     for (i, &next) in order.iter().enumerate().skip(1) {
-        let left = so_far.as_ref().map_or_else(|| of(order[0]), |_| itself(canvas.size));
-        let mut warp = DeviceWarp::margins(stream, canvas.size, [left, of(next)])?;
-        let [left_margin, right_margin] = warp.weights_mut();
-        let mut sum = match total.take() {
-            None => left_margin.download(stream)?,
-            Some(total) => {
-                left_margin.upload(stream, &total)?;
-                total
-            }
-        };
-        let more = right_margin.download(stream)?;
-        sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
-        total = Some(sum);
+        let left = so_far.as_ref().map_or_else(|| of(order[0]), |_| itself(canvas));
+        let mut warp = DeviceWarp::margins(stream, canvas, [left, of(next)])?;
+        total = Some(add_margins(stream, &mut warp, total)?);
         warp.feather(stream)?;
         let left = match &so_far {
             Some(panorama) => (panorama, Colour::IDENTITY, None),
@@ -253,12 +203,33 @@ pub fn stitch_geometry(
         };
         making.add(stream, [left, (&images[next], colours[next], Some(next))], &warp, options)?;
         if !last {
-            let mut copy = Image::new(stream.device(), canvas.size.x, canvas.size.y)?;
+            let mut copy = Image::new(stream.device(), canvas.x, canvas.y)?;
             copy.copy_from(stream, &making.out)?;
             so_far = Some(copy);
         }
     }
-    Ok((making.finish(stream, colours, unmatched)?, coverage))
+    Ok(making)
+}
+
+/// Replaces the margins of a warp's left camera with the sum of all margins so far, if there is one. Returns the sum
+/// including the right camera.
+#[track_caller]
+fn add_margins(
+    stream: &Stream,
+    warp: &mut DeviceWarp,
+    total: Option<Vec<f32>>,
+) -> Result<Vec<f32>, PanoramaError> {
+    let [left, right] = warp.weights_mut();
+    let mut sum = match total {
+        None => left.download(stream)?,
+        Some(total) => {
+            left.upload(stream, &total)?;
+            total
+        }
+    };
+    let more = right.download(stream)?;
+    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+    Ok(sum)
 }
 
 /// A panorama on the device to which pictures are added.
@@ -332,139 +303,4 @@ impl Making {
 /// Returns the geometry of a picture that covers the whole panorama.
 fn itself(size: UVec2) -> (Canvas, Camera) {
     (Canvas::of_pixels(DVec2::ZERO, size), Camera::from_matrix(DMat3::IDENTITY, size))
-}
-
-/// The cameras that see each pixel: bit i is camera i.
-struct Seen {
-    pixels: Vec<u64>,
-    cameras: usize,
-}
-
-impl Seen {
-    fn nothing(Geometry { canvas, cameras }: &Geometry) -> Self {
-        let pixels = vec![0; canvas.size.x as usize * canvas.size.y as usize];
-        Self { pixels, cameras: cameras.len() }
-    }
-
-    /// Records the areas of two cameras from a warp whose weights are still the margins.
-    fn look(
-        &mut self,
-        stream: &Stream,
-        warp: &DeviceWarp,
-        cameras: [usize; 2],
-    ) -> Result<(), DeviceError> {
-        for (camera, plane) in cameras.into_iter().zip([Plane::WeightLeft, Plane::WeightRight]) {
-            let margins = warp.plane(plane).download(stream)?;
-            for (seen, margin) in self.pixels.iter_mut().zip(margins) {
-                *seen |= u64::from(margin > 0.0) << camera;
-            }
-        }
-        Ok(())
-    }
-
-    fn coverage(&self) -> Coverage {
-        let share = |of: &dyn Fn(u64) -> bool| {
-            self.pixels.iter().filter(|&&seen| of(seen)).count() as f64 / self.pixels.len() as f64
-        };
-        Coverage {
-            any: share(&|seen| seen != 0),
-            cameras: (0..self.cameras).map(|i| share(&|seen| seen >> i & 1 == 1)).collect(),
-            overlap: share(&|seen| seen.count_ones() > 1),
-        }
-    }
-
-    /// Returns whether two cameras see a common pixel.
-    fn overlap(&self, a: usize, b: usize) -> bool {
-        let both = 1 << a | 1 << b;
-        self.pixels.iter().any(|seen| seen & both == both)
-    }
-
-    /// Returns an order from the first camera on that always continues with the largest overlap with those before, so
-    /// that seams have an overlap to start from.
-    fn order(&self) -> Vec<usize> {
-        let mut order = vec![0];
-        while order.len() < self.cameras {
-            let before = order.iter().fold(0_u64, |bits, camera| bits | 1 << camera);
-            let mut common = vec![0_u64; self.cameras];
-            for seen in self.pixels.iter().filter(|&&seen| seen & before != 0) {
-                let mut more = seen & !before;
-                while more != 0 {
-                    common[more.trailing_zeros() as usize] += 1;
-                    more &= more - 1;
-                }
-            }
-            let rest = (0..self.cameras).filter(|camera| before >> camera & 1 == 0);
-            // Of equal overlaps, the first.
-            order.extend(rest.rev().max_by_key(|&camera| common[camera]));
-        }
-        order
-    }
-}
-
-/// Returns the colours of all pictures that equalise the overlaps best, and the pictures without information.
-///
-/// Each pair gives a ratio of gains and gammas, whose logarithms are differences between the pictures' own logarithms.
-/// Least squares finds these, with each pair weighted by its samples, such that the mean correction is neutral.
-fn balanced(
-    stream: &Stream,
-    images: &[Image<Rgba8>],
-    geometry: &Geometry,
-    seen: &Seen,
-) -> Result<(Vec<Colour>, Vec<usize>), PanoramaError> {
-    let many = images.len();
-    let mut matrix = DMatrix::<f64>::zeros(many, many);
-    // Red, green, blue, gamma.
-    let mut sides = [0; 4].map(|_| DVector::<f64>::zeros(many));
-    for right in 1..many {
-        for left in (0..right).filter(|&left| seen.overlap(left, right)) {
-            let cameras = vec![geometry.cameras[left], geometry.cameras[right]];
-            let two = Geometry { cameras, ..*geometry };
-            let warp = DeviceWarp::render(stream, &two)?;
-            let Some(overlap) = Overlap::find(stream, &warp)? else { continue };
-            let sums = overlap.sums(stream, &images[left], &images[right])?;
-            let Some(asked) = estimate(&sums, &overlap.limits()) else { continue };
-            let weight = f64::from(sums.weight);
-            matrix[(left, left)] += weight;
-            matrix[(right, right)] += weight;
-            matrix[(left, right)] -= weight;
-            matrix[(right, left)] -= weight;
-            for (side, (l, r)) in sides.iter_mut().zip(logs(asked.left).zip(logs(asked.right))) {
-                side[left] += weight * (l - r);
-                side[right] -= weight * (l - r);
-            }
-        }
-    }
-    let unmatched: Vec<usize> = (0..many).filter(|&i| matrix[(i, i)] == 0.0).collect();
-    // Without this row, any constant could be added.
-    let ridge = 1e-9 * (0..many).map(|i| matrix[(i, i)]).fold(1.0, f64::max);
-    (0..many).for_each(|i| matrix[(i, i)] += ridge);
-    let Some(solved) = matrix.cholesky() else {
-        return Ok((vec![Colour::IDENTITY; many], (0..many).collect()));
-    };
-    let [r, g, b, gamma] = sides.map(|side| solved.solve(&side));
-    let colour = |i: usize| Colour {
-        gain: Vec3::new(r[i].exp() as f32, g[i].exp() as f32, b[i].exp() as f32)
-            .clamp(Vec3::splat(0.5), Vec3::splat(2.0)),
-        gamma: gamma[i].exp().clamp(0.8, 1.2) as f32,
-    };
-    Ok(((0..many).map(colour).collect(), unmatched))
-}
-
-/// Yields the logarithms of gains and gamma.
-fn logs(Colour { gain, gamma }: Colour) -> impl Iterator<Item = f64> {
-    [gain.x, gain.y, gain.z, gamma].into_iter().map(|value| f64::from(value).ln())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Seen;
-
-    #[test]
-    fn neighbours_follow_each_other() {
-        // 0 and 2 overlap, 2 and 1 overlap more, so do 3 and 1; 4 is alone.
-        let pixels = vec![0b00001, 0b00101, 0b00110, 0b00110, 0b01010, 0b10000, 0];
-        let seen = Seen { pixels, cameras: 5 };
-        assert_eq!(seen.order(), [0, 2, 1, 3, 4]);
-        assert!(seen.overlap(1, 3) && !seen.overlap(0, 1));
-    }
 }

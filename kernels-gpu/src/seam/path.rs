@@ -9,6 +9,120 @@ fn between(a: u32, b: u32) -> u32 {
     if a != 0 && b != 0 { a + b } else { 0 }
 }
 
+/// The costs that a path is made of.
+#[derive(Clone, Copy)]
+struct Cells {
+    cost: View<u32>,
+    sides: View<u32>,
+}
+
+impl Cells {
+    /// Returns the cost of a cell; 0 outside the grid.
+    #[inline(always)]
+    fn cell(&self, x: u32, y: u32) -> u32 {
+        // SAFETY: inside, as just checked.
+        if self.cost.contains(x, y) { unsafe { self.cost.load(x, y) } } else { 0 }
+    }
+
+    /// Returns the cost of row `y` of a path that crosses it at `at`, and the row before at `from`; and its breaches.
+    ///
+    /// # Safety
+    /// `sides` must have `(at, y)`.
+    #[inline(always)]
+    unsafe fn row(&self, y: u32, at: u32, from: u32) -> (u32, u32) {
+        // SAFETY: guaranteed by the caller.
+        let sides = unsafe { self.sides.load(at, y) };
+        let beside = between(self.cell(at.wrapping_sub(1), y), self.cell(at, y));
+        let mut row = (sides + beside).min(MOST);
+        if y > 0 {
+            for x in at.min(from)..at.max(from) {
+                row += between(self.cell(x, y - 1), self.cell(x, y));
+            }
+        }
+        (row, sides)
+    }
+}
+
+/// The last row of the search, in shared memory, with an element for each position.
+#[derive(Clone, Copy)]
+struct LastRow {
+    /// The cost of the cheapest path to the position.
+    totals: Shared<u32>,
+    /// The cost of passing between this cell and the one above it.
+    runs: Shared<u32>,
+    /// The cost of the cell.
+    heres: Shared<u32>,
+}
+
+impl LastRow {
+    /// Returns the cost of the cheapest path to position `place` of the next row, without that row, and its position
+    /// in the last row.
+    ///
+    /// # Safety
+    /// `half + places` elements must exist and be written before a barrier, and `place` must be below `places`.
+    #[inline(always)]
+    unsafe fn cheapest(&self, half: u32, place: u32, places: u32) -> (u32, u32) {
+        let Self { totals, runs, .. } = self;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let (mut least, mut from) = (totals.load(half + place), place);
+            let mut run = 0;
+            for step in 1..=STEP {
+                if step <= place {
+                    let there = place - step;
+                    run += runs.load(half + there);
+                    let sum = totals.load(half + there) + run;
+                    if sum < least {
+                        (least, from) = (sum, there);
+                    }
+                }
+            }
+            let mut run = 0;
+            for step in 1..=STEP {
+                let there = place + step;
+                if there < places {
+                    run += runs.load(half + there - 1);
+                    let sum = totals.load(half + there) + run;
+                    if sum < least {
+                        (least, from) = (sum, there);
+                    }
+                }
+            }
+            (least, from)
+        }
+    }
+}
+
+/// Follows the cheapest path back from the last row, by one thread.
+///
+/// # Safety
+/// `totals` must have `half + places` elements, `parent` must have `places` columns, and `parent` and `best` must have
+/// `along` rows; all must be written before a barrier.
+#[inline(always)]
+unsafe fn trace_back(
+    totals: Shared<u32>,
+    (half, places): (u32, u32),
+    parent: ViewMut<u16>,
+    along: u32,
+    best: SliceMut<u32>,
+) {
+    let mut at = 0;
+    // SAFETY: guaranteed by the caller; `at` is always a valid position.
+    unsafe {
+        for i in 1..places {
+            if totals.load(half + i) < totals.load(half + at) {
+                at = i;
+            }
+        }
+        let mut y = along;
+        while y > 0 {
+            y -= 1;
+            best.store(y, at);
+            at = parent.load(at, y).into();
+        }
+    }
+}
+
 /// Finds the cheapest path from the first to the last row of cells, by dynamic programming.
 ///
 /// `best` becomes the number of cells before the path, for each row. From row to row it moves by at most [`STEP`]
@@ -35,9 +149,11 @@ pub unsafe fn seam_path(
     best: SliceMut<u32>,
     costs: SliceMut<SeamCosts>,
 ) {
-    let totals = shared_array![u32; 2 * PLACES as usize];
-    let runs = shared_array![u32; 2 * PLACES as usize];
-    let heres = shared_array![u32; 2 * PLACES as usize];
+    let last = LastRow {
+        totals: shared_array![u32; 2 * PLACES as usize],
+        runs: shared_array![u32; 2 * PLACES as usize],
+        heres: shared_array![u32; 2 * PLACES as usize],
+    };
     let sums = shared_array![u32; 3];
     let (across, along) = (cost.width(), cost.height());
     let places = across + 1;
@@ -48,52 +164,27 @@ pub unsafe fn seam_path(
         return;
     }
     let place = thread::rank();
-    let cell = |x: u32, y: u32| {
-        // SAFETY: inside, as just checked.
-        if cost.contains(x, y) { unsafe { cost.load(x, y) } } else { 0 }
-    };
+    let cells = Cells { cost, sides };
     let (mut total, mut above) = (0, 0);
     let mut y = 0;
     while y < along {
         // Two halves in turn, so that threads may still read the previous row.
         let half = (y & 1) * PLACES;
-        let here = cell(place, y);
+        let here = cells.cell(place, y);
         // SAFETY: a block has `PLACES` threads, each with its own element in each half, which others read after the
         // barrier. The next row writes to the other half, and the one after it follows another barrier.
         unsafe {
-            totals.store(half + place, total);
-            runs.store(half + place, between(above, here));
-            heres.store(half + place, here);
+            last.totals.store(half + place, total);
+            last.runs.store(half + place, between(above, here));
+            last.heres.store(half + place, here);
         }
         above = here;
         thread::sync_threads();
         if place < places {
             // SAFETY: after the barrier, and `place` is inside the images and below `PLACES`.
             unsafe {
-                let (mut least, mut from) = (totals.load(half + place), place);
-                let mut run = 0;
-                for step in 1..=STEP {
-                    if step <= place {
-                        let there = place - step;
-                        run += runs.load(half + there);
-                        let sum = totals.load(half + there) + run;
-                        if sum < least {
-                            (least, from) = (sum, there);
-                        }
-                    }
-                }
-                let mut run = 0;
-                for step in 1..=STEP {
-                    let there = place + step;
-                    if there < places {
-                        run += runs.load(half + there - 1);
-                        let sum = totals.load(half + there) + run;
-                        if sum < least {
-                            (least, from) = (sum, there);
-                        }
-                    }
-                }
-                let before = if place > 0 { heres.load(half + place - 1) } else { 0 };
+                let (least, from) = last.cheapest(half, place, places);
+                let before = if place > 0 { last.heres.load(half + place - 1) } else { 0 };
                 let row = (sides.load(place, y) + between(before, here)).min(MOST);
                 let away = current.load(y).abs_diff(place).min(BIAS_CELLS);
                 let bias = if biased != 0 { BIAS * away } else { 0 };
@@ -106,52 +197,27 @@ pub unsafe fn seam_path(
     let half = (along & 1) * PLACES;
     // SAFETY: as in a row.
     unsafe {
-        totals.store(half + place, total);
+        last.totals.store(half + place, total);
         if place < 3 {
             sums.store(place, 0);
         }
     }
     thread::sync_threads();
     if place == 0 {
-        let mut at = 0;
-        // SAFETY: everything was written before the barrier, and `at` is always a valid position.
-        unsafe {
-            for i in 1..places {
-                if totals.load(half + i) < totals.load(half + at) {
-                    at = i;
-                }
-            }
-            let mut y = along;
-            while y > 0 {
-                y -= 1;
-                best.store(y, at);
-                at = parent.load(at, y).into();
-            }
-        }
+        // SAFETY: everything was written before the barrier, and sizes were checked.
+        unsafe { trace_back(last.totals, (half, places), parent, along, best) };
     }
     thread::sync_threads();
-    // The cost of a row of the path, and its breaches.
-    let row = |y: u32, at: u32, from: u32| {
-        // SAFETY: `at` is at most `across`.
-        let sides = unsafe { sides.load(at, y) };
-        let mut row = (sides + between(cell(at.wrapping_sub(1), y), cell(at, y))).min(MOST);
-        if y > 0 {
-            for x in at.min(from)..at.max(from) {
-                row += between(cell(x, y - 1), cell(x, y));
-            }
-        }
-        (row, sides)
-    };
     let mut y = place;
     while y < along {
         let before = y.saturating_sub(1);
         // SAFETY: inside; the first thread wrote before the barrier; all threads add atomically.
         unsafe {
-            let (cost, breaches) = row(y, best.load(y), best.load(before));
+            let (cost, breaches) = cells.row(y, best.load(y), best.load(before));
             let _ = sums.atomic_add(0, cost);
             let _ = sums.atomic_add(1, breaches);
             let (at, from) = (current.load(y).min(across), current.load(before).min(across));
-            let _ = sums.atomic_add(2, row(y, at, from).0);
+            let _ = sums.atomic_add(2, cells.row(y, at, from).0);
         }
         y += PLACES;
     }

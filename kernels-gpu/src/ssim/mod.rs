@@ -38,24 +38,19 @@ mod window;
 
 pub use two_pass::*;
 
-use crate::ssim::luma::Batch;
-use crate::ssim::luma::Pixel;
-use crate::ssim::luma::lumas;
-use crate::ssim::totals::Totals;
-use crate::ssim::totals::summand;
-use crate::ssim::window::Moments;
-use crate::ssim::window::Window;
-use crate::ssim::window::filter_down;
-use crate::ssim::window::tap_along;
-use crate::ssim::window::zip;
-use crate::unroll::unroll;
 use cuda_std::ColumnView;
 use cuda_std::prelude::*;
+use glam::{UVec2, uvec2};
 use shared_types::Rgba8;
 use shared_types::ssim::{
     BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, LINES, MARGIN, ROW_THREADS, RUN, RUNNING, SUMS,
     SsimParams, WINDOW,
 };
+
+use crate::unroll::unroll;
+use luma::{Batch, Pixel, lumas};
+use totals::{Totals, summand};
+use window::{Moments, Window, filter_down, tap_along, zip};
 
 /// A column's moments in shared memory.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
@@ -115,6 +110,47 @@ impl<P: Pixel> Strip<P> {
         // One by one: in a loop they would be an array in local memory.
         [fetch(0), fetch(1), fetch(2), fetch(3)]
     }
+}
+
+/// Filters four neighbours of a row horizontally; `run` starts at the first column of the first window.
+///
+/// # Safety
+/// The columns of all four windows must exist and be written before a barrier.
+#[inline(always)]
+unsafe fn filter_along(run: Shared<Column>) -> [Moments; RUN as usize] {
+    let mut sums: [Moments; RUN as usize] = [[0.0; 4]; RUN as usize];
+    unroll!((WINDOW + RUN) as usize - 1, |i| {
+        // SAFETY: guaranteed by the caller.
+        let Column(column) = unsafe { run.load(place(i as u32)) };
+        unroll!(RUN as usize, |j| {
+            if i >= j && i - j < WINDOW as usize {
+                sums[j] = zip(column, sums[j], |column, sum| column.mul_add(tap_along(i - j), sum));
+            }
+        });
+    });
+    sums
+}
+
+/// Sums the values of the columns from `x` on that are below `inside`.
+#[inline(always)]
+fn sum_inside(values: [f32; RUN as usize], x: u32, inside: u32) -> f32 {
+    let mut sum = 0.0;
+    unroll!(RUN as usize, |j| {
+        sum += if x + (j as u32) < inside { values[j] } else { 0.0 };
+    });
+    sum
+}
+
+/// Stores the SSIM of four neighbours from `at` on, as far as they are in the map and below column `inside`.
+#[inline(always)]
+fn store_run(map: ViewMut<f32>, at: UVec2, inside: u32, values: [f32; RUN as usize]) {
+    unroll!(RUN as usize, |j| {
+        let x = at.x + j as u32;
+        if x < inside && map.contains(x, at.y) {
+            // SAFETY: inside, as just checked; each pixel has one thread.
+            unsafe { map.store(x, at.y, values[j]) };
+        }
+    });
 }
 
 #[inline(always)]
@@ -196,45 +232,19 @@ fn fused<P: Pixel>(
         next = strip.fetch(line + LINES);
         thread::sync_threads();
         // Runs even for results that do not count: a branch here would prevent the overlap with vertical filtering.
-        let mut sums: [Moments; RUN as usize] = [[0.0; 4]; RUN as usize];
-        unroll!((WINDOW + RUN) as usize - 1, |i| {
-            // SAFETY: inside, since the run's last window ends with the block's columns; read after the barrier that
-            // follows the writes.
-            let Column(column) = unsafe { run.load(place(i as u32)) };
-            unroll!(RUN as usize, |j| {
-                if i >= j && i - j < WINDOW as usize {
-                    sums[j] =
-                        zip(column, sums[j], |column, sum| column.mul_add(tap_along(i - j), sum));
-                }
-            });
-        });
-        let values = [
-            ssim(sums[0], params),
-            ssim(sums[1], params),
-            ssim(sums[2], params),
-            ssim(sums[3], params),
-        ];
+        // SAFETY: inside, since the run's last window ends with the block's columns; read after the barrier that
+        // follows the writes.
+        let values = unsafe { filter_along(run) }.map(|sums| ssim(sums, params));
         let sum = if whole_run {
             (values[0] + values[1]) + (values[2] + values[3])
         } else {
-            let mut sum = 0.0;
-            unroll!(RUN as usize, |j| {
-                sum += if x + (j as u32) < inside { values[j] } else { 0.0 };
-            });
-            sum
+            sum_inside(values, x, inside)
         };
         let complete = line + row;
         let counts = first == own_first && complete >= MARGIN && complete < lines + MARGIN;
         totals.ssim += summand::<RUN>(sum, counts);
         if mapped && counts {
-            let y = y0 + complete - MARGIN;
-            unroll!(RUN as usize, |j| {
-                let x = x + j as u32;
-                if x < inside && map.contains(x, y) {
-                    // SAFETY: inside, as just checked; each pixel has one thread.
-                    unsafe { map.store(x, y, values[j]) };
-                }
-            });
+            store_run(map, uvec2(x, y0 + complete - MARGIN), inside, values);
         }
         line += LINES;
     }

@@ -1,8 +1,6 @@
 //! Sums over all pixels, in integers: identical to the bit in any order.
 
-use crate::ssim::luma::Batch;
-use crate::ssim::luma::Lumas;
-use crate::ssim::luma::Pixel;
+use super::luma::{Batch, Lumas, Pixel};
 use crate::unroll::unroll;
 use cuda_std::atomic::AtomicAdd;
 use cuda_std::prelude::*;

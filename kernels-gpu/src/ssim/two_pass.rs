@@ -1,10 +1,8 @@
 //! SSIM in two straightforward passes, for comparison with the fused kernel.
 
-use crate::ssim::luma::Pixel;
-use crate::ssim::luma::load_luma;
-use crate::ssim::totals::Totals;
-use crate::ssim::totals::summand;
-use crate::ssim::window::tap;
+use super::luma::{Pixel, load_luma};
+use super::totals::{Totals, summand};
+use super::window::tap;
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
 use shared_types::ssim::{MARGIN, SUMS, SsimParams, TWO_PASS_THREADS, WINDOW};

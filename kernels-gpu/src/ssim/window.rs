@@ -1,7 +1,7 @@
 //! The Gaussian window, factored into three short filters; the proof is at compile time.
 
 // The host has these methods of `f32` in `core` or `std`.
-use crate::ssim::luma::Lumas;
+use super::luma::Lumas;
 use crate::unroll::unroll;
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;

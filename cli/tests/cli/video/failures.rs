@@ -26,7 +26,7 @@ fn options_that_do_not_go_together() {
     std::fs::create_dir(folder.path("d")).unwrap();
     let cases = [
         ("- - -o p.y4m", "only one of the videos can be standard input"),
-        ("a.y4m a.y4m -o -  --json", "both want standard output"),
+        ("a.y4m a.y4m -o -  --json", "both write to standard output"),
         ("a.y4m a.y4m -o p.webm", "the name must end in .mp4"),
         ("a.y4m a.y4m -o p.png", "a pattern such as frame_%04d.png"),
         ("a.y4m a.y4m -o p.raw", "--output-format nv12 or rgba"),

@@ -144,40 +144,71 @@ fn in_one_place(
     }
     let centred = rotation(middle.to_degrees(), 0.0, 0.0).transpose();
     let rays: Vec<DVec3> = rays.into_iter().map(|ray| centred * ray).collect();
-    let elevation = |ray: &DVec3| libm::atan2(-ray.y, libm::hypot(ray.x, ray.z)).to_degrees();
-    let (low, high) = rays
-        .iter()
-        .map(elevation)
-        .fold((90.0_f64, -90.0_f64), |(low, high), e| (low.min(e), high.max(e)));
-    let width = width.to_degrees();
     // A pole inside a picture is not on its border.
     let pole = [DVec3::Y, -DVec3::Y].into_iter().any(|pole| sees_ray(cameras, levelled, pole));
-    let highest = if pole { 90.0 } else { high.max(-low) };
-    let suits = if width < PLANAR && high - low < PLANAR && !pole {
-        ProjectionName::Planar
-    } else if highest < CYLINDRICAL {
-        ProjectionName::Cylindrical
-    } else {
-        ProjectionName::Equirectangular
-    };
-    let projection = options.projection.unwrap_or(suits);
-    let (degrees, most) = match projection {
-        ProjectionName::Planar if pole => (180.0, PLANAR_AT_MOST),
-        ProjectionName::Planar => (width.max(high - low), PLANAR_AT_MOST),
-        ProjectionName::Cylindrical => (2.0 * highest, 2.0 * CYLINDRICAL_AT_MOST),
-        ProjectionName::Equirectangular => (0.0, 360.0),
-    };
-    if degrees >= most {
-        let (projection, suits) = (projection.as_str(), suits.as_str());
-        return Err(Refusal::Projection { projection, degrees, most, suits });
-    }
-    let mut panorama = panorama(projection);
-    if projection == ProjectionName::Planar {
+    let view = Scope::new(&rays, width.to_degrees(), pole);
+    let mut panorama = panorama(view.projection(options)?);
+    if panorama.projection == ProjectionName::Planar {
         // A planar view turns towards the middle; a cylinder stays upright instead.
-        panorama.pitch = 0.5 * (low + high);
+        panorama.pitch = 0.5 * (view.low + view.high);
     }
     let tilted = rotation(0.0, panorama.pitch, 0.0).transpose();
-    let extent = extent(&rays, projection, tilted, width, pole);
+    let extent = extent(&rays, panorama.projection, tilted, view.width, pole);
+    fit_canvas(&mut panorama, &extent, cameras);
+    let pose = |(camera, axes): (&Camera, &DMat3)| {
+        CameraPose::Mount(mount(camera, centred * levelled * *axes))
+    };
+    Ok((panorama, cameras.iter().zip(&to_world).map(pose).collect()))
+}
+
+/// The angles that the cameras see together, in degrees.
+struct Scope {
+    width: f64,
+    /// Minimum and maximum elevation on the borders of the pictures.
+    low: f64,
+    high: f64,
+    /// Whether a picture contains a pole.
+    pole: bool,
+}
+
+impl Scope {
+    fn new(rays: &[DVec3], width: f64, pole: bool) -> Self {
+        let elevation = |ray: &DVec3| libm::atan2(-ray.y, libm::hypot(ray.x, ray.z)).to_degrees();
+        let (low, high) = rays
+            .iter()
+            .map(elevation)
+            .fold((90.0_f64, -90.0_f64), |(low, high), e| (low.min(e), high.max(e)));
+        Self { width, low, high, pole }
+    }
+
+    /// Returns the requested projection, or one that suits the view.
+    fn projection(&self, options: &RigOptions) -> Result<ProjectionName, Refusal> {
+        let Self { width, low, high, pole } = *self;
+        let highest = if pole { 90.0 } else { high.max(-low) };
+        let suits = if width < PLANAR && high - low < PLANAR && !pole {
+            ProjectionName::Planar
+        } else if highest < CYLINDRICAL {
+            ProjectionName::Cylindrical
+        } else {
+            ProjectionName::Equirectangular
+        };
+        let projection = options.projection.unwrap_or(suits);
+        let (degrees, most) = match projection {
+            ProjectionName::Planar if pole => (180.0, PLANAR_AT_MOST),
+            ProjectionName::Planar => (width.max(high - low), PLANAR_AT_MOST),
+            ProjectionName::Cylindrical => (2.0 * highest, 2.0 * CYLINDRICAL_AT_MOST),
+            ProjectionName::Equirectangular => (0.0, 360.0),
+        };
+        if degrees >= most {
+            let (projection, suits) = (projection.as_str(), suits.as_str());
+            return Err(Refusal::Projection { projection, degrees, most, suits });
+        }
+        Ok(projection)
+    }
+}
+
+/// Sets the size of a panorama to its extent, as sharp as the median camera and within the limits of a canvas.
+fn fit_canvas(panorama: &mut RigCanvas, extent: &Extent, cameras: &[Camera]) {
     let mut focals: Vec<f64> = cameras.iter().map(|camera| camera.focal.x).collect();
     focals.sort_by(f64::total_cmp);
     let span = (extent.high - extent.low).max(DVec2::splat(1e-9));
@@ -188,8 +219,8 @@ fn in_one_place(
         .min(0.999 * (MAX_CANVAS_AREA as f64 / span.element_product()).sqrt());
     let (low, high) = (extent.low * scale, extent.high * scale);
     let size = (high - low).ceil().max(DVec2::ONE);
-    place(&mut panorama, size.as_uvec2(), scale, -low - 0.5);
-    let (most_x, most_y) = match projection {
+    place(panorama, size.as_uvec2(), scale, -low - 0.5);
+    let (most_x, most_y) = match panorama.projection {
         ProjectionName::Planar => (179.0, f64::INFINITY),
         ProjectionName::Cylindrical => (360.0, f64::INFINITY),
         ProjectionName::Equirectangular => (360.0, 180.0),
@@ -198,23 +229,24 @@ fn in_one_place(
     // Rounded up to whole pixels, a full sphere slightly exceeds the limit.
     let rows = (most_y.to_radians() * panorama.scale().y).floor();
     panorama.height = panorama.height.min(rows.clamp(1.0, f64::from(u32::MAX)) as u32);
-    let view = |(camera, axes): (&Camera, &DMat3)| {
-        let [yaw, pitch, roll] = angles(centred * levelled * *axes);
-        CameraPose::Mount(Mount {
-            lens: if camera.lens == Lens::FISHEYE { LensName::Fisheye } else { LensName::Pinhole },
-            matrix: CameraMatrix {
-                fx: camera.focal.x,
-                fy: camera.focal.y,
-                cx: camera.centre.x,
-                cy: camera.centre.y,
-            },
-            distortion: coefficients(camera),
-            yaw,
-            pitch,
-            roll,
-        })
-    };
-    Ok((panorama, cameras.iter().zip(&to_world).map(view).collect()))
+}
+
+/// Returns lens and orientation of a camera whose frame `to_world` takes to the panorama's world.
+fn mount(camera: &Camera, to_world: DMat3) -> Mount {
+    let [yaw, pitch, roll] = angles(to_world);
+    Mount {
+        lens: if camera.lens == Lens::FISHEYE { LensName::Fisheye } else { LensName::Pinhole },
+        matrix: CameraMatrix {
+            fx: camera.focal.x,
+            fy: camera.focal.y,
+            cx: camera.centre.x,
+            cy: camera.centre.y,
+        },
+        distortion: coefficients(camera),
+        yaw,
+        pitch,
+        roll,
+    }
 }
 
 /// Returns whether a camera sees a ray of the levelled world.

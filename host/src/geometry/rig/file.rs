@@ -143,32 +143,43 @@ fn calibration(camera: &CameraTable, rig: &Path) -> Option<PathBuf> {
     Some(rig.parent().unwrap_or(Path::new("")).join(path))
 }
 
-/// Adds the values of the calibration file.
-fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
-    let file = || rig.to_owned();
-    let field = |name: &str| format!("{name} of camera {:?}", camera.name);
-    let contradiction = |name: &str, reason| {
-        Err(RigError::Contradiction { file: file(), field: field(name), reason })
-    };
-    let stated = match &camera.size {
-        None => None,
-        Some(sides) if sides.len() != 2 => {
-            return contradiction("size", "is two numbers, width and height");
+/// A camera's table with the path of its rig, for errors.
+struct Reader<'a> {
+    camera: &'a CameraTable,
+    rig: &'a Path,
+}
+
+impl Reader<'_> {
+    fn file(&self) -> PathBuf {
+        self.rig.to_owned()
+    }
+
+    fn field(&self, name: &str) -> String {
+        format!("{name} of camera {:?}", self.camera.name)
+    }
+
+    fn contradiction(&self, name: &str, reason: &'static str) -> RigError {
+        RigError::Contradiction { file: self.file(), field: self.field(name), reason }
+    }
+
+    /// Returns the size, if the table states it.
+    fn size(&self) -> Result<Option<[u32; 2]>, RigError> {
+        let Some(sides) = &self.camera.size else { return Ok(None) };
+        if sides.len() != 2 {
+            return Err(self.contradiction("size", "must be two numbers, width and height"));
         }
-        Some(sides) => {
-            let mut size = [0; 2];
-            for (side, &value) in size.iter_mut().zip(sides) {
-                let fits = u32::try_from(value).ok().filter(|v| (1..=MAX_SIDE).contains(v));
-                *side = fits.ok_or_else(|| RigError::PictureSize {
-                    file: file(),
-                    field: field("size"),
-                    value,
-                })?;
-            }
-            Some(size)
+        let mut size = [0; 2];
+        for (side, &value) in size.iter_mut().zip(sides) {
+            let fits = u32::try_from(value).ok().filter(|v| (1..=MAX_SIDE).contains(v));
+            let (file, field) = (self.file(), self.field("size"));
+            *side = fits.ok_or(RigError::PictureSize { file, field, value })?;
         }
-    };
-    if let Some(numbers) = &camera.homography {
+        Ok(Some(size))
+    }
+
+    /// Returns size and pose of a camera that is a homography.
+    fn homography(&self, numbers: &[f64]) -> Result<([u32; 2], CameraPose), RigError> {
+        let camera = self.camera;
         let others = [
             ("lens", camera.lens.is_some()),
             ("matrix", camera.matrix.is_some()),
@@ -180,65 +191,85 @@ fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
             ("roll", camera.roll.is_some()),
         ];
         if let Some((name, _)) = others.into_iter().find(|(_, given)| *given) {
-            return contradiction(name, "is given beside homography, which says it all; remove it");
+            let reason = "cannot be combined with homography; remove it";
+            return Err(self.contradiction(name, reason));
         }
-        let Ok(rows) = <[f64; 9]>::try_from(numbers.as_slice()) else {
-            return contradiction("homography", "is nine numbers, 3 rows of 3");
+        let Ok(rows) = <[f64; 9]>::try_from(numbers) else {
+            return Err(self.contradiction("homography", "must be nine numbers, 3 rows of 3"));
         };
-        let Some(size) = stated else {
-            return contradiction("size", "is missing; give size = [width, height]");
+        let Some(size) = self.size()? else {
+            return Err(self.contradiction("size", "is missing; give size = [width, height]"));
         };
-        let view = CameraPose::Homography(DMat3::from_cols_array(&rows).transpose());
-        return Ok(RigCamera { name: camera.name, size, view });
+        Ok((size, CameraPose::Homography(DMat3::from_cols_array(&rows).transpose())))
     }
-    let Some(lens) = camera.lens else {
-        return contradiction("lens", "is missing; give \"pinhole\" or \"fisheye\"");
-    };
-    let (matrix, distortion, calibrated) = match (camera.matrix, calibration(&camera, rig)) {
-        (Some(matrix), None) => {
-            if camera.opencv_camera.is_some() {
-                return contradiction("opencv_camera", "is given without opencv; remove it");
+
+    /// Returns size and pose of a camera with a lens.
+    fn mount(&self) -> Result<([u32; 2], CameraPose), RigError> {
+        let camera = self.camera;
+        let stated = self.size()?;
+        let Some(lens) = camera.lens else {
+            let reason = "is missing; give \"pinhole\" or \"fisheye\"";
+            return Err(self.contradiction("lens", reason));
+        };
+        let (matrix, distortion, calibrated) = self.matrix()?;
+        let (file, field) = (self.file(), self.field("size"));
+        let size = match (stated, calibrated) {
+            (Some(size), Some(calibrated)) if size != calibrated => {
+                return Err(RigError::SizeMismatch { file, field, size, calibrated });
             }
-            (matrix, camera.distortion.clone().unwrap_or_default(), None)
-        }
-        (None, Some(path)) => {
-            if camera.distortion.is_some() {
-                return contradiction(
-                    "distortion",
-                    "is given beside opencv, which has it; remove it",
-                );
+            (Some(size), _) | (None, Some(size)) => size,
+            (None, None) => return Err(RigError::SizeMissing { file, field }),
+        };
+        let mount = Mount {
+            lens,
+            matrix,
+            distortion,
+            yaw: camera.yaw.unwrap_or_default(),
+            pitch: camera.pitch.unwrap_or_default(),
+            roll: camera.roll.unwrap_or_default(),
+        };
+        Ok((size, CameraPose::Mount(mount)))
+    }
+
+    /// Returns K, D and the size of the calibration, from the table or from its calibration file.
+    fn matrix(&self) -> Result<(CameraMatrix, Vec<f64>, Option<[u32; 2]>), RigError> {
+        let camera = self.camera;
+        match (camera.matrix, calibration(camera, self.rig)) {
+            (Some(_), None) if camera.opencv_camera.is_some() => {
+                Err(self.contradiction("opencv_camera", "requires opencv; remove it"))
             }
-            let number = camera.opencv_camera.unwrap_or(1);
-            let found = Intrinsics::open(path, number).map_err(|source| RigError::Calibration {
-                file: file(),
-                field: field("opencv"),
-                source: Box::new(source),
-            })?;
-            (found.matrix(), found.distortion, found.size.map(<[u32; 2]>::from))
+            (Some(matrix), None) => {
+                Ok((matrix, camera.distortion.clone().unwrap_or_default(), None))
+            }
+            (None, Some(_)) if camera.distortion.is_some() => {
+                let reason = "cannot be combined with opencv; remove it";
+                Err(self.contradiction("distortion", reason))
+            }
+            (None, Some(path)) => {
+                let number = camera.opencv_camera.unwrap_or(1);
+                let found =
+                    Intrinsics::open(path, number).map_err(|source| RigError::Calibration {
+                        file: self.file(),
+                        field: self.field("opencv"),
+                        source: Box::new(source),
+                    })?;
+                Ok((found.matrix(), found.distortion, found.size.map(<[u32; 2]>::from)))
+            }
+            (given, _) => {
+                let found = if given.is_some() { "both" } else { "neither" };
+                let field = format!("camera {:?}", camera.name);
+                Err(RigError::MatrixSource { file: self.file(), field, found })
+            }
         }
-        (given, _) => {
-            let found = if given.is_some() { "both" } else { "neither" };
-            let field = format!("camera {:?}", camera.name);
-            return Err(RigError::MatrixSource { file: file(), field, found });
-        }
+    }
+}
+
+/// Completes a camera with the values of its calibration file.
+fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
+    let reader = Reader { camera: &camera, rig };
+    let (size, view) = match &camera.homography {
+        Some(numbers) => reader.homography(numbers)?,
+        None => reader.mount()?,
     };
-    let size = match (stated, calibrated) {
-        (Some(size), Some(calibrated)) if size != calibrated => {
-            let field = field("size");
-            return Err(RigError::SizeMismatch { file: file(), field, size, calibrated });
-        }
-        (Some(size), _) | (None, Some(size)) => size,
-        (None, None) => {
-            return Err(RigError::SizeMissing { file: file(), field: field("size") });
-        }
-    };
-    let mount = Mount {
-        lens,
-        matrix,
-        distortion,
-        yaw: camera.yaw.unwrap_or_default(),
-        pitch: camera.pitch.unwrap_or_default(),
-        roll: camera.roll.unwrap_or_default(),
-    };
-    Ok(RigCamera { name: camera.name, size, view: CameraPose::Mount(mount) })
+    Ok(RigCamera { name: camera.name, size, view })
 }

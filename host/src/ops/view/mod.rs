@@ -13,6 +13,7 @@
 //! Not supported: lens models for the virtual camera, and more than two real cameras.
 
 mod limits;
+mod shot;
 mod track;
 
 use std::fmt;
@@ -21,23 +22,24 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cuda_std::DeviceView;
-use glam::{DMat3, DVec2, DVec3, UVec2};
+use glam::{DMat3, DVec3, UVec2};
 use kernels_gpu::view as kernels;
 use shared_types::Rgba8;
-use shared_types::view::{BLOCK, ViewCamera, ViewCameras, ViewCanvas, ViewFrame, tile};
+use shared_types::view::{ViewCamera, ViewCameras, ViewCanvas, ViewFrame};
 use shared_types::warp::{Camera, Canvas};
 use thiserror::Error;
 
 use crate::device::{DeviceError, Image, LaunchConfig, Stream, Textures};
-use crate::frame::{FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured};
+use crate::frame::{FrameView, FrameViewMut, Textured};
+use crate::geometry::Geometry;
 use crate::geometry::rig::rotation;
-use crate::geometry::{Geometry, border};
 use crate::io::picture::Picture;
 use crate::lock::lock;
 use crate::ops::stitch::{StitchError, StitchOptions, check_sources};
 use crate::warp::{DeviceWarp, Plane};
 
 pub use limits::ViewLimits;
+use shot::{Shot, normals};
 pub use track::{MAX_SMOOTHING, Track, TrackError};
 
 /// Minimum field of view, in degrees.
@@ -157,6 +159,15 @@ impl From<DeviceError> for ViewError {
     }
 }
 
+/// The arguments that all kernels for two cameras share.
+struct CamerasKernel<'a> {
+    left_weight: DeviceView<'a, f32>,
+    right_weight: DeviceView<'a, f32>,
+    canvas: ViewCanvas,
+    cameras: ViewCameras,
+    frame: ViewFrame,
+}
+
 /// Two real cameras for views.
 #[derive(Debug)]
 pub struct Viewer {
@@ -239,37 +250,65 @@ impl Viewer {
         let out = out.into();
         view.check()?;
         options.check()?;
-        let (input, other) = (left.format(), right.format());
-        if input.pixels != other.pixels {
-            return Err(StitchError::Formats { left: input, right: other }.into());
-        }
-        check_sources([input.size, other.size], self.sources())?;
+        self.check_frames(&left, &right)?;
         whole([
             ("left", left.is_whole()),
             ("right", right.is_whole()),
             ("output", out.is_whole()),
         ])?;
-        let shot = Shot::new(view, self.flip, input, &out);
+        let shot = Shot::new(view, self.flip, left.format(), &out);
         let camera = |i: usize, colour| {
             let (camera, normals) = (&self.cameras[i], &self.normals[i]);
             ViewCamera::new(camera, normals, (shot.turn, shot.focal), shot.cell, colour)
         };
         let cameras =
             ViewCameras { left: camera(0, options.left), right: camera(1, options.right) };
-        let (canvas, frame, config) = (shot.canvas(&self.canvas), shot.frame(), &shot.config());
-        // SAFETY: the view is empty.
-        let empty = || unsafe {
-            DeviceView::new(stream.device().place(), NonNull::dangling().as_ptr(), 0, 0, 0)
+        let [left_weight, right_weight] = self.weights(stream, warp)?;
+        let canvas = shot.canvas(&self.canvas);
+        let shared =
+            CamerasKernel { left_weight, right_weight, canvas, cameras, frame: shot.frame() };
+        self.launch(stream, &shot.config(), [left, right], shared, out)
+    }
+
+    /// Checks formats and sizes of the frames.
+    fn check_frames(&self, left: &FrameView<'_>, right: &FrameView<'_>) -> Result<(), ViewError> {
+        let (left, right) = (left.format(), right.format());
+        if left.pixels != right.pixels {
+            return Err(StitchError::Formats { left, right }.into());
+        }
+        Ok(check_sources([left.size, right.size], self.sources())?)
+    }
+
+    /// Returns the weights of a warp once they are ready on `stream`, or empty ones.
+    #[track_caller]
+    fn weights<'w>(
+        &self,
+        stream: &Stream,
+        warp: Option<&'w DeviceWarp>,
+    ) -> Result<[DeviceView<'w, f32>; 2], ViewError> {
+        let Some(warp) = warp else {
+            // SAFETY: the view is empty.
+            let empty = || unsafe {
+                DeviceView::new(stream.device().place(), NonNull::dangling().as_ptr(), 0, 0, 0)
+            };
+            return Ok([empty(), empty()]);
         };
-        let (left_weight, right_weight) = match warp {
-            None => (empty(), empty()),
-            Some(warp) => {
-                self.check_warp(warp)?;
-                warp.await_ready(stream)?;
-                let plane = |plane| warp.plane(plane).view();
-                (plane(Plane::WeightLeft), plane(Plane::WeightRight))
-            }
-        };
+        self.check_warp(warp)?;
+        warp.await_ready(stream)?;
+        Ok([Plane::WeightLeft, Plane::WeightRight].map(|plane| warp.plane(plane).view()))
+    }
+
+    /// Launches the kernel of these formats; reads frames through textures if possible.
+    #[track_caller]
+    fn launch(
+        &self,
+        stream: &Stream,
+        config: &LaunchConfig,
+        [left, right]: [FrameView<'_>; 2],
+        shared: CamerasKernel<'_>,
+        out: FrameViewMut<'_>,
+    ) -> Result<(), ViewError> {
+        let CamerasKernel { left_weight, right_weight, canvas, cameras, frame } = shared;
         // Held until the launch is submitted, so that no texture is evicted before.
         let mut textures = lock(&self.textures);
         let mut textured = |frame| Textured::of(stream.device(), &mut textures, frame);
@@ -388,79 +427,6 @@ pub fn view_pictures(
     let mut picture = Picture::filled(size.x, size.y, Rgba8::BLACK);
     out.download_to(stream, picture.pixels_mut())?;
     Ok(picture)
-}
-
-/// Returns planes through the camera, in its frame. The camera sees no ray that has a negative product with one of
-/// them. The planes enclose the picture with some margin; a lens of half a sphere or more has none.
-fn normals(camera: &Camera) -> [DVec3; 4] {
-    /// Margin for the area between the sampled rays, as a fraction of the picture.
-    const ROOM: f64 = 0.02;
-    let mut bounds: Option<(DVec2, DVec2)> = None;
-    // The picture extends half a pixel beyond its border, which exceeds the margin at the rim of a wide lens.
-    let wider = Camera { size: camera.size + 1, ..*camera };
-    for ray in border(&wider) {
-        match ray {
-            // Normalised.
-            Some(DVec3 { x, y, z }) if z > 1e-6 => {
-                let p = DVec2::new(x / z, y / z);
-                let (low, high) = bounds.unwrap_or((p, p));
-                bounds = Some((low.min(p), high.max(p)));
-            }
-            _ => return [DVec3::ZERO; 4],
-        }
-    }
-    let Some((low, high)) = bounds else { return [DVec3::ZERO; 4] };
-    let room = (high - low) * ROOM;
-    let (low, high) = (low - room, high + room);
-    [
-        DVec3::new(1.0, 0.0, -low.x),
-        DVec3::new(-1.0, 0.0, high.x),
-        DVec3::new(0.0, 1.0, -low.y),
-        DVec3::new(0.0, -1.0, high.y),
-    ]
-}
-
-/// The part that all launches of a view share: size and formats.
-struct Shot {
-    turn: DMat3,
-    focal: f64,
-    size: UVec2,
-    /// Side of a cell in pixels: those that share a chroma sample.
-    cell: u32,
-    input: PixelFormat,
-    output: PixelFormat,
-}
-
-impl Shot {
-    fn new(view: &ViewPose, flip: bool, input: FrameFormat, out: &FrameViewMut<'_>) -> Self {
-        let FrameFormat { size, pixels: output } = out.format();
-        let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
-        let (turn, focal) = (upright(flip) * view.turn(), view.focal(size.x));
-        Self { turn, focal, size, cell, input: input.pixels, output }
-    }
-
-    fn config(&self) -> LaunchConfig {
-        let tile = tile(self.cell);
-        let (columns, rows) = (self.size.x.div_ceil(tile.x), self.size.y.div_ceil(tile.y));
-        LaunchConfig::cover(columns * BLOCK[0], rows * BLOCK[1], BLOCK)
-    }
-
-    fn canvas(&self, canvas: &Canvas) -> ViewCanvas {
-        ViewCanvas::new(canvas, self.turn, self.focal)
-    }
-
-    fn frame(&self) -> ViewFrame {
-        ViewFrame {
-            middle: (self.size.as_vec2() - 1.0) / 2.0,
-            decode: self.input.encoding().to_rgb(),
-            encode: self.output.encoding().from_rgb(),
-        }
-    }
-}
-
-/// Returns the rotation from the frame of a panorama, possibly flipped, to that of the geometry.
-fn upright(flip: bool) -> DMat3 {
-    DMat3::from_diagonal(if flip { DVec3::new(-1.0, -1.0, 1.0) } else { DVec3::ONE })
 }
 
 /// Rejects a frame whose chroma plane does not fit its luma plane.

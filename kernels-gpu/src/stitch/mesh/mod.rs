@@ -154,6 +154,24 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
         unsafe { store(out, at, params, colours) };
         return;
     }
+    // SAFETY: guaranteed by the caller.
+    unsafe { stitch_layers(pictures, mesh, params, out, (index, at), fours) };
+}
+
+/// Blends the layers of a tile from layer `index` on, by their shares, and writes the thread's pixels, the first of
+/// them at `at`.
+///
+/// # Safety
+/// As for the kernels; layer `index` must exist.
+#[inline(always)]
+unsafe fn stitch_layers<P: TextureSampler, O: Target>(
+    pictures: &Pictures<P>,
+    mesh: &Mesh,
+    params: &MeshParams,
+    out: O,
+    (index, at): (u32, UVec2),
+    fours: [UVec2; RUNS],
+) {
     let accumulator = Accumulator::new();
     let mut next = index;
     // SAFETY: guaranteed by the caller; everything loaded was stored before.

@@ -93,20 +93,26 @@ pub unsafe fn mesh_weigh(
             vote &= votes.load(i);
             i += 1;
         }
-        let holds = |bit: u32| vote >> bit & 1 != 0;
-        let (only_first, only_second) = (holds(3) || second.is_none(), holds(2));
-        let layer = match second {
-            _ if only_first && only_second => Layer::BLACK,
-            // Without another layer, the whole share remains.
-            Some(second) if only_second => {
-                let alone = holds(1) || second.shares == REST;
-                Layer { shares: if alone { NONE } else { second.shares }, ..second }
-            }
-            _ if only_first => {
-                Layer { shares: if holds(0) { NONE } else { first.shares }, next: NONE, ..first }
-            }
-            _ => first,
-        };
-        layers.store(index, layer);
+        layers.store(index, merged(first, second, vote));
+    }
+}
+
+/// Returns the first layer of a tile after its shares were written. The bits of `vote` say: the first layer has the
+/// full share at all pixels, the second does, the first has no share, the second has none.
+#[inline(always)]
+fn merged(first: Layer, second: Option<Layer>, vote: u32) -> Layer {
+    let holds = |bit: u32| vote >> bit & 1 != 0;
+    let (only_first, only_second) = (holds(3) || second.is_none(), holds(2));
+    match second {
+        _ if only_first && only_second => Layer::BLACK,
+        // Without another layer, the whole share remains.
+        Some(second) if only_second => {
+            let alone = holds(1) || second.shares == REST;
+            Layer { shares: if alone { NONE } else { second.shares }, ..second }
+        }
+        _ if only_first => {
+            Layer { shares: if holds(0) { NONE } else { first.shares }, next: NONE, ..first }
+        }
+        _ => first,
     }
 }

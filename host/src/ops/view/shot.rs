@@ -1,0 +1,88 @@
+//! The geometry of one view: size, formats, and bounds of the cameras.
+
+use glam::{DMat3, DVec2, DVec3, UVec2};
+use shared_types::view::{BLOCK, ViewCanvas, ViewFrame, tile};
+use shared_types::warp::{Camera, Canvas};
+
+use super::ViewPose;
+use crate::device::LaunchConfig;
+use crate::frame::{FrameFormat, FrameViewMut, PixelFormat};
+use crate::geometry::border;
+
+/// Returns planes through the camera, in its frame. The camera sees no ray that has a negative product with one of
+/// them. The planes enclose the picture with some margin; a lens of half a sphere or more has none.
+pub(super) fn normals(camera: &Camera) -> [DVec3; 4] {
+    /// Margin for the area between the sampled rays, as a fraction of the picture.
+    const ROOM: f64 = 0.02;
+    let mut bounds: Option<(DVec2, DVec2)> = None;
+    // The picture extends half a pixel beyond its border, which exceeds the margin at the rim of a wide lens.
+    let wider = Camera { size: camera.size + 1, ..*camera };
+    for ray in border(&wider) {
+        match ray {
+            // Normalised.
+            Some(DVec3 { x, y, z }) if z > 1e-6 => {
+                let p = DVec2::new(x / z, y / z);
+                let (low, high) = bounds.unwrap_or((p, p));
+                bounds = Some((low.min(p), high.max(p)));
+            }
+            _ => return [DVec3::ZERO; 4],
+        }
+    }
+    let Some((low, high)) = bounds else { return [DVec3::ZERO; 4] };
+    let room = (high - low) * ROOM;
+    let (low, high) = (low - room, high + room);
+    [
+        DVec3::new(1.0, 0.0, -low.x),
+        DVec3::new(-1.0, 0.0, high.x),
+        DVec3::new(0.0, 1.0, -low.y),
+        DVec3::new(0.0, -1.0, high.y),
+    ]
+}
+
+/// The part that all launches of a view share: size and formats.
+pub(super) struct Shot {
+    pub(super) turn: DMat3,
+    pub(super) focal: f64,
+    pub(super) size: UVec2,
+    /// Side of a cell in pixels: those that share a chroma sample.
+    pub(super) cell: u32,
+    pub(super) input: PixelFormat,
+    pub(super) output: PixelFormat,
+}
+
+impl Shot {
+    pub(super) fn new(
+        view: &ViewPose,
+        flip: bool,
+        input: FrameFormat,
+        out: &FrameViewMut<'_>,
+    ) -> Self {
+        let FrameFormat { size, pixels: output } = out.format();
+        let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
+        let (turn, focal) = (upright(flip) * view.turn(), view.focal(size.x));
+        Self { turn, focal, size, cell, input: input.pixels, output }
+    }
+
+    pub(super) fn config(&self) -> LaunchConfig {
+        let tile = tile(self.cell);
+        let (columns, rows) = (self.size.x.div_ceil(tile.x), self.size.y.div_ceil(tile.y));
+        LaunchConfig::cover(columns * BLOCK[0], rows * BLOCK[1], BLOCK)
+    }
+
+    pub(super) fn canvas(&self, canvas: &Canvas) -> ViewCanvas {
+        ViewCanvas::new(canvas, self.turn, self.focal)
+    }
+
+    pub(super) fn frame(&self) -> ViewFrame {
+        ViewFrame {
+            middle: (self.size.as_vec2() - 1.0) / 2.0,
+            decode: self.input.encoding().to_rgb(),
+            encode: self.output.encoding().from_rgb(),
+        }
+    }
+}
+
+/// Returns the rotation from the frame of a panorama, possibly flipped, to that of the geometry.
+pub(super) fn upright(flip: bool) -> DMat3 {
+    DMat3::from_diagonal(if flip { DVec3::new(-1.0, -1.0, 1.0) } else { DVec3::ONE })
+}

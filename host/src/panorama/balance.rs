@@ -1,0 +1,67 @@
+//! The colours of all pictures, such that overlaps match best.
+
+use glam::Vec3;
+use nalgebra::{DMatrix, DVector};
+use shared_types::Rgba8;
+use shared_types::stitch::Colour;
+
+use super::coverage::Seen;
+use super::error::PanoramaError;
+use crate::device::{Image, Stream};
+use crate::geometry::Geometry;
+use crate::ops::colour::{Overlap, estimate};
+use crate::warp::DeviceWarp;
+
+/// Returns the colours of all pictures that equalise the overlaps best, and the pictures without information.
+///
+/// Each pair gives a ratio of gains and gammas, whose logarithms are differences between the pictures' own logarithms.
+/// Least squares finds these, with each pair weighted by its samples, such that the mean correction is neutral.
+pub(super) fn balanced(
+    stream: &Stream,
+    images: &[Image<Rgba8>],
+    geometry: &Geometry,
+    seen: &Seen,
+) -> Result<(Vec<Colour>, Vec<usize>), PanoramaError> {
+    let many = images.len();
+    let mut matrix = DMatrix::<f64>::zeros(many, many);
+    // Red, green, blue, gamma.
+    let mut sides = [0; 4].map(|_| DVector::<f64>::zeros(many));
+    for right in 1..many {
+        for left in (0..right).filter(|&left| seen.overlap(left, right)) {
+            let cameras = vec![geometry.cameras[left], geometry.cameras[right]];
+            let two = Geometry { cameras, ..*geometry };
+            let warp = DeviceWarp::render(stream, &two)?;
+            let Some(overlap) = Overlap::find(stream, &warp)? else { continue };
+            let sums = overlap.sums(stream, &images[left], &images[right])?;
+            let Some(asked) = estimate(&sums, &overlap.limits()) else { continue };
+            let weight = f64::from(sums.weight);
+            matrix[(left, left)] += weight;
+            matrix[(right, right)] += weight;
+            matrix[(left, right)] -= weight;
+            matrix[(right, left)] -= weight;
+            for (side, (l, r)) in sides.iter_mut().zip(logs(asked.left).zip(logs(asked.right))) {
+                side[left] += weight * (l - r);
+                side[right] -= weight * (l - r);
+            }
+        }
+    }
+    let unmatched: Vec<usize> = (0..many).filter(|&i| matrix[(i, i)] == 0.0).collect();
+    // Without this row, any constant could be added.
+    let ridge = 1e-9 * (0..many).map(|i| matrix[(i, i)]).fold(1.0, f64::max);
+    (0..many).for_each(|i| matrix[(i, i)] += ridge);
+    let Some(solved) = matrix.cholesky() else {
+        return Ok((vec![Colour::IDENTITY; many], (0..many).collect()));
+    };
+    let [r, g, b, gamma] = sides.map(|side| solved.solve(&side));
+    let colour = |i: usize| Colour {
+        gain: Vec3::new(r[i].exp() as f32, g[i].exp() as f32, b[i].exp() as f32)
+            .clamp(Vec3::splat(0.5), Vec3::splat(2.0)),
+        gamma: gamma[i].exp().clamp(0.8, 1.2) as f32,
+    };
+    Ok(((0..many).map(colour).collect(), unmatched))
+}
+
+/// Yields the logarithms of gains and gamma.
+fn logs(Colour { gain, gamma }: Colour) -> impl Iterator<Item = f64> {
+    [gain.x, gain.y, gain.z, gamma].into_iter().map(|value| f64::from(value).ln())
+}

@@ -1,0 +1,97 @@
+//! The cameras that see each pixel of a panorama.
+
+use crate::device::{DeviceError, Stream};
+use crate::geometry::Geometry;
+use crate::warp::{DeviceWarp, Plane};
+
+/// The fractions of a panorama that cameras see.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Coverage {
+    /// Seen by any camera.
+    pub any: f64,
+    /// Seen by each camera.
+    pub cameras: Vec<f64>,
+    /// Seen by more than one camera.
+    pub overlap: f64,
+}
+
+/// The cameras that see each pixel: bit i is camera i.
+pub(super) struct Seen {
+    pixels: Vec<u64>,
+    cameras: usize,
+}
+
+impl Seen {
+    pub(super) fn nothing(Geometry { canvas, cameras }: &Geometry) -> Self {
+        let pixels = vec![0; canvas.size.x as usize * canvas.size.y as usize];
+        Self { pixels, cameras: cameras.len() }
+    }
+
+    /// Records the areas of two cameras from a warp whose weights are still the margins.
+    pub(super) fn look(
+        &mut self,
+        stream: &Stream,
+        warp: &DeviceWarp,
+        cameras: [usize; 2],
+    ) -> Result<(), DeviceError> {
+        for (camera, plane) in cameras.into_iter().zip([Plane::WeightLeft, Plane::WeightRight]) {
+            let margins = warp.plane(plane).download(stream)?;
+            for (seen, margin) in self.pixels.iter_mut().zip(margins) {
+                *seen |= u64::from(margin > 0.0) << camera;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn coverage(&self) -> Coverage {
+        let share = |of: &dyn Fn(u64) -> bool| {
+            self.pixels.iter().filter(|&&seen| of(seen)).count() as f64 / self.pixels.len() as f64
+        };
+        Coverage {
+            any: share(&|seen| seen != 0),
+            cameras: (0..self.cameras).map(|i| share(&|seen| seen >> i & 1 == 1)).collect(),
+            overlap: share(&|seen| seen.count_ones() > 1),
+        }
+    }
+
+    /// Returns whether two cameras see a common pixel.
+    pub(super) fn overlap(&self, a: usize, b: usize) -> bool {
+        let both = 1 << a | 1 << b;
+        self.pixels.iter().any(|seen| seen & both == both)
+    }
+
+    /// Returns an order from the first camera on that always continues with the largest overlap with those before, so
+    /// that seams have an overlap to start from.
+    pub(super) fn order(&self) -> Vec<usize> {
+        let mut order = vec![0];
+        while order.len() < self.cameras {
+            let before = order.iter().fold(0_u64, |bits, camera| bits | 1 << camera);
+            let mut common = vec![0_u64; self.cameras];
+            for seen in self.pixels.iter().filter(|&&seen| seen & before != 0) {
+                let mut more = seen & !before;
+                while more != 0 {
+                    common[more.trailing_zeros() as usize] += 1;
+                    more &= more - 1;
+                }
+            }
+            let rest = (0..self.cameras).filter(|camera| before >> camera & 1 == 0);
+            // Of equal overlaps, the first.
+            order.extend(rest.rev().max_by_key(|&camera| common[camera]));
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Seen;
+
+    #[test]
+    fn neighbours_follow_each_other() {
+        // 0 and 2 overlap, 2 and 1 overlap more, so do 3 and 1; 4 is alone.
+        let pixels = vec![0b00001, 0b00101, 0b00110, 0b00110, 0b01010, 0b10000, 0];
+        let seen = Seen { pixels, cameras: 5 };
+        assert_eq!(seen.order(), [0, 2, 1, 3, 4]);
+        assert!(seen.overlap(1, 3) && !seen.overlap(0, 1));
+    }
+}

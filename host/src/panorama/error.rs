@@ -1,0 +1,70 @@
+//! The error of panoramas.
+
+use thiserror::Error;
+
+use crate::device::DeviceError;
+use crate::geometry::rig::MAX_CAMERAS;
+use crate::ops::seam::SeamError;
+use crate::ops::stitch::StitchError;
+use crate::warp::{PlaneError, RenderError};
+
+/// Pictures and geometry do not match, or the device failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PanoramaError {
+    /// The geometry has one camera, or too many.
+    #[error("panorama: the geometry has {0} cameras; it has 2 to {MAX_CAMERAS}")]
+    Cameras(usize),
+    /// The number of pictures differs from the number of cameras.
+    #[error("panorama: {pictures} pictures for a geometry of {cameras} cameras")]
+    Pictures {
+        /// The number of pictures.
+        pictures: usize,
+        /// The number of cameras.
+        cameras: usize,
+    },
+    /// A gain or gamma is given for more than two pictures.
+    #[error("panorama: gains and gammas are given for two pictures; colours of more are matched")]
+    Colours,
+    /// The size is invalid for a panorama or picture.
+    #[error("panorama: {0}")]
+    Size(#[from] PlaneError),
+    /// Pictures, warp and options do not match.
+    #[error(transparent)]
+    Stitch(StitchError),
+    /// The options of the seam are invalid.
+    #[error(transparent)]
+    Seam(SeamError),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl From<StitchError> for PanoramaError {
+    fn from(error: StitchError) -> Self {
+        match error {
+            StitchError::Device(error) => Self::Device(error),
+            error => Self::Stitch(error),
+        }
+    }
+}
+
+impl From<RenderError> for PanoramaError {
+    fn from(error: RenderError) -> Self {
+        match error {
+            RenderError::Cameras(found) => Self::Cameras(found),
+            RenderError::Plane(error) => Self::Size(error),
+            RenderError::Device(error) => Self::Device(error),
+        }
+    }
+}
+
+impl From<SeamError> for PanoramaError {
+    fn from(error: SeamError) -> Self {
+        match error {
+            SeamError::Device(error) => Self::Device(error),
+            SeamError::Stitch(error) => error.into(),
+            error => Self::Seam(error),
+        }
+    }
+}
