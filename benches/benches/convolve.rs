@@ -34,7 +34,7 @@ unsafe fn original_rows(input: View<f32>, width: u32, out: ViewMut<f32>) {}
 /// The counterpart of [`original_rows`] for the pass along columns.
 ///
 /// # Safety
-/// As [`original_rows`], with columns instead of rows.
+/// The preconditions of [`original_rows`] apply, with columns instead of rows.
 #[kernel(launch_bounds(256))]
 #[expect(unused_variables, reason = "what it does with them is in the PTX")]
 unsafe fn original_columns(input: View<f32>, width: u32, out: ViewMut<f32>) {}

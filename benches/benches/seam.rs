@@ -41,7 +41,9 @@ fn benches(criterion: &mut Criterion) {
         });
         if let (Some(look), Some(copy)) = (look, copy) {
             let cells = seam.grid().cells();
-            println!("{name}: {look:.1} µs on {cells} cells, beside a copy of {copy:.1} µs");
+            println!(
+                "{name}: {look:.1} µs on {cells} cells, compared with {copy:.1} µs for a copy"
+            );
         }
         group.finish();
     }

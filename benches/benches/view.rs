@@ -26,7 +26,7 @@ const LENSES: &str = "lenses";
 /// Both cameras, which meet in the middle third; 2.1 source pixels of both together per pixel of the view.
 const ACROSS: ViewPose = ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
 
-/// As wide as one camera's field of view; 3.9 source pixels of both together per pixel of the view.
+/// The width of one camera's field of view; 3.9 source pixels of both together per pixel of the view.
 const WIDE: ViewPose = ViewPose { fov: 60.0, ..ACROSS };
 
 /// Only the left camera.

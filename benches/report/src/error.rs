@@ -43,7 +43,7 @@ pub enum ReportError {
         /// The error.
         what: &'static str,
     },
-    /// No record has a row.
+    /// The records contain no measurements.
     #[error(
         "nothing to report: no measurements in {}; benches need a usable NVIDIA GPU, and print a line when they \
          skip; run the bundle on a machine with a GPU, then pass its record to `cargo xtask bench --from`",
