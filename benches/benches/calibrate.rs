@@ -1,5 +1,5 @@
-//! Correspondences to a calibration, on one core of the host: two made-up cameras 30° apart with a little
-//! distortion, model and quality included. It is the host's work, and not in the record of the GPU's.
+//! Calibration from correspondences on one core of the host, including model and quality: two synthetic cameras 30°
+//! apart with a little distortion. This is host work, so the GPU's record does not contain it.
 
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
-//! Colour sums over an overlap of 700×1900 in a panorama of 5700×1900 from two 3840×2160 pictures, a
-//! copy, and the original design in CUDA C++ (`benches/cuda/colour_analysis.cu`) where
-//! `PANOWEAVE_REFERENCE_PTX` names a folder with `colour_analysis.ptx`.
+//! Colour sums over an overlap of 700×1900 in a panorama of 5700×1900 from two 3840×2160 pictures, a copy, and the
+//! original design in CUDA C++ (`benches/cuda/colour_analysis.cu`) if `PANOWEAVE_REFERENCE_PTX` names a folder with
+//! `colour_analysis.ptx`.
 //!
-//! Then the overlaps of other sizes, with pictures from 720p to 8K.
+//! Then overlaps of other sizes, with pictures from 720p to 8K.
 //!
-//! Each camera sees the panorama pixel for pixel, so that what must move is what [`Overlap::bytes`] says.
-//! The copy is of half of that, which moves as much.
+//! Each camera maps one source pixel to one panorama pixel, so [`Overlap::bytes`] returns the bytes that must move. A
+//! copy of half as many bytes moves the same amount.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
@@ -20,16 +20,16 @@ use panoweave_benches::{
 };
 use shared_types::Rgba8;
 
-/// A warp whose cameras count the same in all of the overlap.
+/// Returns a warp whose cameras have the same weight everywhere in the overlap.
 fn warp() -> Warp {
     overlapping_warp(|_| [0.5; 2])
 }
 
-/// The signature of the CUDA C++ kernel, which the PTX has instead: nine sums over the whole panorama,
-/// added to `sums`. `band` is middle and width in shares of the panorama's.
+/// The signature of the CUDA C++ kernel; the PTX provides its body. It adds nine sums over the whole panorama to
+/// `sums`. `band` is the centre and width as fractions of the panorama's width.
 ///
 /// # Safety
-/// Blocks are 32 by 32 and cover the panorama; the planes have its size, and `sums` nine elements.
+/// Blocks must be 32 by 32 and cover the panorama. The planes must have its size, and `sums` nine elements.
 #[kernel(launch_bounds(1024))]
 #[expect(unused_variables, reason = "what it does with them is in the PTX")]
 unsafe fn colour_analysis(
@@ -46,7 +46,7 @@ unsafe fn colour_analysis(
 ) {
 }
 
-/// Launches the original's analysis.
+/// Launches the original analysis.
 fn analyse(stream: &Stream, warp: &DeviceWarp, frames: &[DeviceFrame; 2], sums: &mut Buffer<f32>) {
     let [FrameView::Rgba8(left), FrameView::Rgba8(right)] =
         frames.each_ref().map(DeviceFrame::view)
@@ -67,7 +67,7 @@ fn analyse(stream: &Stream, warp: &DeviceWarp, frames: &[DeviceFrame; 2], sums: 
         sums: sums.view_mut(),
     };
     let config = LaunchConfig::cover(PANORAMA.x, PANORAMA.y, [32, 32]);
-    // SAFETY: as the kernel asks.
+    // SAFETY: the blocks are 32 by 32 and cover the panorama, whose size the planes have; `sums` has nine elements.
     unsafe { stream.launch_unchecked(&config, &kernel) }.expect("an analysis");
 }
 
@@ -84,7 +84,7 @@ fn benches(criterion: &mut Criterion) {
         let frames: Vec<[_; 2]> = (0..SETS as u32)
             .map(|set| [0, 1].map(|i| frame(&stream, format, 2 * set + i)))
             .collect();
-        // What is read besides must not stay in a cache either.
+        // The overlap's pixels must not stay in a cache either.
         let overlaps: Vec<_> = (0..SETS)
             .map(|_| Overlap::find(&stream, &warp).expect("an overlap").expect("an overlap"))
             .collect();
@@ -96,7 +96,7 @@ fn benches(criterion: &mut Criterion) {
         let copy = bench_copy(&mut group, &stream, bytes);
         let rust = bench(&mut group, "rust", &stream, |set| {
             let [left, right] = frames[set].each_ref().map(DeviceFrame::view);
-            // SAFETY: one stream has all of them.
+            // SAFETY: all launches are on one stream.
             unsafe { overlaps[set].submit(&stream, left, right, &mut summing) }.expect("the sums");
         });
         if let (Some(rust), Some(copy)) = (rust, copy) {
@@ -120,8 +120,7 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-/// Checks that the original's analysis did its work: its weights add up to those of the band, and its
-/// luma is that of its colours.
+/// Checks the original analysis: its weights must add up to those of the band, and its luma must match its colours.
 fn check(sums: &[f32]) {
     let width = f64::from(OVERLAP[1] - OVERLAP[0]);
     let share = |x: f64| 1.0 - (x - 0.5 * (width - 1.0)).abs() / (0.5 * width);
@@ -134,7 +133,7 @@ fn check(sums: &[f32]) {
     }
 }
 
-/// The sums at other sizes.
+/// Benches the sums at other sizes.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("colour, by size") else { return };
     let stream = device.stream().expect("a stream");
@@ -156,7 +155,7 @@ fn sizes(criterion: &mut Criterion) {
         bench(&mut group, "rust", &stream, |set| {
             let (overlap, frames) = &sets[set];
             let [left, right] = frames.each_ref().map(DeviceFrame::view);
-            // SAFETY: one stream has all of them.
+            // SAFETY: all launches are on one stream.
             unsafe { overlap.submit(&stream, left, right, &mut summing) }.expect("the sums");
         });
         group.finish();

@@ -1,10 +1,9 @@
-//! Separable convolution of 3840×2160 f32 with 7, 15 and 31 taps along each axis: in one launch and in two, a
-//! copy of the picture, and the original design in CUDA C++ (`benches/cuda/convolve.cu`) where
-//! `PANOWEAVE_REFERENCE_PTX` names a folder with `convolve.ptx`. Then both gradients of a picture, and one
-//! launch at sizes from 720p to 8K.
+//! Separable convolution of 3840×2160 f32 with 7, 15 and 31 taps along each axis: in one launch and in two, a copy of
+//! the picture, and the original design in CUDA C++ (`benches/cuda/convolve.cu`) if `PANOWEAVE_REFERENCE_PTX` names a
+//! folder with `convolve.ptx`. Then both gradients of a picture, and one launch at sizes from 720p to 8K.
 //!
-//! A copy moves as much as one launch must. Tiles and how many results a
-//! thread makes are constants in `shared-types/src/convolve.rs`.
+//! A copy moves as many bytes as one launch must. Tile sizes and results per thread are constants in
+//! `shared-types/src/convolve.rs`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::constant;
@@ -16,26 +15,26 @@ use panoweave_benches::{Group, SETS, SIZES, bench, bench_copy, bench_original, g
 
 const SIZE: UVec2 = uvec2(3840, 2160);
 
-/// Blocks of the original.
+/// The block shape of the original.
 const BLOCK: [u32; 2] = [32, 8];
 
 constant! {
-    /// The original's taps, those of the last filter that was set.
+    /// The original's taps, from the last filter that was set.
     static original_taps: [f32; 64];
 }
 
-/// The signature of the CUDA C++ kernel, which the PTX has instead: the pass along rows.
+/// The signature of the CUDA C++ kernel for the pass along rows; the PTX provides its body.
 ///
 /// # Safety
-/// Blocks are [`BLOCK`] and cover the picture, and shared memory holds their rows with the halo.
+/// Blocks must be [`BLOCK`] and cover the picture. Shared memory must hold their rows with the halo.
 #[kernel(launch_bounds(256))]
 #[expect(unused_variables, reason = "what it does with them is in the PTX")]
 unsafe fn original_rows(input: View<f32>, width: u32, out: ViewMut<f32>) {}
 
-/// As [`original_rows`], along columns.
+/// The counterpart of [`original_rows`] for the pass along columns.
 ///
 /// # Safety
-/// As of [`original_rows`], with columns for rows.
+/// The preconditions of [`original_rows`] apply, with columns instead of rows.
 #[kernel(launch_bounds(256))]
 #[expect(unused_variables, reason = "what it does with them is in the PTX")]
 unsafe fn original_columns(input: View<f32>, width: u32, out: ViewMut<f32>) {}
@@ -53,7 +52,7 @@ fn original(
     let config = LaunchConfig::cover(SIZE.x, SIZE.y, BLOCK);
     let along_rows = config.with_dynamic_shared(4 * rows * (columns + halo));
     let along_columns = config.with_dynamic_shared(4 * columns * (rows + halo));
-    // SAFETY: as the kernels ask.
+    // SAFETY: the blocks are [`BLOCK`] and cover the picture; the shared memory includes the halo.
     unsafe {
         let kernel = OriginalRows { input: input.view(), width, out: between.view_mut() };
         stream.launch_unchecked(&along_rows, &kernel).expect("the pass along rows");
@@ -62,7 +61,7 @@ fn original(
     }
 }
 
-/// Noise between 0 and 255.
+/// Creates a picture of noise between 0 and 255.
 fn picture(stream: &Stream, size: UVec2, seed: u32) -> Image<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
     let mut noise = || {
@@ -79,7 +78,7 @@ fn image(device: &Device, size: UVec2) -> Image<f32> {
     Image::new(device, size.x, size.y).expect("memory for a picture")
 }
 
-/// Checks that two pictures are the same but for rounding.
+/// Checks that two pictures differ only by rounding.
 fn check(found: &[f32], expected: &[f32]) {
     let far = |(a, b): (&f32, &f32)| (a - b).abs() > 1e-2;
     let wrong = found.iter().zip(expected).filter(|&pair| far(pair)).count();
@@ -96,7 +95,7 @@ fn benches(criterion: &mut Criterion) {
     let bytes = 2 * 4 * u64::from(SIZE.element_product());
 
     for width in [7, 15, 31] {
-        // As wide as the taps allow.
+        // The largest σ for these taps.
         let taps = Taps::gaussian(width as f32 / 6.2).expect("a Gaussian");
         assert_eq!(taps.width(), width);
         let filter = SeparableFilter::new(&stream, &taps, &taps).expect("a filter");
@@ -160,7 +159,7 @@ fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// One launch at other sizes.
+/// Benches one launch at other sizes.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("convolve, by size") else { return };
     let stream = device.stream().expect("a stream");

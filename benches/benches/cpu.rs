@@ -1,8 +1,8 @@
-//! The stitch on the CPU, for scale: this library's CPU backend, which runs the GPU's kernels to test them, beside
-//! OpenCV's `remap` and `blendLinear` (`benches/opencv/remap.py`), which were made for processors.
+//! The stitch on the CPU, as a scale for the others: this library's CPU backend, which runs the GPU's kernels for
+//! tests, next to OpenCV's `remap` and `blendLinear` (`benches/opencv/remap.py`), which are optimised for CPUs.
 //!
-//! OpenCV is that of the Python which `PANOWEAVE_PYTHON` names, or of `python3`; without it a line says so. Its panorama
-//! is compared with ours before it is timed, so that both do the same work.
+//! OpenCV comes from the Python that `PANOWEAVE_PYTHON` names, or from `python3`; if it is missing, a line reports
+//! that. The bench compares its panorama with ours before timing it, so that both do the same work.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -19,7 +19,7 @@ use panoweave_benches::{
     Group, SIZES, SOURCE, bench_by_clock, bench_peer_by_clock, home_geometry_for, noise,
 };
 
-/// Least that both panoramas must agree: OpenCV's places are in 1/32 pixel.
+/// The minimum PSNR between both panoramas; OpenCV rounds coordinates to 1/32 pixel.
 const LEAST_DB: f64 = 35.0;
 
 fn benches(criterion: &mut Criterion) {
@@ -48,7 +48,7 @@ fn benches(criterion: &mut Criterion) {
                 stitch(&stream, &left, &right, &warp, &options, &mut out).expect("a stitch");
                 stream.synchronize().expect("the stitch");
             };
-            // What is made when a warp is first used is no part of a stitch.
+            // Leave out set-up on the first use of a warp.
             once();
             bench_by_clock(&mut group, label, |many| {
                 let start = Instant::now();
@@ -75,7 +75,7 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-/// Of R, G and B; alpha is 255 in either.
+/// Returns the PSNR of R, G and B; alpha is 255 in both.
 fn psnr(ours: &[u8], theirs: &[u8]) -> f64 {
     assert_eq!(ours.len(), theirs.len(), "panoramas of one size");
     let colours = ours.chunks_exact(4).zip(theirs.chunks_exact(4));
@@ -87,20 +87,20 @@ fn psnr(ours: &[u8], theirs: &[u8]) -> f64 {
     10.0 * (255.0 * 255.0 / mean).log10()
 }
 
-/// A Python that stitches by OpenCV.
+/// A Python process that stitches with OpenCV.
 struct OpenCv {
     python: Child,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// Version and threads.
+    /// The version and the number of threads.
     what: String,
 }
 
 impl OpenCv {
-    /// `None`, with a line, where there is none.
+    /// Starts OpenCV. If it is missing, prints a line and returns `None`.
     fn start(folder: &Path, panorama: UVec2, source: UVec2) -> Option<Self> {
         let python = std::env::var_os("PANOWEAVE_PYTHON").unwrap_or_else(|| "python3".into());
-        // As text, so that the bundle has it.
+        // Embedded as text, so that the bundle contains it.
         let script = include_str!("../opencv/remap.py");
         let sizes = [panorama.x, panorama.y, source.x, source.y].map(|side| side.to_string());
         let mut command = Command::new(&python);
@@ -133,7 +133,7 @@ impl OpenCv {
         format!("linear/opencv {version}, {threads} threads")
     }
 
-    /// Time of so many panoramas.
+    /// Returns the time of `many` panoramas.
     fn run(&mut self, many: u64) -> Duration {
         let seconds = self.ask(&format!("run {many}"));
         Duration::from_secs_f64(seconds.parse().expect("OpenCV's time"))
@@ -158,7 +158,7 @@ impl OpenCv {
 
 impl Drop for OpenCv {
     fn drop(&mut self) {
-        // Either fails only where it has ended.
+        // Both fail only if the process has ended.
         let _ = self.python.kill();
         let _ = self.python.wait();
     }

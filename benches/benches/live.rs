@@ -1,8 +1,8 @@
-//! The live stitcher with two 4K cameras in NV12 and a panorama in NV12: time a pair, against what the
-//! copies over the bus alone take, and against its own three steps one after the other.
+//! The live stitcher with two 4K cameras in NV12 and a panorama in NV12: time per pair, compared with the copies over
+//! the bus alone, and with its own three steps in sequence.
 //!
-//! Frames are filled in place and never again, so host memory is not what is timed. Where `live` is near
-//! `copies`, upload, stitch and download run side by side; `serial` is what they would take if not.
+//! Frames are filled in place once and never again, so the bench does not measure host memory. If the stitcher's time
+//! is near `copies`, upload, stitch and download overlap; `serial` is their time without overlap.
 
 use std::time::{Duration, Instant};
 
@@ -31,13 +31,13 @@ fn warp(device: &Device) -> DeviceWarp {
     warp.expect("the warp")
 }
 
-/// A pair of filled frames.
+/// Returns a pair of filled frames.
 fn filled(stitcher: &Stitcher) -> Option<[FrameBuffer; 2]> {
     let buffer = |camera| stitcher.buffer(camera).expect("a running stitcher");
     Some([buffer(Side::Left)?, buffer(Side::Right)?])
 }
 
-/// Wall time of `pairs` pairs through a stitcher.
+/// Returns the wall time of `pairs` pairs through a stitcher.
 fn live(device: &Device, slots: usize, colour: bool, pairs: u64) -> Duration {
     let options = LiveOptions {
         input: PIXELS,
@@ -58,7 +58,7 @@ fn live(device: &Device, slots: usize, colour: bool, pairs: u64) -> Duration {
                 stitcher.submit_filled(left, right, time).expect("a running stitcher");
             }
         };
-        // Until buffers go round.
+        // Warm up until buffers are reused.
         submit(2 * slots as u64);
         let start = Instant::now();
         submit(pairs);
@@ -68,13 +68,13 @@ fn live(device: &Device, slots: usize, colour: bool, pairs: u64) -> Duration {
     })
 }
 
-/// Host and device memory of one pair and its panorama.
+/// Host and device memory for one pair and its panorama.
 struct Set {
     host: [Pinned<u8>; 3],
     frames: [DeviceFrame; 3],
 }
 
-/// Upload, stitch and download one after the other.
+/// Uploads, stitches and downloads in sequence.
 fn serial(stream: &Stream, warp: &DeviceWarp, sets: &mut [Set], pairs: u64) -> Duration {
     let start = Instant::now();
     for i in 0..pairs {
@@ -99,7 +99,7 @@ fn bench(criterion: &mut Criterion) {
     let bytes: usize = formats.iter().map(|format| format.bytes()).sum();
     let size = warp.size().to_array();
     let mut group = Group::new(criterion, &device, "live", "nv12", size, bytes as u64);
-    // Each begins with a stitcher of its own.
+    // Each sample starts its own stitcher.
     group.samples(10);
     let mut copies = Copies::new(&device, formats).expect("pinned memory");
     bench_copies_by_clock(&mut group, "copies", |pairs| copies.run(pairs));
@@ -115,7 +115,7 @@ fn bench(criterion: &mut Criterion) {
     for (slots, colour) in [(3, false), (4, false), (4, true), (8, true)] {
         let name = format!("{slots} slots{}", if colour { ", colour" } else { "" });
         bench_by_clock(&mut group, &name, |pairs| {
-            // Enough that those in flight at the start make no difference.
+            // Enough pairs that those in flight at the start do not matter.
             let many = pairs.max(400);
             live(&device, slots, colour, many).mul_f64(pairs as f64 / many as f64)
         });

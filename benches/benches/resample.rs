@@ -1,11 +1,10 @@
-//! Resampling 256 and 8192 batches of 500 times to 250, 32 values each, in bf16, f32 and f16: our kernels, a copy,
-//! and the original design, in Rust and in CUDA C++ (`benches/cuda/resample.cu`, where
-//! `PANOWEAVE_REFERENCE_PTX` names a folder with `resample.ptx`).
+//! Resampling of 256 and 8192 batches from 500 times to 250, with 32 values each, in bf16, f32 and f16: our kernels, a
+//! copy, and the original design, in Rust and in CUDA C++ (`benches/cuda/resample.cu`, if `PANOWEAVE_REFERENCE_PTX`
+//! names a folder with `resample.ptx`).
 //!
-//! Targets are even, so that every source row has one beside it and all bytes must move, once; or anywhere, which asks
-//! for about 63 % of the rows, in random order or ascending. The copy is of half of the bytes that are asked for, which
-//! moves as much. A set of 8192 batches is larger than any cache, and the same one each time. Then bf16 in 32 to 2048
-//! batches.
+//! Even targets need every source row, so all bytes must move once. Targets at arbitrary positions, in random or
+//! ascending order, need about 63 % of the rows. A copy of half of the needed bytes moves the same amount. A set of
+//! 8192 batches is larger than any cache, so all launches use the same one. Then bf16 in 32 to 2048 batches.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
@@ -17,22 +16,22 @@ use panoweave_bench_report::record::Size;
 use panoweave_benches::{Group, SETS, bench, bench_copy, bench_original, gpu, reference};
 use shared_types::resample::{BLOCK_THREADS, FINE, Number};
 
-/// Times of a batch.
+/// Times per batch.
 const SOURCES: u32 = 500;
-/// Targets of a batch.
+/// Targets per batch.
 const TARGETS: u32 = 250;
-/// Values of a row.
+/// Values per row.
 const WIDTH: u32 = 32;
-/// Persistent blocks of a multiprocessor: the threads that it holds.
+/// Persistent blocks per multiprocessor, which fill its threads.
 const RESIDENT: u32 = 2048 / BLOCK_THREADS;
 
-/// The signature of a CUDA C++ kernel, which the PTX has instead.
+/// Declares the signature of a CUDA C++ kernel; the PTX provides its body.
 macro_rules! original {
     ($name:ident, $value:ty) => {
-        /// Times in shared memory, a thread for each target; it looks for no faults.
+        /// Keeps times in shared memory, with a thread per target. Does not detect faults.
         ///
         /// # Safety
-        /// Sizes go together as those of a [`Resampling`], and shared memory holds a batch's times.
+        /// Sizes must match like those of a [`Resampling`], and shared memory must hold the times of a batch.
         #[kernel(launch_bounds(256))]
         #[expect(unused_variables, reason = "what it does with them is in the PTX")]
         unsafe fn $name(
@@ -49,7 +48,7 @@ original!(original_resample_bf16, bf16);
 original!(original_resample_f32, f32);
 original!(original_resample_f16, f16);
 
-/// Launches the original design, in one language or the other.
+/// A function that launches the original design, in Rust or CUDA C++.
 type Launch<V> = fn(&Stream, &LaunchConfig, Resampling<'_, V>, &mut Buffer<u64>);
 
 macro_rules! launch {
@@ -58,26 +57,26 @@ macro_rules! launch {
             let (times, values, targets) = (times.view(), values.view(), targets.view());
             let (out, fault) = (out.view_mut(), fault.view_mut());
             let kernel = $kernel { times, values, targets, out, fault };
-            // SAFETY: sizes go together, and the launch has shared memory for the times.
+            // SAFETY: the sizes match, and the launch has shared memory for the times.
             unsafe { stream.launch_unchecked(config, &kernel) }.expect("a resampling");
         }
     };
 }
 
-/// Rows of values without padding, which would be most of them.
+/// Allocates rows of values without padding, which would take most of the memory.
 fn tight<V: Number>(stream: &Stream, rows: u32) -> Image<V> {
     let pitch = u64::from(WIDTH) * size_of::<V>() as u64;
     Image::with_pitch(stream.device(), WIDTH, rows, pitch).expect("memory for values")
 }
 
-/// Where the targets of a batch lie among its times.
+/// The positions of a batch's targets among its times.
 #[derive(Clone, Copy)]
 enum Targets {
-    /// One between each second time and the next.
+    /// One target between every second time and the next one.
     Even,
-    /// Anywhere, in any order.
+    /// Arbitrary positions in any order.
     Random,
-    /// Anywhere, in order: as frames ask of a track.
+    /// Arbitrary positions in ascending order, as when frames sample a track.
     Ascending,
 }
 
@@ -93,7 +92,7 @@ impl Targets {
     }
 }
 
-/// What a resampling reads and writes.
+/// Inputs and output of a resampling.
 struct Set<V: Sampled<Time = f32>> {
     times: Image<f32>,
     values: Image<V>,
@@ -102,7 +101,7 @@ struct Set<V: Sampled<Time = f32>> {
 }
 
 impl<V: Sampled<Time = f32>> Set<V> {
-    /// Uneven times, targets among them, and noise for values.
+    /// Creates uneven times, targets between them, and noise as values.
     fn new(stream: &Stream, batches: u32, placed: Targets, seed: u32) -> Self {
         let mut state = seed.wrapping_mul(2_654_435_761) | 1;
         let mut noise = || {
@@ -143,7 +142,7 @@ impl<V: Sampled<Time = f32>> Set<V> {
         Resampling { times, values, targets, out }
     }
 
-    /// Bytes that must move: times, targets, results, and the rows that a target lies beside.
+    /// Returns the bytes that must move: times, targets, results, and the rows next to a target.
     fn bytes(&self, stream: &Stream) -> u64 {
         let [times, targets] =
             [&self.times, &self.targets].map(|times| times.download(stream).expect("times"));
@@ -166,14 +165,14 @@ impl<V: Sampled<Time = f32>> Set<V> {
     }
 }
 
-/// Checks that two results are the same but for rounding.
+/// Checks that two results differ only by rounding.
 fn check<V: Number>(name: &str, found: &[V], expected: &[V]) {
     let far = |(a, b): (&V, &V)| (a.to_f64() - b.to_f64()).abs() > 0.01;
     let wrong = found.iter().zip(expected).filter(|&pair| far(pair)).count();
     assert!(wrong == 0, "{wrong} values of {name} differ");
 }
 
-/// Where all of it runs: ours, and the CUDA C++ if it is there.
+/// The devices: one for our kernels, and one for CUDA C++ if it is available.
 struct Bench<'a> {
     criterion: &'a mut Criterion,
     device: &'a Device,
@@ -269,7 +268,7 @@ fn benches(criterion: &mut Criterion) {
     bench.values::<f16>("f16", None, launch!(OriginalResampleF16));
 }
 
-/// Ours at other numbers of batches.
+/// Benches our kernel at other numbers of batches.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("resample, by batches") else { return };
     let stream = device.stream().expect("a stream");

@@ -1,13 +1,15 @@
-//! How many live pairs of cameras at once every GPU of a machine keeps pace with, each pair with a stitcher of its
-//! own, NV12 in and out at 30 frames a second: the first GPU alone, all of them at once, then the others alone.
+//! The number of live camera pairs at once that each GPU of a machine sustains. Each pair has its own stitcher, with
+//! NV12 in and out at 30 frames per second. The bench measures the first GPU alone, then all at once, then the others
+//! alone.
 //!
-//! Pairs are doubled and then bisected until latency breaks: a pair is dropped, or the 99th percentile exceeds two
-//! frame intervals. What broke is told by arithmetic: what part of all time the copies alone take of the bus, the
-//! stitches alone of the GPU, and the process of the processor. Where none of them is near 1, it is not known.
+//! The number of pairs doubles and is then bisected until latency breaks: a pair is dropped, or the 99th percentile
+//! exceeds two frame intervals. The bottleneck follows from shares of all time: bus time of the copies alone, GPU time
+//! of the stitches alone, and processor time of the process. If none of them is near 1, the bottleneck is unknown.
 //!
-//! Not criterion's: a search, not repetitions. It ends when `PANOWEAVE_SCALE_SECONDS` are up, 75 if not set, and says
-//! what it did not measure for that. `PANOWEAVE_SCALE_FEED=copied` has frames copied into page-locked memory, as
-//! [`Stitcher::push`] does it, where else the cameras' drivers write them there. Without `--bench` it is tried briefly.
+//! This is a search without repetitions, so it does not use criterion. It ends after `PANOWEAVE_SCALE_SECONDS`, 75 by
+//! default, and reports what it did not measure. With `PANOWEAVE_SCALE_FEED=copied`, frames are copied into
+//! page-locked memory as [`Stitcher::push`] does; by default, the cameras' drivers write them there. Without
+//! `--bench`, it is a brief trial.
 //!
 //! [`Stitcher::push`]: panoweave::live::Stitcher::push
 
@@ -25,47 +27,47 @@ use panoweave_benches::crowd::{Crowd, Feed, Outcome, Pair, Watch, watch};
 use panoweave_benches::search::{Found, largest};
 use panoweave_benches::{SETS, frame, gpus, host, record, time};
 
-/// Frames a second of every camera.
+/// Frames per second of each camera.
 const FPS: f64 = 30.0;
 
-/// Rows of the cameras: 4K, 1080p.
+/// Rows of the cameras: 4K and 1080p.
 const ROWS: [u32; 2] = [2160, 1080];
 
-/// Frame intervals that the 99th percentile of the latency may have.
+/// The maximum 99th percentile of the latency in frame intervals.
 const INTERVALS: f64 = 2.0;
 
-/// What broke is known to this part of what held.
+/// The search ends when the gap between failure and success is at most the success divided by this.
 const PART: u32 = 16;
 
-/// Where a share of something is at least this, it broke.
+/// A resource is the bottleneck if its share is at least this.
 const FULL: f64 = 0.9;
 
-/// How far over what bus or GPU can do by arithmetic is tried.
+/// The search goes up to this multiple of the computed capacity of bus and GPU.
 const BEYOND: f64 = 1.25;
 
-/// Part of the host's free memory that may be page-locked, and of a GPU's that may be taken.
+/// The part of the host's free memory that may be page-locked, and of a GPU's that may be allocated.
 const LOCKED: f64 = 0.6;
 const TAKEN: f64 = 0.9;
 
-/// Most threads that make stitchers for one GPU: each computes on a whole warp.
+/// The maximum number of threads that create stitchers for one GPU. Each of them computes a whole warp.
 const MAKERS: usize = 16;
 
-/// How long a number of pairs is watched, and how long one that is far from what bus and GPU can do.
+/// The watch times for a number of pairs, and for one far below the capacity of bus and GPU.
 const WATCH: Watch =
     Watch { warm_up: Duration::from_millis(400), measure: Duration::from_millis(2500) };
 const BRIEFLY: Watch = Watch { measure: Duration::from_millis(1000), ..WATCH };
 
-/// What the environment asks for.
+/// Settings from the environment.
 struct Plan {
     end: Instant,
-    /// Most that the 99th percentile of the latency may be.
+    /// The maximum 99th percentile of the latency.
     most: Duration,
     feed: Feed,
-    /// Threads of the host for each GPU.
+    /// Host threads per GPU.
     cores: usize,
 }
 
-/// What one pair takes of a GPU and its bus.
+/// The bus time and GPU time of one pair.
 #[derive(Clone, Copy)]
 struct Taken {
     copies: Duration,
@@ -73,7 +75,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// By copies on all these GPUs at once, and stitches on the first.
+    /// Measures copies on all these GPUs at once, and stitches on the first one.
     fn measure(crowds: &[Crowd<'_>], pair: &Pair) -> Result<Self, LiveError> {
         let formats = pair.formats();
         let mut copies = crowds
@@ -81,7 +83,7 @@ impl Taken {
             .map(|crowd| Copies::new(crowd.device(), formats))
             .collect::<Result<Vec<_>, DeviceError>>()?;
         let pairs = (2_000_000_000 / pair.bytes()[0]).max(50);
-        // The first round wakes the bus up.
+        // The first round wakes up the bus.
         let mut longest = Duration::ZERO;
         for pairs in [pairs / 10, pairs] {
             longest = thread::scope(|scope| {
@@ -109,26 +111,26 @@ impl Taken {
         Ok(time(&stream, SETS, 200, &mut launch).div_f64(200.0))
     }
 
-    /// The parts of all time that `pairs` pairs take of bus and GPU.
+    /// Returns the shares of all time that `pairs` pairs take on bus and GPU.
     fn shares(&self, pairs: u32) -> [f64; 2] {
         let part = |time: Duration| f64::from(pairs) * FPS * time.as_secs_f64();
         [part(self.copies), part(self.stitch)]
     }
 
-    /// More pairs than these cannot keep pace.
+    /// Returns the number of pairs above which keeping pace is impossible.
     fn most(&self) -> u32 {
         let [bus, gpu] = self.shares(1);
         (BEYOND / bus.max(gpu)).ceil() as u32 + 1
     }
 }
 
-/// How many stitchers on each GPU there is memory for, those that there are included.
+/// Returns the number of stitchers per GPU that fit into memory, including the existing ones.
 fn room(crowds: &[Crowd<'_>], pair: &Pair) -> u32 {
     let [on_device, locked] = pair.memory();
     let free = |crowd: &Crowd<'_>| {
         let _context = enter(crowd.device());
         let (mut free, mut total) = (0, 0);
-        // SAFETY: the results are written; the context is current.
+        // SAFETY: the call writes the results, and the context is current.
         let result = unsafe { sys::cuMemGetInfo_v2(&raw mut free, &raw mut total) };
         result.to_result().expect("the GPU's memory");
         crowd.len() as u32 + (TAKEN * free as f64 / on_device as f64) as u32
@@ -140,42 +142,44 @@ fn room(crowds: &[Crowd<'_>], pair: &Pair) -> u32 {
     crowds.iter().map(free).min().unwrap_or(0).min(by_host)
 }
 
-/// What a search saw.
+/// The outcome of a search.
 struct Seen {
     found: Found,
     held: Option<Outcome>,
-    /// What broke, or why no more were tried.
+    /// The bottleneck, or the reason why larger numbers were not tried.
     limit: String,
 }
 
 impl Plan {
     fn new(begin: Instant, gpus: usize) -> Self {
         let variable = |name| std::env::var(name).ok();
-        // `cargo test` gives no `--bench`.
+        // `cargo test` does not pass `--bench`.
         let is_bench = std::env::args().any(|argument| argument == "--bench");
         let seconds = match variable("PANOWEAVE_SCALE_SECONDS") {
-            Some(text) => text.parse().expect("PANOWEAVE_SCALE_SECONDS is a number of seconds"),
+            Some(text) => {
+                text.parse().expect("PANOWEAVE_SCALE_SECONDS must be a number of seconds")
+            }
             None if is_bench => 75,
             None => 5,
         };
         let feed = match variable("PANOWEAVE_SCALE_FEED").as_deref() {
             None | Some("in-place") => Feed::InPlace,
             Some("copied") => Feed::Copied,
-            Some(other) => panic!("PANOWEAVE_SCALE_FEED is in-place or copied, not {other}"),
+            Some(other) => panic!("PANOWEAVE_SCALE_FEED must be in-place or copied, not {other}"),
         };
         let cores = (available() / gpus).max(1);
         let end = begin + Duration::from_secs(seconds);
         Self { end, most: Duration::from_secs_f64(INTERVALS / FPS), feed, cores }
     }
 
-    /// Has `n` stitchers on each GPU and watches them; `None` if the time is up.
+    /// Creates `n` stitchers on each GPU and watches them; returns `None` if time has run out.
     fn run(
         &self,
         crowds: &mut [Crowd<'_>],
         n: u32,
         how: Watch,
     ) -> Result<Option<Outcome>, LiveError> {
-        // What cannot end in time is not begun.
+        // Do not start a watch that cannot end in time.
         let end = self.end.checked_sub(how.warm_up + how.measure);
         let Some(end) = end.filter(|end| Instant::now() < *end) else { return Ok(None) };
         let makers = self.cores.min(MAKERS);
@@ -193,8 +197,8 @@ impl Plan {
         watch(crowds, n as usize, self.cores, how).map(Some)
     }
 
-    /// Watches `n` pairs on each GPU. Those that are `far` from what bus and GPU can do are watched briefly, and again
-    /// if that broke: what holds the machine up for once is no limit.
+    /// Watches `n` pairs on each GPU. If `n` is `far` below the capacity of bus and GPU, the first watch is brief, and
+    /// only a failure is watched again, because a single delay of the machine is no limit.
     fn judge(
         &self,
         crowds: &mut [Crowd<'_>],
@@ -210,7 +214,7 @@ impl Plan {
         self.run(crowds, n, WATCH)
     }
 
-    /// The most pairs on each of these GPUs at once, looked for from `from` on.
+    /// Searches for the largest number of pairs on each of these GPUs at once, starting at `from`.
     fn search(&self, crowds: &mut [Crowd<'_>], pair: &Pair, taken: Taken, from: u32) -> Seen {
         let (by_memory, by_time) = (room(crowds, pair), taken.most());
         let gpus = crowds.len();
@@ -219,7 +223,7 @@ impl Plan {
             let outcome = match self.judge(crowds, n, n < by_time / 4) {
                 Ok(Some(outcome)) => outcome,
                 Ok(None) => {
-                    stopped = Some(format!("the time was up before {n} were tried"));
+                    stopped = Some(format!("time ran out before {n} were tried"));
                     return None;
                 }
                 Err(e) => {
@@ -238,9 +242,9 @@ impl Plan {
             Some(holds)
         });
         let known = if by_memory < by_time {
-            format!("there is memory for no more than {by_memory}")
+            format!("there is memory for at most {by_memory}")
         } else {
-            format!("no more than {by_time} were tried: bus or GPU cannot do more")
+            format!("at most {by_time} were tried: bus or GPU cannot do more")
         };
         let limit = match (broke, stopped) {
             (Some(broke), Some(stopped)) => format!("{broke}; {stopped}"),
@@ -255,24 +259,24 @@ fn available() -> usize {
 }
 
 fn each(gpus: usize) -> &'static str {
-    if gpus == 1 { "" } else { " a GPU" }
+    if gpus == 1 { "" } else { " per GPU" }
 }
 
-/// Shares of bus, GPU and processor, with their names.
+/// Returns the names and shares of bus, GPU and processor.
 fn shares(outcome: &Outcome, taken: Taken) -> [(&'static str, Option<f64>); 3] {
     let [bus, gpu] = taken.shares(outcome.pairs);
     let processor = outcome.cores.map(|cores| cores / available() as f64);
     [("copies over the bus", Some(bus)), ("GPU time", Some(gpu)), ("processor", processor)]
 }
 
-/// What broke, where that is known.
+/// Returns the bottleneck, as far as it is known.
 fn cause(outcome: &Outcome, taken: Taken) -> String {
     let known = shares(outcome, taken).into_iter();
     let known: Vec<_> = known.filter_map(|(name, share)| Some((name, share?))).collect();
     let text = |(name, share): &(&str, f64)| format!("{name} {:.0} %", 100.0 * share);
     let full: Vec<_> = known.iter().filter(|(_, share)| *share >= FULL).map(text).collect();
     if full.is_empty() {
-        return format!("not known: {}", known.iter().map(text).collect::<Vec<_>>().join(", "));
+        return format!("unknown: {}", known.iter().map(text).collect::<Vec<_>>().join(", "));
     }
     full.join(", ")
 }
@@ -290,7 +294,7 @@ fn line(outcome: &Outcome, taken: Taken) -> String {
     format!("p50 {p50:.2} ms, p99 {p99:.2} ms, {rate:.0}/s{}", shares.concat())
 }
 
-/// Searches on some GPUs, tells and records. Returns how many pairs held on each.
+/// Searches on the given GPUs, prints and records the result, and returns the number of pairs per GPU that kept pace.
 fn measure(plan: &Plan, crowds: &mut [Crowd<'_>], pair: &Pair, from: u32) -> u32 {
     let on = match &*crowds {
         [one] => one.device().place().to_string(),
@@ -300,7 +304,7 @@ fn measure(plan: &Plan, crowds: &mut [Crowd<'_>], pair: &Pair, from: u32) -> u32
     let [source, panorama] = [left, panorama].map(|format| Size::from(format.size.to_array()));
     let what = format!("scale: {source} at {FPS}/s on {on}");
     if Instant::now() + WATCH.warm_up + WATCH.measure > plan.end {
-        println!("{what} was not measured: the time is up; PANOWEAVE_SCALE_SECONDS gives more");
+        println!("{what} was not measured: out of time; increase PANOWEAVE_SCALE_SECONDS");
         return 0;
     }
     println!("{what}");
@@ -371,7 +375,7 @@ fn main() {
         .collect();
     let mut from = 1;
     for (pair, crowds, held) in &mut sizes {
-        // Smaller frames of as many pairs are no more work.
+        // Start at the result for larger frames: as many pairs with smaller frames are no more work.
         *held = measure(&plan, &mut crowds[..1], pair, from);
         from = (*held).max(1);
         if crowds.len() > 1 {
@@ -383,7 +387,7 @@ fn main() {
             measure(&plan, std::slice::from_mut(crowd), pair, (*held).max(1));
         }
     }
-    // Memory is given back GPU by GPU, side by side.
+    // Free the memory of all GPUs in parallel.
     thread::scope(|scope| {
         for crowd in sizes.into_iter().flat_map(|(_, crowds, _)| crowds) {
             scope.spawn(move || drop(crowd));

@@ -1,7 +1,7 @@
-//! A seam through an overlap of 700×1900 in a panorama of 5700×1900 from two 3840×2160 pictures: the whole
-//! look at a pair of frames (differences, costs and path), and the weights of a frame while the seam fades,
-//! each beside a copy of half of the bytes that must move, which moves as much. The path is bound by
-//! latency: its rows follow from each other.
+//! A seam through an overlap of 700×1900 in a panorama of 5700×1900 from two 3840×2160 pictures: the whole search on a
+//! pair of frames (differences, costs and path), and the weights of a frame while the seam fades. A copy of half of
+//! the bytes that must move runs next to each and moves the same amount. Latency bounds the path, because each of its
+//! rows depends on the one before.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, YuvEncoding};
@@ -12,7 +12,7 @@ use panoweave_benches::{
     Group, OVERLAP, SETS, SOURCE, bench, bench_copy, frame, gpu, overlapping_warp,
 };
 
-/// A warp that fades from edge to edge of the overlap.
+/// Returns a warp that fades from edge to edge of the overlap.
 fn warp() -> Warp {
     let [first, end] = OVERLAP;
     overlapping_warp(|x| [(end - x) / (end - first), (x - first + 1.0) / (end - first)])
@@ -36,12 +36,14 @@ fn benches(criterion: &mut Criterion) {
         let copy = bench_copy(&mut group, &stream, bytes);
         let look = bench(&mut group, "look", &stream, |set| {
             let [left, right] = frames[set].each_ref().map(DeviceFrame::view);
-            // SAFETY: all is done on this stream.
+            // SAFETY: all work is on this stream.
             unsafe { seam.submit(&stream, &warp, left, right, Colours::IDENTITY) }.expect("a look");
         });
         if let (Some(look), Some(copy)) = (look, copy) {
             let cells = seam.grid().cells();
-            println!("{name}: {look:.1} µs on {cells} cells, beside a copy of {copy:.1} µs");
+            println!(
+                "{name}: {look:.1} µs on {cells} cells, compared with {copy:.1} µs for a copy"
+            );
         }
         group.finish();
     }

@@ -1,9 +1,8 @@
-//! SSIM and PSNR of two 3840×2160 pictures: the fused kernels, a copy, and the original design in two
-//! passes, in Rust and in CUDA C++ (`benches/cuda/ssim.cu`, where `PANOWEAVE_REFERENCE_PTX` names a folder
-//! with `ssim.ptx`).
+//! SSIM and PSNR of two 3840×2160 pictures: the fused kernels, a copy, and the original design in two passes, in Rust
+//! and in CUDA C++ (`benches/cuda/ssim.cu`, if `PANOWEAVE_REFERENCE_PTX` names a folder with `ssim.ptx`).
 //!
-//! Then pictures of 10 bits and in colour, and the fused kernels at sizes from 720p to 8K. The copy moves as many
-//! bytes as both pictures have. What bounds is arithmetic: about 120 instructions a pixel.
+//! Then 10-bit and colour pictures, and the fused kernels at sizes from 720p to 8K. The copy moves as many bytes as
+//! both pictures have. Arithmetic is the bottleneck: about 120 instructions per pixel.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use glam::{UVec2, uvec2};
@@ -16,7 +15,7 @@ use shared_types::ssim::{MARGIN, ONE, SUMS, SsimParams, TWO_PASS_BLOCK};
 
 const SIZE: UVec2 = uvec2(3840, 2160);
 
-/// Two pictures that differ by noise.
+/// Creates two pictures that differ by noise.
 fn pair<T: bytemuck::Pod>(
     stream: &Stream,
     size: UVec2,
@@ -71,7 +70,7 @@ impl TwoPass {
     }
 }
 
-/// Has the comparer take a pair, and results away where they leave no room.
+/// Submits a pair, and takes results from the comparer while it is full.
 fn submit(comparer: &mut Comparer, stream: &Stream, pair: Compared<'_>) {
     while let Err(SsimError::Full) = comparer.submit(stream, pair, None) {
         while comparer.take().expect("a result").is_some() {}
@@ -144,7 +143,7 @@ fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The fused kernels at other sizes.
+/// Benches the fused kernels at other sizes.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("ssim, by size") else { return };
     let stream = device.stream().expect("a stream");

@@ -1,8 +1,8 @@
-//! The stitch at home size: every lookup, gamma and pair of formats, a copy of the pictures and the panorama, and
-//! the original loop in CUDA C++ (`benches/cuda/stitch_planes.cu`) where `PANOWEAVE_REFERENCE_PTX` names a
-//! folder with `stitch_planes.ptx`.
+//! The stitch at home size: every lookup, gamma and pair of formats, a copy of the pictures and the panorama, and the
+//! original loop in CUDA C++ (`benches/cuda/stitch_planes.cu`) if `PANOWEAVE_REFERENCE_PTX` names a folder with
+//! `stitch_planes.ptx`.
 //!
-//! Those by planes read 24 bytes of planes a pixel besides.
+//! Variants with planes also read 24 bytes of planes per pixel.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
@@ -31,13 +31,13 @@ fn options(power: Option<Power>) -> StitchOptions {
     }
 }
 
-/// The signature of a CUDA C++ kernel, which the PTX has instead.
+/// Declares the signature of a CUDA C++ kernel; the PTX provides its body.
 macro_rules! original {
     ($name:ident) => {
-        /// RGBA to RGBA, as the kernel of this name does it, from a view for each plane.
+        /// Stitches RGBA to RGBA like the Rust kernel with this name, with one view per plane.
         ///
         /// # Safety
-        /// The planes have the panorama's size.
+        /// The planes must have the panorama's size.
         #[kernel(launch_bounds(256, 4))]
         #[expect(unused_variables, reason = "what it does with them is in the PTX")]
         unsafe fn $name(
@@ -60,7 +60,7 @@ original!(stitch_planes_linear);
 original!(stitch_planes_exact);
 original!(stitch_planes_fast);
 
-/// Launches the original's stitch.
+/// Launches the original stitch.
 fn stitch_by_original(
     stream: &Stream,
     [left, right]: &[DeviceFrame; 2],
@@ -94,7 +94,7 @@ fn stitch_by_original(
                 },
                 out,
             };
-            // SAFETY: as the kernel asks.
+            // SAFETY: the planes have the panorama's size.
             unsafe { stream.launch_unchecked(&config, &kernel) }
         }};
     }
@@ -135,7 +135,7 @@ fn benches(criterion: &mut Criterion) {
         let mut group = Group::new(criterion, &device, "stitch", pair, size, bytes);
         let copy = bench_copy(&mut group, &stream, bytes);
         let fast = Some(Power::Fast);
-        // What is done stands first, and how after it: the original is compared with all that do the same.
+        // A label is `manner/implementation`: the original is compared with all variants of the same manner.
         for (label, power, lookup) in [
             ("fast/mesh", fast, Lookup::Mesh),
             ("linear/mesh", None, Lookup::Mesh),
@@ -162,7 +162,7 @@ fn benches(criterion: &mut Criterion) {
             if let (Some(rust), Some(copy)) = (rust, copy) {
                 println!("{pair}, {label}: {rust:.1} µs, {:.2} times a copy", rust / copy);
             }
-            // The C++ is RGBA without a table.
+            // The C++ only handles RGBA without a table.
             let Some(stream) = &reference else { continue };
             if pair != "rgba" || power == Some(Power::Table) || lookup != Lookup::Planes {
                 continue;
@@ -178,7 +178,7 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-/// The default at other sizes: pictures from 720p to 8K, and a panorama to match.
+/// Benches the default at other sizes: pictures from 720p to 8K with matching panoramas.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("stitch, by size") else { return };
     let stream = device.stream().expect("a stream");

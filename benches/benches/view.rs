@@ -1,10 +1,10 @@
-//! The virtual camera: a view of 1920×1080 pixels from two frames of 3840×2160, across the overlap, within one
-//! camera, and from a panorama; in every pair of formats, through textures and by loads.
+//! The virtual camera: a view of 1920×1080 pixels from two frames of 3840×2160, across the overlap, within one camera,
+//! and from a panorama; in every pair of formats, through textures and with loads.
 //!
-//! Beside it the way over planes: the stitch with a planar warp of the view's size, which must be made anew for
-//! every frame of a view that moves. Beside both a copy of as many bytes as the view has and the parts of the frames
-//! that it shows, of both where both see the same: at home 25.4 MB, of which the frames' are 17.1, where an H100's
-//! counters find 17.2 read. Then views of other sizes.
+//! The alternative is a stitch over planes, with a planar warp of the view's size that has to be rebuilt for every
+//! frame of a moving view. Next to both runs a copy of as many bytes as the view and the visible parts of the frames
+//! have; areas that both cameras see count twice. With the home rig these are 25.4 MB, of which 17.1 MB belong to the
+//! frames; an H100's counters measure 17.2 MB of reads. Then views of other sizes.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use glam::{DMat3, DVec2, DVec3, UVec2, dvec2, dvec3, uvec2};
@@ -20,22 +20,22 @@ use shared_types::stitch::Colour;
 
 const SIZE: UVec2 = uvec2(1920, 1080);
 
-/// The variant that is ours: through both cameras' lenses.
+/// Our variant: through the lenses of both cameras.
 const LENSES: &str = "lenses";
 
-/// Both cameras, which meet in the middle third; 2.1 source pixels of both together to one of the view.
+/// Both cameras, which meet in the middle third; 2.1 source pixels of both together per pixel of the view.
 const ACROSS: ViewPose = ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
 
-/// As wide as one camera sees; 3.9 source pixels of both together to one of the view.
+/// The width of one camera's field of view; 3.9 source pixels of both together per pixel of the view.
 const WIDE: ViewPose = ViewPose { fov: 60.0, ..ACROSS };
 
-/// The left camera alone.
+/// Only the left camera.
 const WITHIN: ViewPose = ViewPose { pan: -32.0, ..ACROSS };
 
-/// The pixels of a source that a view shows: the sum of how many of them each of its own stands for, which `area` says of
-/// a ray. A sample is of four at most.
+/// Returns the number of source pixels that a view shows: the sum of the source area of each view pixel, which `area`
+/// returns for a ray. The area is at most four pixels, because a sample reads no more.
 fn shown(size: UVec2, view: &ViewPose, area: impl Fn(DVec3) -> f64) -> f64 {
-    /// Pixels of the view along both sides that one of them speaks for.
+    /// The spacing of the evaluated pixels along both axes of the view.
     const STEP: u32 = 8;
     let own = f64::from(size.x) / 2.0 / (view.fov.to_radians() / 2.0).tan();
     let along = |length: u32| (0..length).step_by(STEP as usize);
@@ -46,8 +46,8 @@ fn shown(size: UVec2, view: &ViewPose, area: impl Fn(DVec3) -> f64) -> f64 {
     each.sum::<f64>() * f64::from(STEP * STEP)
 }
 
-/// Of both cameras of a rig, where both see the same too. Only pan and yaw turn them, as all do here; their distortion,
-/// which is small, is left out.
+/// Returns the source pixels of both cameras of a rig; areas that both see count twice. All views and cameras here
+/// rotate only by pan and yaw. Ignores the cameras' small distortion.
 fn shown_of_cameras(rig: &Rig, size: UVec2, view: &ViewPose) -> f64 {
     let of = |camera: &RigCamera| {
         let mount = camera.mount().expect("a camera with a lens");
@@ -65,12 +65,12 @@ fn shown_of_cameras(rig: &Rig, size: UVec2, view: &ViewPose) -> f64 {
     rig.cameras.iter().map(of).sum()
 }
 
-/// Of a cylindrical panorama that is large enough, by its pixels a radian.
+/// Returns the source pixels of a cylindrical panorama that covers the view, from its pixels per radian.
 fn shown_of_cylinder(scale: f64, size: UVec2, view: &ViewPose) -> f64 {
     shown(size, view, |DVec3 { x, z, .. }| scale * scale * z / x.hypot(z).powi(3))
 }
 
-/// A frame whose rows begin where no texture can, so that it is read by loads.
+/// Creates a frame whose row alignment rules out textures, so that kernels read it with loads.
 fn unaligned(stream: &Stream, frame: &DeviceFrame) -> Image<Rgba8> {
     let mut bytes = vec![0; frame.format().bytes()];
     frame.download(stream, &mut bytes).expect("a frame");
@@ -81,7 +81,7 @@ fn unaligned(stream: &Stream, frame: &DeviceFrame) -> Image<Rgba8> {
     image
 }
 
-/// Bytes that a view must move: its own pixels, and so many of its source.
+/// Returns the bytes that a view must move: its own pixels, and `shown` pixels of its source.
 fn bytes(size: UVec2, shown: f64, [input, output]: [PixelFormat; 2]) -> u64 {
     let of = |pixels: f64, format| match format {
         PixelFormat::Rgba8 => 4.0 * pixels,
@@ -96,7 +96,7 @@ fn nv12() -> PixelFormat {
     PixelFormat::Nv12(YuvEncoding::default())
 }
 
-/// Pairs of frames of a format.
+/// Creates pairs of frames in one format.
 fn pairs(stream: &Stream, pixels: PixelFormat) -> Vec<[DeviceFrame; 2]> {
     let side = |seed| frame(stream, FrameFormat { size: SOURCE, pixels }, seed);
     (0..SETS as u32).map(|set| [side(2 * set), side(2 * set + 1)]).collect()
@@ -109,7 +109,7 @@ fn views(device: &Device, size: UVec2, pixels: PixelFormat, count: usize) -> Vec
 
 fn gains() -> StitchOptions {
     let colour = |gain| Colour { gain: glam::Vec3::splat(gain), gamma: 1.0 };
-    // What is compared with goes over planes.
+    // The stitch for comparison uses planes.
     let lookup = Lookup::Planes;
     StitchOptions { left: colour(1.1), right: colour(0.9), lookup, ..StitchOptions::default() }
 }
@@ -171,7 +171,7 @@ fn benches(criterion: &mut Criterion) {
         let [l, r] = &sets[set];
         stitch(&stream, l, r, &warp, &gains, &mut outs[set]).expect("a stitch");
     });
-    bench(&mut group, "over planes, made anew", &stream, |set| {
+    bench(&mut group, "over planes, rebuilt", &stream, |set| {
         let warp = DeviceWarp::render(&stream, &planar).expect("a warp");
         let [l, r] = &sets[set];
         stitch(&stream, l, r, &warp, &gains, &mut outs[set]).expect("a stitch");
@@ -208,7 +208,7 @@ fn benches(criterion: &mut Criterion) {
     }
 }
 
-/// The other pairs of formats.
+/// Benches the other pairs of formats.
 fn formats(criterion: &mut Criterion) {
     let Some(device) = gpu("view, by formats") else { return };
     let stream = device.stream().expect("a stream");
@@ -233,7 +233,7 @@ fn formats(criterion: &mut Criterion) {
     }
 }
 
-/// Views of other sizes, of the same frames.
+/// Benches views of other sizes from the same frames.
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("view, by size") else { return };
     let stream = device.stream().expect("a stream");

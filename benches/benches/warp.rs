@@ -1,6 +1,6 @@
-//! Rig to warp at home size: what a changed rig costs, allocation of the planes included.
+//! Rig to warp at home size: the cost of a changed rig, including the allocation of the planes.
 //!
-//! By the clock, since allocating is the host's time.
+//! Timed by the host's clock, because allocation takes host time.
 
 use std::time::Instant;
 

@@ -1,12 +1,14 @@
-// The colour analysis as the original system had it, in CUDA C++: the yardstick for the colour sums.
+// The original system's colour analysis in CUDA C++: the reference for the colour sums.
 //
-// The whole panorama in blocks of 32 by 32, a thread a pixel, which reads all six planes and samples
-// both cameras bilinearly wherever both count. Nine sums go through a shared array, whose 33rd column
-// avoids bank conflicts: one thread a row adds it up, one thread adds up the rows, and the block's sums
-// go to memory atomically. The original had a barrier in `if (tx == 0)`, which is undefined; here it
-// stands outside. It rejects neither white nor black. `sums` are added to: set them to 0 before.
+// Blocks of 32 by 32 cover the whole panorama, with one thread per pixel. A thread reads all six planes
+// and samples both cameras bilinearly where both contribute. Nine sums go through a shared array, whose
+// 33rd column avoids bank conflicts: one thread per row adds up the row, one thread adds up the rows, and
+// the block's sums go to memory atomically. The original had a barrier inside `if (tx == 0)`, which is
+// undefined; here it is outside. White and black pixels are not rejected. The kernel adds to `sums`, so
+// set them to 0 first.
 //
-// nvcc -O3 -arch=sm_90 -ptx colour_analysis.cu, then PANOWEAVE_REFERENCE_PTX=the folder it lies in.
+// Compile with: nvcc -O3 -arch=sm_90 -ptx colour_analysis.cu
+// Then set PANOWEAVE_REFERENCE_PTX to the folder of the PTX.
 
 #include <cstdint>
 
@@ -20,7 +22,7 @@ template <typename T> struct View {
     }
 };
 
-// Middle and width of the band, in shares of the panorama's width.
+// Centre and width of the band, as fractions of the panorama's width.
 struct Band { float centre, width; };
 
 __device__ float3 levels(uchar4 p) { return make_float3(p.x, p.y, p.z); }

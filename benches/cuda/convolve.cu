@@ -1,11 +1,12 @@
-// Separable convolution as the original system had it, in CUDA C++: the yardstick for the fused kernels.
+// The original system's separable convolution in CUDA C++: the reference for the fused kernels.
 //
-// Two launches, a thread a pixel. Each block of 32 by 8 stages its pixels with the halo of the pass in
-// dynamic shared memory, whose size the host computes for each pass; the taps, at most 64 of them, lie in
-// constant memory and are walked in a loop. 0 where the window leaves the picture.
+// Two launches with one thread per pixel. Each block of 32 by 8 stages its pixels with the halo of the
+// pass in dynamic shared memory, whose size the host computes for each pass. A loop reads the taps, at
+// most 64, from constant memory. Pixels outside the picture are 0.
 //
-// nvcc -O3 -arch=sm_90 -rdc=true -ptx convolve.cu, then PANOWEAVE_REFERENCE_PTX=the folder it lies in.
-// Without -rdc=true newer compilers keep the taps to themselves, where the host cannot set them.
+// Compile with: nvcc -O3 -arch=sm_90 -rdc=true -ptx convolve.cu
+// Then set PANOWEAVE_REFERENCE_PTX to the folder of the PTX.
+// Without -rdc=true, newer compilers make the taps internal, so that the host cannot set them.
 
 #include <cstdint>
 

@@ -1,11 +1,12 @@
-// Resampling as the original system had it, in CUDA C++: the yardstick for the resampling kernels.
+// The original system's resampling in CUDA C++: the reference for the resampling kernels.
 //
-// Persistent blocks, one for each batch in turn. A block stages the batch's times in shared memory, then a thread
-// takes a target, finds its place there by bisection, and fills its row, a number at a time. The original
-// staged 512 times at most and cut off the others; here the host gives as much dynamic shared memory as the times
-// need. Like the original it looks for no faults: `faults` is there for the arguments to be those of ours.
+// Persistent blocks process one batch after another. A block stages the times of a batch in shared memory. Each
+// thread then takes a target, finds its position by bisection, and fills its row, one number at a time. The
+// original staged at most 512 times and ignored the rest; here the host allocates enough dynamic shared memory for
+// all times. Like the original, the kernel does not detect faults: `faults` only makes the arguments match ours.
 //
-// nvcc -O3 -arch=sm_90 -rdc=true -ptx resample.cu, then PANOWEAVE_REFERENCE_PTX=the folder it lies in.
+// Compile with: nvcc -O3 -arch=sm_90 -rdc=true -ptx resample.cu
+// Then set PANOWEAVE_REFERENCE_PTX to the folder of the PTX.
 
 #include <cstdint>
 
@@ -13,7 +14,7 @@
 #define PASS(n) n, n##_width, n##_height, n##_pitch
 #define AT(T, n, x, y) (reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(n) + size_t(y) * n##_pitch) + (x))
 
-// How values are stored. Single precision in between.
+// Storage formats of values. Arithmetic is in single precision.
 struct F32 {
     using Stored = float;
     static __device__ float load(float stored) { return stored; }
@@ -57,7 +58,7 @@ template <typename F> __device__ __forceinline__ void resample(
         __syncthreads();
         for (uint32_t target = threadIdx.x; target < targets_width; target += blockDim.x) {
             float time = __ldg(AT(const float, targets, target, batch));
-            // How many times are not after the target.
+            // The number of times that are not after the target.
             uint32_t low = 0, high = times_width;
             while (low < high) {
                 uint32_t middle = low + (high - low) / 2;

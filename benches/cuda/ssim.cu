@@ -1,10 +1,11 @@
-// SSIM as the original system had it, in CUDA C++: the yardstick for the fused kernel.
+// The original system's SSIM in CUDA C++: the reference for the fused kernel.
 //
-// Two launches, a thread a pixel, blocks of 16 by 8. The first filters a, b, a*a, b*b and a*b along the rows into
-// five planes, the second filters those along the columns and sums up. Reads go through the read-only cache.
-// Sums are integers here too, so that both can be held against each other.
+// Two launches with one thread per pixel, in blocks of 16 by 8. The first filters a, b, a*a, b*b and a*b along the
+// rows into five planes. The second filters those along the columns and sums up. Reads use the read-only cache. Sums
+// are integers as in our kernels, so that both can be compared.
 //
-// nvcc -O3 -arch=sm_90 -ptx ssim.cu, then PANOWEAVE_REFERENCE_PTX=the folder it lies in.
+// Compile with: nvcc -O3 -arch=sm_90 -ptx ssim.cu
+// Then set PANOWEAVE_REFERENCE_PTX to the folder of the PTX.
 
 #include <cstdint>
 

@@ -1,8 +1,10 @@
-// The `planes` stitch as one would write it in CUDA C++: the yardstick for the Rust kernels.
+// A straightforward `planes` stitch in CUDA C++: the reference for the Rust kernels.
 //
-// Same loop and names as kernels-gpu/src/stitch.rs, but six planes as six views. benches/benches/stitch.rs
-// has the same signature, to launch it by. nvcc -O3 -arch=sm_90 -ptx stitch_planes.cu, then
-// PANOWEAVE_REFERENCE_PTX=the folder it lies in.
+// The loop and the names are those of kernels-gpu/src/stitch/planes.rs, but the six planes are six views.
+// benches/benches/stitch.rs declares the same signature to launch it.
+//
+// Compile with: nvcc -O3 -arch=sm_90 -ptx stitch_planes.cu
+// Then set PANOWEAVE_REFERENCE_PTX to the folder of the PTX.
 
 #include <cstdint>
 
@@ -17,7 +19,7 @@ template <typename T> struct View {
 };
 
 struct Colour { float gain[3]; float gamma; };
-// As far as RGBA needs them: what NV12 needs comes behind.
+// Only the fields for RGBA; those for NV12 follow them.
 struct Params { Colour left, right; uint32_t flip, edge_boost; };
 
 struct Linear { static __device__ float power(float b, float) { return b; } };

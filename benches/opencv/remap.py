@@ -1,8 +1,8 @@
-"""OpenCV's way to the same panorama, for the bench `cpu`: a remap of each picture, then a blend by weights.
+"""Makes the same panorama with OpenCV for the bench `cpu`: remaps each picture, then blends by weights.
 
 Usage: remap.py FOLDER WIDTH HEIGHT SOURCE_WIDTH SOURCE_HEIGHT. FOLDER has left.rgba and right.rgba, and the six raw
-planes of a warp. Says `ready VERSION THREADS`, then answers lines on stdin: to `run N` the seconds that N panoramas
-took, to `save` nothing but `saved` once the last one lies in panorama.rgba.
+planes of a warp. Prints `ready VERSION THREADS`, then answers lines on stdin: to `run N` with the seconds that N
+panoramas took, to `save` with `saved` after it has written the last one to panorama.rgba.
 """
 
 import sys
@@ -24,7 +24,7 @@ def plane(name):
     return np.fromfile(folder / f"{name}.bin", "<f4").reshape(height, width)
 
 
-# As OpenCV advises for maps that stay: coordinates of 16 bits, and fractions in 1/32 pixel.
+# OpenCV recommends this format for constant maps: 16-bit coordinates, and fractions in 1/32 pixel.
 maps = [
     cv2.convertMaps(plane(f"lut_{side}_x"), plane(f"lut_{side}_y"), cv2.CV_16SC2)
     for side in ("left", "right")

@@ -1,4 +1,4 @@
-//! What the bus to a GPU takes for pairs of frames and their panoramas: the copies alone, as a stitcher does them.
+//! Measures the bus to a GPU: only the copies of frame pairs and their panoramas, as a stitcher submits them.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use panoweave::frame::FrameFormat;
 
 use crate::SETS;
 
-/// Uploads of pairs on one stream, downloads of panoramas on another, from and to page-locked memory.
+/// Uploads of pairs on one stream and downloads of panoramas on another, from and to page-locked memory.
 pub struct Copies {
     stream: [sys::CUstream; 2],
     device: [u64; 3],
@@ -17,17 +17,17 @@ pub struct Copies {
     context: Context,
 }
 
-// SAFETY: handles of the driver, which may be used from any thread whose context is current.
+// SAFETY: the handles belong to the driver; any thread whose context is current may use them.
 unsafe impl Send for Copies {}
 
 fn check(result: sys::CUresult) {
     result.to_result().expect("the driver");
 }
 
-/// A GPU's context, current on this thread from now on.
+/// Returns the context of a GPU and makes it current on this thread.
 ///
 /// # Panics
-/// If the device is no GPU, or the driver fails.
+/// Panics if the device is no GPU, or the driver fails.
 #[must_use]
 pub fn enter(device: &Device) -> Context {
     let ordinal = device.cuda_info().expect("a GPU").ordinal;
@@ -38,18 +38,18 @@ pub fn enter(device: &Device) -> Context {
 }
 
 fn set_current(context: &Context) {
-    // SAFETY: the device, which whoever calls this has, keeps the context alive too.
+    // SAFETY: the caller holds the device, which keeps the context alive.
     check(unsafe { sys::cuCtxSetCurrent(context.as_raw()) });
 }
 
 impl Copies {
-    /// Of a left frame, a right frame and a panorama.
+    /// Allocates memory for a left frame, a right frame and a panorama.
     ///
     /// # Errors
-    /// No page-locked memory.
+    /// Returns [`DeviceError`] if there is no page-locked memory.
     ///
     /// # Panics
-    /// If the device is no GPU, or the driver fails.
+    /// Panics if the device is no GPU, or the driver fails.
     pub fn new(device: &Device, formats: [FrameFormat; 3]) -> Result<Self, DeviceError> {
         let pinned = |format: FrameFormat| Pinned::new(device, format.bytes());
         let [left, right, out] = formats;
@@ -58,27 +58,27 @@ impl Copies {
         let context = enter(device);
         let mut copies = Self { stream: [std::ptr::null_mut(); 2], device: [0; 3], host, context };
         for stream in &mut copies.stream {
-            // SAFETY: the handle is written; the context of the device is current.
+            // SAFETY: the call writes the handle, and the device's context is current.
             check(unsafe { sys::cuStreamCreateWithPriority(stream, 1, 0) });
         }
         for (address, format) in copies.device.iter_mut().zip(formats) {
-            // SAFETY: the address is written.
+            // SAFETY: the call writes the address.
             check(unsafe { sys::cuMemAlloc_v2(address, format.bytes()) });
         }
         Ok(copies)
     }
 
-    /// Wall time of so many pairs and their panoramas.
+    /// Returns the wall time of copying `pairs` pairs and their panoramas.
     ///
     /// # Panics
-    /// If the driver fails.
+    /// Panics if the driver fails.
     pub fn run(&mut self, pairs: u64) -> Duration {
         set_current(&self.context);
         let start = Instant::now();
         for i in 0..pairs {
             let [left, right, out] = &mut self.host[i as usize % SETS];
-            // SAFETY: the device's memory is as large as the host's, and both live until the streams
-            // are done, which is waited for below.
+            // SAFETY: device and host memory have the same size, and both live until the streams are done, which the
+            // code below waits for.
             unsafe {
                 for (host, device) in [left, right].into_iter().zip(self.device) {
                     let (host, bytes) = (host.as_ptr().cast(), host.len());
@@ -100,11 +100,11 @@ impl Drop for Copies {
     fn drop(&mut self) {
         set_current(&self.context);
         for stream in self.stream {
-            // SAFETY: created here.
+            // SAFETY: `new` created the stream.
             check(unsafe { sys::cuStreamDestroy_v2(stream) });
         }
         for address in self.device {
-            // SAFETY: allocated here.
+            // SAFETY: `new` allocated the memory.
             check(unsafe { sys::cuMemFree_v2(address) });
         }
     }

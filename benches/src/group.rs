@@ -1,5 +1,5 @@
-//! Measuring: variants of the same work side by side, timed by device events or the clock, printed by criterion, and
-//! recorded.
+//! Measures variants of the same work side by side, with device events or the host's clock. Criterion prints the
+//! times, and a record stores them.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use panoweave_bench_report::record::{Line, Role, Row, Size, Timer, Work};
 
 use crate::{SETS, record};
 
-/// Samples of each variant.
+/// Samples per variant.
 const SAMPLES: usize = 20;
 
-/// How long the launches of a sample take at least, so that the way to the device and back, some µs, is not in it.
-/// Criterion plans samples by the warm-up, where a slow first launch would have it ask for one launch at a time.
+/// The minimum time of a sample's launches, so that the round trip to the device, a few µs, is negligible. Criterion
+/// derives the number of launches from the warm-up, where one slow first launch would reduce it to one.
 const SAMPLE: Duration = Duration::from_millis(5);
 
-/// Bytes that buffers in rotation move in a round at least: more than the cache of any GPU holds.
+/// The minimum number of bytes that a rotation over the buffers moves: more than the cache of any GPU holds.
 const ROUND: u64 = 192 << 20;
 
 /// Variants of the same work.
@@ -29,7 +29,8 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Of the system `system` the work `of`, that much of it, which must move that many bytes, each counted once.
+    /// Creates a group for the work `of` of the system `system`. `bytes` are the bytes that must move, each counted
+    /// once.
     pub fn new(
         criterion: &'a mut Criterion,
         device: &Device,
@@ -42,14 +43,15 @@ impl<'a> Group<'a> {
         let name = format!("{system}/{of}/{size}/{device}");
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Bytes(bytes)).sample_size(SAMPLES).nresamples(2000);
-        // Every sample of as many launches.
+        // All samples have the same number of launches.
         group.sampling_mode(SamplingMode::Flat);
         group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_millis(600));
         let work = Work { system: system.to_owned(), of: of.to_owned(), size, bytes };
         Self { criterion: group, device: device.clone(), work, sets: SETS }
     }
 
-    /// For one of a row of sizes: shorter, and over as many buffers as it takes for none to stay in a cache.
+    /// Configures a measurement at one of several sizes: shorter, and over as many buffers as it takes to exceed the
+    /// cache.
     #[must_use]
     pub fn briefly(mut self) -> Self {
         self.criterion
@@ -59,24 +61,24 @@ impl<'a> Group<'a> {
         self
     }
 
-    /// Other than the usual number of samples.
+    /// Sets the number of samples.
     pub fn samples(&mut self, samples: usize) {
         self.criterion.sample_size(samples);
     }
 
-    /// How many sets of buffers launches rotate over: those given to a launch are below.
+    /// Returns the number of buffer sets that launches rotate over. Launches get indices below it.
     #[must_use]
     pub fn sets(&self) -> usize {
         self.sets
     }
 
-    /// Ends it, as criterion wants.
+    /// Finishes the group, as criterion requires.
     pub fn finish(self) {
         self.criterion.finish();
     }
 
-    /// Measures what takes the time of so many, and records it. Returns the median time of one in µs, or `None` where
-    /// the command line left it out.
+    /// Measures `run`, which returns the time of a given number of repetitions, and records it. Returns the median
+    /// time of one repetition in µs, or `None` if the command line deselects it.
     fn measure(
         &mut self,
         variant: &str,
@@ -89,7 +91,7 @@ impl<'a> Group<'a> {
         self.criterion.bench_function(variant, |bencher| {
             bencher.iter_custom(|many| {
                 let whole = run(many);
-                // Criterion warms up by twice as many each time, more than a sample then has.
+                // Criterion's warm-up doubles the repetitions each time, beyond those of a sample.
                 if many < before {
                     times.clear();
                 }
@@ -99,7 +101,7 @@ impl<'a> Group<'a> {
             });
         });
         times.sort_by(f64::total_cmp);
-        // A run of `cargo test` tries each once, which is no measurement.
+        // `cargo test` runs each bench only once, which is no measurement.
         let [min_us, .., max_us] = times[..] else { return None };
         let median_us = f64::midpoint(times[(times.len() - 1) / 2], times[times.len() / 2]);
         let work = Work { bytes, ..self.work.clone() };
@@ -109,7 +111,7 @@ impl<'a> Group<'a> {
         Some(median_us)
     }
 
-    /// As above, by events before and after the launches.
+    /// Measures launches like [`measure`](Self::measure), with events before and after them.
     fn measure_launches(
         &mut self,
         variant: &str,
@@ -122,7 +124,7 @@ impl<'a> Group<'a> {
         let mut least = None;
         self.measure(variant, role, Timer::Events, bytes, |launches| {
             let least = *least.get_or_insert_with(|| {
-                // What the first launches make, such as a mesh, is not measured.
+                // Leave out set-up of the first launches, such as a mesh.
                 time(stream, sets, sets as u64, &mut launch);
                 let mut many = 1;
                 while many < 1 << 16 && time(stream, sets, many, &mut launch) < SAMPLE {
@@ -136,11 +138,11 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Time of `launches` calls of `launch`, which gets the number of the buffer set to use, between two
-/// events on the stream.
+/// Returns the time between two events on the stream, around `launches` calls of `launch`, which gets the index of the
+/// buffer set to use.
 ///
 /// # Panics
-/// If the device fails.
+/// Panics if the device fails.
 pub fn time(
     stream: &Stream,
     sets: usize,
@@ -158,11 +160,11 @@ pub fn time(
     end.since(&start).expect("the time between the events")
 }
 
-/// Benches `launch` under a name, and returns the median time of a launch in µs, or `None` where the
-/// command line left it out.
+/// Benches `launch` under a name. Returns the median time of a launch in µs, or `None` if the command line deselects
+/// it.
 ///
 /// # Panics
-/// If the device fails, or the record cannot be written.
+/// Panics if the device fails, or the record cannot be written.
 pub fn bench(
     group: &mut Group<'_>,
     name: &str,
@@ -172,11 +174,11 @@ pub fn bench(
     group.measure_launches(name, Role::Ours, group.work.bytes, stream, launch)
 }
 
-/// The same of the original design. It is compared with variants of the same manner, `fast` of `fast/c++`, and with
-/// all of them if its name has no `/`.
+/// Benches the original design. The report compares it with variants of the same manner, such as `fast` for
+/// `fast/c++`, or with all variants if its name has no `/`.
 ///
 /// # Panics
-/// As of [`bench()`].
+/// Panics as [`bench()`] does.
 pub fn bench_original(
     group: &mut Group<'_>,
     name: &str,
@@ -186,13 +188,13 @@ pub fn bench_original(
     group.measure_launches(name, Role::Original, group.work.bytes, stream, launch)
 }
 
-/// Benches a copy of half of so many bytes, which moves as much as what must read and write them together: the floor under
-/// it, where a launch is long enough that the pause between two copies is little.
+/// Benches a copy of `bytes / 2` bytes, which reads and writes `bytes` in total. This is the lower bound for work that
+/// moves as much, if its launches are long enough that the pause between two copies is negligible.
 ///
 /// # Panics
-/// As of [`bench()`].
+/// Panics as [`bench()`] does.
 pub fn bench_copy(group: &mut Group<'_>, stream: &Stream, bytes: u64) -> Option<f64> {
-    // One row. In rows of 16 KiB the driver's copy of 66 MB takes an H100 42.6 µs, in one 25.8.
+    // One row: in rows of 16 KiB, the driver's copy of 66 MB takes 42.6 µs on an H100; in one row, 25.8 µs.
     let row = bytes.div_ceil(2) as u32;
     let image = || Image::<u8>::new(stream.device(), row, 1).expect("memory to copy");
     let mut sets: Vec<_> = (0..group.sets).map(|_| (image(), image())).collect();
@@ -202,10 +204,10 @@ pub fn bench_copy(group: &mut Group<'_>, stream: &Stream, bytes: u64) -> Option<
     })
 }
 
-/// Benches what takes the host's time too: `run` returns that of so many.
+/// Benches work that includes host time; `run` returns the time of a given number of repetitions.
 ///
 /// # Panics
-/// As of [`bench()`].
+/// Panics as [`bench()`] does.
 pub fn bench_by_clock(
     group: &mut Group<'_>,
     name: &str,
@@ -214,10 +216,10 @@ pub fn bench_by_clock(
     group.measure(name, Role::Ours, Timer::Clock, group.work.bytes, run)
 }
 
-/// The same of another library.
+/// Benches another library, like [`bench_by_clock`].
 ///
 /// # Panics
-/// As of [`bench()`].
+/// Panics as [`bench()`] does.
 pub fn bench_peer_by_clock(
     group: &mut Group<'_>,
     name: &str,
@@ -226,10 +228,10 @@ pub fn bench_peer_by_clock(
     group.measure(name, Role::Peer, Timer::Clock, group.work.bytes, run)
 }
 
-/// The same of copies alone, than which nothing that copies as much is faster.
+/// Benches only copies, like [`bench_by_clock`]. They are the lower bound for work that copies as much.
 ///
 /// # Panics
-/// As of [`bench()`].
+/// Panics as [`bench()`] does.
 pub fn bench_copies_by_clock(
     group: &mut Group<'_>,
     name: &str,

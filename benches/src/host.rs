@@ -1,13 +1,13 @@
-//! What the host has left, and what this process takes of it: memory and processor time, as Linux tells them.
+//! The host's free memory, and the processor time of this process, as reported by Linux.
 
 use std::fs;
 use std::time::Duration;
 
-/// Clock ticks of `/proc` a second, on every architecture that this runs on.
+/// Clock ticks per second in `/proc`, on every supported architecture.
 const TICKS: u64 = 100;
 
-/// Bytes of memory that may still be taken, by the whole machine and by this process's control group (version 2, as
-/// it sees itself in a container); `None` where neither tells.
+/// Returns the bytes of free memory: the smaller of the machine's and those of this process's control group (version
+/// 2, as seen inside a container). Returns `None` if neither is known.
 #[must_use]
 pub fn free_memory() -> Option<u64> {
     let read = |file: &str| fs::read_to_string(file).ok();
@@ -18,27 +18,28 @@ pub fn free_memory() -> Option<u64> {
     machine.into_iter().chain(group).min()
 }
 
-/// What `/proc/meminfo` says is available.
+/// Returns the available bytes from the text of `/proc/meminfo`.
 fn available(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kilobytes << 10)
 }
 
-/// What a control group has left; `None` if it has no limit.
+/// Returns the remaining bytes of a control group, or `None` if it has no limit.
 fn left(most: &str, now: &str) -> Option<u64> {
     let [most, now] = [most, now].map(|text| text.trim().parse::<u64>().ok());
     Some(most?.saturating_sub(now?))
 }
 
-/// Processor time that this process has taken, of all its threads.
+/// Returns the processor time of all threads of this process.
 #[must_use]
 pub fn processor_time() -> Option<Duration> {
     ticks(&fs::read_to_string("/proc/self/stat").ok()?)
         .map(|ticks| Duration::from_millis(ticks * 1000 / TICKS))
 }
 
-/// User's and system's ticks: fields 14 and 15 of a line whose second one, a name, may have spaces.
+/// Returns the sum of user and system ticks: fields 14 and 15 of a line whose second field, a name, may contain
+/// spaces.
 fn ticks(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(11).map(|field| field.parse::<u64>().ok());

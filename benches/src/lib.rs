@@ -1,8 +1,8 @@
-//! What the benches share: the home rig, a warp with a straight overlap, frames to rotate over, timing by device
-//! events ([`Group`]), and the record of what was measured, which `panoweave-bench-report` makes a page of.
+//! Shared by the benches: the home rig, a warp with a straight overlap, frames to rotate over, timing with device
+//! events ([`Group`]), and the record of measurements, which `panoweave-bench-report` turns into a page.
 //!
-//! For live stitching also: the bus alone ([`copies`]), many stitchers at once ([`crowd`]), what the host has left
-//! ([`host`]), and how the largest number of something is found ([`search`]).
+//! For live stitching there are also the bus alone ([`copies`]), many stitchers at once ([`crowd`]), the host's
+//! resources ([`host`]), and a search for the largest sustainable number ([`search`]).
 
 pub mod copies;
 pub mod crowd;
@@ -28,21 +28,21 @@ pub use group::{
     bench_peer_by_clock, time,
 };
 
-/// Two 4K cameras, 5700×1900 cylindrical, about 700 columns of overlap.
+/// Two 4K cameras, a cylindrical panorama of 5700×1900, and an overlap of about 700 columns.
 pub const HOME_RIG: &str = include_str!("../../rigs/home.toml");
 
-/// The geometry of [`HOME_RIG`].
+/// Returns the geometry of [`HOME_RIG`].
 ///
 /// # Errors
-/// None, as long as the text above is a rig.
+/// Returns [`RigError`] if the text above is not a valid rig.
 pub fn home_geometry() -> Result<Geometry, RigError> {
     home_geometry_for(SOURCE.y)
 }
 
-/// The same rig with cameras of so many rows, and a panorama that is smaller or larger by as much.
+/// Returns the geometry of the home rig scaled to cameras with `rows` rows; the panorama scales with them.
 ///
 /// # Errors
-/// None, as long as the text above is a rig.
+/// Returns [`RigError`] if the text above is not a valid rig.
 pub fn home_geometry_for(rows: u32) -> Result<Geometry, RigError> {
     let mut rig = Rig::parse(HOME_RIG, "rigs/home.toml")?;
     let scaled = |length: u32| scaled(length, rows);
@@ -60,41 +60,41 @@ pub fn home_geometry_for(rows: u32) -> Result<Geometry, RigError> {
     rig.geometry()
 }
 
-/// How live cameras' NV12 stands for colour.
+/// The colour encoding of live cameras in NV12.
 pub const NV12: YuvEncoding = YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited };
 
-/// Sizes besides 3840×2160 that a picture is benched at: 720p, 1080p, 1440p, 8K.
+/// Bench sizes of pictures besides 3840×2160: 720p, 1080p, 1440p, 8K.
 pub const SIZES: [UVec2; 4] =
     [uvec2(1280, 720), uvec2(1920, 1080), uvec2(2560, 1440), uvec2(7680, 4320)];
 
-/// A length at home, where pictures have the rows of [`SOURCE`], in pictures of so many.
+/// Scales a length that belongs to pictures with the rows of [`SOURCE`] to pictures with `rows` rows.
 #[must_use]
 pub fn scaled(length: u32, rows: u32) -> u32 {
     (f64::from(length) * f64::from(rows) / f64::from(SOURCE.y)).round() as u32
 }
 
-/// Size of [`overlapping_warp`]'s panorama.
+/// The size of [`overlapping_warp`]'s panorama.
 pub const PANORAMA: UVec2 = uvec2(5700, 1900);
-/// Size of its pictures.
+/// The size of its pictures.
 pub const SOURCE: UVec2 = uvec2(3840, 2160);
-/// First column of its overlap, and the one after its last.
+/// The first column of its overlap, and the column after its last.
 pub const OVERLAP: [f32; 2] = [2500.0, 3200.0];
 
-/// A warp whose cameras see the panorama pixel for pixel, look between pixels, and meet in [`OVERLAP`]. There
-/// `weights` gives what the left and the right one count in a column; beside it one camera sees nothing and
-/// counts 0, and the other 1.
+/// Creates a warp whose cameras map one source pixel to one panorama pixel at fractional positions, and overlap in
+/// [`OVERLAP`]. There, `weights` returns the weights of the left and the right camera in a column; outside, only one
+/// camera sees and has weight 1.
 ///
 /// # Panics
-/// If a weight is not from 0 to 1.
+/// Panics if a weight is not between 0 and 1.
 #[must_use]
 pub fn overlapping_warp(weights: impl Fn(f32) -> [f32; 2]) -> Warp {
     overlapping_warp_for(SOURCE.y, weights)
 }
 
-/// The same with pictures of so many rows, and all lengths smaller or larger by as much.
+/// Creates the same warp for pictures with `rows` rows; all lengths scale with them.
 ///
 /// # Panics
-/// If a weight is not from 0 to 1.
+/// Panics if a weight is not between 0 and 1.
 #[must_use]
 pub fn overlapping_warp_for(rows: u32, weights: impl Fn(f32) -> [f32; 2]) -> Warp {
     let [panorama, source] = [PANORAMA, SOURCE].map(|size| size.map(|length| scaled(length, rows)));
@@ -109,7 +109,7 @@ pub fn overlapping_warp_for(rows: u32, weights: impl Fn(f32) -> [f32; 2]) -> War
         _ if x < end => weights(x),
         _ => [0.0, 1.0],
     };
-    // The left camera's last column of pixels shows the overlap's, the right camera's first one its first.
+    // The left camera's last column lies at the end of the overlap, the right camera's first column at its start.
     let planes = [
         plane(&|x, _| x - end + source.x as f32 - 0.75),
         plane(&|_, y| y + above),
@@ -121,55 +121,55 @@ pub fn overlapping_warp_for(rows: u32, weights: impl Fn(f32) -> [f32; 2]) -> War
     Warp::new(panorama, [source; 2], planes).expect("a warp")
 }
 
-/// Frame sets to rotate over at home size, so that nothing stays in a cache from one launch to the next.
+/// Frame sets to rotate over at home size, so that no data stays in a cache between launches.
 pub const SETS: usize = 5;
 
-/// The first GPU, or `None` with a line that the bench is skipped: the CPU's time is no measure of one.
+/// Returns the first GPU. If there is none, prints that the bench is skipped and returns `None`; CPU times say nothing
+/// about a GPU.
 ///
 /// # Panics
-/// If there is a GPU that does not work.
+/// Panics if there is a GPU that does not work.
 #[must_use]
 pub fn gpu(bench: &str) -> Option<Device> {
     match Device::cuda(0) {
         Ok(device) => Some(device),
         Err(e) if e.is_no_device() => {
-            println!("{bench} is skipped: no GPU: {}", e.kind);
+            println!("skipping {bench}: no GPU: {}", e.kind);
             None
         }
         Err(e) => panic!("the GPU cannot be used: {e}"),
     }
 }
 
-/// Every GPU; none, with a line, where [`gpu`] finds none. Another one that cannot be used is left out, with a line.
+/// Returns all usable GPUs, or none if [`gpu`] finds none. Prints a line for each GPU that it skips.
 ///
 /// # Panics
-/// If the first GPU does not work.
+/// Panics if the first GPU does not work.
 #[must_use]
 pub fn gpus(bench: &str) -> Vec<Device> {
     let Some(first) = gpu(bench) else { return Vec::new() };
     let count = Device::cuda_devices().map_or(1, |all| all.len() as u32);
-    // The driver takes seconds to compile the kernels for each.
+    // In parallel, because the driver takes seconds to compile the kernels for each GPU.
     let others: Vec<_> = std::thread::scope(|scope| {
         let open = |ordinal| scope.spawn(move || Device::cuda(ordinal));
         let opening: Vec<_> = (1..count).map(open).collect();
         opening.into_iter().map(|device| device.join().expect("opening a GPU")).collect()
     });
-    let usable = others.into_iter().filter_map(|device| {
-        device.inspect_err(|e| println!("{bench}: a GPU is left out: {e}")).ok()
-    });
+    let usable = others
+        .into_iter()
+        .filter_map(|device| device.inspect_err(|e| println!("{bench}: skipping a GPU: {e}")).ok());
     std::iter::once(first).chain(usable).collect()
 }
 
-/// The first GPU with kernels that were compiled from CUDA C++: those of `{name}.ptx` in the folder
-/// that the environment variable `PANOWEAVE_REFERENCE_PTX` names. `None`, with a line, where there
-/// is none.
+/// Returns the first GPU with kernels compiled from CUDA C++: those of `{name}.ptx` in the folder that the environment
+/// variable `PANOWEAVE_REFERENCE_PTX` names. If there are none, prints a line and returns `None`.
 ///
 /// # Panics
-/// If the kernels cannot be loaded.
+/// Panics if the kernels cannot be loaded.
 #[must_use]
 pub fn reference(name: &str) -> Option<Device> {
     let Some(folder) = std::env::var_os("PANOWEAVE_REFERENCE_PTX") else {
-        println!("no CUDA C++ to compare with: PANOWEAVE_REFERENCE_PTX names no folder of PTX");
+        println!("no CUDA C++ to compare with: PANOWEAVE_REFERENCE_PTX is not set");
         return None;
     };
     let file = Path::new(&folder).join(name).with_extension("ptx");
@@ -187,7 +187,8 @@ pub fn reference(name: &str) -> Option<Device> {
     )
 }
 
-/// Bytes of a tight frame of noise on a gradient: neither constant, which caches, nor white, which no lens makes.
+/// Returns the bytes of a tight frame with noise on a gradient. A constant frame would stay in caches, and white noise
+/// does not occur behind a lens.
 #[must_use]
 pub fn noise(format: FrameFormat, seed: u32) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
@@ -207,10 +208,10 @@ pub fn noise(format: FrameFormat, seed: u32) -> Vec<u8> {
         .collect()
 }
 
-/// A frame of [`noise`] on a device.
+/// Creates a frame of [`noise`] on a device.
 ///
 /// # Panics
-/// If the device fails.
+/// Panics if the device fails.
 #[must_use]
 pub fn frame(stream: &Stream, format: FrameFormat, seed: u32) -> DeviceFrame {
     let tight = noise(format, seed);
@@ -236,11 +237,11 @@ mod tests {
             let geometry = home_geometry_for(size.y).expect("the home rig");
             let (canvas, by) = (geometry.canvas, f64::from(size.y) / f64::from(SOURCE.y));
             assert_eq!((canvas.size.to_array(), geometry.cameras[0].size), (panorama, size));
-            // Rows are rounded to whole ones.
+            // Sizes are rounded to whole rows.
             let scales = [canvas.scale / home.canvas.scale / by, canvas.scale / canvas.scale.x];
             let worst = scales.iter().map(|scale| (scale - 1.0).abs().max_element());
             assert!(worst.fold(0.0, f64::max) < 1e-3, "{size}: {scales:?}");
-            // Places in a picture are the same shares of it.
+            // Positions scale with the picture.
             for (found, home) in geometry.cameras.iter().zip(&home.cameras) {
                 let shares = |camera: &Camera| {
                     let size = camera.size.as_dvec2();

@@ -1,9 +1,10 @@
-//! What a bench runs on: the GPU, its driver, its clocks as they are, and Jetson's power mode; or the processor.
+//! Describes the machine of a bench: the GPU, its driver, its current clocks and Jetson's power mode; or the
+//! processor.
 //!
-//! The driver's attributes give the highest clocks. Those of the moment come from `nvidia-smi`, and on Jetson, where
-//! it does not know them, from the kernel: the GPU's from `devfreq`, that of the memory (EMC) from the power
-//! processor's debug files, which only root may read. Whatever nobody tells is missing from the record. Nothing here
-//! sets anything.
+//! The driver's attributes give the maximum clocks. `nvidia-smi` gives the current ones. On Jetson, where it does not
+//! report them, they come from the kernel: the GPU's clock from `devfreq`, the memory's (EMC) from debug files of the
+//! power processor, which only root may read. Unknown values are missing from the record. Nothing here changes a
+//! setting.
 
 use std::fs;
 use std::path::Path;
@@ -14,13 +15,13 @@ use cust::device::{Device as Gpu, DeviceAttribute as Attribute};
 use panoweave::device::CudaInfo;
 use panoweave_bench_report::record::{Clocks, Run};
 
-/// The GPU and how it is right now.
+/// Describes the GPU in its current state.
 pub(crate) fn gpu(gpu: &CudaInfo) -> Run {
     let attribute = |which| {
         let value = Gpu::get_device(gpu.ordinal).and_then(|gpu| gpu.get_attribute(which));
         value.ok().and_then(|value| u32::try_from(value).ok())
     };
-    // In kHz; of memory on the same chip some drivers say 0.
+    // In kHz; some drivers report 0 for memory on the same chip.
     let mhz = |which| attribute(which).map(|khz| khz / 1000).filter(|mhz| *mhz > 0);
     let place =
         [Attribute::PciDomainId, Attribute::PciBusId, Attribute::PciDeviceId].map(attribute);
@@ -47,7 +48,7 @@ pub(crate) fn gpu(gpu: &CudaInfo) -> Run {
     }
 }
 
-/// The processor, for the CPU's backend.
+/// Describes the processor, for the CPU backend.
 pub(crate) fn processor() -> Run {
     let system = Path::new("/");
     let name = processor_name(system).unwrap_or_else(|| std::env::consts::ARCH.to_owned());
@@ -55,7 +56,7 @@ pub(crate) fn processor() -> Run {
     Run { threads: threads.and_then(|threads| u32::try_from(threads.get()).ok()), ..on(name) }
 }
 
-/// What is said of GPUs and processors alike.
+/// Describes what GPUs and processors have in common.
 fn on(device: String) -> Run {
     Run {
         device,
@@ -66,7 +67,7 @@ fn on(device: String) -> Run {
     }
 }
 
-/// The processor's name; Arm's have none, but boards do.
+/// Returns the processor's name, or the board's name for Arm processors, which have none.
 fn processor_name(root: &Path) -> Option<String> {
     let named = read(root, "proc/cpuinfo").and_then(|text| {
         let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -76,7 +77,7 @@ fn processor_name(root: &Path) -> Option<String> {
     named.or_else(board)
 }
 
-/// What `nvidia-smi` says; on Jetson much of it is `[N/A]`.
+/// Values from `nvidia-smi`; on Jetson, many of them are `[N/A]`.
 #[derive(Debug, Default, PartialEq)]
 struct Smi {
     driver: Option<String>,
@@ -84,7 +85,7 @@ struct Smi {
 }
 
 impl Smi {
-    /// Of the GPU at a place on the PCI bus, since it counts GPUs otherwise than CUDA.
+    /// Queries the GPU by its PCI address, because `nvidia-smi` and CUDA number GPUs differently.
     fn ask(place: [Option<u32>; 3]) -> Self {
         let mut command = Command::new("nvidia-smi");
         command.args(["--query-gpu=driver_version,clocks.sm,clocks.mem"]);
@@ -106,25 +107,26 @@ impl Smi {
     }
 }
 
-/// What a program writes, if it is there and ends well.
+/// Returns the output of a program, or `None` if it is missing or fails.
 fn said(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
     String::from_utf8(output.stdout).ok()
 }
 
-/// A file of the kernel's, under a root of the file system.
+/// Reads a kernel file below `root`.
 fn read(root: &Path, file: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(root.join(file)).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// A file that holds a frequency in Hz.
+/// Reads a file that contains a frequency in Hz.
 fn read_mhz(root: &Path, file: impl AsRef<Path>) -> Option<u32> {
     let hertz: u64 = read(root, file)?.parse().ok()?;
     u32::try_from(hertz / 1_000_000).ok()
 }
 
-/// The driver's version by the kernel's module; on Jetson that of L4T, `R36 (release), REVISION: 4.3`.
+/// Returns the driver's version from its kernel module; on Jetson, the version of L4T, such as `R36 (release),
+/// REVISION: 4.3`.
 fn driver(root: &Path) -> Option<String> {
     let jetson = read(root, "etc/nv_tegra_release").map(|text| {
         let words: Vec<_> = text.trim_start_matches(['#', ' ']).split(',').take(2).collect();
@@ -133,7 +135,7 @@ fn driver(root: &Path) -> Option<String> {
     jetson.or_else(|| read(root, "sys/module/nvidia/version"))
 }
 
-/// The clock of Orin's GPU, whose name in the device tree begins with its address.
+/// Returns the clock of Orin's GPU, whose name in the device tree begins with its address.
 fn jetson_gpu_mhz(root: &Path) -> Option<u32> {
     let devices = fs::read_dir(root.join("sys/class/devfreq")).ok()?;
     devices.flatten().find_map(|device| {
@@ -143,19 +145,19 @@ fn jetson_gpu_mhz(root: &Path) -> Option<u32> {
     })
 }
 
-/// The clock of Jetson's memory: `bpmp` up to Orin, `bwmgr` of later ones.
+/// Returns the clock of Jetson's memory, from `bpmp` up to Orin and from `bwmgr` on later ones.
 fn jetson_memory_mhz(root: &Path) -> Option<u32> {
     read_mhz(root, "sys/kernel/debug/bpmp/debug/clk/emc/rate")
         .or_else(|| read_mhz(root, "sys/class/devfreq/bwmgr/cur_freq"))
 }
 
-/// Jetson's power mode: its name by `nvpmodel -q`, or else its number in the file that it keeps.
+/// Returns Jetson's power mode: its name from `nvpmodel -q`, or its number from the status file.
 fn power_mode(root: &Path) -> Option<String> {
     let named = said(Command::new("nvpmodel").arg("-q")).and_then(|text| mode(&text));
     named.or_else(|| read(root, "var/lib/nvpmodel/status"))
 }
 
-/// The mode in what `nvpmodel -q` says, a line `NV Power Mode: MAXN` and one with its number.
+/// Parses the output of `nvpmodel -q`: a line `NV Power Mode: MAXN`, and one with the number.
 fn mode(text: &str) -> Option<String> {
     let mut lines = text.lines().map(str::trim);
     let name = lines.find_map(|line| line.strip_prefix("NV Power Mode:"))?.trim();

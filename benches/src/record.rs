@@ -1,5 +1,5 @@
-//! The record of what is measured, for `panoweave-bench-report`: appended to the file that the environment variable
-//! `PANOWEAVE_BENCH_RECORD` names, and kept nowhere without it.
+//! Records measurements for `panoweave-bench-report`. Appends them to the file that the environment variable
+//! `PANOWEAVE_BENCH_RECORD` names, or discards them without it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -13,14 +13,14 @@ use crate::machine;
 
 const VARIABLE: &str = "PANOWEAVE_BENCH_RECORD";
 
-/// The file, once this process has said in it what it runs on.
+/// The file, after this process has written its machine to it.
 static OPEN: Mutex<Option<File>> = Mutex::new(None);
 
-/// Adds what was measured on the device just now. Before the first one of this process goes what it was
-/// measured on, with the clocks as they are after that.
+/// Appends a measurement on the device. The first call of a process also writes the machine, with its clocks right
+/// after that measurement.
 ///
 /// # Panics
-/// If the file cannot be written.
+/// Panics if the file cannot be written.
 pub fn append(device: &Device, line: Line) {
     let Some(name) = std::env::var_os(VARIABLE).map(PathBuf::from) else { return };
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,28 +1,29 @@
-//! The largest number with which something still holds, in few tries: by doubling, then by bisection.
+//! Finds the largest number that works in few attempts: by doubling, then by bisection.
 //!
-//! A try is expensive, and what is tried is a function, so that the search is tested without what it is for.
+//! Attempts are expensive. They are a function argument, so that tests of the search need none of the real work.
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The largest number that held; 0 if none did.
+    /// The largest number that worked; 0 if none did.
     pub held: u32,
-    /// The smallest above it that did not; `None` if none was tried.
+    /// The smallest larger number that failed; `None` if none did.
     pub broke: Option<u32>,
 }
 
 impl Found {
-    /// Whether what broke is so near that it need not be known better: by one, or by a `part`-th of what held.
+    /// Returns whether the gap between success and failure is small enough: 1, or a `part`-th of the success.
     fn is_near(self, part: u32) -> bool {
         self.broke.is_some_and(|broke| broke - self.held <= (self.held / part).max(1))
     }
 }
 
-/// Looks for the largest number up to `most` that `holds`, beginning at `from`: doubles while it holds, then bisects
-/// until the smallest number that did not is at most a `part`-th above what did, or the next one.
+/// Finds the largest number up to `most` for which `holds` returns true. Starts at `from`, doubles until a number
+/// fails, then bisects until the smallest failure is at most a `part`-th above the largest success, or the next
+/// number.
 ///
-/// What holds with a number is taken to hold with every smaller one. Where `holds` says `None`, that number cannot be
-/// tried, and the search ends with what it knows.
+/// Assumes that every number below a success also works. If `holds` returns `None`, the number cannot be tried, and
+/// the search ends with its current result.
 #[must_use]
 pub fn largest(
     from: u32,
@@ -49,7 +50,7 @@ pub fn largest(
 mod tests {
     use super::*;
 
-    /// A search for `limit`, and what it tried.
+    /// Searches for `limit`, and returns the result and all attempts.
     fn search(from: u32, most: u32, part: u32, limit: u32) -> (Found, Vec<u32>) {
         let mut tried = Vec::new();
         let found = largest(from, most, part, |n| {
@@ -64,7 +65,7 @@ mod tests {
         let (found, tried) = search(1, 1000, u32::MAX, 11);
         assert_eq!(tried, [1, 2, 4, 8, 16, 12, 10, 11]);
         assert_eq!(found, Found { held: 11, broke: Some(12) });
-        // A 16th of 96 is 6.
+        // 96 / 16 is 6.
         let (found, tried) = search(1, 1000, 16, 100);
         assert_eq!(tried, [1, 2, 4, 8, 16, 32, 64, 128, 96, 112, 104, 100]);
         assert_eq!(found, Found { held: 100, broke: Some(104) });
@@ -78,7 +79,7 @@ mod tests {
                 let held = limit.min(most);
                 let broke = (limit < most).then_some(limit + 1);
                 assert_eq!(found, Found { held, broke }, "{limit}, from {from} to {most}");
-                // Nothing is tried twice, nor what is out of bounds.
+                // The search tries nothing twice and nothing out of range.
                 let mut once = tried.clone();
                 once.sort_unstable();
                 once.dedup();
@@ -105,7 +106,7 @@ mod tests {
             |last: u32, limit: u32| largest(1, 1000, 16, |n| (n <= last).then_some(n <= limit));
         assert_eq!(until(20, 1000), Found { held: 16, broke: None });
         assert_eq!(until(0, 1000), Found { held: 0, broke: None });
-        // 16 broke, and then the time was up.
+        // 16 failed, and then time ran out.
         let mut tries = 0;
         let found = largest(1, 1000, 16, |n| {
             tries += 1;

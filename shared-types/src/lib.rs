@@ -1,8 +1,8 @@
 //! Everything that crosses the boundary between host and kernels: plain `#[repr(C)]` data with the
 //! same layout on both sides, and the launch constants that both must agree on.
 //!
-//! One module per system, under the same stem as in `kernels-gpu` and `host`. There is no behaviour
-//! here beyond constructors and accessors; formulas live in the kernels.
+//! Each module belongs to one system and has the same name in `kernels-gpu` and `host`. This crate has no behaviour
+//! beyond constructors and accessors; formulas live in the kernels.
 #![no_std]
 
 pub mod colour;

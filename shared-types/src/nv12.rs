@@ -1,20 +1,20 @@
-//! NV12 as a kernel's argument: a plane of luma, and one of chroma at half size, as two views.
+//! NV12 as a kernel argument: two views, a luma plane and a chroma plane at half size.
 //!
-//! Chroma sample `(i, j)` lies in the middle of luma pixels `2i`, `2i + 1` of rows `2j`, `2j + 1`. A
-//! picture of odd width or height has a last column or row of chroma that fewer pixels share.
-//! What the numbers mean as colour is in [`yuv`](crate::yuv).
+//! Chroma sample `(i, j)` lies at the centre of luma pixels `2i`, `2i + 1` of rows `2j`, `2j + 1`. If the width or
+//! height is odd, the last column or row of chroma covers fewer pixels. [`yuv`](crate::yuv) defines the colours that
+//! the values encode.
 
 use cuda_std::{KernelArg, View, ViewMut};
 
 use crate::Chroma;
 
-/// Columns, or rows, of chroma for so many of luma.
+/// Returns the columns or rows of chroma for `luma` columns or rows of luma.
 #[must_use]
 pub const fn chroma_side(luma: u32) -> u32 {
     luma.div_ceil(2)
 }
 
-/// Kernel argument and host handle of one mutability.
+/// Defines the kernel argument and host handle of one mutability.
 macro_rules! nv12 {
     ($(#[$doc:meta])* $nv12:ident, $view:ident, $device:ident) => {
         $(#[$doc])*
@@ -27,7 +27,7 @@ macro_rules! nv12 {
         }
 
         impl $nv12 {
-            /// Whether the chroma plane has the size that belongs to luma's.
+            /// Returns whether the size of the chroma plane matches the luma plane.
             #[inline(always)]
             #[must_use]
             pub fn is_whole(&self) -> bool {
@@ -38,7 +38,7 @@ macro_rules! nv12 {
 
         #[cfg(not(target_arch = "nvptx64"))]
         impl $device<'_> {
-            /// As [`is_whole`](Nv12::is_whole).
+            /// Returns whether the size of the chroma plane matches the luma plane.
             #[must_use]
             pub fn is_whole(&self) -> bool {
                 let (width, height) = self.y.size();

@@ -1,11 +1,10 @@
-//! Pixel formats as they lie in memory.
+//! Pixel formats in memory.
 
 use bytemuck::{Pod, Zeroable};
 
 /// Four 8-bit channels, red first.
 ///
-/// Aligned to 4 bytes so that a pixel is one 32-bit load or store on the GPU; an `[u8; 4]` would be
-/// four byte loads.
+/// Aligned to 4 bytes so that a pixel is one 32-bit load or store on the GPU; a `[u8; 4]` would be four byte loads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(4))]
 pub struct Rgba8 {
@@ -20,10 +19,10 @@ pub struct Rgba8 {
 }
 
 impl Rgba8 {
-    /// What the panorama shows where no camera looks.
+    /// Opaque black, the colour of panorama pixels that no camera sees.
     pub const BLACK: Self = Self::opaque(0, 0, 0);
 
-    /// An opaque colour.
+    /// Returns an opaque colour.
     #[must_use]
     pub const fn opaque(r: u8, g: u8, b: u8) -> Self {
         Self { r, g, b, a: 255 }
@@ -32,7 +31,7 @@ impl Rgba8 {
 
 /// A chroma sample of NV12: blue difference, red difference.
 ///
-/// Aligned so that it is one 16-bit load or store on the GPU.
+/// Aligned so that a sample is one 16-bit load or store on the GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(2))]
 pub struct Chroma {
@@ -49,12 +48,12 @@ mod texels {
 
     use super::{Chroma, Rgba8};
 
-    // SAFETY: four bytes.
+    // SAFETY: `Rgba8` is four bytes.
     unsafe impl Texel for Rgba8 {
         const CHANNEL: Channel = Channel::U8;
     }
 
-    // SAFETY: two bytes.
+    // SAFETY: `Chroma` is two bytes.
     unsafe impl Texel for Chroma {
         const CHANNEL: Channel = Channel::U8;
     }

@@ -1,52 +1,52 @@
-//! What the resampling kernels share with their host: rows of values, block shapes, and what is found wrong
-//! with times.
+//! Shared by the resampling kernels and the host: vectors of values, block shapes and faults in times.
 
 use bytemuck::{Pod, Zeroable};
 use half::{bf16, f16};
 
-/// Threads of a block.
+/// Threads per block.
 pub const BLOCK_THREADS: u32 = 256;
 
-/// Most targets of a block: a thread for each.
+/// The maximum number of targets per block, one per thread.
 pub const TARGETS: u32 = BLOCK_THREADS;
 
-/// Most bytes of times that are kept in shared memory. More are searched where they lie.
+/// The maximum size in bytes of times staged in shared memory. Larger arrays are searched in global memory.
 pub const MAX_STAGED: u32 = 44 << 10;
 
-/// Source times nearer than this are one: the value at the first is taken.
+/// Source times closer than this count as equal; the value at the first one is used.
 pub const SAME_TIME: f32 = 1e-6;
 
-/// Nothing is wrong with the times.
+/// The code for valid times.
 pub const FINE: u64 = u64::MAX;
 
-/// Numbers that are read and written at once, 16 bytes of them.
+/// A vector of 16 bytes that one instruction loads or stores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
 pub struct Wide<T, const N: usize>(pub [T; N]);
 
-// SAFETY: N numbers of 16 bytes in all, so that alignment adds no padding.
+// SAFETY: the N numbers take 16 bytes in all, so that alignment adds no padding.
 unsafe impl<T: Pod, const N: usize> Zeroable for Wide<T, N> {}
-// SAFETY: as above; `Wide` is made for the types below only, which the assertion checks.
+// SAFETY: as above; `Wide` is used only for the types below, whose size the assertion checks.
 unsafe impl<T: Pod, const N: usize> Pod for Wide<T, N> {}
 
 const _: () = assert!(size_of::<F32x4>() == 16 && size_of::<Half8<bf16>>() == 16);
 
-/// Four numbers of single precision.
+/// Four single-precision numbers.
 pub type F32x4 = Wide<f32, 4>;
 
-/// Eight numbers of half precision, of either kind.
+/// Eight half-precision numbers, `f16` or `bf16`.
 pub type Half8<T> = Wide<T, 8>;
 
-/// What may be wrong with a time, in the order in which it is looked for.
+/// A fault in a time, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResampleFault {
-    /// A source time is before the one before it, or no finite number.
+    /// A source time precedes the one before it, or is not finite.
     Source,
-    /// A target time is no finite number.
+    /// A target time is not finite.
     Target,
 }
 
-/// The first fault as one number, which is least for the first: batch, kind, place within the batch.
+/// Returns the code of a fault. Codes sort by batch, kind and position within the batch, so the first fault has the
+/// smallest code.
 #[must_use]
 pub const fn fault_code(batch: u32, fault: ResampleFault, index: u32) -> u64 {
     let kind = match fault {
@@ -56,7 +56,7 @@ pub const fn fault_code(batch: u32, fault: ResampleFault, index: u32) -> u64 {
     (batch as u64) << 32 | kind | (index & 0x7fff_ffff) as u64
 }
 
-/// The fault that a number stands for: its batch, what it is, and its place; `None` for [`FINE`].
+/// Returns the batch, kind and position that a code stands for; `None` for [`FINE`].
 #[must_use]
 pub const fn fault_of(code: u64) -> Option<(u32, ResampleFault, u32)> {
     if code == FINE {
@@ -66,12 +66,12 @@ pub const fn fault_of(code: u64) -> Option<(u32, ResampleFault, u32)> {
     Some(((code >> 32) as u32, kind, code as u32 & 0x7fff_ffff))
 }
 
-/// A number that values may be of.
+/// A numeric type for values.
 pub trait Number: Pod + PartialEq + Send + Sync + core::fmt::Debug {
-    /// Exactly, or to the nearest.
+    /// Converts from `f64`, exactly or to the nearest value.
     fn from_f64(value: f64) -> Self;
 
-    /// Exactly.
+    /// Converts to `f64` exactly.
     fn to_f64(self) -> f64;
 }
 

@@ -1,7 +1,6 @@
-//! What the seam kernels share with their host: the grid of cells over the overlap, costs, and weights.
+//! Shared by the seam kernels and the host: the grid of cells over the overlap, costs and weights.
 //!
-//! Costs are whole numbers, [`PER_LEVEL`] to a level of 0 to 255, so that sums do not depend on their
-//! order.
+//! Costs are integers, [`PER_LEVEL`] units per level of 0 to 255, so that sums do not depend on their order.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
@@ -10,79 +9,79 @@ use glam::UVec2;
 use crate::stitch::Colour;
 use crate::yuv::YuvToRgb;
 
-/// Threads of a block in x and y of the kernels over cells and pixels.
+/// Threads per block in x and y for kernels over cells and pixels.
 pub const BLOCK: [u32; 2] = [32, 8];
 
-/// Threads of a block, for launch bounds.
+/// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Places at which a seam can cross a row of cells, one more than cells: threads of the block that
-/// searches the path.
+/// The maximum number of positions where a seam can cross a row of cells, which is one more than the cells. Also the
+/// threads per block of the path search.
 pub const PLACES: u32 = 512;
 
-/// Cells by which a seam can move from one row of cells to the next.
+/// The maximum number of cells that a seam moves from one row of cells to the next.
 pub const STEP: u32 = 4;
 
-/// Cost units of a level.
+/// Cost units per level.
 pub const PER_LEVEL: u32 = 8;
 
-/// Levels of difference that are taken to be noise.
+/// The difference in levels that is attributed to noise.
 pub const NOISE: f32 = 2.0;
 
-/// Beyond so many levels all differences are alike.
+/// The difference in levels above which the cost stays the same.
 pub const LARGEST: f32 = 512.0;
 
-/// What a cell costs where both cameras show the same: keeps the seam short.
+/// The cost of a cell where both cameras agree. It keeps the seam short.
 pub const BASE: u32 = 4 * PER_LEVEL;
 
-/// What a cell costs more at the edge of a picture, where there is no room for feathering.
+/// The additional cost of a cell at the edge of a picture, where there is no room for feathering.
 pub const MARGIN: u32 = 32 * PER_LEVEL;
 
-/// What a cell costs more beside the overlap's middle, up to this at a picture's edge: of lines that are as good,
-/// one in the middle.
+/// The maximum additional cost of a cell away from the middle of the overlap, reached at a picture's edge. Of equally
+/// good lines, one in the middle wins.
 pub const ASIDE: u32 = PER_LEVEL;
 
-/// What a cell costs that shows one camera beside a cell that only the other one sees: there the picture's
-/// edge would be seen.
+/// The additional cost of a cell that shows one camera next to a cell that only the other one sees. The picture's edge
+/// would be visible there.
 pub const BREACH: u32 = 64 * PER_LEVEL;
 
-/// Most that a row of cells costs, moves aside: sums of 32,768 rows do not overflow.
+/// The maximum cost of a row of cells, without moves to the side. Sums over 32,768 rows do not overflow.
 pub const MOST: u32 = 1 << 16;
 
-/// A camera is free of its picture's edge where this times its share is 1 or more. Its share is 0 at the edge
-/// and half in the middle of the overlap: the smaller of its weight's part in the sum of both, and its
-/// distance's from its picture's edge.
+/// A camera is clear of its picture's edge where its share times this is at least 1. The share is the smaller of two
+/// ratios: its weight to the sum of both weights, and its distance from its picture's edge to the sum of both
+/// distances. It is 0 at the edge and 1/2 in the middle of the overlap.
 pub const FREEDOM: f32 = 16.0;
 
-/// Cost of a cell by which a path is away from the current one, up to [`BIAS_CELLS`].
+/// The cost per cell of distance between a path and the current one, up to [`BIAS_CELLS`].
 pub const BIAS: u32 = 2;
 
-/// Beyond so many cells away from the current path all are alike.
+/// The distance in cells from the current path above which the cost stays the same.
 pub const BIAS_CELLS: u32 = 8;
 
-/// Bits of a cell, below its cost at the picture's edge.
+/// Flags of a cell; the bits above them hold its additional cost near a picture's edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sees;
 
 impl Sees {
-    /// Some pixel is seen by the near camera alone.
+    /// Only the near camera sees some pixel.
     pub const NEAR: u32 = 1;
-    /// Some pixel is seen by the far camera alone.
+    /// Only the far camera sees some pixel.
     pub const FAR: u32 = 2;
-    /// Some pixel is seen by both: the seam says who is shown.
+    /// Both cameras see some pixel; the seam decides which camera it shows.
     pub const BOTH: u32 = 4;
-    /// How far the cost is shifted.
+    /// The shift of the cost.
     pub const COST: u32 = 8;
 }
 
-/// The grid of square cells over the overlap's box.
+/// The grid of square cells over the overlap's bounding box.
 ///
-/// A seam crosses each row of cells once. *Along* the seam is from one row to the next, *across* it is from
-/// cell to cell in a row; *near* is the camera shown before the seam, *far* the one after.
+/// A seam crosses each row of cells once. *Along* the seam means from row to row; *across* it means from cell to cell
+/// in a row. The *near* camera is shown before the seam, the *far* camera after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct SeamGrid {
-    /// First panorama pixel.
+    /// The first panorama pixel.
     pub min: UVec2,
     /// The pixel after the last.
     pub max: UVec2,
@@ -97,7 +96,7 @@ pub struct SeamGrid {
 }
 
 impl SeamGrid {
-    /// Cells across and along.
+    /// Returns the number of cells across and along the seam.
     #[must_use]
     pub fn cells(&self) -> UVec2 {
         let size = self.max.saturating_sub(self.min);
@@ -106,7 +105,7 @@ impl SeamGrid {
     }
 }
 
-/// How the cameras' pictures are compared.
+/// Parameters of the comparison between pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct SeamLook {
@@ -114,30 +113,30 @@ pub struct SeamLook {
     pub left: Colour,
     /// Colour of the right camera.
     pub right: Colour,
-    /// For pictures in NV12.
+    /// Conversion of NV12 pictures.
     pub decode: YuvToRgb,
 }
 
-/// What a search for a path found.
+/// The costs that a path search found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct SeamCosts {
-    /// Cost of the best path; without [`BIAS`], as all.
+    /// The cost of the best path. No cost here includes [`BIAS`].
     pub best: u32,
-    /// The part of it for [`BREACH`]es.
+    /// The part of `best` that [`BREACH`]es cause.
     pub breaches: u32,
-    /// Cost of the current path in the same pictures.
+    /// The cost of the current path in the same pictures.
     pub current: u32,
 }
 
-/// How paths become weights.
+/// Parameters of the conversion from paths to weights.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct SeamBlend {
-    /// Pixels over which one camera fades into the other.
+    /// The width in pixels of the transition between cameras.
     pub feather: f32,
-    /// How far the fade from the former weights to the new path is, 0 to 1.
+    /// The progress of the fade from the previous weights to the new path, 0 to 1.
     pub part: f32,
-    /// If 0, the former weights are the warp's, otherwise those of the former path.
+    /// If 0, the previous weights are those of the warp; otherwise, those of the previous path.
     pub from_path: u32,
 }

@@ -1,7 +1,7 @@
-//! A camera's picture in textures as a kernel's argument: what [`View`] and [`nv12`](crate::nv12) are to loads.
+//! Textured pictures as kernel arguments, the counterparts of [`View`] and [`nv12`](crate::nv12).
 //!
-//! The texture objects filter bilinearly and repeat the edge. Their filter has 8 bits of fraction. Beside them stand
-//! the rows that they are over: a size, and addresses to prefetch from.
+//! The texture objects filter bilinearly with 8 fractional bits and repeat the edge. Next to them, a picture's
+//! argument has a view of the memory behind the textures, for its size and for prefetch addresses.
 
 use cuda_std::{KernelArg, Texture2d, View};
 use glam::Vec4;
@@ -18,40 +18,40 @@ use cuda_std::{
     launch::{Params, Place},
 };
 
-/// An RGBA picture in a texture.
+/// An RGBA picture as a texture.
 #[derive(Clone, Copy, Debug, KernelArg)]
 pub struct Rgba8Texture {
     /// Levels as fractions.
     pub texels: Texture2d<Vec4>,
-    /// What the texture is over.
+    /// The memory behind the texture.
     pub rows: View<Rgba8>,
 }
 
-/// An NV12 picture in two textures.
+/// An NV12 picture as two textures.
 #[derive(Clone, Copy, Debug)]
 pub struct Nv12Texture {
     /// Luma as a fraction.
     pub y: Texture2d<Vec4>,
     /// Chroma as fractions, at half size, rounded up.
     pub uv: Texture2d<Vec4>,
-    /// What the textures are over, which is whole.
+    /// The memory behind the textures. Its planes have matching sizes.
     pub rows: Nv12,
 }
 
-/// What the host passes for an [`Nv12Texture`].
+/// The host's argument for an [`Nv12Texture`].
 #[cfg(not(target_arch = "nvptx64"))]
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceNv12Texture<'a> {
     y: DeviceTexture<'a, Vec4>,
     uv: DeviceTexture<'a, Vec4>,
-    /// Whole, as checked.
+    /// Checked: the planes have matching sizes.
     rows: DeviceNv12<'a>,
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<'a> DeviceNv12Texture<'a> {
-    /// Textures of luma and of chroma as fractions, and what they are over; `None` where that is not
-    /// [whole](DeviceNv12::is_whole).
+    /// Creates the argument from textures of luma and chroma as fractions and the memory behind them. Returns `None`
+    /// unless that is [whole](DeviceNv12::is_whole).
     #[must_use]
     pub fn new(
         y: DeviceTexture<'a, Vec4>,
@@ -62,14 +62,14 @@ impl<'a> DeviceNv12Texture<'a> {
     }
 }
 
-/// One camera's planes of a warp in three textures of numbers; see [`CameraPlanes`](crate::warp::CameraPlanes).
+/// One camera's planes of a warp as three textures of numbers; see [`CameraPlanes`](crate::warp::CameraPlanes).
 #[derive(Clone, Copy, Debug, KernelArg)]
 pub struct TexturedCameraPlanes {
-    /// Columns in the camera's picture.
+    /// Source columns.
     pub x: Texture2d<Vec4>,
-    /// Rows.
+    /// Source rows.
     pub y: Texture2d<Vec4>,
-    /// How much the camera counts.
+    /// The camera's weight.
     pub weight: Texture2d<Vec4>,
     /// Columns of the planes.
     pub width: u32,
@@ -77,8 +77,8 @@ pub struct TexturedCameraPlanes {
     pub height: u32,
 }
 
-// SAFETY: the textures' handles, luma's view, and of chroma's view, whose size follows, address and pitch; pushed in
-// this order by the host handle.
+// SAFETY: the parameters are the textures' handles, luma's view, and the address and pitch of chroma's view, whose
+// size follows from luma's. The host handle pushes them in this order.
 unsafe impl KernelArg for Nv12Texture {
     type Params = (u64, (u64, (*const u8, (u32, (u32, (u32, (*const Chroma, (u32, ()))))))));
     #[cfg(not(target_arch = "nvptx64"))]
@@ -89,7 +89,7 @@ unsafe impl KernelArg for Nv12Texture {
         let (y, (uv, (luma, (width, (height, (luma_pitch, (chroma, (chroma_pitch, ())))))))) =
             params;
         let half = (chroma_side(width), chroma_side(height));
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees the same.
         unsafe {
             Self {
                 y: Texture2d::from_params((y, ())),
@@ -119,7 +119,7 @@ impl HostArg<Nv12Texture> for DeviceNv12Texture<'_> {
     }
 
     unsafe fn on_cpu(&self) -> Nv12Texture {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees the same.
         unsafe {
             Nv12Texture { y: self.y.on_cpu(), uv: self.uv.on_cpu(), rows: self.rows.on_cpu() }
         }

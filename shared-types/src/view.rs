@@ -1,7 +1,7 @@
-//! A perspective view as its kernels see it: rays that are linear in the view's pixels, in f32.
+//! A perspective view as kernel arguments: rays that are linear in the view's pixels, in f32.
 //!
-//! The ray of the pixel `(x, y)` away from the view's middle is `middle + x·along + y·down`, in a camera's
-//! frame or a panorama's. What turns there is worked out on the host in f64, once a frame.
+//! The ray of the pixel at offset `(x, y)` from the view's centre is `middle + x·along + y·down`, in the frame of a
+//! camera or a panorama. The host computes rotations in f64, once per frame.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
@@ -11,16 +11,17 @@ use crate::stitch::Colour;
 use crate::warp::{Camera, Canvas, Lens, Projection};
 use crate::yuv::{RgbToYuv, YuvToRgb};
 
-/// Threads of a block in x and y.
+/// Threads per block in x and y.
 pub const BLOCK: [u32; 2] = [32, 4];
 
-/// Threads of a block, for launch bounds.
+/// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Pixels that a thread makes.
+/// Pixels per thread.
 pub const RUN: u32 = 8;
 
-/// Columns and rows of pixels that a block makes: of a view whose chroma, if it has any, is of `cell` by `cell` pixels.
+/// Returns the columns and rows of pixels per block, for a view with `cell` by `cell` pixels per chroma sample, or per
+/// pixel without chroma.
 #[must_use]
 pub const fn tile(cell: u32) -> UVec2 {
     UVec2::new(BLOCK[0] * cell, BLOCK[1] * RUN / cell)
@@ -30,16 +31,16 @@ pub const fn tile(cell: u32) -> UVec2 {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Rays {
-    /// The ray of the view's middle.
+    /// The ray at the view's centre.
     pub middle: Vec3,
-    /// What a pixel to the right adds.
+    /// The increment per pixel to the right.
     pub along: Vec3,
-    /// What a pixel down adds.
+    /// The increment per pixel down.
     pub down: Vec3,
 }
 
 impl Rays {
-    /// Rays `turn · (x, y, focal)`, divided by `focal`, a length in pixels of the view.
+    /// Creates the rays `turn · (x, y, focal)`, divided by `focal`, the view's focal length in pixels.
     #[must_use]
     pub fn new(turn: DMat3, focal: f64) -> Self {
         Self {
@@ -50,7 +51,7 @@ impl Rays {
     }
 }
 
-/// A camera that a view looks through: where its picture shows a ray, and how its colours are corrected.
+/// A camera that a view looks through: its projection from rays to source pixels, and its colour correction.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ViewCamera {
@@ -60,25 +61,25 @@ pub struct ViewCamera {
     pub focal: Vec2,
     /// Principal point in source pixels.
     pub centre: Vec2,
-    /// As [`Camera::distortion`].
+    /// See [`Camera::distortion`].
     pub distortion: [f32; 5],
-    /// As [`Camera::limit`].
+    /// See [`Camera::limit`].
     pub limit: f32,
     /// The lens.
     pub lens: Lens,
-    /// 1 / the shorter side of the source picture.
+    /// The reciprocal of the shorter side of the source picture.
     pub per_side: f32,
-    /// Gain and gamma.
+    /// Colour correction.
     pub colour: Colour,
-    /// `(a, b, c)` each: the camera sees nothing of what a block makes where `a·x + b·y + c < 0`, of the middle of
-    /// its pixels, counted from the view's.
+    /// Half-planes `(a, b, c)`: the camera sees none of a block's pixels if `a·x + b·y + c < 0` at the block's centre,
+    /// relative to the view's centre.
     pub bounds: [Vec3; 4],
 }
 
 impl ViewCamera {
-    /// A camera as warps have it, for a view whose rays `turn` takes into the panorama's frame, `focal` pixels
-    /// away. Of a ray in the camera's frame it sees nothing where its product with one of `normals` is negative.
-    /// The view's cells are of `cell` by `cell` pixels.
+    /// Converts a warp's camera for a view with a focal length of `focal` pixels, whose rays `turn` rotates into the
+    /// panorama's frame. The camera does not see rays in its frame whose dot product with one of `normals` is
+    /// negative. The view's cells have `cell` by `cell` pixels.
     #[must_use]
     pub fn new(
         camera: &Camera,
@@ -91,7 +92,7 @@ impl ViewCamera {
         let half = (tile(cell) - 1).as_dvec2() / 2.0;
         let bound = |normal: DVec3| {
             let DVec3 { x, y, z } = turn.transpose() * normal;
-            // What is linear is largest at a corner.
+            // A linear function is largest at a corner.
             let (a, b) = (x / focal, y / focal);
             Vec3::new(a as f32, b as f32, (z + a.abs() * half.x + b.abs() * half.y) as f32)
         };
@@ -109,24 +110,24 @@ impl ViewCamera {
     }
 }
 
-/// A panorama's canvas that a view looks at: where it shows a ray.
+/// A panorama's canvas that a view looks at: its projection from rays to pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct ViewCanvas {
     /// Rays in the panorama's frame.
     pub rays: Rays,
-    /// As [`Canvas::scale`].
+    /// See [`Canvas::scale`].
     pub scale: Vec2,
-    /// As [`Canvas::centre`].
+    /// See [`Canvas::centre`].
     pub centre: Vec2,
     /// Width and height in pixels.
     pub size: UVec2,
-    /// How a ray becomes a pixel.
+    /// The projection from rays to pixels.
     pub projection: Projection,
 }
 
 impl ViewCanvas {
-    /// A canvas as warps have it; the rest as in [`ViewCamera::new`].
+    /// Converts a warp's canvas; the other arguments are those of [`ViewCamera::new`].
     #[must_use]
     pub fn new(canvas: &Canvas, turn: DMat3, focal: f64) -> Self {
         Self {
@@ -149,14 +150,14 @@ pub struct ViewCameras {
     pub right: ViewCamera,
 }
 
-/// A view's own frame, and what its pixels are.
+/// The view's centre and pixel formats.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct ViewFrame {
-    /// The view's middle in its own pixels.
+    /// The centre in pixels of the view.
     pub middle: Vec2,
-    /// How pictures in NV12 are read.
+    /// The conversion of NV12 pictures.
     pub decode: YuvToRgb,
-    /// How a view in NV12 is written.
+    /// The conversion to an NV12 view.
     pub encode: RgbToYuv,
 }

@@ -1,14 +1,13 @@
-//! Geometry of the warp: how a panorama pixel becomes a ray, and a ray a source pixel.
+//! Geometry of a warp: the mapping from panorama pixels to rays, and from rays to source pixels.
 //!
-//! All coordinates have pixel centres at integers; x runs right, y down, z forward (OpenCV's camera
-//! frame). Angles are radians. Geometry is f64: it is evaluated once per rig, and f32 would cost
-//! 1e-3 px at the far side of a 4K picture.
+//! Pixel centres are at integers; x points right, y down, z forward (OpenCV's camera frame). Angles are in radians.
+//! Geometry is in f64: it is evaluated once per rig, and f32 would cost 1e-3 px at the far side of a 4K picture.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::{KernelArg, View};
 use glam::{DMat3, DVec2, UVec2, Vec2, vec2};
 
-/// How a panorama pixel becomes a ray. With `p = (pixel - centre) / scale`:
+/// The mapping from panorama pixels to rays. With `p = (pixel - centre) / scale`:
 ///
 /// | projection | ray |
 /// |---|---|
@@ -22,7 +21,7 @@ pub struct Projection(pub u32);
 impl Projection {
     /// A flat picture plane; straight lines stay straight.
     pub const PLANAR: Self = Self(0);
-    /// Columns are angles, verticals stay straight.
+    /// Columns are angles; verticals stay straight.
     pub const CYLINDRICAL: Self = Self(1);
     /// Columns are longitudes, rows are latitudes.
     pub const EQUIRECTANGULAR: Self = Self(2);
@@ -32,35 +31,35 @@ impl Projection {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Canvas {
-    /// The canvas pixel at which the forward ray `(0, 0, 1)` lands.
+    /// The canvas pixel of the forward ray `(0, 0, 1)`.
     pub centre: DVec2,
     /// Pixels per radian, or per unit of tangent on a straight axis.
     pub scale: DVec2,
     /// Width and height in pixels.
     pub size: UVec2,
-    /// How a pixel becomes a ray.
+    /// The mapping from pixels to rays.
     pub projection: Projection,
     /// Keeps the layout free of hidden padding.
     pub reserved: u32,
 }
 
 impl Canvas {
-    /// A flat canvas whose pixels are the rays `(pixel − centre, 1)`, for cameras that are a
-    /// [matrix](Camera::from_matrix) to source pixels.
+    /// Returns a flat canvas whose pixels are the rays `(pixel − centre, 1)`, for cameras that are
+    /// [matrices](Camera::from_matrix) to source pixels.
     #[must_use]
     pub const fn of_pixels(centre: DVec2, size: UVec2) -> Self {
         Self { centre, scale: DVec2::ONE, size, projection: Projection::PLANAR, reserved: 0 }
     }
 }
 
-/// What the lens does to a ray `(X, Y, Z)` in the camera's frame.
+/// The effect of the lens on a ray `(X, Y, Z)` in the camera's frame.
 ///
 /// | lens | distorted point, before `focal` and `centre` |
 /// |---|---|
 /// | [`PINHOLE`](Self::PINHOLE) | Brown–Conrady on `(X/Z, Y/Z)`, coefficients `k1 k2 p1 p2 k3` |
 /// | [`FISHEYE`](Self::FISHEYE) | equidistant: `θ(1 + k1θ² + k2θ⁴ + k3θ⁶ + k4θ⁸)` along `(X, Y)`, `k1 k2 k3 k4` |
 ///
-/// Both as OpenCV defines them (`cv::projectPoints`, `cv::fisheye::projectPoints`).
+/// Both follow OpenCV's definitions (`cv::projectPoints`, `cv::fisheye::projectPoints`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Lens(pub u32);
@@ -72,15 +71,14 @@ impl Lens {
     pub const FISHEYE: Self = Self(1);
 }
 
-/// One camera as the warp kernel sees it.
+/// One camera as the input of the warp kernel.
 ///
-/// A homography is such a camera too: a planar canvas with `scale` 1 ([`Canvas::of_pixels`]), the matrix
-/// canvas → source in `from_ray`, and a pinhole of focal length 1 without distortion
-/// ([`from_matrix`](Self::from_matrix)).
+/// A homography is also such a camera: a planar canvas with `scale` 1 ([`Canvas::of_pixels`]), the matrix canvas →
+/// source in `from_ray`, and a pinhole of focal length 1 without distortion ([`from_matrix`](Self::from_matrix)).
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Camera {
-    /// Takes a panorama ray into the camera's frame.
+    /// Transforms a panorama ray into the camera's frame.
     pub from_ray: DMat3,
     /// Focal lengths in source pixels.
     pub focal: DVec2,
@@ -88,8 +86,8 @@ pub struct Camera {
     pub centre: DVec2,
     /// Lens coefficients; see [`Lens`]. Unused ones are 0.
     pub distortion: [f64; 5],
-    /// Largest radius (tan θ for a pinhole, θ for a fisheye) up to which the lens polynomial rises.
-    /// Beyond it the polynomial folds back and would show the picture a second time.
+    /// The largest radius (tan θ for a pinhole, θ for a fisheye) up to which the lens polynomial increases. Beyond it,
+    /// the polynomial folds back and would show the picture a second time.
     pub limit: f64,
     /// Source picture size in pixels.
     pub size: UVec2,
@@ -100,7 +98,7 @@ pub struct Camera {
 }
 
 impl Camera {
-    /// A camera that is nothing but a matrix from a ray to a pixel.
+    /// Returns a camera that is only a matrix from rays to pixels.
     #[must_use]
     pub const fn from_matrix(from_ray: DMat3, size: UVec2) -> Self {
         Self {
@@ -116,8 +114,8 @@ impl Camera {
     }
 }
 
-/// One camera's planes of a warp, all of one size and pitch: for each panorama pixel, where it lies in the
-/// camera's picture and how much the camera counts there.
+/// One camera's planes of a warp, all of one size and pitch: the source coordinates and the camera's weight for each
+/// panorama pixel.
 #[derive(Clone, Copy, Debug, KernelArg)]
 pub struct CameraPlanes {
     x: View<f32>,
@@ -128,55 +126,55 @@ pub struct CameraPlanes {
 }
 
 impl CameraPlanes {
-    /// Columns.
+    /// Returns the number of columns.
     #[inline(always)]
     #[must_use]
     pub fn width(&self) -> u32 {
         self.weight.width()
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     #[inline(always)]
     #[must_use]
     pub fn height(&self) -> u32 {
         self.weight.height()
     }
 
-    /// Whether panorama pixel `(x, y)` is in the planes.
+    /// Returns whether the planes contain panorama pixel `(x, y)`.
     #[inline(always)]
     #[must_use]
     pub fn contains(&self, x: u32, y: u32) -> bool {
         self.weight.contains(x, y)
     }
 
-    /// Where the camera's picture shows panorama pixel `(x, y)`.
+    /// Returns the source coordinates of panorama pixel `(x, y)`.
     ///
     /// # Safety
-    /// `x < width` and `y < height`.
+    /// The caller must ensure that `x < width` and `y < height`.
     #[inline(always)]
     #[must_use]
     pub unsafe fn place(&self, x: u32, y: u32) -> Vec2 {
-        // SAFETY: as the caller vouches; the planes are of one size.
+        // SAFETY: the caller guarantees the same; the planes have one size.
         unsafe { vec2(self.x.load(x, y), self.y.load(x, y)) }
     }
 
-    /// How much the camera counts at panorama pixel `(x, y)`.
+    /// Returns the camera's weight at panorama pixel `(x, y)`.
     ///
     /// # Safety
-    /// `x < width` and `y < height`.
+    /// The caller must ensure that `x < width` and `y < height`.
     #[inline(always)]
     #[must_use]
     pub unsafe fn weight(&self, x: u32, y: u32) -> f32 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees the same.
         unsafe { self.weight.load(x, y) }
     }
 }
 
-/// Threads of a block in x and y for the warp kernels.
+/// Threads per block in x and y for the warp kernels.
 pub const BLOCK: [u32; 2] = [32, 8];
 
-/// Threads of a block, for launch bounds.
+/// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Both source coordinates where a camera cannot see: outside of any picture.
+/// The value of both source coordinates where a camera cannot see; it lies outside every picture.
 pub const UNSEEN: f32 = -1.0;

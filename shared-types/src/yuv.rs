@@ -1,25 +1,24 @@
-//! Y'CbCr to R'G'B' and back: matrix and range as the numbers that a kernel multiplies by.
+//! Conversion between Y'CbCr and R'G'B': matrix and range as the factors that kernels use.
 //!
-//! All in levels 0 to 255. With the standard's luma coefficients Kr and Kb, and Kg = 1 − Kr − Kb:
-//! Y = Kr·R + Kg·G + Kb·B, Cb = (B − Y) / (2(1 − Kb)), Cr = (R − Y) / (2(1 − Kr)) (ITU-R BT.601 and
-//! BT.709, section 3). Full range stores Y and 128 + C; limited range 16 + Y·219/255 and
-//! 128 + C·224/255.
+//! All values are levels 0 to 255. With the standard's luma coefficients Kr and Kb, and Kg = 1 − Kr − Kb: Y = Kr·R +
+//! Kg·G + Kb·B, Cb = (B − Y) / (2(1 − Kb)), Cr = (R − Y) / (2(1 − Kr)) (ITU-R BT.601 and BT.709, section 3). Full
+//! range stores Y and 128 + C; limited range stores 16 + Y·219/255 and 128 + C·224/255.
 
 use bytemuck::{Pod, Zeroable};
 use glam::Vec3;
 
-/// Which luma coefficients.
+/// The luma coefficients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum YuvMatrix {
-    /// BT.601, of standard definition.
+    /// BT.601, for standard definition.
     Bt601,
-    /// BT.709, of high definition.
+    /// BT.709, for high definition.
     #[default]
     Bt709,
 }
 
 impl YuvMatrix {
-    /// Kr and Kb.
+    /// Returns Kr and Kb.
     #[must_use]
     pub const fn coefficients(self) -> [f64; 2] {
         match self {
@@ -29,17 +28,17 @@ impl YuvMatrix {
     }
 }
 
-/// Which levels stand for black and white.
+/// The levels of black and white.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Range {
-    /// Luma 16 to 235, chroma 16 to 240: of video.
+    /// Luma 16 to 235 and chroma 16 to 240, as in video.
     #[default]
     Limited,
-    /// 0 to 255: of JPEG and many cameras.
+    /// 0 to 255, as in JPEG and many cameras.
     Full,
 }
 
-/// How Y'CbCr stands for colour.
+/// The encoding of colours as Y'CbCr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct YuvEncoding {
     /// Luma coefficients.
@@ -48,26 +47,26 @@ pub struct YuvEncoding {
     pub range: Range,
 }
 
-/// From Y'CbCr to R'G'B' levels: with `y' = (Y − black)·scale`, R = y' + `cr_red`·(Cr − 128),
-/// G = y' + `cb_green`·(Cb − 128) + `cr_green`·(Cr − 128), B = y' + `cb_blue`·(Cb − 128).
+/// The conversion from Y'CbCr to R'G'B' levels: with `y' = (Y − black)·scale`, R = y' + `cr_red`·(Cr − 128), G = y' +
+/// `cb_green`·(Cb − 128) + `cr_green`·(Cr − 128), B = y' + `cb_blue`·(Cb − 128).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct YuvToRgb {
     /// Level of black luma.
     pub black: f32,
-    /// Levels of luma to levels of R'G'B'.
+    /// R'G'B' levels per level of luma.
     pub scale: f32,
-    /// Cr in red.
+    /// Factor of Cr in red.
     pub cr_red: f32,
-    /// Cb in green.
+    /// Factor of Cb in green.
     pub cb_green: f32,
-    /// Cr in green.
+    /// Factor of Cr in green.
     pub cr_green: f32,
-    /// Cb in blue.
+    /// Factor of Cb in blue.
     pub cb_blue: f32,
 }
 
-/// From R'G'B' to Y'CbCr levels: Y = `black` + `y`·RGB, Cb = 128 + `cb`·RGB, Cr = 128 + `cr`·RGB.
+/// The conversion from R'G'B' to Y'CbCr levels: Y = `black` + `y`·RGB, Cb = 128 + `cb`·RGB, Cr = 128 + `cr`·RGB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct RgbToYuv {
@@ -82,7 +81,7 @@ pub struct RgbToYuv {
 }
 
 impl YuvEncoding {
-    /// Level of black, and of R'G'B' levels in one level of luma and one of chroma.
+    /// Returns the level of black, and the R'G'B' levels per level of luma and of chroma.
     const fn range(self) -> (f64, f64, f64) {
         match self.range {
             Range::Limited => (16.0, 255.0 / 219.0, 255.0 / 224.0),
@@ -90,7 +89,7 @@ impl YuvEncoding {
         }
     }
 
-    /// What a kernel needs to read such a picture.
+    /// Returns the conversion for reading such a picture.
     #[must_use]
     pub fn to_rgb(self) -> YuvToRgb {
         let ([kr, kb], (black, luma, chroma)) = (self.matrix.coefficients(), self.range());
@@ -106,7 +105,7 @@ impl YuvEncoding {
         }
     }
 
-    /// What a kernel needs to write such a picture.
+    /// Returns the conversion for writing such a picture.
     #[must_use]
     pub fn from_rgb(self) -> RgbToYuv {
         let ([kr, kb], (black, luma, chroma)) = (self.matrix.coefficients(), self.range());

@@ -1,7 +1,7 @@
-//! `cargo xtask bench`: runs every bench on the GPU that is here, and makes a page and the table of what they record.
+//! `cargo xtask bench`: runs every bench on the local GPU and writes a page and the tables from the records.
 //!
-//! With `--from` it runs nothing and takes records that the bundle brought from another machine. Measuring is the
-//! work of `panoweave-benches`, reporting of `panoweave-bench-report`.
+//! With `--from` it runs nothing and reports records that the bundle wrote on another machine. `panoweave-benches`
+//! measures, `panoweave-bench-report` writes the report.
 
 use std::fs;
 use std::path::Path;
@@ -13,31 +13,31 @@ use panoweave_bench_report::figures::Section;
 use crate::Result;
 use crate::cargo::{self, cargo, output, root, target};
 
-/// Runs the benches, then reports what they recorded.
+/// Runs the benches and reports their records.
 pub(crate) fn run() -> Result {
     let folder = std::path::absolute(target())?.join("bench");
     let record = folder.join("record.jsonl");
     fs::create_dir_all(&folder)?;
-    // Benches append, and without a GPU they leave no file.
+    // Benches append to the record; without a GPU they do not create it.
     fs::write(&record, "")?;
     let mut benches =
         cargo(&["bench", "--package", "panoweave-benches", "--benches", "--no-fail-fast"]);
     benches.env("PANOWEAVE_BENCH_RECORD", &record).env("PANOWEAVE_COMMIT", commit());
     if std::env::var_os("PANOWEAVE_REFERENCE_PTX").is_none() {
         let ptx = folder.join("ptx");
-        // Without a compiler it says so, and the benches compare with nothing.
+        // The script reports a missing compiler, and the benches then skip the reference kernels.
         if cargo::run(Command::new(root().join("benches/cuda/compile.sh")).arg(&ptx)).is_ok() {
             benches.env("PANOWEAVE_REFERENCE_PTX", ptx);
         }
     }
     let ran = cargo::run(&mut benches);
-    // What was measured is worth a report even where a bench failed; the processor alone is not worth the GPU's tables.
+    // Report the measurements even if a bench failed. A record of the CPU alone must not replace the GPU's tables.
     let of_gpu = |section: &Section| section.runs.iter().any(|run| run.threads.is_none());
     if !Report::read(&[&record])?.sections().iter().any(of_gpu) {
         let record = record.display();
         return Err(format!(
-            "no GPU was measured, so BENCHMARKS.md stays; the processor's figures are in {record}, which `cargo xtask \
-             bench --from` takes beside the record of a GPU"
+            "no GPU was measured, so BENCHMARKS.md is unchanged; the CPU's figures are in {record}: pass it to `cargo \
+             xtask bench --from` together with a GPU's record"
         )
         .into());
     }
@@ -45,7 +45,7 @@ pub(crate) fn run() -> Result {
     ran
 }
 
-/// Reports records: the page goes to `target/bench/`, the table into `BENCHMARKS.md`.
+/// Writes the page to `target/bench/` and the table to `BENCHMARKS.md`.
 pub(crate) fn report<P: AsRef<Path>>(records: &[P]) -> Result {
     let report = Report::read(records)?;
     for file in report.write(&target().join("bench"), &root().join("BENCHMARKS.md"))? {
@@ -54,7 +54,7 @@ pub(crate) fn report<P: AsRef<Path>>(records: &[P]) -> Result {
     Ok(())
 }
 
-/// The commit that is checked out, with `+` if files of it were changed; empty where git does not know.
+/// Returns the current commit, with `+` if tracked files were changed; empty if git fails.
 pub(crate) fn commit() -> String {
     let git = |arguments: &[&str]| output(Command::new("git").current_dir(root()).args(arguments));
     let Ok(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else { return String::new() };

@@ -1,7 +1,7 @@
-//! `cargo xtask bundle [--target TRIPLE]`: `target/bundle.tar.xz`, which runs on a GPU machine that has no Rust.
+//! `cargo xtask bundle [--target TRIPLE]`: creates `target/bundle.tar.xz`, which runs on a GPU machine without Rust.
 //!
-//! Executables are looked up in cargo's own messages, so that none is forgotten or stale. Of another architecture, as
-//! Jetson Orin's, they are linked by Debian's cross compiler; that they start is for an emulator or that machine to show.
+//! Cargo's own messages list the executables, so that none is missing or stale. For another architecture, such as
+//! Jetson Orin's, Debian's cross compiler links them; only an emulator or that machine can show that they start.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use crate::Result;
 use crate::bench;
 use crate::cargo::{self, cargo, output, root, target};
 
-/// Test executables that have something to do on a GPU.
+/// Test executables that use a GPU.
 const TESTS: &[&str] = &[
     "colour",
     "conformance",
@@ -44,15 +44,15 @@ const TESTS: &[&str] = &[
     "warp",
 ];
 
-/// Most that the packed bundle may weigh.
+/// Maximum size of the packed bundle in bytes.
 const LIMIT: u64 = 60 << 20;
 
-/// Kept small, and the same code as the release program.
+/// A small build with the same code as the release program.
 const PROFILE: &[&str] = &["--release", "--config", "profile.release.strip=\"symbols\""];
 
 const RUN: &str = r#"#!/bin/sh
-# Runs the bundle: run.sh [test|bench [NAME]|demo|soak [MINUTES]|sanitize]. Needs NVIDIA's driver; no Rust, no CUDA toolkit,
-# except that `sanitize` needs compute-sanitizer.
+# Runs the bundle: run.sh [test|bench [NAME]|demo|soak [MINUTES]|sanitize]. Needs NVIDIA's driver, but neither Rust nor
+# the CUDA toolkit, except for `sanitize`, which needs compute-sanitizer.
 cd "$(dirname "$0")" || exit 1
 export PANOWEAVE_REQUIRE=gpu
 failed=0
@@ -61,7 +61,7 @@ case "${1:-test}" in
 test|bench|soak|sanitize)
     if ! ./panoweave info | grep -q '^device   cuda:'; then
         ./panoweave info | tail -n 3
-        echo "no GPU that can be used"; exit 3
+        echo "no usable GPU"; exit 3
     fi ;;
 esac
 case "${1:-test}" in
@@ -72,7 +72,7 @@ test)
     done
     echo "$count of $(ls tests | wc -l) test programs failed" ;;
 bench)
-    for b in benches/${2:-*}; do [ -x "$b" ] || { echo "no bench $2; there are:" $(ls benches); exit 2; }; done
+    for b in benches/${2:-*}; do [ -x "$b" ] || { echo "no bench $2; the benches are:" $(ls benches); exit 2; }; done
     mkdir -p bench && : > bench/record.jsonl || exit 1
     export PANOWEAVE_BENCH_RECORD="$PWD/bench/record.jsonl" PANOWEAVE_COMMIT="$(cat commit)"
     if [ -z "$PANOWEAVE_REFERENCE_PTX" ] && cuda/compile.sh bench/ptx; then
@@ -86,7 +86,7 @@ demo)
 soak)
     ./soak --minutes "${2:-10}" --device cuda:0 --json soak.json || failed=1 ;;
 sanitize)
-    # lost_gpu breaks its GPU on purpose; device asks for memory that is not there; planted has its turn below.
+    # lost_gpu breaks its GPU on purpose, device requests more memory than exists, and planted runs below.
     for tool in memcheck racecheck initcheck synccheck; do
         sanitizer="compute-sanitizer --tool $tool --error-exitcode 9 --report-api-errors no"
         for t in tests/*; do
@@ -107,7 +107,7 @@ esac
 exit $failed
 "#;
 
-/// Makes the bundle, for the machine's own architecture or for a target triple of Linux.
+/// Creates the bundle for the host's architecture or for a Linux target triple.
 pub(crate) fn run(triple: Option<&str>) -> Result {
     let (cross, place) = match triple {
         Some(triple) => (Some(Cross::new(triple)?), target().join(triple)),
@@ -138,7 +138,7 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
             put(&file, &folder.join(name))?;
         }
     }
-    // Made here, whatever the architecture: they are the same.
+    // A host build creates the demo's inputs, because they do not depend on the architecture.
     let demo = match &cross {
         None => folder.join("demo"),
         Some(_) => {
@@ -150,7 +150,8 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     cargo::run(Command::new(demo).arg(folder.join("inputs")).args(["--device", "cpu"]))?;
     put(&root().join("BENCHMARKS.md"), &folder.join("BENCHMARKS.md"))?;
     fs::write(folder.join("commit"), bench::commit())?;
-    // The benches compare with these where there is a compiler: see PANOWEAVE_REFERENCE_PTX there.
+    // Sources of the reference kernels, which `run.sh` compiles if it finds a compiler; see PANOWEAVE_REFERENCE_PTX
+    // there.
     for entry in fs::read_dir(root().join("benches/cuda"))? {
         let entry = entry?;
         put(&entry.path(), &folder.join("cuda").join(entry.file_name()))?;
@@ -160,7 +161,7 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
     let packed = place.join("bundle.tar.xz");
     let mut tar = Command::new("tar");
-    // Every executable has the same library and kernels in it, which is seen by who remembers a few of them.
+    // Every executable contains the same library and kernels. A dictionary of 64 MiB spans several of them.
     tar.env("XZ_OPT", "-T1 --lzma2=preset=3,dict=64MiB")
         .arg("-cJf")
         .arg(&packed)
@@ -171,26 +172,29 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     let bytes = fs::metadata(&packed)?.len();
     println!("{}: {:.1} MiB", packed.display(), bytes as f64 / f64::from(1 << 20));
     if bytes > LIMIT {
-        return Err(format!("the bundle is over its limit of {} MiB", LIMIT >> 20).into());
+        return Err(format!("the bundle exceeds its limit of {} MiB", LIMIT >> 20).into());
     }
     Ok(())
 }
 
-/// The program and the demo.
+/// Arguments that build the program and the demo.
 const PROGRAM: &[&str] = &["panoweave", "--bins", "--example", "demo"];
 
-/// What it takes to build for another architecture.
+/// Settings of a build for another architecture.
 struct Cross {
     triple: String,
-    /// Cargo's variable for the linker, and the linker.
+    /// Cargo's environment variable for the linker, and the linker.
     linker: (String, String),
 }
 
 impl Cross {
-    /// Fetches the target's standard library, if rustup has not done so yet, and looks for the linker.
+    /// Installs the target's standard library if rustup lacks it, and checks the linker.
     fn new(triple: &str) -> Result<Self> {
         let [arch, .., "linux", "gnu"] = triple.split('-').collect::<Vec<_>>()[..] else {
-            return Err(format!("`{triple}` is not Linux with glibc, as `{ORIN}` is").into());
+            return Err(format!(
+                "unsupported target `{triple}`; give a Linux target with glibc, such as `{ORIN}`"
+            )
+            .into());
         };
         let variable =
             format!("CARGO_TARGET_{}_LINKER", triple.replace('-', "_").to_ascii_uppercase());
@@ -199,22 +203,22 @@ impl Cross {
         if Command::new(&linker).arg("--version").output().is_err() {
             let packages = "gcc-aarch64-linux-gnu and libc6-dev-arm64-cross";
             return Err(format!(
-                "cannot run the linker `{linker}`; install it, on Debian for `{ORIN}` with the packages {packages}, or \
-                 name another in {variable}"
+                "cannot run the linker `{linker}`; install it (for `{ORIN}` on Debian: the packages {packages}) or name \
+                 another one in {variable}"
             )
             .into());
         }
-        // In the root, where the toolchain is the project's own.
+        // The root selects the project's toolchain.
         let mut rustup = Command::new("rustup");
         cargo::run(rustup.current_dir(root()).args(["target", "add", triple]))?;
         Ok(Self { triple: triple.to_owned(), linker: (variable, linker) })
     }
 }
 
-/// Jetson Orin's, with JetPack 6.
+/// The target of Jetson Orin with JetPack 6.
 const ORIN: &str = "aarch64-unknown-linux-gnu";
 
-/// Runs a cargo command and returns name and file of every executable that it built.
+/// Runs a cargo command and returns the name and file of every executable that it built.
 fn build(arguments: &[&str], cross: Option<&Cross>) -> Result<Vec<(String, PathBuf)>> {
     let mut command = cargo(arguments);
     command.args(PROFILE).arg("--message-format=json-render-diagnostics");

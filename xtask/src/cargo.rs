@@ -5,30 +5,30 @@ use std::process::{Command, Stdio};
 
 use crate::Result;
 
-/// The workspace's root.
+/// Returns the root of the workspace.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
-/// Cargo's folder for what it builds.
+/// Returns cargo's target folder.
 pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// A cargo command, run in the root.
+/// Creates a cargo command that runs in the root.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(arguments);
     command
 }
 
-/// Runs a command and fails if it does.
+/// Runs a command and returns an error if it fails.
 pub(crate) fn run(command: &mut Command) -> Result {
     let status = command.status().map_err(|e| format!("cannot run {command:?}: {e}"))?;
     if status.success() { Ok(()) } else { Err(format!("{command:?} failed: {status}").into()) }
 }
 
-/// Runs a command and returns what it wrote to stdout; stderr passes through.
+/// Runs a command and returns its stdout; stderr passes through.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())

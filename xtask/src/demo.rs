@@ -1,9 +1,9 @@
-//! `cargo xtask demo`: the first thing a newcomer runs.
+//! `cargo xtask demo`: a first run for newcomers.
 
 use crate::Result;
 use crate::cargo::{self, cargo, target};
 
-/// Builds and runs the example `demo` with an output folder; further arguments are passed on.
+/// Builds and runs the example `demo` with an output folder, and passes further arguments on.
 pub(crate) fn run(arguments: &[&str]) -> Result {
     let folder = target().join("demo");
     cargo::run(

@@ -1,8 +1,8 @@
-//! `ffmpeg` and `ffprobe`, which tests of videos run.
+//! Provides `ffmpeg` and `ffprobe` for video tests.
 //!
-//! Where none is on the path, Debian's package and the libraries that the system lacks are downloaded and
-//! unpacked into the target folder. Nothing is installed and no rights are needed: `apt-get` works
-//! with lists and a cache of its own, from the system's sources, and verifies signatures as always.
+//! If they are not on the path, this module downloads Debian's package and the libraries that the system lacks, and
+//! unpacks them into the target folder. It installs nothing and needs no privileges: `apt-get` uses its own lists and
+//! cache with the system's sources, and verifies signatures as usual.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,8 +15,8 @@ use crate::cargo::{run, target};
 
 const PROGRAMS: [&str; 2] = ["ffmpeg", "ffprobe"];
 
-/// Variables that name the programs to panoweave and its tests, and the files. None where programs on the
-/// path serve, or none can be had.
+/// Returns the environment variables that name the programs to panoweave and its tests, and the programs. Returns none
+/// if the programs on the path work, or if the download fails.
 pub(crate) fn provide() -> Vec<(&'static str, PathBuf)> {
     let variables = ["PANOWEAVE_FFMPEG", "PANOWEAVE_FFPROBE"];
     if variables.iter().any(|name| std::env::var_os(name).is_some())
@@ -29,7 +29,7 @@ pub(crate) fn provide() -> Vec<(&'static str, PathBuf)> {
     if !programs.iter().all(|program| works(program))
         && let Err(error) = fetch(&folder)
     {
-        eprintln!("no ffmpeg: {error}");
+        eprintln!("cannot provide ffmpeg: {error}");
         return Vec::new();
     }
     variables.into_iter().zip(programs).collect()
@@ -39,7 +39,7 @@ fn works(program: &Path) -> bool {
     Command::new(program).arg("-version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Downloads and unpacks; a script in `folder` starts each program with its libraries.
+/// Downloads and unpacks the programs. A script per program in `folder` starts it with its libraries.
 fn fetch(folder: &Path) -> Result {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
@@ -57,12 +57,12 @@ fn fetch(folder: &Path) -> Result {
             .arg(option("Dir::State::lists", "apt/lists"))
             .arg(option("Dir::Cache", "apt/cache"))
             .args(["-oAcquire::Languages=none", "-oDebug::NoLocking=true"])
-            // Without root's rights, apt cannot change to its own user for the download.
+            // Without root privileges, apt cannot switch to its own user for the download.
             .arg("-oAPT::Sandbox::User=")
             .args(arguments);
         run(&mut command)
     };
-    // One source of many that fails is no reason to give up: what counts is the download.
+    // A failing source does not matter as long as the download succeeds.
     let updated = apt(&["update"]);
     apt(&["install", "--download-only", "--no-install-recommends", "ffmpeg"])
         .or_else(|error| updated.and(Err(error)))?;
@@ -97,7 +97,7 @@ fn fetch(folder: &Path) -> Result {
     Ok(())
 }
 
-/// Adds the folders below `folder` that hold shared libraries.
+/// Adds all folders below `folder` that contain shared libraries.
 fn find_libraries(folder: &Path, found: &mut BTreeSet<PathBuf>) -> Result {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

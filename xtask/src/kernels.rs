@@ -30,7 +30,7 @@ pub(crate) fn run() -> Result {
     Ok(())
 }
 
-/// The CPU's results are compared bit by bit, so nothing is fused; spilled registers are an error.
+/// Disables fused multiply-adds, because tests compare with the CPU bit by bit, and makes spills an error.
 fn settings(builder: CudaBuilder) -> CudaBuilder {
     builder.arch(Arch::Sm87).arch(Arch::Sm90).fma_contraction(false).spills(Spills::Deny)
 }

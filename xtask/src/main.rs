@@ -1,6 +1,6 @@
-//! The project's own commands: `cargo xtask demo | test | kernels | bench | soak | bundle`.
+//! The project's development commands: `cargo xtask demo | test | kernels | bench | soak | bundle`.
 //!
-//! Each does all the set-up that it needs. No logic of the product is here.
+//! Each command does its own set-up. Product code lives in other crates.
 
 mod bench;
 mod bundle;
@@ -15,20 +15,20 @@ mod test;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// What every command returns.
+/// The result of a command.
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  demo     stitch a made-up scene and write target/demo/panorama.png
-  test     run every test; kernels are built, checked and compared with those kept
-  kernels  build the kernels anew and keep them in host/ptx/
-  bench    run every bench on the GPU; write target/bench/index.html and the table of BENCHMARKS.md
-           --from RECORD...  from records that the bundle made elsewhere
+  demo     stitch a synthetic scene and write target/demo/panorama.png
+  test     run every test; build the kernels, check them and compare them with host/ptx/
+  kernels  rebuild the kernels and store them in host/ptx/
+  bench    run every bench on the GPU; write target/bench/index.html and the tables in BENCHMARKS.md
+           --from RECORD...  report records that the bundle wrote on another machine
   soak     run the live stitcher for --minutes N; fails if memory grows or a frame is lost
-  bundle   make target/bundle.tar.xz: tests, benches and program for a machine without Rust
-           --target TRIPLE  of another architecture, as aarch64-unknown-linux-gnu for Jetson Orin";
+  bundle   create target/bundle.tar.xz: tests, benches and the program for a machine without Rust
+           --target TRIPLE  for another architecture, such as aarch64-unknown-linux-gnu for Jetson Orin";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         }
         _ => {
             if let Some(command) = arguments.first() {
-                eprintln!("error: no such command, or not with these arguments: {command}\n");
+                eprintln!("error: unknown command or wrong arguments: {command}\n");
             }
             eprintln!("{USAGE}");
             return ExitCode::from(2);

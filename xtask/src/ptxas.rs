@@ -1,16 +1,16 @@
-//! `ptxas`, NVIDIA's assembler: not needed to build, but it knows registers and spills.
+//! Provides `ptxas`, NVIDIA's assembler. Builds do not need it, but it reports registers and spills.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::cargo::target;
 
-/// The wheel that holds it, and where in there.
+/// The wheel that contains `ptxas`, and its path in the wheel.
 const WHEEL: &str = "nvidia-cuda-nvcc==13.0.88";
 const INSIDE: &str = "nvidia/cu13/bin/ptxas";
 
-/// A `ptxas` for the kernels' builds: `None` where `cuda_builder` finds one by itself, or none can be
-/// had. Fetches NVIDIA's wheel into the target folder if there is pip.
+/// Returns a `ptxas` for kernel builds, or `None` if `cuda_builder` finds one itself or the download fails. Uses pip
+/// to download NVIDIA's wheel into the target folder.
 pub(crate) fn provide() -> Option<PathBuf> {
     let works = |ptxas: &str| {
         Command::new(ptxas).arg("--version").output().is_ok_and(|output| output.status.success())
@@ -36,7 +36,7 @@ pub(crate) fn provide() -> Option<PathBuf> {
             .arg(WHEEL)
             .status();
         if !installed.is_ok_and(|status| status.success()) {
-            eprintln!("no ptxas: registers and spills of the kernels go unchecked");
+            eprintln!("no ptxas: cannot check the registers and spills of the kernels");
             return None;
         }
     }

@@ -1,8 +1,8 @@
-//! `cargo xtask test`: every test, the kernels' build and its checks.
+//! `cargo xtask test`: runs every test, builds the kernels and checks them.
 //!
 //! Building the kernels is part of the tests: `cuda_builder` checks launch bounds and barriers, and registers and
-//! spills if a `ptxas` is available. Tests that lack a GPU, outside data or ffmpeg skip their work; the list of skips
-//! comes last. `PANOWEAVE_REQUIRE=gpu,data,ffmpeg` turns a skip into a failure.
+//! spills if a `ptxas` is available. Tests that lack a GPU, external data or ffmpeg skip their work; the output ends
+//! with a list of skips. `PANOWEAVE_REQUIRE=gpu,data,ffmpeg` turns a skip into a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use crate::Result;
 use crate::cargo::{cargo, target};
 use crate::{ffmpeg, ptxas};
 
-/// The number of tests. Fewer means that some were not found; raise it with every new test.
+/// The number of tests. A smaller count means that cargo did not find some; raise it with every new test.
 const TESTS: u64 = 990;
 
 pub(crate) fn run() -> Result {
@@ -46,14 +46,14 @@ pub(crate) fn run() -> Result {
     if ran != TESTS {
         let file = "TESTS in xtask/src/test.rs";
         return Err(
-            format!("{ran} tests ran, expected {TESTS}; if that is right, set {file}").into()
+            format!("{ran} tests ran, expected {TESTS}; if {ran} is right, update {file}").into()
         );
     }
     Ok(())
 }
 
-/// The skips by need and reason, with the names of the tests. A line of the input is need, test and reason, separated
-/// by tabs.
+/// Lists the skips by need and reason, with the names of the tests. Each input line has a need, a test and a reason,
+/// separated by tabs.
 fn list(skipped: &str) -> String {
     let mut by_reason: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for line in skipped.lines() {
@@ -71,7 +71,7 @@ fn list(skipped: &str) -> String {
     if text.is_empty() { "no test was skipped\n".to_owned() } else { text }
 }
 
-/// Sums over the lines with which test executables close.
+/// Totals over the summary lines of test executables.
 #[derive(Default)]
 struct Counts {
     passed: u64,

@@ -1,4 +1,4 @@
-//! What can be wrong with a record, and with the files that are made of it.
+//! Errors in records and in the files that reports are written to.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,64 +7,64 @@ use thiserror::Error;
 
 use crate::markdown::{BEGIN, END};
 
-/// Why there is no report.
+/// An error that prevents a report.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// A record or a text cannot be read.
+    /// A record or a text file cannot be read.
     #[error("cannot read {}: {source}", file.display())]
     Read {
-        /// It.
+        /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A line is not of a record.
+    /// A line does not belong to a record.
     #[error(
-        "{}:{line} is not a line of a bench record: {source}; a record is made by `cargo xtask bench`, or `run.sh \
-         bench` of the bundle, of the same commit",
+        "{}:{line} is not a line of a bench record: {source}; create the record with `cargo xtask bench`, or with \
+         the bundle's `run.sh bench`, at the same commit",
         file.display()
     )]
     Line {
         /// The record.
         file: PathBuf,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What is wrong, with the column.
+        /// The error and its column.
         source: serde_json::Error,
     },
-    /// A line is one of a record, and cannot have been measured.
-    #[error("{}:{line} of the bench record: {what}; measure again", file.display())]
+    /// A line has the form of a record, but values that no measurement can have.
+    #[error("{}:{line} of the bench record: {what}; run the bench again", file.display())]
     Value {
         /// The record.
         file: PathBuf,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The error.
         what: &'static str,
     },
-    /// No row in any of the records.
+    /// The records contain no measurements.
     #[error(
-        "nothing to report: no bench recorded anything in {}; benches need an NVIDIA GPU that can be used, and \
-         say so when they skip; run the bundle on a machine with one, and `cargo xtask bench --from` its record",
+        "nothing to report: no measurements in {}; benches need a usable NVIDIA GPU, and print a line when they \
+         skip; run the bundle on a machine with a GPU, then pass its record to `cargo xtask bench --from`",
         names(files)
     )]
     Empty {
         /// The records.
         files: Vec<PathBuf>,
     },
-    /// The text has no place for the table.
-    #[error("{} lacks the lines\n{BEGIN}\n{END}\nbetween which the table belongs", file.display())]
+    /// The text file lacks the markers for the tables.
+    #[error("{} lacks the lines\n{BEGIN}\n{END}\nwhich enclose the tables; add them", file.display())]
     Markers {
-        /// The text.
+        /// The text file.
         file: PathBuf,
     },
     /// A file cannot be written.
     #[error("cannot write {}: {source}", file.display())]
     Write {
-        /// It.
+        /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What page and table say of a machine, and how both write numbers.
+//! Text that page and table share: the description of a machine, and the format of numbers.
 
 use std::collections::BTreeSet;
 
@@ -6,40 +6,41 @@ use crate::ORIN_GB_S;
 use crate::figures::{Figure, Held, Section};
 use crate::record::{Run, Timer};
 
-/// What is not known.
+/// The cell of an unknown value.
 pub(crate) const NONE: &str = "–";
 
-/// What page and table explain, a sentence each.
+/// Returns the notes that explain page and table, one paragraph each.
 pub(crate) fn notes() -> [String; 6] {
     [
-        "Times are medians of a launch in steady state, over buffers in rotation so that nothing stays in a cache, by \
-         events on the device. Those marked * are by the host's clock, with what the host does."
+        "Times are medians per launch in steady state, measured with device events. Launches rotate over enough \
+         buffers that no data stays in a cache. Times marked * are by the host's clock and include the host's work."
             .to_owned(),
-        "Bytes are those that must move, each counted once: pixels read, results written. What a design reads besides, \
-         such as the planes of a warp, lowers its rate."
+        "Bytes are those that must move, each counted once: pixels read and results written. Other data that a design \
+         reads, such as the planes of a warp, lowers its rate."
             .to_owned(),
-        "The share of a copy is the rate, of that of a copy of as many bytes in the same run."
+        "The share of the copy is the rate divided by the rate of a copy of the same size in the same run."
             .to_owned(),
-        "The ratio is the time of the original design, rebuilt in CUDA C++, over this one's, in the same run.".to_owned(),
+        "The ratio is the time of the original design, rebuilt in CUDA C++, divided by this design's time in the same \
+         run.".to_owned(),
         format!(
-            "Targets are for an {}; on other GPUs they are not held against anything. A few µs are what a launch takes. \
-             A target's ratio is to the original as it was, with {} powers.",
+            "Targets apply to an {} and to no other GPU. A launch alone takes a few µs. The ratio in a target is to the \
+             original as it was, with {} powers.",
             crate::targets::GPU,
             crate::targets::ORIGINAL_MANNER
         ),
         format!(
-            "“Orin, model” is a model, not a measurement: the bytes that must move over the {ORIN_GB_S:.0} GB/s of \
-             Orin NX's memory."
+            "“Orin, model” is a model, not a measurement: the time to move the bytes at the {ORIN_GB_S:.0} GB/s of Orin \
+             NX's memory."
         ),
     ]
 }
 
-/// What a machine is and how it was found, by name.
+/// Returns the description of a machine and its state, as pairs of name and value.
 pub(crate) fn facts(section: &Section) -> Vec<(&'static str, String)> {
     let each = |of: &dyn Fn(&Run) -> Option<String>| {
         let texts: BTreeSet<_> = section.runs.iter().filter_map(of).collect();
         if texts.is_empty() {
-            "not known".to_owned()
+            "unknown".to_owned()
         } else {
             texts.into_iter().collect::<Vec<_>>().join(", ")
         }
@@ -49,7 +50,7 @@ pub(crate) fn facts(section: &Section) -> Vec<(&'static str, String)> {
         match (clocks().min(), clocks().max()) {
             (Some(low), Some(high)) if low == high => format!("{low} MHz"),
             (Some(low), Some(high)) => format!("{low} to {high} MHz"),
-            _ => "not known".to_owned(),
+            _ => "unknown".to_owned(),
         }
     };
     let gpu = |run: &Run| {
@@ -62,19 +63,23 @@ pub(crate) fn facts(section: &Section) -> Vec<(&'static str, String)> {
     };
     let processor = |run: &Run| Some(format!("{}, {} threads", run.device, run.threads?));
     let bandwidth = |run: &Run| {
-        Some(format!("{} bits wide, {:.0} GB/s at that clock", run.bus_bits?, run.peak_gb_s()?))
+        Some(format!(
+            "{} bits wide, {:.0} GB/s at the maximum clock",
+            run.bus_bits?,
+            run.peak_gb_s()?
+        ))
     };
     let mut facts = if section.runs.iter().any(|run| run.threads.is_some()) {
-        vec![("Processor, by the CPU's backend", each(&processor))]
+        vec![("Processor (CPU backend)", each(&processor))]
     } else {
         vec![
             ("GPU", each(&gpu)),
             ("Driver", each(&|run| run.driver.clone())),
-            ("CUDA of the driver", each(&|run| run.cuda.clone())),
-            ("SM clock as found", clock(&|run| run.found.sm_mhz)),
-            ("SM clock, highest", clock(&|run| run.peak.sm_mhz)),
-            ("Memory clock as found", clock(&|run| run.found.memory_mhz)),
-            ("Memory clock, highest", clock(&|run| run.peak.memory_mhz)),
+            ("CUDA version of the driver", each(&|run| run.cuda.clone())),
+            ("SM clock, measured", clock(&|run| run.found.sm_mhz)),
+            ("SM clock, maximum", clock(&|run| run.peak.sm_mhz)),
+            ("Memory clock, measured", clock(&|run| run.found.memory_mhz)),
+            ("Memory clock, maximum", clock(&|run| run.peak.memory_mhz)),
             ("Memory bus", each(&bandwidth)),
         ]
     };
@@ -86,7 +91,7 @@ pub(crate) fn facts(section: &Section) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The day of a time in seconds since 1970, UTC, by Hinnant's algorithm (“chrono-Compatible Low-Level Date
+/// Returns the UTC date of a time in seconds since 1970, by Hinnant's algorithm (“chrono-Compatible Low-Level Date
 /// Algorithms”, `civil_from_days`).
 fn date(seconds: u64) -> String {
     let days = seconds / 86_400 + 719_468;
@@ -100,7 +105,7 @@ fn date(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// A number with three digits that say something.
+/// Formats a number with three significant digits, or three decimals below 1.
 pub(crate) fn digits(value: f64) -> String {
     let digits = match value.abs() {
         v if v >= 99.95 => 0,
@@ -111,7 +116,7 @@ pub(crate) fn digits(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// The cells of a figure, in the order of [`HEAD`].
+/// Returns the cells of a figure, in the order of [`HEAD`].
 pub(crate) fn cells(section: &Section, figure: &Figure) -> [String; 12] {
     let Figure { row, gb_s, of_copy, original_us, ratio, target, model_orin_ms, run } = figure;
     let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
@@ -119,7 +124,7 @@ pub(crate) fn cells(section: &Section, figure: &Figure) -> [String; 12] {
     let commit = section.runs[*run].commit.as_deref().unwrap_or(NONE);
     let several =
         section.runs.iter().any(|other| other.commit.as_deref().unwrap_or(NONE) != commit);
-    // Where rows are of several commits, each says its own.
+    // If the rows come from several commits, each row names its own.
     let variant = if several { format!("{} ({commit})", row.variant) } else { row.variant.clone() };
     [
         row.work.system.clone(),
@@ -137,7 +142,7 @@ pub(crate) fn cells(section: &Section, figure: &Figure) -> [String; 12] {
     ]
 }
 
-/// What stands over [`cells`].
+/// The header of [`cells`].
 pub(crate) const HEAD: [&str; 12] = [
     "system",
     "work",
@@ -146,14 +151,14 @@ pub(crate) const HEAD: [&str; 12] = [
     "µs",
     "MB",
     "GB/s",
-    "of the copy",
+    "share of copy",
     "original µs",
     "ratio",
     "target",
     "Orin, model: ms",
 ];
 
-/// How many of [`cells`] are words; the others are numbers.
+/// The number of text columns in [`cells`]; the other columns are numbers.
 pub(crate) const WORDS: usize = 4;
 
 fn held(Held { most_us, least_ratio, ratio, met }: &Held) -> String {
@@ -175,7 +180,7 @@ mod tests {
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        // From `date -u -d @SECONDS +%F`.
+        // Dates from `date -u -d @SECONDS +%F`.
         for (seconds, expected) in [
             (0, "1970-01-01"),
             (951_782_399, "2000-02-28"),

@@ -1,7 +1,7 @@
-//! What follows from the rows: rates, shares of a copy, ratios to the original design, targets, and a model of Orin.
+//! Figures derived from rows: rates, shares of a copy, ratios to the original design, targets, and a model of Orin.
 //!
-//! Only rows of one run are compared with each other, so that a copy, or an original, that was measured at another
-//! time, at other clocks, stands for nobody.
+//! Only rows of the same run are compared, because a copy or an original that was measured at another time may have
+//! run at other clocks.
 
 use serde::Serialize;
 
@@ -9,57 +9,57 @@ use crate::ORIN_GB_S;
 use crate::record::{Recorded, Role, Row, Run, Scale, Timer};
 use crate::targets::{self, target};
 
-/// All that was measured on a GPU, or a processor, in one power mode.
+/// All measurements on one GPU, or one processor, in one power mode.
 #[derive(Clone, Debug, Serialize)]
 pub struct Section {
-    /// Its name.
+    /// The name of the device.
     pub device: String,
-    /// Jetson's power mode.
+    /// The power mode of a Jetson.
     pub power_mode: Option<String>,
-    /// Runs whose rows are here.
+    /// The runs that the rows come from.
     pub runs: Vec<Run>,
-    /// The newest of each row, in the order of the benches.
+    /// The newest measurement of each row, in the order of the benches.
     pub figures: Vec<Figure>,
-    /// The newest of how many live pairs at once, in the order of the bench.
+    /// The newest measurements of live pairs at once, in the order of the bench.
     pub scales: Vec<Scale>,
 }
 
-/// A row and what follows from it.
+/// A row and the figures derived from it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
-    /// What was measured.
+    /// The measurement.
     pub row: Row,
-    /// Index of its run in [`Section::runs`].
+    /// The index of its run in [`Section::runs`].
     pub run: usize,
-    /// Rate in GB/s, at which the bytes that must move did.
+    /// The rate of the bytes that must move, in GB/s.
     pub gb_s: f64,
-    /// This rate, of that of a copy of as many bytes in the same run.
+    /// This rate divided by the rate of a copy of the same size in the same run.
     pub of_copy: Option<f64>,
-    /// Time of the original design in the same run, in µs.
+    /// The time of the original design in the same run, in µs.
     pub original_us: Option<f64>,
-    /// The original's time, of this one's.
+    /// The original's time divided by this one's.
     pub ratio: Option<f64>,
-    /// What is to be reached.
+    /// The target, and whether the row meets it.
     pub target: Option<Held>,
-    /// A model, not measured: ms in which the bytes that must move could at Orin's bandwidth, [`ORIN_GB_S`].
-    /// Where bytes go over a bus, or the time is that of the host, there is none.
+    /// A model, not a measurement: the time in ms to move the bytes at Orin's bandwidth, [`ORIN_GB_S`]. `None` if the
+    /// bytes cross a bus or the time is the host's.
     pub model_orin_ms: Option<f64>,
 }
 
-/// A target, and whether it is met.
+/// A target, and whether a row meets it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Held {
-    /// Most time in µs.
+    /// The maximum time in µs.
     pub most_us: f64,
-    /// Least ratio to the original as it was, with exact powers.
+    /// The minimum ratio to the original as it was, with exact powers.
     pub least_ratio: Option<f64>,
-    /// What that ratio is.
+    /// The actual ratio.
     pub ratio: Option<f64>,
-    /// `None` on GPUs that it is not for, and where the original was not measured.
+    /// Whether the row meets the target; `None` on other GPUs, and if the original was not measured.
     pub met: Option<bool>,
 }
 
-/// Whether two rows are the same measurement at different times.
+/// Returns whether two rows are the same measurement at different times.
 fn same(a: &Row, b: &Row) -> bool {
     let key = |row: &Row| (row.role, row.timer);
     (&a.work.system, &a.work.of, a.work.size, &a.variant)
@@ -67,13 +67,13 @@ fn same(a: &Row, b: &Row) -> bool {
         && key(a) == key(b)
 }
 
-/// Device and power mode of a run.
+/// Returns the device and power mode of a run.
 fn machine_of(recorded: &Recorded, run: usize) -> (&String, &Option<String>) {
     let run: &Run = &recorded.runs[run];
     (&run.device, &run.power_mode)
 }
 
-/// Of what is the same on the same machine, the newest.
+/// Keeps the newest of the measurements that are the same on the same machine.
 fn newest<'a, T>(
     all: &'a [(usize, T)],
     recorded: &Recorded,
@@ -94,7 +94,7 @@ fn newest<'a, T>(
     newest
 }
 
-/// The newest of each measurement, by machine.
+/// Returns the newest of each measurement, by machine.
 pub(crate) fn sections(recorded: &Recorded) -> Vec<Section> {
     let machine = |run| machine_of(recorded, run);
     let rows = newest(&recorded.rows, recorded, same);
@@ -127,13 +127,13 @@ pub(crate) fn sections(recorded: &Recorded) -> Vec<Section> {
     machines.into_iter().map(section).collect()
 }
 
-/// GB/s at which a row's bytes moved.
+/// Returns the rate of a row's bytes in GB/s.
 fn rate(row: &Row) -> f64 {
     row.work.bytes as f64 / row.median_us / 1e3
 }
 
 impl Figure {
-    /// `peers` are the rows of the same run, on `device`.
+    /// Derives the figures of a row. `peers` are the rows of the same run, on `device`.
     fn new<'a>(
         run: usize,
         row: &Row,
@@ -151,7 +151,7 @@ impl Figure {
             })
         };
         let copy = (row.role != Role::Copy).then(|| beside(Role::Copy).next()).flatten();
-        // The original of the same manner, before one for all manners.
+        // Prefer the original of the same manner to one for all manners.
         let of = |manner| beside(Role::Original).find(move |peer| peer.manner() == manner);
         let original =
             (row.role == Role::Ours).then(|| of(row.manner()).or_else(|| of(""))).flatten();

@@ -1,4 +1,4 @@
-//! The page: what each machine was, plots, and every row. One file, with nothing to fetch and no scripts.
+//! The page: a description of each machine, plots, and every row, in one file without external resources or scripts.
 
 use std::fmt::{self, Write as _};
 
@@ -19,7 +19,7 @@ svg{background:#fff;border:1px solid #e2e5e9;border-radius:8px;max-width:100%;he
 th,td{padding:4px 10px;border-bottom:1px solid #eceef1;text-align:left}th{background:#f1f3f5;font-weight:600}\
 th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}tr.copy{color:#6b7280}tr.original,tr.peer{color:#a34700}";
 
-/// The whole page.
+/// Returns the whole page.
 pub(crate) fn page(sections: &[Section]) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -48,15 +48,18 @@ fn write(out: &mut String, sections: &[Section]) -> fmt::Result {
         if section.figures.is_empty() {
             continue;
         }
-        writeln!(out, "<h3>Rate against a copy of the same bytes</h3>\n<div class=\"plots\">")?;
+        writeln!(
+            out,
+            "<h3>Rate compared with a copy of the same size</h3>\n<div class=\"plots\">"
+        )?;
         out.push_str(&roof(section).unwrap_or_default());
         writeln!(out, "</div>\n<h3>Time against size</h3>\n<div class=\"plots\">")?;
         let sized = systems(section).into_iter().filter_map(|system| by_size(section, system));
         sized.for_each(|plot| out.push_str(&plot));
         writeln!(
             out,
-            "</div>\n<h3>Variants side by side</h3>\n<p>Blue is ours, orange the \
-             original design, grey a copy of as many bytes.</p>\n<div class=\"plots\">"
+            "</div>\n<h3>Variants side by side</h3>\n<p>Blue: this library. \
+             Orange: the original design. Grey: a copy of the same size.</p>\n<div class=\"plots\">"
         )?;
         variants(section).for_each(|plot| out.push_str(&plot));
         writeln!(out, "</div>\n<h3>Every row</h3>")?;
@@ -65,7 +68,7 @@ fn write(out: &mut String, sections: &[Section]) -> fmt::Result {
     writeln!(out, "</body>\n</html>")
 }
 
-/// How many live pairs at once, where that was measured.
+/// Writes the table of live pairs at once, if they were measured.
 fn scales(out: &mut String, section: &Section) -> fmt::Result {
     if section.scales.is_empty() {
         return Ok(());
@@ -88,7 +91,7 @@ fn table(out: &mut String, section: &Section) -> fmt::Result {
     rows_of(out, &HEAD, WORDS, rows)
 }
 
-/// A table whose first so many columns are words, of rows with their class.
+/// Writes a table whose first `words` columns are text. Each row comes with its class.
 fn rows_of<const N: usize>(
     out: &mut String,
     head: &[&str; N],
@@ -111,12 +114,12 @@ fn rows_of<const N: usize>(
     writeln!(out, "</table></div>")
 }
 
-/// Systems in the order of their rows.
+/// Returns the systems in the order of their rows.
 fn systems(section: &Section) -> Vec<&str> {
     distinct(section.figures.iter().map(|figure| &*figure.row.work.system))
 }
 
-/// Each once, in order.
+/// Removes duplicates and keeps the order.
 fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     values.fold(Vec::new(), |mut seen, value| {
         if !seen.contains(&value) {
@@ -130,14 +133,14 @@ fn colour(i: usize) -> &'static str {
     COLOURS[i % COLOURS.len()]
 }
 
-/// What the pointer tells of a point.
+/// Returns the tooltip of a point.
 fn told(figure: &Figure) -> String {
     let row = &figure.row;
     let (time, rate) = (digits(row.median_us), digits(figure.gb_s));
     format!("{}, {}, {}: {time} µs, {rate} GB/s", row.work.of, row.work.size, row.variant)
 }
 
-/// The rate of all that moves bytes of the device's memory, under the roof that a copy is.
+/// Plots the rate of all work in device memory, with a copy's rate as the roofline.
 fn roof(section: &Section) -> Option<String> {
     let at = |figure: &Figure| (figure.row.work.bytes as f64 / 1e6, figure.gb_s, told(figure));
     let of = |role| {
@@ -146,17 +149,17 @@ fn roof(section: &Section) -> Option<String> {
     };
     let mut copies: Vec<_> = of(Role::Copy).map(at).collect();
     copies.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // Of copies of as many bytes, the first in each hundredth.
+    // Keep one of the copies whose sizes differ by less than 1 %.
     copies.dedup_by(|next, kept| next.0 < 1.01 * kept.0);
     let ends = copies.first().zip(copies.last()).map(|(first, last)| [first.0, last.0]);
     let mut series = Vec::new();
     let peak = section.runs.iter().find_map(|run| run.peak_gb_s());
     if let (Some(peak), Some(ends)) = (peak, ends) {
         let points = ends.map(|bytes| (bytes, peak, format!("{peak:.0} GB/s"))).into();
-        let name = "memory, by clock and bus".to_owned();
+        let name = "memory, from clock and bus width".to_owned();
         series.push(Series { name, colour: "#2b2f36", mark: Mark::Dashes, points });
     }
-    let name = "copy of as many bytes".to_owned();
+    let name = "copy of the same size".to_owned();
     series.push(Series { name, colour: GREY, mark: Mark::Line, points: copies });
     for (i, system) in systems(section).into_iter().enumerate() {
         for (role, mark, whose) in
@@ -172,13 +175,13 @@ fn roof(section: &Section) -> Option<String> {
     }
     series.retain(|series| !series.points.is_empty());
     log_log(&Plot {
-        title: "Achieved rate, and the roof".to_owned(),
+        title: "Achieved rate and roofline".to_owned(),
         labels: ["bytes that must move, in MB", "rate in GB/s"],
         series,
     })
 }
 
-/// The time of what a system was measured at several sizes of; `None` if nothing was.
+/// Plots a system's time at several sizes; `None` if nothing was measured at several.
 fn by_size(section: &Section, system: &str) -> Option<String> {
     let figures = || section.figures.iter().filter(|figure| figure.row.work.system == system);
     let key = |figure: &Figure| {
@@ -187,7 +190,7 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
     };
     let unit = |size: Size| size.count().1;
     let pixels = figures().any(|figure| unit(figure.row.work.size) == "pixels");
-    // Rows of sizes; what was measured at two alone would hide them.
+    // Series of many sizes; work that was measured at only two would hide them.
     let points_of = |of: &_| figures().filter(|figure| key(figure) == *of).count();
     let most = figures().map(|figure| points_of(&key(figure))).max()?;
     let least = most.clamp(2, 3);
@@ -208,7 +211,7 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (of, variant, role) = key_of_series;
         let bytes: Vec<_> = points.iter().map(|point| (point.0.to_bits(), point.3)).collect();
-        // A copy of the same bytes is drawn once.
+        // Draw copies of the same bytes only once.
         if role == Role::Copy && copies.contains(&bytes) {
             continue;
         }
@@ -230,7 +233,7 @@ fn by_size(section: &Section, system: &str) -> Option<String> {
     log_log(&Plot { title: format!("{system}: time against size"), labels, series })
 }
 
-/// Bars of each work that was done in more than one way.
+/// Draws bars for all work with several variants.
 fn variants(section: &Section) -> impl Iterator<Item = String> {
     let key = |figure: &Figure| {
         let work = &figure.row.work;

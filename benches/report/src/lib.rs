@@ -1,20 +1,20 @@
-//! What the benches measured, as a page, a table and JSON.
+//! Reports bench results as a page, a table and JSON.
 //!
-//! Benches append to a record, one JSON value a line ([`record`]); [`Report::read`] takes records in, whichever
-//! machine they were made on, and [`Report::write`] makes `report.json`, `index.html` and the table of
-//! `BENCHMARKS.md` of them. It needs neither a GPU nor Rust, so that the bundle has it as a program.
+//! Benches append to a record, one JSON value per line ([`record`]). [`Report::read`] reads records from any machine,
+//! and [`Report::write`] turns them into `report.json`, `index.html` and the tables in `BENCHMARKS.md`. This needs
+//! neither a GPU nor Rust, so the bundle includes it as a program.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | [`record`] | the lines of a record, and how they are read |
+//! | [`record`] | the lines of a record, and their parser |
 //! | [`figures`] | rates, ratios and targets of each row, by machine |
-//! | `scale` | how many live pairs at once: a line of a record, and its table |
-//! | `targets` | what each system is to reach |
-//! | `facts` | what page and table say of a machine, and of a row |
+//! | `scale` | the number of live pairs at once: a line of a record, and its table |
+//! | `targets` | the targets of each system |
+//! | `facts` | the text about a machine and a row |
 //! | `markdown`, `html` | the table and the page |
 //! | `plot` | plots as SVG |
 //!
-//! Not here: how anything is measured, which is `panoweave-benches`.
+//! Not here: measuring, which is the job of `panoweave-benches`.
 
 mod error;
 mod facts;
@@ -34,20 +34,20 @@ pub use error::ReportError;
 use figures::Section;
 use record::Recorded;
 
-/// Memory bandwidth of a Jetson Orin NX in GB/s, for the model; LPDDR5 by its data sheet.
+/// The memory bandwidth of a Jetson Orin NX in GB/s, for the model; LPDDR5, from its data sheet.
 pub const ORIN_GB_S: f64 = 102.0;
 
-/// All that was measured, a section for each machine.
+/// All measurements, with a section per machine.
 #[derive(Debug)]
 pub struct Report {
     sections: Vec<Section>,
 }
 
 impl Report {
-    /// Reads records. Of rows with the same machine, system, work, size and variant the newest counts.
+    /// Reads records. If rows agree in machine, system, work, size and variant, the newest one counts.
     ///
     /// # Errors
-    /// If a file cannot be read, a line of it is not of a record, or there is no measurement in any of them.
+    /// Returns [`ReportError`] if a file cannot be read, a line is invalid, or the records have no measurements.
     pub fn read<P: AsRef<Path>>(records: &[P]) -> Result<Self, ReportError> {
         let mut recorded = Recorded::default();
         for file in records {
@@ -60,19 +60,19 @@ impl Report {
         Ok(Self { sections: figures::sections(&recorded) })
     }
 
-    /// What was measured on each machine.
+    /// Returns the measurements by machine.
     #[must_use]
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }
 
-    /// Writes `report.json` and `index.html` into a folder, and the table between the markers of a text such as
-    /// `BENCHMARKS.md`, whose other lines stay. Returns what was written.
+    /// Writes `report.json` and `index.html` into a folder, and the tables between the markers of a text file such as
+    /// `BENCHMARKS.md`, whose other lines stay the same. Returns the written files.
     ///
     /// # Errors
-    /// If a file cannot be read or written, or the text has no markers.
+    /// Returns [`ReportError`] if a file cannot be read or written, or the text file lacks the markers.
     pub fn write(&self, folder: &Path, text: &Path) -> Result<Vec<PathBuf>, ReportError> {
-        // Before anything is written: a text without markers is refused.
+        // Check the markers before anything is written.
         let kept = read_regular(text).map_err(|source| ReportError::read(text, source))?;
         let table = markdown::between_markers(&kept, &markdown::tables(&self.sections))
             .ok_or_else(|| ReportError::Markers { file: text.to_owned() })?;
@@ -88,7 +88,7 @@ impl Report {
     }
 }
 
-/// A text file's content; a device or a pipe might never end.
+/// Reads a text file. Rejects devices and pipes, which might never end.
 fn read_regular(file: &Path) -> io::Result<String> {
     if !fs::metadata(file)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -96,12 +96,12 @@ fn read_regular(file: &Path) -> io::Result<String> {
     fs::read_to_string(file)
 }
 
-/// Writes a file at once: where that fails, what was there stays.
+/// Replaces a file atomically: on failure, the old content stays.
 fn replace(file: &Path, content: String) -> io::Result<()> {
     let new = file.with_added_extension("new");
     let replaced = fs::write(&new, content).and_then(|()| fs::rename(&new, file));
     if replaced.is_err() {
-        // Nobody asked for a part of it.
+        // Nobody needs a partial file.
         let _ = fs::remove_file(&new);
     }
     replaced

@@ -1,4 +1,4 @@
-//! `panoweave-bench-report RECORD… --out FOLDER --table FILE`: the report of records, where there is no Rust.
+//! `panoweave-bench-report RECORD… --out FOLDER --table FILE`: reports records on machines without Rust.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use panoweave_bench_report::Report;
 const USAGE: &str = "\
 usage: panoweave-bench-report RECORD... --out FOLDER --table FILE
 
-  RECORD        what benches recorded, by PANOWEAVE_BENCH_RECORD
-  --out FOLDER  where report.json and index.html go
-  --table FILE  a text such as BENCHMARKS.md, whose lines between its markers are replaced";
+  RECORD        record that benches wrote to PANOWEAVE_BENCH_RECORD
+  --out FOLDER  folder for report.json and index.html
+  --table FILE  text file such as BENCHMARKS.md; the tables replace the lines between its markers";
 
-/// What the command line says.
+/// The arguments of the command line.
 struct Arguments {
     records: Vec<PathBuf>,
     out: PathBuf,

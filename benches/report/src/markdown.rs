@@ -1,4 +1,4 @@
-//! The table of `BENCHMARKS.md`: our rows, and those of other libraries beside them, a table for each machine.
+//! The tables in `BENCHMARKS.md`: our rows next to those of other libraries, one table per machine.
 
 use std::fmt::{self, Write as _};
 
@@ -7,18 +7,18 @@ use crate::figures::{Figure, Section};
 use crate::record::{Role, Scale};
 use crate::scale;
 
-/// Lines between which the tables belong.
+/// The lines that enclose the tables.
 pub(crate) const BEGIN: &str = "<!-- begin: what `cargo xtask bench` measured -->";
 pub(crate) const END: &str = "<!-- end: what `cargo xtask bench` measured -->";
 
-/// The text with the tables between the markers; `None` without a pair of them.
+/// Replaces the text between the markers by the tables; `None` if a marker is missing.
 pub(crate) fn between_markers(text: &str, tables: &str) -> Option<String> {
     let (before, rest) = text.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
     Some(format!("{before}{BEGIN}\n\n{tables}\n{END}{after}"))
 }
 
-/// The tables of all machines.
+/// Returns the tables of all machines.
 pub(crate) fn tables(sections: &[Section]) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -46,7 +46,7 @@ fn write(out: &mut String, sections: &[Section]) -> fmt::Result {
     Ok(())
 }
 
-/// A table whose first so many columns are words; nothing without rows.
+/// Writes a table whose first `words` columns are text, or nothing if there are no rows.
 fn table<const N: usize>(
     out: &mut String,
     head: &[&str; N],
@@ -66,7 +66,7 @@ fn table<const N: usize>(
     Ok(())
 }
 
-/// As plain text: a `|` would end a cell, and `*` and `_` turn letters.
+/// Escapes Markdown: a `|` would end a cell, and `*` and `_` would format the text.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,21 +1,21 @@
-//! Plots as SVG that stands in a page: both axes logarithmic, or bars side by side. No scripts; what is under the
-//! pointer tells its values by its `<title>`.
+//! Plots as inline SVG: points over two logarithmic axes, or horizontal bars. They need no scripts; a `<title>` shows
+//! the values under the pointer.
 
 use std::fmt::{self, Write as _};
 
 use crate::facts::digits;
 
-/// Colours that colour-blind people tell apart, by Okabe and Ito, and two more.
+/// Colours for colour-blind readers by Okabe and Ito, and two more.
 pub(crate) const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c6d31"];
 
-/// Of a copy.
+/// The colour of copies.
 pub(crate) const GREY: &str = "#8a8f98";
 
 const INK: &str = "#2b2f36";
 const FAINT: &str = "#6b7280";
 
-/// How points are shown.
+/// The style of a series.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// Discs, joined by a line.
@@ -28,24 +28,24 @@ pub(crate) enum Mark {
     Rings,
 }
 
-/// Points of one colour.
+/// A series of points in one colour.
 pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) colour: &'static str,
     pub(crate) mark: Mark,
-    /// Both above 0, with what the pointer tells.
+    /// Coordinates above 0, and the tooltip.
     pub(crate) points: Vec<(f64, f64, String)>,
 }
 
-/// A plot over two logarithmic axes.
+/// A plot with two logarithmic axes.
 pub(crate) struct Plot {
     pub(crate) title: String,
-    /// What an axis shows, with its unit.
+    /// The quantity and unit of each axis.
     pub(crate) labels: [&'static str; 2],
     pub(crate) series: Vec<Series>,
 }
 
-/// The SVG; `None` without a point.
+/// Returns the SVG, or `None` if there are no points.
 pub(crate) fn log_log(plot: &Plot) -> Option<String> {
     let points = || plot.series.iter().flat_map(|series| &series.points);
     let axes = [Axis::around(points().map(|at| at.0))?, Axis::around(points().map(|at| at.1))?];
@@ -55,7 +55,7 @@ pub(crate) fn log_log(plot: &Plot) -> Option<String> {
     Some(out)
 }
 
-/// A bar, and what stands beside it.
+/// A bar and its text.
 pub(crate) struct Bar {
     pub(crate) name: String,
     pub(crate) value: f64,
@@ -63,7 +63,7 @@ pub(crate) struct Bar {
     pub(crate) colour: &'static str,
 }
 
-/// Bars one under the other, from 0.
+/// Draws horizontal bars that start at 0.
 pub(crate) fn bars(title: &str, label: &str, bars: &[Bar]) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -71,7 +71,7 @@ pub(crate) fn bars(title: &str, label: &str, bars: &[Bar]) -> String {
     out
 }
 
-/// A logarithmic axis from one round number to another.
+/// A logarithmic axis between two round numbers.
 struct Axis {
     from: f64,
     to: f64,
@@ -79,7 +79,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Around values above 0; `None` without one.
+    /// Creates an axis around values above 0, or `None` if there are none.
     fn around(values: impl Iterator<Item = f64> + Clone) -> Option<Self> {
         let low = values.clone().fold(f64::INFINITY, f64::min);
         let high = values.fold(0.0, f64::max);
@@ -92,7 +92,7 @@ impl Axis {
             decades.clone().flat_map(of).collect::<Vec<_>>()
         };
         let all = steps(&[1.0, 2.0, 5.0]);
-        // No value touches the frame.
+        // Leave a margin between the values and the frame.
         let from = all.iter().rev().find(|mark| **mark < 0.97 * low).copied()?;
         let to = all.iter().find(|mark| **mark > 1.03 * high).copied()?;
         let many = if (to / from).log10() > 3.2 { steps(&[1.0]) } else { all };
@@ -149,7 +149,7 @@ fn draw_log_log(out: &mut String, plot: &Plot, [x, y]: &[Axis; 2]) -> fmt::Resul
     writeln!(out, "</svg>")
 }
 
-/// What a series looks like, in the legend.
+/// Draws the legend entry of a series.
 fn draw_mark(out: &mut String, mark: Mark, colour: &str, at: f64) -> fmt::Result {
     let dash = if mark == Mark::Dashes { " stroke-dasharray=\"5 4\"" } else { "" };
     if matches!(mark, Mark::Line | Mark::Dashes) {
@@ -226,7 +226,7 @@ fn draw_bars(out: &mut String, title: &str, label: &str, bars: &[Bar]) -> fmt::R
             out,
             "<rect x=\"{LEFT}\" y=\"{top}\" width=\"{width:.1}\" height=\"{high}\" fill=\"{colour}\" rx=\"2\"/>"
         )?;
-        // On the lines of the axis, legible.
+        // A white outline keeps the text legible over the grid lines.
         writeln!(
             out,
             "<text x=\"{after:.1}\" y=\"{base}\" stroke=\"#fff\" stroke-width=\"4\" paint-order=\"stroke\">{text}</text>"
@@ -252,21 +252,21 @@ fn begin(out: &mut String, [width, height]: [f64; 2], title: &str) -> fmt::Resul
     )
 }
 
-/// The next larger of 1, 2 and 5 times a power of ten.
+/// Returns the next larger number of the form 1, 2 or 5 times a power of ten.
 fn step(least: f64) -> f64 {
     let power = 10.0_f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0].into_iter().map(|n| n * power).find(|n| *n >= least).unwrap_or(10.0 * power)
 }
 
-/// A round number without needless zeros.
+/// Formats a round number without trailing zeros.
 fn plain(value: f64) -> String {
-    // Sums of tenths are not quite round.
+    // Rounding removes the error of sums of tenths.
     let text = format!("{value:.4}");
     let text = text.trim_end_matches('0').trim_end_matches('.').to_owned();
     if text.is_empty() || text == "0" && value != 0.0 { digits(value) } else { text }
 }
 
-/// As text of XML, attributes included.
+/// Escapes text for XML, including attributes.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -275,7 +275,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // XML knows no others below a space.
+            // XML allows no other characters below a space.
             c if c < ' ' => out.push('\u{fffd}'),
             c => out.push(c),
         }

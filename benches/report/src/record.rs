@@ -1,8 +1,8 @@
-//! A record of benches: JSON, a value a line, appended to by one process after the other.
+//! A record of benches: one JSON value per line. Processes append to it one after the other.
 //!
-//! A line of `"kind":"run"` says what the following rows were measured on, one of `"kind":"row"` is a measurement, and
-//! so is one of `"kind":"scale"`, of how much at once a machine keeps pace with.
-//! Every process begins with a run of its own, so that rows of one run are of one process.
+//! A line of `"kind":"run"` describes the machine of the rows after it. A line of `"kind":"row"` is a measurement; so
+//! is a line of `"kind":"scale"`, of how many live pairs a machine sustains. Every process begins with its own run, so
+//! that all rows of a run come from one process.
 
 use std::path::Path;
 
@@ -15,59 +15,59 @@ pub use crate::scale::Scale;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Line {
-    /// What the rows after it were measured on.
+    /// The machine of the rows after it.
     Run(Run),
     /// A measurement.
     Row(Row),
-    /// How many live pairs at once.
+    /// A measurement of live pairs at once.
     Scale(Scale),
 }
 
-/// A machine and what ran there: a GPU, or the processor by the CPU's backend, of which most is not asked.
+/// A machine and its state: a GPU, or the processor under the CPU backend, for which most fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// When, in seconds since 1970.
+    /// The start time in seconds since 1970.
     pub started: u64,
-    /// The commit that was built, with `+` where files differed from it.
+    /// The commit that was built, with `+` if files differed from it.
     pub commit: Option<String>,
     /// The product name of the GPU or the processor.
     #[serde(alias = "gpu")]
     pub device: String,
-    /// How many threads the processor has for this, if it is one.
+    /// The number of threads, if the device is a processor.
     pub threads: Option<u32>,
     /// The GPU's compute capability, such as `9.0`.
     pub capability: Option<String>,
-    /// Its memory in bytes.
+    /// The GPU's memory in bytes.
     pub memory: Option<u64>,
-    /// Its multiprocessors.
+    /// The number of multiprocessors.
     pub multiprocessors: Option<u32>,
-    /// The newest CUDA that the driver knows, such as `13.0`.
+    /// The newest CUDA version that the driver supports, such as `13.0`.
     pub cuda: Option<String>,
-    /// The driver's version, such as `580.95.05`, as `nvidia-smi` says it.
+    /// The driver's version from `nvidia-smi`, such as `580.95.05`.
     pub driver: Option<String>,
-    /// Clocks that the driver gives for the GPU: the highest ones, not those of the moment.
+    /// The maximum clocks of the GPU, from the driver.
     pub peak: Clocks,
-    /// Width of the memory's bus in bits.
+    /// The width of the memory bus in bits.
     pub bus_bits: Option<u32>,
-    /// Clocks as they were found right after the first bench, while they are still up.
+    /// The clocks measured right after the first bench, while they are still high.
     pub found: Clocks,
-    /// Jetson's power mode, as `nvpmodel` says it.
+    /// The power mode of a Jetson, from `nvpmodel`.
     pub power_mode: Option<String>,
 }
 
-/// Clocks in MHz; those that nobody tells are missing.
+/// Clocks in MHz; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clocks {
-    /// Of the multiprocessors.
+    /// The clock of the multiprocessors.
     pub sm_mhz: Option<u32>,
-    /// Of the memory; on Jetson that of the external memory controller, EMC.
+    /// The clock of the memory; on Jetson, the external memory controller (EMC).
     pub memory_mhz: Option<u32>,
 }
 
 impl Run {
-    /// The memory's highest bandwidth in GB/s, by clock and bus: two transfers a cycle.
+    /// Returns the peak memory bandwidth in GB/s, from clock and bus width at two transfers per cycle.
     #[must_use]
     pub fn peak_gb_s(&self) -> Option<f64> {
         let (clock, bits) = (self.peak.memory_mhz?, self.bus_bits?);
@@ -75,27 +75,27 @@ impl Run {
     }
 }
 
-/// What is measured: the same for all variants that do it.
+/// The work that a row measures; all variants of it share this value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Work {
     /// The system, such as `stitch`.
     pub system: String,
-    /// What it does, such as `rgba` or `7 taps`.
+    /// The operation, such as `rgba` or `7 taps`.
     pub of: String,
-    /// How much of it.
+    /// The amount of work.
     pub size: Size,
-    /// Bytes that must move, each counted once, read and written together.
+    /// Bytes that must move: reads plus writes, each byte counted once.
     pub bytes: u64,
 }
 
-/// How much there is to do.
+/// An amount of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Size {
     /// Width and height.
     Pixels(u32, u32),
-    /// Batches of a size of their own.
+    /// A number of batches; the bench defines their size.
     Batches(u32),
 }
 
@@ -106,7 +106,7 @@ impl From<[u32; 2]> for Size {
 }
 
 impl Size {
-    /// How many, and of what.
+    /// Returns the number of units, and their name.
     #[must_use]
     pub fn count(self) -> (f64, &'static str) {
         match self {
@@ -125,27 +125,27 @@ impl std::fmt::Display for Size {
     }
 }
 
-/// What a variant is to the work.
+/// The role of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// A way of ours.
+    /// An implementation of ours.
     Ours,
-    /// The design of the original system, rebuilt.
+    /// The original system's design, rebuilt.
     Original,
-    /// Another library's way.
+    /// An implementation by another library.
     Peer,
-    /// A copy of as many bytes: the floor under long launches.
+    /// A copy of the same size: the lower bound for long launches.
     Copy,
 }
 
-/// What the time is taken by.
+/// The source of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timer {
     /// Events on the device's stream.
     Events,
-    /// The host's clock, copies over the bus or allocations included.
+    /// The host's clock; the time includes copies over the bus and allocations.
     Clock,
 }
 
@@ -153,58 +153,58 @@ pub enum Timer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// What was done. Of a copy, the bytes that it moved.
+    /// The work. For a copy, `bytes` are those that it moved.
     pub work: Work,
-    /// How: one of those side by side. What stands before a last `/` is a manner of doing it that several
-    /// implementations share, as in `fast/mesh` and `fast/c++`.
+    /// The implementation. The text before the last `/` is a manner that several implementations share, such as `fast`
+    /// in `fast/mesh` and `fast/c++`.
     pub variant: String,
-    /// Whose it is.
+    /// The role of the variant.
     pub role: Role,
-    /// What took the time.
+    /// The source of the times.
     pub timer: Timer,
-    /// Median time of once in µs.
+    /// The median time of one repetition in µs.
     pub median_us: f64,
-    /// Shortest.
+    /// The shortest time.
     pub min_us: f64,
-    /// Longest.
+    /// The longest time.
     pub max_us: f64,
-    /// How many samples these are of.
+    /// The number of samples.
     pub samples: u32,
 }
 
 impl Row {
-    /// What its variant shares with others, `fast` of `fast/mesh`; nothing without a `/`.
+    /// Returns the manner that the variant shares with others, such as `fast` for `fast/mesh`; empty without a `/`.
     #[must_use]
     pub fn manner(&self) -> &str {
         self.variant.rsplit_once('/').map_or("", |(manner, _)| manner)
     }
 
-    /// What cannot have been measured.
+    /// Returns a value that no measurement can have.
     fn fault(&self) -> Option<&'static str> {
         let Self { work, median_us: median, min_us: min, max_us: max, .. } = self;
         match () {
-            () if !(median.is_finite() && *median > 0.0) => Some("a median is above 0"),
+            () if !(median.is_finite() && *median > 0.0) => Some("the median is not above 0"),
             () if !(min <= median && median <= max) => {
-                Some("a median lies between the shortest and the longest time")
+                Some("the median is not between the shortest and the longest time")
             }
-            () if work.bytes == 0 => Some("something must move"),
-            () if self.samples == 0 => Some("a measurement has samples"),
+            () if work.bytes == 0 => Some("the work moves no bytes"),
+            () if self.samples == 0 => Some("the row has no samples"),
             () => None,
         }
     }
 }
 
-/// What there is before a measurement.
-const AFTER_A_RUN: &str = "a row follows a line that says its run";
+/// The error for a measurement without a run.
+const AFTER_A_RUN: &str = "no line of kind `run` precedes it";
 
 /// The lines of several records.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
-    /// In the order of the files.
+    /// The runs, in the order of the files.
     pub(crate) runs: Vec<Run>,
-    /// With the index of their run.
+    /// The rows, each with the index of its run.
     pub(crate) rows: Vec<(usize, Row)>,
-    /// As the rows.
+    /// The measurements of live pairs, each with the index of its run.
     pub(crate) scales: Vec<(usize, Scale)>,
 }
 

@@ -1,24 +1,24 @@
-//! What each system is to reach on one H100: a time, and for the stitch how much faster than the original design.
+//! The targets of each system on one H100: a time, and for the stitch a ratio to the original design.
 //!
-//! They are data, so that whoever changes one sees all of them. Other demands on the same work, such as a PSNR, are
-//! tests, not benches.
+//! They are data in one table, so that an edit shows all of them. Other requirements for the same work, such as a
+//! PSNR, are tests, not benches.
 
 use crate::record::{Role, Row, Size};
 
-/// GPUs that the targets are for have this in their name.
+/// Targets apply to GPUs with this in their name.
 pub(crate) const GPU: &str = "H100";
 
-/// A time to reach, and how often faster than the original.
+/// A maximum time, and a minimum ratio to the original.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Target {
     system: &'static str,
     of: &'static str,
     size: Size,
-    /// The variant that is to reach it.
+    /// The variant that should meet the target.
     variant: &'static str,
-    /// Most time in µs.
+    /// The maximum time in µs.
     pub(crate) most_us: f64,
-    /// Least ratio of the time of the original as it was, with exact powers, to it.
+    /// The minimum ratio of the time of the original as it was, with exact powers, to this time.
     pub(crate) least_ratio: Option<f64>,
 }
 
@@ -48,10 +48,10 @@ const fn of(
     Target { system, of, size, variant, most_us, least_ratio: None }
 }
 
-/// The manner of the original design that a target's ratio is to.
+/// The manner of the original design in a target's ratio.
 pub(crate) const ORIGINAL_MANNER: &str = "exact";
 
-/// The target of a row, if there is one.
+/// Returns the target of a row, if there is one.
 pub(crate) fn target(row: &Row) -> Option<&'static Target> {
     let work = &row.work;
     TARGETS.iter().find(|target| {

@@ -1,16 +1,16 @@
-//! Many live stitchers at once on one device, each fed by two cameras that are not there, at their pace.
+//! Many live stitchers at once on one device, each fed by two simulated cameras at their frame rate.
 //!
-//! What cameras show is made once and shared by all. Cameras of a pair are of one time; pairs know nothing of each
-//! other, so that their frames come at times strewn over a frame interval. The latency of a panorama is from when its
-//! frames were due until a reader has it in host memory: a thread that feeds late counts too. What was due and is not
-//! read was dropped, wherever.
+//! All pairs share the same frames. The cameras of a pair are synchronised; different pairs are not, so their frames
+//! arrive spread over a frame interval. The latency of a panorama runs from the time when its frames are due until a
+//! reader has it in host memory, so it includes delays of the feeding thread. Frames that were due but not read count
+//! as dropped, wherever they were lost.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `pair` | what every pair of a crowd is |
-//! | `outcome` | what was seen of a crowd |
+//! | `pair` | the description of each pair |
+//! | `outcome` | the result of watching a crowd |
 //!
-//! Not here: how many a device keeps pace with, which is a search over this.
+//! Not here: the number of pairs that a device sustains, which is a search over this.
 
 mod outcome;
 mod pair;
@@ -30,12 +30,12 @@ pub use pair::{Feed, Pair};
 
 use crate::host;
 
-/// How long a crowd is watched.
+/// The times for which a crowd is watched.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
-    /// Until it runs as it will.
+    /// The time until the crowd reaches a steady state.
     pub warm_up: Duration,
-    /// What counts.
+    /// The time that counts.
     pub measure: Duration,
 }
 
@@ -45,11 +45,11 @@ pub struct Crowd<'a> {
     device: Device,
     pair: &'a Pair,
     members: Vec<Member>,
-    /// Timestamps are from here.
+    /// The origin of all timestamps.
     start: Instant,
 }
 
-/// A stitcher, and what its reader has read.
+/// A stitcher and the panoramas that its reader has read.
 #[derive(Debug)]
 struct Member {
     stitcher: Stitcher,
@@ -60,12 +60,12 @@ struct Member {
 /// A panorama that was read.
 #[derive(Clone, Copy, Debug)]
 struct Read {
-    /// When its frames were due.
+    /// The time when its frames were due.
     due: Duration,
     latency: Duration,
 }
 
-/// What feeding did.
+/// Counts of a feeding thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fed {
     due: u64,
@@ -98,7 +98,7 @@ impl Member {
         Ok(Self { stitcher, read, reader })
     }
 
-    /// A pair of frames, as its cameras give it. One that finds no room is dropped.
+    /// Pushes a pair of frames as its cameras would. Drops the pair if there is no free buffer.
     fn push(&self, pair: &Pair, due: Duration) -> Result<(), LiveError> {
         if pair.feed == Feed::Copied {
             for (i, camera) in Side::ALL.into_iter().enumerate() {
@@ -115,7 +115,7 @@ impl Member {
         Ok(())
     }
 
-    /// Whether all that came in was read or dropped.
+    /// Returns whether every incoming pair was read or dropped.
     fn is_settled(&self) -> bool {
         let counters = self.stitcher.counters();
         let read = self.read.lock().expect("no reader panics").len() as u64;
@@ -127,13 +127,14 @@ impl Drop for Member {
     fn drop(&mut self) {
         self.stitcher.close();
         if let Some(reader) = self.reader.take() {
-            // It ends with the last panorama, and gives its memory back.
+            // The reader ends after the last panorama and frees its memory.
             drop(reader.join());
         }
     }
 }
 
-/// When in a frame interval the cameras of a member are due: strewn, by the last step of SplitMix64.
+/// Returns the phase within a frame interval at which a member's cameras are due, spread by the last step of
+/// SplitMix64.
 fn phase(member: usize) -> f64 {
     let mut x = (member as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -142,44 +143,44 @@ fn phase(member: usize) -> f64 {
 }
 
 impl<'a> Crowd<'a> {
-    /// Of nobody yet.
+    /// Creates an empty crowd.
     #[must_use]
     pub fn new(device: &Device, pair: &'a Pair) -> Self {
         Self { device: device.clone(), pair, members: Vec::new(), start: Instant::now() }
     }
 
-    /// Where it runs.
+    /// Returns the device of the stitchers.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// What every pair of it is.
+    /// Returns the description that all pairs share.
     #[must_use]
     pub fn pair(&self) -> &'a Pair {
         self.pair
     }
 
-    /// How many stitchers there are.
+    /// Returns the number of stitchers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no stitchers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Makes stitchers until there are so many, on so many threads, for as long as there is time. Returns whether
-    /// there are so many then.
+    /// Creates stitchers on `threads` threads until there are `to` of them or `end` is reached. Returns whether there
+    /// are `to` of them.
     ///
     /// # Errors
-    /// What one of them could not be made for; the others stay.
+    /// Returns [`LiveError`] if a stitcher cannot be created; the others stay.
     ///
     /// # Panics
-    /// If making one panics.
+    /// Panics if creating a stitcher panics.
     pub fn grow(&mut self, to: usize, threads: usize, end: Instant) -> Result<bool, LiveError> {
         let (device, pair, start) = (&self.device, self.pair, self.start);
         let (next, made) = (AtomicUsize::new(self.members.len()), Mutex::new(Vec::new()));
@@ -199,7 +200,7 @@ impl<'a> Crowd<'a> {
         result.map(|()| self.members.len() >= to)
     }
 
-    /// Feeds these members from `begin` to `end`, and counts from `from` on.
+    /// Feeds the given members from `begin` to `end`, and counts frames that are due after `from`.
     fn feed(
         &self,
         fed: &[(f64, &Member)],
@@ -230,7 +231,7 @@ impl<'a> Crowd<'a> {
         Ok(count)
     }
 
-    /// Runs the first `n` members: what was due, and all that was read of it.
+    /// Runs the first `n` members. Returns the counts of what was due, and the latencies of what was read.
     fn run(
         &self,
         n: usize,
@@ -269,20 +270,20 @@ impl<'a> Crowd<'a> {
     }
 }
 
-/// Runs `n` members of every crowd at once, each crowd with so many threads that feed, and watches them.
+/// Runs `n` members of every crowd at once, each crowd with `feeders` feeding threads, and watches them.
 ///
 /// # Errors
-/// A stitcher that fails.
+/// Returns [`LiveError`] if a stitcher fails.
 ///
 /// # Panics
-/// If a crowd has fewer members, or a thread panics.
+/// Panics if a crowd has fewer members, or a thread panics.
 pub fn watch(
     crowds: &[Crowd<'_>],
     n: usize,
     feeders: usize,
     watch: Watch,
 ) -> Result<Outcome, LiveError> {
-    // Threads have started by then.
+    // The threads have started by then.
     let begin = Instant::now() + Duration::from_millis(20);
     let from = begin + watch.warm_up;
     let times = [begin, from, from + watch.measure];
@@ -329,16 +330,16 @@ mod tests {
         Watch { warm_up: milliseconds(200), measure: milliseconds(measure) }
     }
 
-    /// The rate leaves a busy machine most of a second before a buffer is missing.
+    /// At this rate, a busy machine has most of a second before it runs out of buffers.
     #[test]
     fn a_crowd_that_keeps_pace_loses_nothing() {
         for feed in [Feed::InPlace, Feed::Copied] {
             let pair = Pair::new(48, 5.0, feed);
             let crowds = [crowd(&pair, 3), crowd(&pair, 2)];
-            // Twice: the second is not told of what the first did.
+            // Two rounds: frames of the first must not count in the second.
             for n in [2, 1] {
                 let outcome = watch(&crowds, n, 2, watch_for(1000)).expect("stitchers that work");
-                // Five a second for a second, of each pair on both devices.
+                // Five frames per second for one second, of each pair on both devices.
                 assert_eq!(outcome.due, 10 * n as u64, "{feed:?}");
                 assert_eq!((outcome.dropped(), outcome.late), (0, 0), "{feed:?}: {outcome:?}");
                 assert_eq!(outcome.fault(MINUTE), None);
@@ -395,7 +396,7 @@ mod tests {
         let mut phases: Vec<_> = (0..256).map(phase).collect();
         phases.sort_by(f64::total_cmp);
         assert!(phases[0] >= 0.0 && phases[255] < 1.0);
-        // Never far from where as many evenly strewn ones would be.
+        // Evenly spread phases would be close to these.
         for (i, phase) in phases.into_iter().enumerate() {
             assert!((phase - i as f64 / 256.0).abs() < 0.12, "{i}: {phase}");
         }

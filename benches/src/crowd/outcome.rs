@@ -1,51 +1,51 @@
-//! What was seen of a crowd: what was due, what was read of it, how late, and whether that was keeping pace.
+//! The result of watching a crowd: frames due, panoramas read, their latencies, and whether the crowd kept pace.
 
 use std::time::Duration;
 
-/// What was seen of a crowd.
+/// The result of watching a crowd.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Pairs of cameras on each device.
+    /// Camera pairs per device.
     pub pairs: u32,
     /// Pairs of frames that were due.
     pub due: u64,
-    /// Of those that were dropped: since the thread that feeds was late by a frame interval.
+    /// The due pairs that were dropped because the feeding thread was late by a frame interval.
     pub late: u64,
-    /// How long was watched.
+    /// The duration of the measurement.
     pub measure: Duration,
-    /// How many processor cores were busy with it.
+    /// The average number of busy processor cores.
     pub cores: Option<f64>,
     /// Latencies of the panoramas that were read, sorted.
     pub(super) latencies: Vec<Duration>,
 }
 
 impl Outcome {
-    /// Pairs of frames that did not become a panorama that was read.
+    /// Returns the number of due pairs whose panorama was not read.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.due.saturating_sub(self.latencies.len() as u64)
     }
 
-    /// The latency that this part of the panoramas do not exceed; zero if there is none.
+    /// Returns the latency that the given part of the panoramas does not exceed; zero if there are none.
     #[must_use]
     pub fn latency(&self, part: f64) -> Duration {
         let Some(last) = self.latencies.len().checked_sub(1) else { return Duration::ZERO };
         self.latencies[(part * last as f64).round() as usize]
     }
 
-    /// Panoramas a second, of all devices together.
+    /// Returns the panoramas per second of all devices together.
     #[must_use]
     pub fn per_second(&self) -> f64 {
         self.latencies.len() as f64 / self.measure.as_secs_f64()
     }
 
-    /// How the crowd did not keep pace, if latencies may be so long; `None` if it did.
+    /// Returns why the crowd did not keep pace if latencies up to `most` are allowed; `None` if it did.
     #[must_use]
     pub fn fault(&self, most: Duration) -> Option<String> {
         let (dropped, p99) = (self.dropped(), self.latency(0.99));
         let late = match self.late {
             0 => String::new(),
-            late => format!(", {late} of them since the threads that feed were late"),
+            late => format!(", {late} of them because the feeding threads were late"),
         };
         match () {
             () if dropped > 0 => {

@@ -1,4 +1,4 @@
-//! What every pair of a crowd is: its cameras, what they show, how their frames come, and what its stitcher takes.
+//! The description of each pair in a crowd: its cameras, their frames, how these arrive, and the stitcher's memory.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use panoweave::live::LiveOptions;
 
 use crate::{NV12, home_geometry_for, noise};
 
-/// How frames come to a stitcher.
+/// The way in which frames reach a stitcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feed {
-    /// The camera's driver writes them into page-locked memory: the processor does nothing.
+    /// The camera's driver writes them into page-locked memory; the processor does nothing.
     InPlace,
-    /// They are copied there from memory of the camera's.
+    /// The processor copies them there from the camera's memory.
     Copied,
 }
 
-/// What every pair of a crowd is.
+/// The description of each pair in a crowd.
 #[derive(Debug)]
 pub struct Pair {
     pub(super) geometry: Geometry,
@@ -28,10 +28,11 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Cameras of the home rig with so many rows and frames a second, in NV12, as their panorama is.
+    /// Creates the cameras of the home rig with `rows` rows at `fps` frames per second. Frames and panorama are in
+    /// NV12.
     ///
     /// # Panics
-    /// If the rate is no number above 0.
+    /// Panics if the rate is not a number above 0.
     #[must_use]
     pub fn new(rows: u32, fps: f64, feed: Feed) -> Self {
         let geometry = home_geometry_for(rows).expect("the home rig");
@@ -43,25 +44,25 @@ impl Pair {
         Self { geometry, formats, frames, period, feed }
     }
 
-    /// Formats of the left frame, the right frame and the panorama.
+    /// Returns the formats of the left frame, the right frame and the panorama.
     #[must_use]
     pub fn formats(&self) -> [FrameFormat; 3] {
         self.formats
     }
 
-    /// Cameras and panorama.
+    /// Returns the cameras and the panorama.
     #[must_use]
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// From one frame to the next.
+    /// Returns the time between frames.
     #[must_use]
     pub fn period(&self) -> Duration {
         self.period
     }
 
-    /// Bytes that go to the device and come back for each panorama.
+    /// Returns the bytes per panorama to the device and back.
     #[must_use]
     pub fn bytes(&self) -> [u64; 2] {
         let [left, right, out] = self.formats.map(|format| format.bytes() as u64);
@@ -74,15 +75,15 @@ impl Pair {
         LiveOptions { input: pixels, output: pixels, tolerance, ..LiveOptions::default() }
     }
 
-    /// What a stitcher of it takes: bytes of the device, and page-locked ones. The warp's mesh is small beside its
-    /// planes.
+    /// Returns the bytes of device memory and page-locked memory that a stitcher takes. The warp's mesh is small
+    /// compared with its planes.
     #[must_use]
     pub fn memory(&self) -> [u64; 2] {
         let slots = self.options().slots as u64;
         let [up, down] = self.bytes();
         let frames = (slots + 1) * up + slots * down;
         let planes = 6 * 4 * u64::from(self.geometry.canvas.size.element_product());
-        // Rows on a device are padded.
+        // Device memory pads rows.
         [(frames + planes) * 11 / 10, frames]
     }
 }
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn memory_is_that_of_the_formats() {
         let pair = Pair::new(2160, 30.0, Feed::InPlace);
-        // Two of 3840·2160·1.5 bytes up, 5700·1900·1.5 down.
+        // Upload: two frames of 3840·2160·1.5 bytes. Download: 5700·1900·1.5 bytes.
         assert_eq!(pair.bytes(), [24_883_200, 16_245_000]);
         let frames = 5 * 24_883_200 + 4 * 16_245_000;
         assert_eq!(pair.memory(), [(frames + 24 * 5700 * 1900) * 11 / 10, frames]);

@@ -1,8 +1,8 @@
-//! A warp as a mesh: tiles of the panorama, and of each camera that shows something there where and how much.
+//! A warp as a mesh: tiles of the panorama with source coordinates and weights for each camera that contributes.
 //!
-//! A tile has a chain of [`Layer`]s, one for each camera. Where a camera's picture shows the tile's pixels is a
-//! quadratic map, a [`Patch`], for the whole tile or for cells of it, or a place for each pixel. How much the camera
-//! counts is a share of 65,535 for each pixel, or all of it.
+//! A tile has a chain of [`Layer`]s, one per camera. A layer maps the tile's pixels to source pixels with a quadratic
+//! [`Patch`] for the whole tile, with a patch per cell, or with a point per pixel. The camera's weight is a share of
+//! 65,535 for each pixel, or 1 for all of them.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
@@ -11,76 +11,78 @@ use glam::{Vec2, Vec3};
 use crate::stitch::Colour;
 use crate::yuv::{RgbToYuv, YuvToRgb};
 
-/// Pixels of a tile along each side.
+/// The side of a tile in pixels.
 pub const TILE: u32 = 32;
 
-/// Pixels of the cells that a tile may be divided into, along each side, from the whole tile on.
+/// The possible sides of a cell in pixels, starting with the whole tile.
 pub const CELLS: [u32; 3] = [TILE, TILE / 2, TILE / 4];
 
-/// Most cameras of a mesh that is stitched.
+/// The maximum number of cameras in a mesh that is stitched.
 pub const MAX_CAMERAS: usize = 4;
 
-/// Threads of a block of the stitch, which makes a tile, in x and y.
+/// Threads per block of the stitch in x and y. A block renders a tile.
 pub const BLOCK: [u32; 2] = [32, 4];
 
-/// Threads of a block, for launch bounds.
+/// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// Threads of a block that gives a tile other weights, in x and y: a warp makes rows of it.
+/// Threads per block in x and y of the kernel that rewrites a tile's weights. A warp processes rows of the tile.
 pub const WEIGH_BLOCK: [u32; 2] = [TILE, 8];
 
-/// Threads of such a block, for launch bounds.
+/// Threads per block of that kernel, for launch bounds.
 pub const WEIGH_THREADS: u32 = WEIGH_BLOCK[0] * WEIGH_BLOCK[1];
 
-/// No index.
+/// The value for "no index".
 pub const NONE: u32 = u32::MAX;
 
-/// In place of shares: what other layers leave.
+/// Replaces the index of the shares in a layer that takes the share other layers leave.
 pub const REST: u32 = NONE - 1;
 
-/// A share of 1.
+/// The fixed-point value of a share of 1.
 pub const WHOLE_SHARE: f32 = u16::MAX as f32;
 
-/// Source pixels as polynomials of how far a pixel is from the tile's middle, `(TILE − 1) / 2` pixels from its first
-/// one: the coefficients of 1, x, y, x², xy and y².
+/// Source pixels as polynomials of the offset from the tile's centre, which is `(TILE − 1) / 2` pixels from its first
+/// pixel: the coefficients of 1, x, y, x², xy and y².
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Patch {
-    /// Columns.
+    /// Coefficients of the source column.
     pub u: [f32; 6],
-    /// Rows.
+    /// Coefficients of the source row.
     pub v: [f32; 6],
 }
 
-/// A place in a source, in pixels.
+/// A position in a source picture, in pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C, align(8))]
 pub struct SourcePoint(pub Vec2);
 
-/// What one camera adds to a tile.
+/// The contribution of one camera to a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Layer {
-    /// The camera, or [`NO_CAMERA`] where the tile is black.
+    /// The camera, or [`NO_CAMERA`] if the tile is black.
     pub camera: u16,
-    /// Pixels of a cell along each side; 0 where each pixel has its place.
+    /// The side of a cell in pixels; 0 if each pixel has its own point.
     pub cell: u16,
-    /// The first of the cells' patches, row by row, or of the tile's places. Nothing where the cell is the tile.
+    /// The index of the first of the cells' patches or of the tile's points, row by row. Unused if the cell is the
+    /// whole tile.
     pub places: u32,
-    /// The first of the tile's shares, row by row; [`NONE`] where all pixels show this camera alone, [`REST`] where it is
-    /// the last layer and counts as much as the others leave.
+    /// The index of the first of the tile's shares, row by row. [`NONE`] if all pixels show this camera alone;
+    /// [`REST`] if this is the last layer and takes the share that the others leave.
     pub shares: u32,
-    /// The tile's next layer, or [`NONE`].
+    /// The index of the tile's next layer, or [`NONE`].
     pub next: u32,
-    /// Of the whole tile, where that is the cell. With the rest, as it nearly always is, for the latency of one load.
+    /// The patch of the whole tile, if that is the cell, as it nearly always is. It is embedded here so that one load
+    /// fetches the whole layer.
     pub patch: Patch,
 }
 
-/// In place of a camera's number.
+/// The camera number of a tile without cameras.
 pub const NO_CAMERA: u16 = u16::MAX;
 
 impl Layer {
-    /// Of a tile that no camera sees.
+    /// The layer of a tile that no camera sees.
     pub const BLACK: Self = Self {
         camera: NO_CAMERA,
         cell: TILE as u16,
@@ -91,51 +93,51 @@ impl Layer {
     };
 }
 
-/// How samples of one camera, which are fractions, become colours: `clamp(…, 0, 1)^gamma` of
+/// The conversion of one camera's samples, which are fractions, to colours: `clamp(…, 0, 1)^gamma` of
 ///
-/// - `gain · c` where the samples are R'G'B',
-/// - `luma · y + blue · cb + red · cr + offset` where they are Y'CbCr.
+/// - `gain · c` for R'G'B' samples,
+/// - `luma · y + blue · cb + red · cr + offset` for Y'CbCr samples.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Grading {
     /// Gain of red, green and blue.
     pub gain: Vec3,
-    /// What luma adds to red, green and blue.
+    /// The contribution of luma to red, green and blue.
     pub luma: Vec3,
-    /// What Cb adds.
+    /// The contribution of Cb.
     pub blue: Vec3,
-    /// What Cr adds.
+    /// The contribution of Cr.
     pub red: Vec3,
-    /// What is added whatever the sample.
+    /// The constant term.
     pub offset: Vec3,
     /// Exponent of all three.
     pub gamma: f32,
 }
 
 impl Grading {
-    /// Of a camera whose pictures in NV12 are read by `decode`.
+    /// Returns the grading for a camera whose NV12 pictures `decode` converts.
     #[must_use]
     pub fn new(Colour { gain, gamma }: Colour, decode: &YuvToRgb) -> Self {
         let YuvToRgb { black, scale, cr_red, cb_green, cr_green, cb_blue } = *decode;
         let blue = gain * Vec3::new(0.0, cb_green, cb_blue);
         let red = gain * Vec3::new(cr_red, cr_green, 0.0);
         let luma = gain * scale;
-        // A fraction of black, and of grey.
+        // Black and mid-grey, as fractions.
         let offset = luma * (-black / 255.0) - (blue + red) * (128.0 / 255.0);
         Self { gain, luma, blue, red, offset, gamma }
     }
 }
 
-/// What a stitch on a mesh does beside warping.
+/// Parameters of a stitch on a mesh, except the warp.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct MeshParams {
-    /// How each camera's samples become colours.
+    /// The colour conversion of each camera.
     pub cameras: [Grading; MAX_CAMERAS],
-    /// As [`StitchParams::flip`](crate::stitch::StitchParams::flip).
+    /// See [`StitchParams::flip`](crate::stitch::StitchParams::flip).
     pub flip: u32,
-    /// As [`StitchParams::edge_boost`](crate::stitch::StitchParams::edge_boost).
+    /// See [`StitchParams::edge_boost`](crate::stitch::StitchParams::edge_boost).
     pub edge_boost: u32,
-    /// How a panorama in NV12 is written.
+    /// The conversion to an NV12 panorama.
     pub encode: RgbToYuv,
 }

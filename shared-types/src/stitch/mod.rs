@@ -1,4 +1,4 @@
-//! What the stitch kernels share with their host: colour, options, thresholds and block shape.
+//! Shared by the stitch kernels and the host: colour, options, thresholds and block shape.
 
 pub mod mesh;
 
@@ -8,16 +8,16 @@ use glam::Vec3;
 
 use crate::yuv::{RgbToYuv, YuvEncoding, YuvToRgb};
 
-/// Threads of a block in x and y. 32 columns make a warp's stores one line of the output.
+/// Threads per block in x and y. With 32 columns, a warp's stores fill one cache line of the output.
 pub const BLOCK: [u32; 2] = [32, 8];
 
-/// Threads of a block, for launch bounds.
+/// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// A camera counts at a pixel if its weight is over this.
+/// A camera contributes to a pixel if its weight exceeds this.
 pub const MIN_WEIGHT: f32 = 0.001;
 
-/// Colour of one camera: `255 · clamp(gain · c / 255, 0, 1)^gamma` for each channel.
+/// The colour correction of one camera: `255 · clamp(gain · c / 255, 0, 1)^gamma` for each channel.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Colour {
@@ -28,31 +28,31 @@ pub struct Colour {
 }
 
 impl Colour {
-    /// Leaves pictures as they are.
+    /// The identity: it leaves pictures unchanged.
     pub const IDENTITY: Self = Self { gain: Vec3::ONE, gamma: 1.0 };
 }
 
-/// What a stitch does beside warping.
+/// Parameters of a stitch, except the warp.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct StitchParams {
-    /// Colour of the left camera.
+    /// Colour correction of the left camera.
     pub left: Colour,
-    /// Colour of the right camera.
+    /// Colour correction of the right camera.
     pub right: Colour,
-    /// Turns the panorama by 180° if not 0.
+    /// Rotates the panorama by 180° if not 0.
     pub flip: u32,
-    /// Brightens both ends of the panorama if not 0: with `d = |x − W/2| / (W/2)` over 0.8, by
-    /// `1 + (d − 0.8)·1.75`, at most 1.35.
+    /// Brightens both ends of the panorama if not 0: where `d = |x − W/2| / (W/2)` exceeds 0.8, by `1 + (d −
+    /// 0.8)·1.75`, at most 1.35.
     pub edge_boost: u32,
-    /// How pictures in NV12 are read.
+    /// The conversion of NV12 pictures.
     pub decode: YuvToRgb,
-    /// How a panorama in NV12 is written.
+    /// The conversion to an NV12 panorama.
     pub encode: RgbToYuv,
 }
 
 impl Default for StitchParams {
-    /// Warps and blends, nothing else.
+    /// Returns parameters that only warp and blend.
     fn default() -> Self {
         let encoding = YuvEncoding::default();
         Self {
