@@ -195,7 +195,7 @@ fn stitched(
             Ok(stitch_geometry(stream, pictures, recipe.geometry(), options)?)
         }),
         // The plan was read for this number of pictures.
-        (Plan::Planes(_), _) => Err(Failure::Usage("a warp is of two pictures")),
+        (Plan::Planes(_), _) => Err(Failure::Usage("a warp requires two pictures")),
     }
 }
 

@@ -43,7 +43,7 @@ impl Clips {
         match (of(true), of(false)) {
             (Some(picture), Some(video)) => Err(Failure::Kinds { picture, video }),
             (Some(_), None) if asked => Err(Failure::Usage(
-                "--input-format, --input-size and --fps are of videos; these are pictures",
+                "--input-format, --input-size and --fps require videos, but these are pictures",
             )),
             (picture, _) => Ok(picture.is_some()),
         }

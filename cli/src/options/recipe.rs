@@ -77,7 +77,7 @@ impl Recipe {
     pub(crate) fn render(self, stream: &Stream) -> Result<Warp, Failure> {
         if self.geometry.cameras.len() != 2 {
             return Err(Failure::Usage(
-                "a warp is of two cameras, and this rig has more; `stitch` takes it as it is",
+                "a warp has two cameras, but this rig has more; pass the rig to `stitch` directly",
             ));
         }
         let warp = DeviceWarp::render(stream, &self.geometry)?.download(stream)?;

@@ -77,7 +77,7 @@ fn standard_input_is_read_to_its_end() {
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.stderr.contains("standard input:2:"), "{done:?}");
     let done = fed(&folder, "trajectory resample - --times - -o at.csv", b"0,1\n");
-    assert!(done.stderr.contains("both want standard input"), "{done:?}");
+    assert!(done.stderr.contains("cannot both be read from standard input"), "{done:?}");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn what_cannot_be_read_or_written_is_refused() {
         ("path.csv --times times.csv -o times.csv", "output", "it is an input too"),
         ("path.csv --fps 30 -o no/o.csv", "output", "the folder no does not exist"),
         ("path.csv --fps 30 -o .", "output", "it is a folder"),
-        ("path.csv --fps 30 -o -", "usage", "both want standard output"),
+        ("path.csv --fps 30 -o -", "usage", "both write to standard output"),
         ("path.csv --fps 0 -o o.csv", "usage", "a frame rate is a number"),
         ("path.csv --fps -1 -o o.csv", "usage", "a frame rate is a number"),
         ("path.csv -o o.csv", "usage", "--fps"),

@@ -125,12 +125,12 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         || !args.look.leaves_colours();
     if panorama.is_some() && of_stitching {
         return Err(Failure::Usage(
-            "blending and colours are of a panorama that is made here; give the cameras' pictures or videos in its place",
+            "blending and colours apply only if the panorama is made here; give the cameras' pictures or videos instead of a panorama",
         ));
     }
     let pictures = args.clips.are_pictures(&files)?;
     if args.reference.is_some() && !pictures {
-        return Err(Failure::Usage("--reference is of pictures; `panoweave compare` takes videos"));
+        return Err(Failure::Usage("--reference requires pictures; use `panoweave compare` for videos"));
     }
     let mut job = Job { args, blend, stages: Stages::new(), figures: Figures::default() };
     let device = match (pictures, panorama) {
