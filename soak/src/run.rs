@@ -40,7 +40,7 @@ pub(crate) enum SoakError {
     Device(#[from] DeviceError),
     #[error(transparent)]
     Live(#[from] LiveError),
-    #[error("memory cannot be measured: {0}")]
+    #[error("cannot measure memory: {0}")]
     Sample(#[from] std::io::Error),
     #[error("cannot measure GPU memory: {0}")]
     Driver(#[from] cust::error::CudaError),
