@@ -53,7 +53,7 @@ fn pixels(file: &Path) -> Vec<[f64; 3]> {
     picture.pixels().iter().step_by(SKIP).map(|p| [p.r, p.g, p.b].map(f64::from)).collect()
 }
 
-/// Every how many pixels of a photograph one is used.
+/// Step between the pixels of a photograph that are used.
 const SKIP: usize = 7;
 
 /// Returns the fractions that remain after correction: of the difference of luma means, of the channel means together,
