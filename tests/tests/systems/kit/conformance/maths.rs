@@ -21,7 +21,7 @@ fn pairs() -> Vec<(f64, f64)> {
             _ => (x * 10.0_f64.powf(20.0 * y), 3.0 * x),
         }
     }));
-    // Keep only values that an f32 represents exactly.
+    // Round all of them to values that an f32 represents exactly.
     pairs.iter().map(|&(x, y)| (f64::from(x as f32), f64::from(y as f32))).collect()
 }
 
