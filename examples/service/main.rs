@@ -40,7 +40,7 @@ use tokio::sync::watch;
 use live::Live;
 use still::Still;
 
-/// How long clients have to finish after Ctrl-C.
+/// Time that clients have to finish after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(2);
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;

@@ -16,7 +16,7 @@ use crate::record::{Record, Row};
 use crate::sample::{Sample, Sampler};
 use crate::scene::{MadeUpCamera, PIXELS, rig};
 
-/// How long pairs in flight may take to come out after the last frame went in.
+/// Time limit for pairs in flight to come out after the last frame went in.
 const SETTLE: Duration = Duration::from_secs(5);
 
 /// The settings of a run.

@@ -17,7 +17,7 @@ pub(crate) const PIXELS: PixelFormat =
 /// Number of exposures that the right camera drifts through.
 const EXPOSURES: usize = 8;
 
-/// How long one exposure lasts.
+/// The duration of one exposure.
 const DRIFT: Duration = Duration::from_millis(700);
 
 /// Returns the home rig downscaled by `shrink`: 2×3840×2160 → 5700×1900 at 1.

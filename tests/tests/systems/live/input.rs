@@ -1,4 +1,4 @@
-//! Input of a live stitcher: the number of frames in flight, rejected frames, who waits for whom, and panics in the
+//! Input of a live stitcher: the number of frames in flight, rejected frames, blocking, and panics in the
 //! data kept by a frame.
 
 use std::ops::Range;

@@ -71,7 +71,7 @@ fn wrong_tensors() {
     let folder = Folder::new();
     for name in PARTS {
         let gone = error(&folder, |parts| {
-            // Replaced by an empty tensor first, so that the offsets have no gap.
+            // Empty the tensor first, so that the offsets have no gap.
             parts.replace(name, 0, Vec::new());
             parts.header.as_object_mut().unwrap().remove(name);
         });
