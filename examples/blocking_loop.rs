@@ -1,10 +1,10 @@
-//! Two cameras push their frames, each from a thread of its own; a plain loop takes the panoramas.
+//! Two cameras push frames, each from its own thread; a plain loop takes the panoramas.
 //!
-//! `cargo run --release -p panoweave-examples --bin blocking_loop -- [PANORAMAS] [FILE] [DEVICE]` stops
-//! after so many panoramas and writes the last one.
+//! `cargo run --release -p panoweave-examples --bin blocking_loop -- [PANORAMAS] [FILE] [DEVICE]` stops after
+//! PANORAMAS panoramas and writes the last one to FILE.
 //!
-//! This is the way in for a program with threads. Frames are paired by their timestamps; what cannot
-//! keep pace is dropped and counted, never waited for.
+//! This is the interface for programs that use threads. The stitcher pairs frames by timestamp. It drops and counts
+//! frames that it cannot keep up with; it never waits for them.
 
 use std::error::Error;
 use std::thread;
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 camera.film(start, |time, picture| {
                     let bytes = bytemuck::cast_slice(picture.pixels());
                     let frame = Frame::tight(format, bytes).expect("a frame of the rig's size");
-                    // An error means that the stitcher was closed, or that it failed; see below.
+                    // The push fails if the stitcher was closed or has failed; `health` below tells which.
                     stitcher.push(which, frame, time).is_ok()
                 });
             });
@@ -47,13 +47,13 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let gain = panorama.colours().right.gain;
                 println!("{fps:.1} fps, {latency:.1} ms, right camera × {gain:.3}");
             }
-            // It is one of the stitcher's buffers: keep one, not many.
+            // The panorama holds one of the stitcher's buffers: keep one, not many.
             last = Some(panorama);
         }
         stitcher.close();
         last
     });
-    // Pairs under way were still finished. Why the loop ended, if not by `count`, health says.
+    // Pairs in flight were still finished. If the loop ended before `count`, `health` says why.
     panoramas.for_each(drop);
     stitcher.health()?;
 

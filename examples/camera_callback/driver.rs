@@ -1,7 +1,7 @@
-//! The driver: what a vendor's library would be. It owns the buffers and calls back with pairs of them.
+//! The driver, standing in for a vendor's library. It owns the buffers and calls back with pairs of them.
 //!
-//! A kernel fills them on the driver's own stream, as an image signal processor would: raw pictures that
-//! lie on the device become NV12. Nobody waits for it here.
+//! A kernel fills the buffers on the driver's own stream, as an image signal processor would: it converts raw pictures
+//! on the device to NV12. The driver does not wait for it.
 
 use std::error::Error;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -16,12 +16,12 @@ use panoweave::ops::stitch::{StitchError, StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_examples::{FRAME, MadeUpCamera};
 
-/// Raw pictures of each camera, shown in turn.
+/// Number of raw pictures of each camera, shown in turn.
 const RAW: u32 = 10;
 
-/// Rows of bytes on the device.
+/// A plane on the device.
 pub(crate) struct Plane {
-    /// Of the first row.
+    /// Address of the first row.
     pub(crate) address: *const u8,
     /// Bytes from one row to the next.
     pub(crate) pitch: u32,
@@ -29,21 +29,21 @@ pub(crate) struct Plane {
 
 /// A frame of one camera, lent to the callback.
 pub(crate) struct Shot {
-    /// The device that it lies on.
+    /// The device that holds the frame.
     pub(crate) place: Place,
     /// Columns and rows.
     pub(crate) size: UVec2,
-    /// Full size.
+    /// The full-size luma plane.
     pub(crate) luma: Plane,
-    /// Half size, two bytes a sample.
+    /// The half-size chroma plane, two bytes per sample.
     pub(crate) chroma: Plane,
-    /// The frame is there when this is done.
+    /// The event that completes when the frame has been written.
     pub(crate) ready: Event,
-    /// Gives the buffer back when dropped.
+    /// Returns the buffer to the ring when dropped.
     pub(crate) lease: Lease,
 }
 
-/// A buffer away from its ring.
+/// A buffer that has left its ring.
 pub(crate) struct Lease {
     buffer: Option<DeviceFrame>,
     ring: Sender<DeviceFrame>,
@@ -52,7 +52,7 @@ pub(crate) struct Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
-            // Without a driver there is no ring, and the buffer is freed.
+            // If the driver is gone, so is the ring; the buffer is then freed.
             drop(self.ring.send(buffer));
         }
     }
@@ -62,21 +62,21 @@ impl Drop for Lease {
 pub(crate) struct Driver {
     /// Pairs lent so far.
     pub(crate) lent: u64,
-    /// Pairs left out, since the ring had no buffers.
+    /// Pairs left out because the ring had no free buffers.
     pub(crate) left_out: u64,
     stream: Stream,
     size: UVec2,
     raw: Vec<[Image<Rgba8>; 2]>,
-    /// Leaves every pixel where it is.
+    /// The identity warp.
     straight: DeviceWarp,
-    /// Buffers that are not lent out, but for those on their way back.
+    /// Buffers in the ring, except those on their way back.
     free: Vec<DeviceFrame>,
     ring: Sender<DeviceFrame>,
     back: Receiver<DeviceFrame>,
 }
 
 impl Driver {
-    /// Fills the ring with so many buffers.
+    /// Creates a driver with a ring of `ring` buffers.
     pub(crate) fn new(
         device: &Device,
         size: UVec2,
@@ -105,7 +105,7 @@ impl Driver {
         Ok(Self { lent: 0, left_out: 0, stream, size, raw, straight, free, ring, back })
     }
 
-    /// Calls back with so many pairs, 30 a second, or until the callback returns false.
+    /// Calls back with up to `pairs` pairs, 30 per second, until the callback returns false.
     pub(crate) fn film(
         &mut self,
         pairs: usize,
@@ -128,23 +128,23 @@ impl Driver {
         Ok(())
     }
 
-    /// Buffers that are not lent out.
+    /// Returns the number of buffers that are not lent out.
     pub(crate) fn free(&mut self) -> usize {
         self.free.extend(self.back.try_iter());
         self.free.len()
     }
 
-    /// Submits what fills a buffer with a raw picture, and lends it out.
+    /// Submits the kernel that fills a buffer from a raw picture, and lends the buffer out.
     fn develop(&mut self, raw: usize, camera: usize) -> Result<Shot, StitchError> {
         let mut lease = Lease { buffer: self.free.pop(), ring: self.ring.clone() };
         let (raw, stream) = (&self.raw[raw][camera], &self.stream);
-        let buffer = lease.buffer.as_mut().expect("a buffer, as was asked");
+        let buffer = lease.buffer.as_mut().expect("a free buffer, as `film` checked");
         stitch(stream, raw, raw, &self.straight, &StitchOptions::default(), &mut *buffer)?;
         let ready = Event::for_order(stream.device())?;
         ready.record(stream)?;
         let (luma, chroma) = match &*buffer {
             DeviceFrame::Nv12 { y, uv, .. } => (plane(y), plane(uv)),
-            DeviceFrame::Rgba8(_) => unreachable!("the ring is of NV12"),
+            DeviceFrame::Rgba8(_) => unreachable!("the ring holds NV12 buffers"),
         };
         let place = stream.device().place();
         Ok(Shot { place, size: self.size, luma, chroma, ready, lease })

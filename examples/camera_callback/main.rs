@@ -1,11 +1,10 @@
-//! A camera driver calls back with frames that lie on the device already: the stitcher reads them there.
+//! A camera driver calls back with frames that are already on the device; the stitcher reads them there.
 //!
 //! `cargo run --release -p panoweave-examples --bin camera_callback -- [PAIRS] [FILE] [DEVICE]`
 //!
-//! The driver has a ring of NV12 buffers. It fills two on a stream of its own, says with an event when
-//! they will be ready, and lends them to the callback. Nothing is copied on the way in, and no thread
-//! waits for the device: the stitcher's stream waits for the event, and each buffer returns to the ring
-//! when it has been read. On the CPU the same code runs on host memory.
+//! The driver has a ring of NV12 buffers. It fills two on its own stream, records an event after them, and lends them
+//! to the callback. No input is copied, and no thread waits for the device: the stitcher's stream waits for the event,
+//! and each buffer returns to the ring after the stitcher has read it. On the CPU the same code runs on host memory.
 
 mod driver;
 
@@ -21,11 +20,11 @@ use panoweave_examples::{Arguments, geometry};
 
 use driver::{Driver, Shot};
 
-/// What the cameras' numbers mean.
+/// The YUV encoding of the cameras' pixels.
 const ENCODING: YuvEncoding = YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited };
 
-/// Buffers of the ring: a pair for each of the stitcher's four slots, one that a colour analysis may
-/// hold on to, and one to be filled.
+/// Number of buffers in the ring: a pair for each of the stitcher's four slots, one pair for a colour analysis to
+/// hold, and one pair to fill.
 const RING: usize = 12;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -40,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (filmed, last) = thread::scope(|scope| {
         let driver = scope.spawn(|| {
             let filmed = driver.film(count, |[left, right], time| {
-                // An error means that the stitcher was closed, or that it failed; see below.
+                // The call fails if the stitcher was closed or has failed; `health` below tells which.
                 stitcher.submit_external(external(left), external(right), time).is_ok()
             });
             stitcher.close();
@@ -56,18 +55,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let last = last.and_then(|panorama| panorama.to_picture()).ok_or("no panorama came")?;
     last.save(&file)?;
     drop(stitcher);
-    println!("{} pairs lent, {} left out for want of a buffer", driver.lent, driver.left_out);
+    println!("{} pairs lent, {} left out for lack of a buffer", driver.lent, driver.left_out);
     println!("{} of {RING} buffers are back; wrote {file}", driver.free());
     Ok(())
 }
 
-/// Makes what the driver lends a frame of the stitcher's.
+/// Wraps a frame lent by the driver for the stitcher.
 fn external(shot: Shot) -> ExternalFrame {
     let Shot { place, size, luma, chroma, ready, lease } = shot;
     let half = size.map(|side| side.div_ceil(2));
-    // SAFETY: at these addresses lies a frame of this size, on this device. It stays, and the driver
-    // leaves it alone, until the lease is dropped, which the stitcher does when the device has read
-    // it. What fills it is done when the event is.
+    // SAFETY: the addresses hold a frame of this size on this device. The driver keeps it alive and unchanged until
+    // the lease is dropped, and the stitcher drops the lease after the device has read the frame. The frame is
+    // complete when the event is.
     unsafe {
         let y = DeviceView::new(place, luma.address.cast(), size.x, size.y, luma.pitch);
         let uv = DeviceView::new(place, chroma.address.cast(), half.x, half.y, chroma.pitch);

@@ -1,7 +1,7 @@
 //! Live video: one stitcher, any number of viewers.
 //!
-//! A task takes the panoramas from the stitcher's `Stream`, has each encoded once, and leaves the newest
-//! for all viewers to take. Who is slow skips some; the stitcher never waits for anybody.
+//! A task takes the panoramas from the stitcher's `Stream`, has each encoded once, and publishes the newest to all
+//! viewers. A slow viewer skips some; the stitcher never waits for a viewer.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,29 +58,29 @@ impl Live {
         Ok(Self { stitcher, newest: viewers, cameras: Mutex::new(cameras) })
     }
 
-    /// Takes no more frames, so that all streams come to their end.
+    /// Closes the stitcher, which ends all live streams.
     pub(crate) fn close(&self) {
         self.stitcher.close();
     }
 
-    /// Waits for the cameras.
+    /// Closes the stitcher and waits for the camera threads.
     pub(crate) fn end(&self) {
         self.close();
         let cameras =
             std::mem::take(&mut *self.cameras.lock().unwrap_or_else(PoisonError::into_inner));
         for camera in cameras {
-            // A panic there was reported there.
+            // The thread has already reported its panic.
             drop(camera.join());
         }
     }
 }
 
-/// Has each panorama encoded and published while somebody looks. On a closed stitcher, the end of the
-/// sender ends the viewers' streams.
+/// Encodes and publishes each panorama while there are viewers. When the stitcher closes, dropping the sender ends the
+/// viewers' streams.
 async fn publish(mut panoramas: StitchedFrames, newest: watch::Sender<Bytes>) {
-    // Panoramas are an iterator too, which would block.
+    // `StitchedFrames` is also an iterator, whose `next` would block.
     while let Some(panorama) = StreamExt::next(&mut panoramas).await {
-        // One receiver is ours.
+        // `Live` holds one receiver.
         if newest.receiver_count() > 1
             && let Ok(Some(part)) = spawn_blocking(move || encode(panorama)).await
         {
@@ -89,10 +89,10 @@ async fn publish(mut panoramas: StitchedFrames, newest: watch::Sender<Bytes>) {
     }
 }
 
-/// A part of the stream.
+/// Encodes a panorama as one part of the stream.
 fn encode(panorama: StitchedFrame) -> Option<Bytes> {
     let picture = panorama.to_picture()?;
-    // Its buffer is the stitcher's again while this encodes.
+    // Returns the buffer to the stitcher before the encoding.
     drop(panorama);
     let jpeg = picture.encode(PictureFormat::Jpeg).ok()?;
     let length = jpeg.len();
@@ -104,7 +104,7 @@ pub(crate) fn routes() -> Router<Arc<Live>> {
     Router::new().route("/live", get(watch)).route("/health", get(health))
 }
 
-/// `GET /live`: motion JPEG, as browsers show it.
+/// `GET /live`: motion JPEG, which browsers display.
 async fn watch(State(live): State<Arc<Live>>) -> Response {
     if let Err(error) = live.stitcher.health() {
         return (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response();
@@ -118,7 +118,7 @@ async fn watch(State(live): State<Arc<Live>>) -> Response {
     ([(header::CONTENT_TYPE, kind)], Body::from_stream(parts)).into_response()
 }
 
-/// `GET /health`: 503 when the stitcher has failed, which only a restart of the process may mend.
+/// `GET /health`: 503 if the stitcher has failed; restart the process to recover.
 async fn health(State(live): State<Arc<Live>>) -> Response {
     let stitcher = &live.stitcher;
     let failure = stitcher.health().err().map(|error| error.to_string());

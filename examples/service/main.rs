@@ -1,4 +1,4 @@
-//! A stitching service: two pictures in, a panorama out; and a running stitcher as live video.
+//! A stitching service: stitches two uploaded pictures, and serves a running stitcher as live video.
 //!
 //! `cargo run --release -p panoweave-examples --bin service -- [ADDRESS] [GEOMETRY] [DEVICE]`
 //!
@@ -8,16 +8,16 @@
 //! curl http://127.0.0.1:8080/health
 //! ```
 //!
-//! GEOMETRY is a rig (`.toml`) or a homography (anything else) for pictures that come without one; the
-//! examples' own rig by default, or if empty. Nothing blocks the tasks that serve: pictures are
-//! decoded, stitched and encoded on threads for that.
+//! GEOMETRY is a rig (`.toml`) or a homography (any other name) for requests without a homography. If it is empty or
+//! missing, the service uses the examples' own rig. Pictures are decoded, stitched and encoded on blocking threads, so
+//! the serving tasks never block.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `still`, `refusal` | `POST /stitch` |
 //! | `live` | `GET /live` and `GET /health` |
 //!
-//! Not here: TLS, users, limits on how slowly a client may talk. A proxy in front has them.
+//! Not here: TLS, users, limits on slow clients. Put a proxy in front for these.
 
 mod live;
 mod refusal;
@@ -40,7 +40,7 @@ use tokio::sync::watch;
 use live::Live;
 use still::Still;
 
-/// How long clients have to take their leave.
+/// Time that clients have to finish after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(2);
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
@@ -74,17 +74,17 @@ async fn serve(address: &str, still: Arc<Still>, live: Arc<Live>) -> Result {
     let (stop, mut stopped) = watch::channel(());
     let mut also_stopped = stopped.clone();
     tokio::spawn(async move {
-        // Without a handler for it there is no Ctrl-C to wait for: the service goes on.
+        // If no handler can be installed, the service runs on without Ctrl-C.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-        // Ends the live streams, which else would never end.
+        // Ends the live streams, which would never end on their own.
         live.close();
         stop.send_replace(());
     });
     let server = axum::serve(listener, router);
     let server = server.with_graceful_shutdown(async move { drop(stopped.changed().await) });
-    // A client that reads nothing is not waited for.
+    // Do not wait longer for a client that does not read.
     let late = async {
         drop(also_stopped.changed().await);
         tokio::time::sleep(GRACE).await;

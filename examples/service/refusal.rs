@@ -1,4 +1,4 @@
-//! Why `POST /stitch` does not answer with a panorama: the reason in plain text, and the status that fits.
+//! The errors of `POST /stitch`: a reason in plain text and the matching status.
 
 use axum::extract::multipart::{MultipartError, MultipartRejection};
 use axum::http::StatusCode;
@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::still::MAX_PIXELS;
 
-/// No panorama.
+/// An error that prevents a panorama.
 #[derive(Debug, Error)]
 pub(crate) enum Refusal {
     #[error("not a form: send multipart/form-data with the parts left and right ({0})")]
@@ -49,7 +49,7 @@ impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::NotAForm(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            // Bad syntax, or too many bytes.
+            // Either bad syntax or too many bytes.
             Self::Form(error) => error.status(),
             Self::Missing(_) | Self::Unknown(_) | Self::Twice(_) => StatusCode::BAD_REQUEST,
             Self::Picture(PictureError::NotAPicture { .. } | PictureError::WrongFormat { .. }) => {
@@ -63,7 +63,7 @@ impl Refusal {
             | Self::Stitch(StitchError::Device(_))
             | Self::Broken => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
-            // Understood, but no panorama can come of it.
+            // The request is understood, but cannot give a panorama.
             Self::NotText
             | Self::Picture(_)
             | Self::Homography(_)

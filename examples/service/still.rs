@@ -1,10 +1,10 @@
-//! `POST /stitch`: a form with the parts `left` and `right`, PNG or JPEG, and `homography` if it is not
-//! the service's; the answer is a PNG.
+//! `POST /stitch`: takes a form with the parts `left` and `right` (PNG or JPEG), and optionally a `homography` that
+//! overrides the service's geometry. The answer is a PNG.
 //!
-//! A request has its place among those at work only when all of it is there, so who sends slowly keeps
-//! nobody else out. What was sent until then counts by bytes, and all requests together have so many.
+//! A request takes one of the [`AT_ONCE`] work slots only after it has arrived completely, so a slow sender blocks
+//! nobody else. Until then its bytes count against [`MAX_BODIES`], the limit for all requests together.
 //!
-//! Refusals are in `refusal`.
+//! The errors are in `refusal`.
 
 use std::sync::Arc;
 
@@ -25,16 +25,16 @@ use tokio::task::spawn_blocking;
 
 use crate::refusal::Refusal;
 
-/// Most bytes of a request.
+/// Maximum number of bytes in a request.
 pub(crate) const MAX_BODY: usize = 64 << 20;
 
-/// Most pixels of a panorama.
+/// Maximum number of pixels in a panorama.
 pub(crate) const MAX_PIXELS: u64 = 1 << 25;
 
-/// Requests at work at once. One may take a gigabyte.
+/// Maximum number of requests being stitched. One may take a gigabyte of memory.
 const AT_ONCE: usize = 4;
 
-/// Most bytes of all requests together, at work or still being sent.
+/// Maximum number of bytes in all requests together, being stitched or still arriving.
 const MAX_BODIES: usize = AT_ONCE * MAX_BODY;
 
 /// Stitches single pictures.
@@ -42,28 +42,28 @@ pub(crate) struct Still {
     device: Device,
     usual: Usual,
     room: Arc<Semaphore>,
-    /// Bytes that may still be read.
+    /// Permits for bytes that may still be read.
     bodies: Arc<Semaphore>,
 }
 
-/// How pictures are stitched that come without a homography.
+/// The geometry for requests without a homography.
 enum Usual {
     Rig(Box<DeviceWarp>),
     Homography(Homography),
 }
 
-/// What a request holds.
+/// The parts of a request.
 #[derive(Default)]
 struct Form {
     left: Option<Vec<u8>>,
     right: Option<Vec<u8>>,
     homography: Option<Vec<u8>>,
-    /// Its share of [`MAX_BODIES`].
+    /// The permits for its bytes, out of [`MAX_BODIES`].
     share: Option<OwnedSemaphorePermit>,
 }
 
 impl Still {
-    /// By a rig, a homography, or the examples' rig.
+    /// Loads a rig or a homography from `file`, or uses the examples' rig if `file` is `None`.
     pub(crate) fn new(device: &Device, file: Option<&str>) -> crate::Result<Self> {
         let rig = match file {
             None => Some(geometry()?),
@@ -81,7 +81,7 @@ impl Still {
         Ok(Self { device: device.clone(), usual, room: Arc::new(room), bodies: Arc::new(bodies) })
     }
 
-    /// Decodes, stitches and encodes. Blocks for as long as that takes.
+    /// Decodes, stitches and encodes; blocks until done.
     fn stitch(&self, form: &Form) -> Result<Vec<u8>, Refusal> {
         let picture = |name, content: &Option<Vec<u8>>| {
             let content = content.as_ref().ok_or(Refusal::Missing(name))?;
@@ -108,7 +108,7 @@ impl Still {
                 &rendered
             }
         };
-        // No mesh pays for a single picture.
+        // Building a mesh does not pay off for a single picture.
         let options = StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() };
         let panorama = stitch_pictures(&stream, &left, &right, warp, &options)?;
         Ok(panorama.encode(PictureFormat::Png)?)
@@ -151,7 +151,7 @@ pub(crate) async fn stitch(
 ) -> Result<impl IntoResponse, Refusal> {
     let form = read(parts?, &still.bodies).await?;
     let room = Arc::clone(&still.room).try_acquire_owned().map_err(|_| Refusal::Busy)?;
-    // A client that hangs up stops nothing here, so the room is kept until it is done.
+    // A client that hangs up does not stop the work, so the work holds its slot until it is done.
     let work = spawn_blocking(move || (still.stitch(&form), room).0);
     let png = work.await.map_err(|_| Refusal::Broken)??;
     Ok(([(header::CONTENT_TYPE, "image/png")], png))

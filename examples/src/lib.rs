@@ -1,7 +1,7 @@
-//! What the examples have in place of two cameras: made-up ones that turn before a made-up landscape.
+//! Simulated cameras for the examples: they turn in front of a generated landscape.
 //!
-//! Each camera has an exposure of its own, and the right one's drifts, so that there is something to
-//! match. A real program has its cameras' driver here, and a rig file from a calibration.
+//! Each camera has its own exposure, and the right one's drifts, so the colour correction has something to match. A
+//! real program would use its cameras' driver and a calibrated rig file instead.
 
 use std::env;
 use std::error::Error;
@@ -17,7 +17,7 @@ use panoweave::geometry::rig::{Rig, RigError};
 use panoweave::glam::{UVec2, Vec3};
 use panoweave::io::picture::Picture;
 
-/// Two cameras of 480×270 pixels that look 50° apart.
+/// A rig of two 480×270 cameras that look 50° apart.
 pub const RIG: &str = r#"
 [panorama]
 projection = "cylindrical"
@@ -40,38 +40,38 @@ matrix = { fx = 376.0, fy = 376.0, cx = 239.5, cy = 134.5 }
 yaw = 25.0
 "#;
 
-/// From one frame of a camera to its next.
+/// The time between two frames of a camera.
 pub const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 30);
 
-/// The landscape all around: so many columns for 360°, and rows for 90°.
+/// Size of the landscape: columns for 360° and rows for 90°.
 const AROUND: UVec2 = UVec2::new(3072, 768);
 
-/// The rig turns once in this time.
+/// The time that the rig takes to turn once.
 const TURN: Duration = Duration::from_secs(30);
 
-/// The geometry of [`RIG`].
+/// Returns the geometry of [`RIG`].
 ///
 /// # Errors
-/// None, as long as the text above is a rig.
+/// Returns [`RigError`] if [`RIG`] is not a valid rig; it is.
 pub fn geometry() -> Result<Geometry, RigError> {
     Rig::parse(RIG, "the examples' rig")?.geometry()
 }
 
-/// A camera that is not there.
+/// A simulated camera.
 pub struct MadeUpCamera {
     size: UVec2,
-    /// For each pixel column and row of the landscape, at the start of the turn.
+    /// The landscape position of each pixel at the start of the turn.
     sees: Vec<UVec2>,
     landscape: Vec<Rgba8>,
-    /// Share of the light that it takes, and how far that drifts up and down.
+    /// Mean exposure, and the amplitude of its drift.
     exposure: [f32; 2],
 }
 
 impl MadeUpCamera {
-    /// The left and the right one.
+    /// Returns the left and the right camera.
     ///
     /// # Errors
-    /// As [`geometry`].
+    /// The same as [`geometry`].
     pub fn pair() -> Result<[Self; 2], RigError> {
         let cameras = geometry()?.cameras;
         let camera = |i: usize, exposure| {
@@ -84,7 +84,7 @@ impl MadeUpCamera {
         Ok([camera(0, [1.0, 0.0]), camera(1, [0.8, 0.08])])
     }
 
-    /// What it sees at a time.
+    /// Returns the camera's picture at `time`.
     #[must_use]
     pub fn picture(&self, time: Duration) -> Picture {
         let mut picture = Picture::filled(self.size.x, self.size.y, Rgba8::BLACK);
@@ -100,8 +100,8 @@ impl MadeUpCamera {
         picture
     }
 
-    /// Takes 30 pictures a second, from `start` on, until `take` returns false. A picture whose time has
-    /// passed is left out, as a camera would.
+    /// Passes 30 pictures per second to `take`, from `start` on, until it returns false. Like a real camera, it skips
+    /// pictures whose time has passed.
     pub fn film(&self, start: Instant, mut take: impl FnMut(Duration, &Picture) -> bool) {
         let mut time = Duration::ZERO;
         while take(time, &self.picture(time)) {
@@ -115,7 +115,7 @@ impl MadeUpCamera {
     }
 }
 
-/// Column and row of the landscape that a pixel sees: the camera's rotation and focal length undone.
+/// Returns the landscape column and row of a pixel, by undoing the camera's rotation and focal length.
 fn place(optics: &Optics, pixel: UVec2) -> UVec2 {
     let straight = (pixel.as_dvec2() - optics.centre) / optics.focal;
     let ray = optics.from_ray.transpose() * straight.extend(1.0);
@@ -125,7 +125,7 @@ fn place(optics: &Optics, pixel: UVec2) -> UVec2 {
     UVec2::new(column as u32 % AROUND.x, (row.max(0.0) as u32).min(AROUND.y - 1))
 }
 
-/// Two ridges and a field under an evening sky, with posts at every 15°.
+/// Draws two ridges and a field under an evening sky, with a post every 15°.
 fn landscape() -> Vec<Rgba8> {
     let pixel = |i: u32| {
         let [x, y] = [i % AROUND.x, i / AROUND.x].map(|n| f64::from(n) + 0.5);
@@ -151,22 +151,22 @@ fn landscape() -> Vec<Rgba8> {
     (0..AROUND.element_product()).map(pixel).collect()
 }
 
-/// What an example is asked for: `[COUNT] [FILE] [DEVICE]`, by default 150, `panorama.png`, the first
-/// GPU or else the CPU.
+/// The command line of an example: `[COUNT] [FILE] [DEVICE]`. The defaults are 150, `panorama.png`, and the first GPU
+/// or else the CPU.
 pub struct Arguments {
-    /// How many panoramas, or pairs of frames.
+    /// Number of panoramas or pairs of frames.
     pub count: usize,
-    /// Where the last panorama goes.
+    /// Path of the last panorama.
     pub file: String,
-    /// Where to stitch.
+    /// The device that stitches.
     pub device: Device,
 }
 
 impl Arguments {
-    /// Those of the command line.
+    /// Reads the command line.
     ///
     /// # Errors
-    /// No number, no name of a device, or one that cannot be opened.
+    /// Returns an error if COUNT is not a number, or DEVICE is not the name of a device that can be opened.
     pub fn read() -> Result<Self, Box<dyn Error>> {
         let mut arguments = env::args().skip(1);
         let count = arguments.next().map_or(Ok(150), |count| count.parse());

@@ -1,4 +1,4 @@
-//! The examples with a loop and with a callback run, say what they did, and account for every frame.
+//! Runs the loop and callback examples, and checks their output and that every frame is accounted for.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use panoweave::io::picture::Picture;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Runs an example for 30 panoramas; what it said, its counters, and the last panorama.
+/// Runs an example for 30 panoramas and returns its output, its counters and the last panorama.
 fn run(program: &str) -> (String, Value, Picture) {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("last.png");
@@ -23,7 +23,8 @@ fn count(counters: &Value, name: &str) -> u64 {
     counters.pointer(name).and_then(Value::as_u64).expect(name)
 }
 
-/// Every frame is in a pair or alone, every pair came out or was dropped for a reason.
+/// Checks that every frame was paired or counted as alone, and every pair was stitched or dropped for a counted
+/// reason.
 fn accounted_for(counters: &Value) {
     let count = |name| count(counters, name);
     let alone = count("/dropped/left_alone") + count("/dropped/right_alone");
@@ -35,7 +36,7 @@ fn accounted_for(counters: &Value) {
     }
 }
 
-/// Both cameras are in it: all of the middle row is lit.
+/// Checks that both cameras contribute: the whole middle row is lit.
 fn is_whole(panorama: &Picture) {
     assert_eq!((panorama.width(), panorama.height()), (720, 240));
     let middle = &panorama.pixels()[120 * 720..][..720];

@@ -1,20 +1,20 @@
-//! Counts the bytes that Rust code holds on the heap, exactly.
+//! Counts exactly the bytes that Rust code holds on the heap.
 //!
-//! Resident memory moves in pages and with the allocator's moods, so that a leak of a few bytes a frame
-//! takes hours to show in it. This shows it in seconds. The driver's own memory is not in it; that is
-//! what resident memory is measured for.
+//! Resident memory changes in pages and depends on the allocator, so a leak of a few bytes per frame takes hours to
+//! show in it. This count shows it in seconds. It does not include the driver's own memory; resident memory covers
+//! that.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 static LIVE: AtomicI64 = AtomicI64::new(0);
 
-/// Bytes on the heap now.
+/// Returns the number of bytes on the heap.
 pub(crate) fn live() -> i64 {
     LIVE.load(Relaxed)
 }
 
-/// The system's allocator, counted.
+/// The system allocator with a byte counter.
 struct Counted;
 
 #[global_allocator]
@@ -27,26 +27,26 @@ fn count(got: *mut u8, bytes: i64) -> *mut u8 {
     got
 }
 
-// SAFETY: every call goes to the system's allocator as it came.
+// SAFETY: every call is forwarded unchanged to the system allocator.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller upholds the same contract.
         count(unsafe { System.alloc(layout) }, layout.size() as i64)
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller upholds the same contract.
         count(unsafe { System.alloc_zeroed(layout) }, layout.size() as i64)
     }
 
     unsafe fn dealloc(&self, data: *mut u8, layout: Layout) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller upholds the same contract.
         unsafe { System.dealloc(data, layout) };
         LIVE.fetch_sub(layout.size() as i64, Relaxed);
     }
 
     unsafe fn realloc(&self, data: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller upholds the same contract.
         count(unsafe { System.realloc(data, layout, size) }, size as i64 - layout.size() as i64)
     }
 }

@@ -1,4 +1,4 @@
-//! Leaks planted on purpose: a soak that cannot find them proves nothing.
+//! Deliberate leaks, to prove that the soak finds them.
 
 use std::hint::black_box;
 
@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use panoweave::device::{Buffer, Device, DeviceError, Event, Pinned};
 use panoweave::live::StitchedFrame;
 
-/// What is leaked, a little with each panorama.
+/// The resource that each panorama leaks a little of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Leak {
     /// 4 KiB of the heap.
@@ -15,14 +15,14 @@ pub(crate) enum Leak {
     Device,
     /// 4 KiB of page-locked memory.
     Pinned,
-    /// One panorama of ten is never given back.
+    /// Every tenth panorama is never returned.
     Panorama,
-    /// 64 events: on the CPU, where they are some bytes of the heap each, about as much as the others.
+    /// 64 events. On the CPU an event is a few bytes of the heap, so 64 leak about as much as the other kinds.
     Event,
 }
 
 impl Leak {
-    /// What the reader does with panorama number `i`.
+    /// Leaks something for panorama number `i`.
     pub(crate) fn plant(
         self,
         device: &Device,
@@ -45,7 +45,7 @@ impl Leak {
     }
 }
 
-/// Boxed, so that each costs some of the heap also on the CPU, whatever the compiler would leave out.
+/// Leaks a boxed value. The box costs heap on the CPU too, and `black_box` keeps the compiler from removing it.
 fn leak<T>(value: T) {
     Box::leak(black_box(Box::new(value)));
 }

@@ -1,20 +1,20 @@
-//! Runs the live stitcher for long, as cameras, readers and operators would, and fails if anything grows.
+//! Runs the live stitcher for a long time, with simulated cameras, readers and operators, and fails if anything grows.
 //!
-//! `soak [--minutes N] [--device auto|cpu|cuda:N]`; `cargo xtask soak` builds and runs it, and the bundle
-//! has it for machines without Rust. On a GPU two 3840×2160 cameras make 5700×1900 in NV12, on the CPU
-//! the same rig is 16 times smaller.
+//! `soak [--minutes N] [--device auto|cpu|cuda:N]`; `cargo xtask soak` builds and runs it, and the bundle contains it
+//! for machines without Rust. On a GPU two 3840×2160 cameras make a 5700×1900 panorama in NV12; on the CPU the same
+//! rig is 16 times smaller.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `run` | stitcher, cameras, reader, and who leads them |
-//! | `phase` | what happens in each minute |
+//! | `run` | stitcher, cameras, reader, and the director that leads them |
+//! | `phase` | phases of a cycle |
 //! | `scene` | the cameras |
-//! | `sample`, `heap`, `record` | what the process holds, and all else that is kept of a run |
-//! | `slope`, `verdict` | what may grow, and whether it did |
-//! | `leak` | leaks planted to see them found |
-//! | `report` | what is printed |
+//! | `sample`, `heap`, `record` | resources held by the process, and the record of a run |
+//! | `slope`, `verdict` | measured growth and its limits |
+//! | `leak` | deliberate leaks |
+//! | `report` | printed output |
 //!
-//! Not here: whether panoramas are right, which the tests say, and how fast they are, the benches.
+//! Not here: correctness of the panoramas (see the tests) and speed (see the benches).
 
 mod heap;
 mod leak;
@@ -42,33 +42,33 @@ use record::Record;
 use run::Settings;
 use verdict::{Verdict, judge};
 
-/// Runs the live stitcher for long and fails if anything grows.
+/// Runs the live stitcher for a long time and fails if anything grows.
 #[derive(Parser)]
 struct Arguments {
-    /// How long.
+    /// Length of the run in minutes.
     #[arg(long, default_value_t = 10.0, value_name = "N")]
     minutes: f64,
-    /// How long, for a short run.
+    /// Length of the run in seconds, for short runs.
     #[arg(long, conflicts_with = "minutes", value_name = "N")]
     seconds: Option<f64>,
-    /// Where: auto, cpu or cuda:N.
+    /// Device to run on: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Frames a second of each camera; 120 on a GPU and 30 on the CPU, unless given.
+    /// Frames per second of each camera [default: 120 on a GPU, 30 on the CPU].
     #[arg(long)]
     fps: Option<f64>,
-    /// Most that 99 of 100 panoramas may take, in milliseconds.
+    /// Maximum latency of 99 of 100 panoramas, in milliseconds.
     #[arg(long, value_name = "MS")]
     p99: Option<f64>,
-    /// Writes all that was measured.
+    /// File for all measurements.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Leaks something, which must be found.
+    /// Resource to leak on purpose; the run must then fail.
     #[arg(long, value_enum, value_name = "WHAT")]
     plant_leak: Option<Leak>,
 }
 
-/// What `--json` writes.
+/// The content of the `--json` file.
 #[derive(Serialize)]
 struct Document<'a> {
     device: String,
@@ -97,7 +97,7 @@ fn soak(arguments: &Arguments) -> Result<Verdict, Box<dyn std::error::Error>> {
     let (fps, shrink) = if device.cuda_info().is_some() { (120.0, 1) } else { (30.0, 16) };
     let fps = arguments.fps.unwrap_or(fps);
     if !(1.0..=1000.0).contains(&fps) {
-        return Err("frames a second are from 1 to 1000".into());
+        return Err("--fps must be from 1 to 1000".into());
     }
     let plan = Plan::new(length);
     let leak = arguments.plant_leak;

@@ -1,26 +1,26 @@
-//! What happens within a cycle, a minute long in long runs, and in which order.
+//! The phases of a cycle and their order. A cycle takes one minute in long runs.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What the cameras and the reader do.
+/// The behaviour of the cameras and the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Phase {
-    /// All as it should be.
+    /// Both cameras and the reader keep up.
     Normal,
-    /// The reader takes one panorama of eight.
+    /// The reader takes one panorama in eight.
     SlowReader,
-    /// One camera sends nothing: the left and the right one in turn.
+    /// One camera sends nothing; the cameras take turns from cycle to cycle.
     OneCamera,
-    /// Another warp, other options, colours that no longer follow; then all back again.
+    /// The warp and the options change and the colour correction stops; halfway through, all are restored.
     Reconfigured,
-    /// No frames, so that nothing is under way when the cycle's measurement is taken at its end.
+    /// The cameras send nothing, so nothing is in flight when the measurement at the end of the cycle is taken.
     Idle,
 }
 
 impl Phase {
-    /// In order, each with the part of the cycle at which it ends.
+    /// All phases in order, each with the fraction of the cycle at which it ends.
     pub(crate) const ALL: [(Self, f64); 5] = [
         (Self::Normal, 0.40),
         (Self::SlowReader, 0.55),
@@ -30,15 +30,15 @@ impl Phase {
     ];
 }
 
-/// How a run is divided.
+/// The division of a run into cycles.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Plan {
     /// Length of a cycle.
     pub(crate) cycle: Duration,
-    /// How many there are.
+    /// Number of cycles.
     pub(crate) cycles: usize,
-    /// The first so many are left out of what is fitted and compared: a quarter of the run, at least
-    /// one minute in runs of four and more.
+    /// Number of cycles at the start that are neither fitted nor compared: a quarter of the run, which is at least one
+    /// minute in runs of four minutes or more.
     pub(crate) warm_up: usize,
 }
 

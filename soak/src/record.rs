@@ -1,4 +1,4 @@
-//! What a run leaves behind, for the verdict and for `--json`.
+//! The measurements of a run, for the verdict and for `--json`.
 
 use panoweave::device::Counters;
 use panoweave::live::LiveCounters;
@@ -6,27 +6,27 @@ use serde::Serialize;
 
 use crate::sample::Sample;
 
-/// A cycle, and how all stood at its end.
+/// The measurement at the end of a cycle.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Row {
     /// Seconds since the start.
     pub(crate) at: f64,
-    /// Held at the end.
+    /// Resources held at the end.
     pub(crate) sample: Sample,
-    /// Most resident memory seen during the cycle.
+    /// Maximum resident memory seen during the cycle.
     pub(crate) peak: u64,
-    /// The stitcher's counters, since the start.
+    /// The stitcher's counters since the start.
     pub(crate) counters: LiveCounters,
     /// Frames that the cameras pushed.
     pub(crate) pushed: u64,
-    /// Panoramas that the reader got.
+    /// Panoramas that the reader received.
     pub(crate) read: u64,
-    /// Whether colours follow the light.
+    /// Whether the colour correction is following the light.
     pub(crate) following: bool,
 }
 
 impl Row {
-    /// Frames that wait for a partner, and whether everything else went exactly one known way.
+    /// Returns the number of frames that wait for a partner, and whether all others are accounted for exactly once.
     pub(crate) fn balance(&self) -> (u64, bool) {
         let LiveCounters { frames_in, pairs, panoramas, dropped, .. } = self.counters;
         let gone = 2 * pairs + dropped.left_alone + dropped.right_alone;
@@ -37,15 +37,15 @@ impl Row {
     }
 }
 
-/// All that was measured.
+/// All measurements of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Record {
-    /// One for each cycle.
+    /// One row per cycle.
     pub(crate) rows: Vec<Row>,
-    /// After everything was closed and read to the end.
+    /// The measurement after everything was closed and read to the end.
     pub(crate) last: Row,
-    /// Live objects before the stitcher was made, and when it was gone.
+    /// Live objects before the stitcher was made and after it was dropped.
     pub(crate) objects: [Counters; 2],
-    /// Why the stitcher no longer worked at the end, or a thread of the soak ended.
+    /// The failure of the stitcher at the end, or of one of the soak's threads.
     pub(crate) failure: Option<String>,
 }

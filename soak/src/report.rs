@@ -1,4 +1,4 @@
-//! What is printed: a line a cycle, and how it ended.
+//! Printed output: one line per cycle, and the result.
 
 use panoweave::live::LiveCounters;
 
@@ -6,24 +6,24 @@ use crate::record::{Record, Row};
 use crate::run::Settings;
 use crate::verdict::Verdict;
 
-/// Lines from one heading to the next.
+/// Number of lines between two headings.
 const PAGE: usize = 20;
 
-/// What is about to run.
+/// Prints the settings of the run.
 pub(crate) fn opening(settings: &Settings) {
     let Settings { device, plan, fps, leak, .. } = settings;
     println!(
-        "{device}, {fps} frames a second, {} cycles of {:.1} s, the first {} to warm up",
+        "{device}, {fps} fps, {} cycles of {:.1} s, {} of them warm-up",
         plan.cycles,
         plan.cycle.as_secs_f64(),
         plan.warm_up
     );
     if let Some(leak) = leak {
-        println!("a leak is planted: {leak:?}");
+        println!("planting a leak: {leak:?}");
     }
 }
 
-/// A line a cycle; what it counts is that cycle's.
+/// Prints one line per cycle, with that cycle's counts.
 #[derive(Default)]
 pub(crate) struct Table {
     before: LiveCounters,
@@ -81,12 +81,12 @@ impl Table {
     }
 }
 
-/// Counters, slopes, and every limit that was broken.
+/// Prints the counters, the slopes and every broken limit.
 pub(crate) fn closing(record: &Record, verdict: &Verdict) {
     let LiveCounters { frames_in, pairs, panoramas, dropped, analyses, dark, strikes, .. } =
         record.last.counters;
     println!("{frames_in} frames, {pairs} pairs, {panoramas} panoramas; {dropped:?}");
-    println!("{analyses} analyses of colour, {dark} too dark; {strikes} strikes");
+    println!("{analyses} colour analyses, {dark} too dark; {strikes} strikes");
     for growth in &verdict.growth {
         println!("{growth}");
     }
@@ -94,6 +94,6 @@ pub(crate) fn closing(record: &Record, verdict: &Verdict) {
         println!("FAILED: {fault}");
     }
     if verdict.faults.is_empty() {
-        println!("passed: no growth is seen, nothing is lost");
+        println!("passed: no growth, nothing lost");
     }
 }

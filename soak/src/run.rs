@@ -1,4 +1,4 @@
-//! The run itself: a stitcher, two cameras and a reader, and a measurement at the end of each cycle.
+//! The run: a stitcher, two cameras and a reader, with a measurement at the end of each cycle.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -16,20 +16,20 @@ use crate::record::{Record, Row};
 use crate::sample::{Sample, Sampler};
 use crate::scene::{MadeUpCamera, PIXELS, rig};
 
-/// How long all that is under way may take to come out when no more comes in.
+/// Time limit for pairs in flight to come out after the last frame went in.
 const SETTLE: Duration = Duration::from_secs(5);
 
-/// What is asked for.
+/// The settings of a run.
 pub(crate) struct Settings {
     pub(crate) device: Device,
     pub(crate) plan: Plan,
     pub(crate) fps: f64,
-    /// How many times smaller than the rig at home.
+    /// The factor by which the home rig is downscaled.
     pub(crate) shrink: u32,
     pub(crate) leak: Option<Leak>,
 }
 
-/// The run could not go on.
+/// An error that ends the run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SoakError {
     #[error(transparent)]
@@ -40,13 +40,13 @@ pub(crate) enum SoakError {
     Device(#[from] DeviceError),
     #[error(transparent)]
     Live(#[from] LiveError),
-    #[error("memory cannot be measured: {0}")]
+    #[error("cannot measure memory: {0}")]
     Sample(#[from] std::io::Error),
-    #[error("the GPU's memory cannot be measured: {0}")]
+    #[error("cannot measure GPU memory: {0}")]
     Driver(#[from] cust::error::CudaError),
 }
 
-/// What the main thread tells the cameras and the reader, and they it.
+/// Flags and counters shared by the main thread, the cameras and the reader.
 #[derive(Default)]
 pub(crate) struct Switches {
     off: [AtomicBool; 2],
@@ -78,7 +78,7 @@ impl Switches {
     }
 }
 
-/// Runs the soak; `each` is shown every row.
+/// Runs the soak and passes each row to `each`.
 pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record, SoakError> {
     let Settings { device, fps, .. } = settings;
     let mut sampler = Sampler::new(device)?;
@@ -90,7 +90,7 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
         let options = LiveOptions {
             input: PIXELS,
             output: PIXELS,
-            // Nearer to its partner than to any other frame.
+            // Less than half a frame, so that a frame matches only its partner.
             tolerance: Duration::from_secs_f64(0.4 / fps),
             ..LiveOptions::default()
         };
@@ -142,14 +142,14 @@ fn read(
     Ok(())
 }
 
-/// Makes warps beside the stitching, as a recalibration does.
+/// Renders warps on a separate stream during the stitching, as a recalibration does.
 struct Warps<'a> {
     stream: &'a Stream,
     rig: Rig,
 }
 
 impl Warps<'_> {
-    /// With the right camera turned by so many degrees.
+    /// Renders the rig's warp with the right camera turned by `turned` degrees.
     fn render(&self, turned: f64) -> Result<DeviceWarp, SoakError> {
         let mut rig = self.rig.clone();
         if let Some(right) = rig.cameras[1].mount_mut() {
@@ -159,7 +159,7 @@ impl Warps<'_> {
     }
 }
 
-/// Leads everybody through the cycles.
+/// Leads the cameras and the reader through the cycles.
 struct Director<'a> {
     settings: &'a Settings,
     stitcher: &'a Stitcher,
@@ -194,7 +194,7 @@ impl Director<'_> {
             let row = row(self.stitcher, self.switches, self.start, sampler.take()?);
             rows.push(Row { peak, ..row });
             each(&rows[cycle]);
-            // There is nobody left to soak.
+            // The stitcher has failed; end the run.
             if self.stitcher.health().is_err() {
                 break;
             }
@@ -202,7 +202,7 @@ impl Director<'_> {
         Ok(rows)
     }
 
-    /// Waits for a time since the start, and looks at memory every second.
+    /// Waits until `until` after the start, and samples resident memory every second.
     fn wait(
         &self,
         until: Duration,
@@ -219,7 +219,7 @@ impl Director<'_> {
         }
     }
 
-    /// Waits until all pairs under way have come out, unless they do not.
+    /// Waits until all pairs in flight have come out, for at most `SETTLE`.
     fn settle(&self) {
         let most = Instant::now() + SETTLE;
         let row = || row(self.stitcher, self.switches, self.start, Sample::default());
@@ -238,7 +238,7 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// As before, so that the cycles can be compared.
+    /// Restores the first settings, so that the cycles can be compared.
     fn restore(&self, warps: &Warps<'_>) -> Result<(), SoakError> {
         self.stitcher.swap_warp(warps.render(0.0)?)?;
         self.stitcher.set_options(StitchOptions::default())?;

@@ -1,4 +1,4 @@
-//! What the process holds: by the operating system, by the driver, by the library's own counters.
+//! The resources held by the process, according to the operating system, the driver and the library's own counters.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,16 +11,16 @@ use serde::Serialize;
 
 use crate::heap;
 
-/// What is held at one time.
+/// The resources held at one time.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Sample {
     /// Resident memory in bytes.
     pub(crate) resident: u64,
-    /// That part of it that no file backs.
+    /// The part of the resident memory that is not backed by a file, in bytes.
     pub(crate) anonymous: u64,
     /// Bytes that Rust code holds on the heap.
     pub(crate) heap: i64,
-    /// Bytes of the GPU's memory in use, by whomever, as its driver says.
+    /// Bytes of GPU memory in use by all processes, according to the driver.
     pub(crate) gpu: Option<u64>,
     /// Live objects of the library.
     pub(crate) objects: Counters,
@@ -30,9 +30,9 @@ pub(crate) struct Sample {
     pub(crate) threads: u64,
 }
 
-/// Takes samples on one thread, without memory of its own growing.
+/// Takes samples on one thread, without growing its own memory.
 pub(crate) struct Sampler {
-    /// Keeps the GPU's context, which is current on this thread.
+    /// Keeps the GPU's context, which is current on this thread, alive.
     context: Option<Context>,
     text: String,
 }
@@ -46,10 +46,11 @@ impl Sampler {
         Ok(Self { context, text: String::with_capacity(1 << 14) })
     }
 
-    /// Everything. The kernel adds up the resident pages for it: milliseconds, for gigabytes.
+    /// Takes a full sample. The kernel adds up the resident pages for it, which takes milliseconds if there are
+    /// gigabytes of them.
     pub(crate) fn take(&mut self) -> io::Result<Sample> {
-        // `/proc/self/status` has the same numbers, but from counters that each processor keeps for
-        // itself for a while: they may be off by megabytes.
+        // `/proc/self/status` has the same numbers, but they can be off by megabytes because each processor batches
+        // its updates.
         let exact = self.read("/proc/self/smaps_rollup").is_ok();
         let (resident, anonymous) = if exact {
             (self.kilobytes("Rss:"), self.kilobytes("Anonymous:"))
@@ -60,7 +61,7 @@ impl Sampler {
         Ok(Sample {
             resident,
             anonymous,
-            // But for the descriptor that reads the folder.
+            // Without the descriptor that reads the folder.
             descriptors: (fs::read_dir("/proc/self/fd")?.count() as u64).saturating_sub(1),
             threads: fs::read_dir("/proc/self/task")?.count() as u64,
             heap: heap::live(),
@@ -69,7 +70,7 @@ impl Sampler {
         })
     }
 
-    /// Resident memory alone, fast and rough.
+    /// Returns resident memory alone; fast but inexact.
     pub(crate) fn resident(&mut self) -> io::Result<u64> {
         self.read("/proc/self/status")?;
         Ok(self.kilobytes("VmRSS:"))
@@ -78,7 +79,7 @@ impl Sampler {
     fn gpu(&self) -> Option<u64> {
         self.context.as_ref()?;
         let (mut free, mut total) = (0, 0);
-        // SAFETY: the results are written; the context is current.
+        // SAFETY: both pointers are valid for writes, and the context is current.
         unsafe { sys::cuMemGetInfo_v2(&raw mut free, &raw mut total) }.to_result().ok()?;
         Some((total - free) as u64)
     }
@@ -88,7 +89,7 @@ impl Sampler {
         File::open(path)?.read_to_string(&mut self.text).map(drop)
     }
 
-    /// The bytes that a line such as `Rss:  1234 kB` states.
+    /// Returns the bytes stated by a line such as `Rss:  1234 kB`.
     fn kilobytes(&self, name: &str) -> u64 {
         let line = self.text.lines().find_map(|line| line.strip_prefix(name));
         let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());

@@ -1,6 +1,6 @@
-//! The cameras of the soak: a rig, and NV12 frames of it in eight exposures.
+//! The cameras of the soak: a rig, and NV12 frames for it in eight exposures.
 //!
-//! What the frames show is of no matter but for their light, which the colour correction must follow.
+//! Only the brightness of the frames matters, because the colour correction must follow it.
 
 use std::time::{Duration, Instant};
 
@@ -10,17 +10,17 @@ use panoweave::live::{LiveError, Side, Stitcher};
 
 use crate::run::Switches;
 
-/// What the cameras send and the stitcher gives.
+/// Format of the camera frames and the panoramas.
 pub(crate) const PIXELS: PixelFormat =
     PixelFormat::Nv12(YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited });
 
-/// Exposures of each camera.
+/// Number of exposures that the right camera drifts through.
 const EXPOSURES: usize = 8;
 
-/// How long one of them lasts.
+/// The duration of one exposure.
 const DRIFT: Duration = Duration::from_millis(700);
 
-/// The rig at home, `shrink` times smaller in pixels: 2×3840×2160 → 5700×1900 at 1.
+/// Returns the home rig downscaled by `shrink`: 2×3840×2160 → 5700×1900 at 1.
 pub(crate) fn rig(shrink: u32) -> Result<Rig, RigError> {
     let mut rig = Rig::parse(include_str!("../../rigs/home.toml"), "rigs/home.toml")?;
     rig.panorama.width /= shrink;
@@ -36,7 +36,7 @@ pub(crate) fn rig(shrink: u32) -> Result<Rig, RigError> {
     Ok(rig)
 }
 
-/// A camera that is not there.
+/// A simulated camera.
 pub(crate) struct MadeUpCamera {
     which: Side,
     format: FrameFormat,
@@ -46,7 +46,7 @@ pub(crate) struct MadeUpCamera {
 
 impl MadeUpCamera {
     pub(crate) fn new(which: Side, format: FrameFormat, fps: f64) -> Self {
-        // The right camera drifts, the left one stays.
+        // Only the right camera drifts.
         let exposures = match which {
             Side::Left => 1,
             Side::Right => EXPOSURES,
@@ -55,8 +55,8 @@ impl MadeUpCamera {
         Self { which, format, exposures, period: Duration::from_secs_f64(1.0 / fps) }
     }
 
-    /// Pushes frames until the soak is over, while its camera is switched on. Their times jitter by a
-    /// tenth of a frame; one that is late is left out.
+    /// Pushes frames until the soak is over, while the camera is switched on. Timestamps jitter by up to a fifth of a
+    /// frame; late frames are skipped.
     pub(crate) fn film(
         &self,
         stitcher: &Stitcher,
@@ -74,7 +74,7 @@ impl MadeUpCamera {
             }
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let jitter = self.period.mul_f64(f64::from(state >> 16) / f64::from(1 << 16) / 5.0);
-            // Up and down again.
+            // The exposure goes down and up again.
             let step = (time.as_nanos() / DRIFT.as_nanos()) as usize % (2 * self.exposures.len());
             let exposure = step.min(2 * self.exposures.len() - 1 - step);
             let frame = panoweave::frame::Frame::tight(self.format, &self.exposures[exposure]);
@@ -86,7 +86,7 @@ impl MadeUpCamera {
     }
 }
 
-/// A gradient with a pattern on it, in some exposure.
+/// Returns a patterned gradient at the given exposure.
 fn frame(format: FrameFormat, exposure: f64) -> Vec<u8> {
     let (width, luma) = (format.size.x as usize, format.size.element_product() as usize);
     let mut bytes = vec![128; format.bytes()];

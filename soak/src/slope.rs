@@ -1,21 +1,21 @@
-//! A straight line through measurements, and how sure its slope is.
+//! A line fitted to measurements, and the confidence interval of its slope.
 
 use serde::Serialize;
 
-/// Growth of something.
+/// The growth of a measured quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Slope {
-    /// A second.
+    /// Growth per second.
     pub(crate) rise: f64,
-    /// The true slope is within so much of it, 95 times of 100.
+    /// Half the width of the 95 % confidence interval of `rise`.
     pub(crate) error: f64,
-    /// From the first to the last measurement, in seconds.
+    /// Time from the first to the last measurement, in seconds.
     pub(crate) span: f64,
 }
 
 impl Slope {
-    /// By least squares through `(seconds, value)`; `None` for fewer than three points. The points must
-    /// not depend on each other, as neighbours in time do: here they are a cycle apart.
+    /// Fits a line through `(seconds, value)` by least squares; returns `None` for fewer than three points. The points
+    /// must be independent, which measurements close in time are not; here they are a cycle apart.
     pub(crate) fn fit(points: &[(f64, f64)]) -> Option<Self> {
         let freedom = points.len().checked_sub(2).filter(|&n| n > 0)?;
         let n = points.len() as f64;
@@ -35,13 +35,13 @@ impl Slope {
         Some(Self { rise, error, span: points[points.len() - 1].0 - points[0].0 })
     }
 
-    /// What it has grown by for sure.
+    /// Returns the lower confidence limit of the growth over the whole span.
     pub(crate) fn least_growth(&self) -> f64 {
         (self.rise - self.error) * self.span
     }
 }
 
-/// Student's t at 97.5 %, to 1 %.
+/// Returns Student's t at 97.5 %, to 1 %.
 fn student(freedom: usize) -> f64 {
     const FEW: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
     FEW.get(freedom - 1).copied().unwrap_or(1.96 + 2.6 / freedom as f64)

@@ -1,11 +1,10 @@
-//! The limits, and whether a run kept them.
+//! The limits, and the check of a run against them.
 //!
-//! Growth is judged on one measurement a cycle, taken when nothing is under way, after the warm-up. A
-//! line is fitted, and its slope less its 95 % error must not be over the limit. That alone would call
-//! one page more a leak in a run of seconds, so what grew must also be more than the measurement can
-//! resolve: the allocator takes memory from the system in steps of 128 KiB, and queues hold a block
-//! more or less. In runs of an hour the limit is above that. Objects are counted, so theirs must be
-//! equal.
+//! Growth is judged after the warm-up, on one measurement per cycle, taken when nothing is in flight. A line is
+//! fitted, and its slope minus its 95 % error must not exceed the limit. In a run of seconds a single extra page would
+//! exceed it, so the growth must also exceed the resolution of the measurement: the allocator takes memory from the
+//! system in steps of 128 KiB, and queues hold a block more or less. In runs of an hour the limit is above that
+//! resolution. Object counts are exact and must be equal.
 
 use std::fmt;
 
@@ -16,17 +15,17 @@ use crate::phase::Plan;
 use crate::record::{Record, Row};
 use crate::slope::Slope;
 
-/// Most that resident memory may grow in an hour, in bytes.
+/// Maximum growth of resident memory, in bytes per hour.
 const RESIDENT: f64 = 200.0 * 1024.0;
 
-/// Something that grows or does not.
+/// A measured quantity with its fitted growth.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Growth {
     pub(crate) what: &'static str,
     pub(crate) slope: Slope,
-    /// Most bytes an hour.
+    /// Maximum growth in bytes per hour.
     pub(crate) limit: f64,
-    /// Bytes that may come and go.
+    /// Fluctuation in bytes that is not growth.
     pub(crate) resolution: f64,
 }
 
@@ -42,20 +41,20 @@ impl fmt::Display for Growth {
         let an_hour = |rise: f64| rise * 3600.0 / 1024.0;
         let (rise, error) = (an_hour(self.slope.rise), an_hour(self.slope.error));
         let limit = self.limit / 1024.0;
-        write!(f, "{:10} {rise:+12.1} ± {error:.1} KiB an hour, limit {limit:.0}", self.what)?;
+        write!(f, "{:10} {rise:+12.1} ± {error:.1} KiB per hour, limit {limit:.0}", self.what)?;
         if error > limit { write!(f, ": the run is too short to tell") } else { Ok(()) }
     }
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Verdict {
     pub(crate) growth: Vec<Growth>,
-    /// Empty if all is well.
+    /// The broken limits; empty if the run passed.
     pub(crate) faults: Vec<String>,
 }
 
-/// Judges a run. `p99` is the most that 99 of 100 panoramas may take, in seconds.
+/// Judges a run. `p99` is the maximum latency of 99 of 100 panoramas, in seconds.
 pub(crate) fn judge(record: &Record, plan: Plan, p99: Option<f64>) -> Verdict {
     let measured = record.rows.get(plan.warm_up..).unwrap_or_default();
     let growth = growth(measured);
@@ -65,22 +64,25 @@ pub(crate) fn judge(record: &Record, plan: Plan, p99: Option<f64>) -> Verdict {
         .map(|growth| format!("memory grows: {growth}"))
         .collect();
     if measured.len() < 3 {
-        faults.push(format!("{} cycles after the warm-up say nothing", measured.len()));
+        faults.push(format!(
+            "only {} cycles after the warm-up; 3 or more are needed",
+            measured.len()
+        ));
     }
     faults.extend(record.failure.iter().cloned());
     faults.extend(held(measured));
     let all = record.rows.iter().chain([&record.last]);
     if let Some(row) = all.clone().find(|row| !row.balance().1) {
-        faults.push(format!("after {:.0} s frames are unaccounted for: {row:?}", row.at));
+        faults.push(format!("frames unaccounted for after {:.0} s: {row:?}", row.at));
     }
     if record.last.balance().0 != 0 {
-        faults.push(format!("frames still wait in the end: {:?}", record.last.counters));
+        faults.push(format!("frames still waiting at the end: {:?}", record.last.counters));
     }
     faults.extend(stalls(&record.rows));
     faults.extend(failures(&record.last, p99));
     let [before, after] = record.objects;
     if before != after {
-        faults.push(format!("not all was given back: {before:?} before, {after:?} after"));
+        faults.push(format!("objects leaked: {before:?} before, {after:?} after"));
     }
     Verdict { growth, faults }
 }
@@ -94,7 +96,7 @@ fn growth(rows: &[Row]) -> Vec<Growth> {
     [
         fit("resident", RESIDENT, page, |row| Some(row.sample.resident as f64)),
         fit("heap", RESIDENT, block, |row| Some(row.sample.heap as f64)),
-        // The driver gives out device memory in pieces of 2 MiB, to whomever.
+        // The driver allocates device memory in pieces of 2 MiB, and the number covers all processes.
         fit("GPU", 0.0, 2048.0 * 1024.0, |row| row.sample.gpu.map(|bytes| bytes as f64)),
     ]
     .into_iter()
@@ -102,7 +104,7 @@ fn growth(rows: &[Row]) -> Vec<Growth> {
     .collect()
 }
 
-/// What must be the same at the end of each cycle, and is not.
+/// Returns the counts that must be the same at the end of each cycle but differ.
 fn held(rows: &[Row]) -> Vec<String> {
     let Some(first) = rows.first() else { return Vec::new() };
     let then = counts(first);
@@ -129,7 +131,7 @@ fn counts(row: &Row) -> [(&'static str, i64); 9] {
     ]
 }
 
-/// Cycles in which nothing came, or no colour was analysed.
+/// Returns the cycles without a panorama or without a colour analysis.
 fn stalls(rows: &[Row]) -> Vec<String> {
     let mut faults = Vec::new();
     for pair in rows.windows(2) {
@@ -138,13 +140,13 @@ fn stalls(rows: &[Row]) -> Vec<String> {
             faults.push(format!("no panorama in the cycle up to {:.0} s", pair[1].at));
         }
         if now.analyses == before.analyses {
-            faults.push(format!("no analysis of colour in the cycle up to {:.0} s", pair[1].at));
+            faults.push(format!("no colour analysis in the cycle up to {:.0} s", pair[1].at));
         }
     }
     faults
 }
 
-/// What the counters say should not have been.
+/// Returns the faults that the counters show.
 fn failures(last: &Row, p99: Option<f64>) -> Vec<String> {
     let counters = &last.counters;
     let Dropped { reader, failed, lost, closing, .. } = counters.dropped;
@@ -152,17 +154,17 @@ fn failures(last: &Row, p99: Option<f64>) -> Vec<String> {
     for (count, what) in [
         (counters.strikes, "strikes of the colour analysis"),
         (counters.retries, "pairs stitched again"),
-        (failed, "pairs that the device failed on"),
+        (failed, "pairs that failed on the device"),
         (lost, "pairs lost with the device"),
-        (closing, "pairs given up at the end"),
-        (reader, "pairs dropped since panoramas did not come back"),
+        (closing, "pairs abandoned at the end"),
+        (reader, "pairs dropped because panoramas did not come back"),
     ] {
         if count > 0 {
             faults.push(format!("{count} {what}"));
         }
     }
     if !last.following {
-        faults.push("colours no longer follow the light".to_owned());
+        faults.push("the colour correction no longer follows the light".to_owned());
     }
     if let Some(most) = p99
         && counters.latency_p99 > most

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A soak under way.
+/// A running soak.
 struct Soak {
     child: Child,
     folder: TempDir,
@@ -22,7 +22,7 @@ fn start(leak: Option<&str>) -> Soak {
     Soak { child: command.stdout(Stdio::piped()).spawn().unwrap(), folder }
 }
 
-/// Whether it passed, and the faults that it found.
+/// Waits for the run; returns whether it passed, and the faults it found.
 fn end(soak: Soak) -> (bool, Vec<String>) {
     let output = soak.child.wait_with_output().unwrap();
     println!("{}", String::from_utf8_lossy(&output.stdout));
@@ -34,7 +34,7 @@ fn end(soak: Soak) -> (bool, Vec<String>) {
     (output.status.success(), faults.iter().map(text).collect())
 }
 
-/// All at once, since each takes its time and little else.
+/// Starts all runs at once: each takes a fixed time and little CPU.
 #[test]
 fn what_leaks_fails_and_what_does_not_passes() {
     let leaks = ["host", "device", "pinned", "event", "panorama"];
@@ -44,7 +44,7 @@ fn what_leaks_fails_and_what_does_not_passes() {
     assert!(passed && faults.is_empty(), "{faults:?}");
     for (leak, soak) in leaks.into_iter().zip(leaking) {
         let (passed, faults) = end(soak);
-        // On the CPU all memory is the heap's.
+        // On the CPU all memory is on the heap.
         let reason = if leak == "panorama" { "did not come back" } else { "memory grows: heap" };
         let found = faults.iter().any(|fault| fault.contains(reason));
         assert!(!passed && found, "{leak}: {faults:?}");

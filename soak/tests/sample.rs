@@ -1,5 +1,5 @@
-//! A sample tells what the process holds. It counts the whole process, so that this test has one, and its only thread:
-//! others, as the test harness's, would give memory back meanwhile.
+//! A sample reports the resources that the process holds. It counts the whole process, so this test runs alone in one,
+//! with a single thread: other threads, such as those of the test harness, would free memory meanwhile.
 
 #[path = "../src/heap.rs"]
 mod heap;
@@ -18,5 +18,5 @@ fn main() {
     assert!(after.heap - before.heap >= held.len() as i64);
     assert!(after.anonymous - before.anonymous >= held.len() as u64, "{before:?} {after:?}");
     assert!(sampler.resident().unwrap() > 0 && after.gpu.is_none());
-    println!("what is held is in the sample: ok");
+    println!("the sample contains the held memory: ok");
 }

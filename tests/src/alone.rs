@@ -1,4 +1,4 @@
-//! Running one test in a process of its own.
+//! Runs a test in its own process.
 
 use std::any::type_name;
 use std::env;
@@ -6,17 +6,17 @@ use std::process::Command;
 
 const VARIABLE: &str = "PANOWEAVE_TEST_ALONE";
 
-/// Runs `body` in a new process: this test executable again, with the calling test alone.
+/// Runs `body` in a new process, which runs this test executable with only the calling test.
 ///
-/// `test` is the test function itself; its path is the test's name.
+/// `test` is the test function itself; its path gives the test's name.
 ///
 /// # Panics
-/// If `body` panics, or the process cannot be started.
+/// Panics if `body` panics or the process cannot be started.
 pub fn alone<T>(_test: T, body: impl FnOnce()) {
     if env::var_os(VARIABLE).is_some() {
         return body();
     }
-    // The path begins with the crate's name, the name of a test does not.
+    // The type's path begins with the crate's name; the test's name does not.
     let path = type_name::<T>();
     let name = path.split_once("::").map_or(path, |(_, name)| name);
     let executable = env::current_exe().expect("the path of this executable");

@@ -1,4 +1,4 @@
-//! The conformance kernels, and running a test on every device that has them loaded.
+//! The conformance kernels, and functions that run a test on every device.
 
 use std::sync::OnceLock;
 
@@ -6,7 +6,7 @@ use panoweave::device::{Arch, Device, KernelModule, PtxImage, PtxText, Stream};
 
 use crate::devices::first_gpu;
 
-/// PTX of the crate `conformance`.
+/// The PTX of the crate `conformance`.
 pub static CONFORMANCE: &[PtxImage] = &[
     PtxImage {
         arch: Arch { major: 8, minor: 7 },
@@ -18,30 +18,30 @@ pub static CONFORMANCE: &[PtxImage] = &[
     },
 ];
 
-/// The same, to be loaded.
+/// [`CONFORMANCE`] as a loadable module.
 pub const CONFORMANCE_MODULE: KernelModule =
     KernelModule { package: "conformance", images: CONFORMANCE };
 
-/// The first GPU with the conformance kernels loaded, the same one for every test of a program.
+/// Returns the first GPU with the conformance kernels loaded. All tests of a program share it.
 ///
 /// # Panics
-/// As [`first_gpu`].
+/// Panics like [`first_gpu`].
 #[must_use]
 pub fn gpu() -> Option<Device> {
     static GPU: OnceLock<Option<Device>> = OnceLock::new();
     GPU.get_or_init(|| first_gpu(&[CONFORMANCE_MODULE])).clone()
 }
 
-/// The CPU, and the GPU where there is one.
+/// Returns the CPU, and the GPU if there is one.
 #[must_use]
 pub fn devices() -> Vec<Device> {
     [Device::cpu()].into_iter().chain(gpu()).collect()
 }
 
-/// Runs `test` on each device, with a stream of it, and returns the results: the CPU's first.
+/// Runs `test` on a stream of each device and returns the results, the CPU's first.
 ///
 /// # Panics
-/// If `test` does, or a device has no stream to give.
+/// Panics if `test` does, or if a device cannot create a stream.
 pub fn on_each_device<R>(test: impl Fn(&Stream) -> R) -> Vec<R> {
     devices()
         .iter()
@@ -52,10 +52,10 @@ pub fn on_each_device<R>(test: impl Fn(&Stream) -> R) -> Vec<R> {
         .collect()
 }
 
-/// Runs `test` on each device and expects exactly `expected` from all of them.
+/// Runs `test` on each device and checks that all return exactly `expected`.
 ///
 /// # Panics
-/// If a device gives anything else.
+/// Panics if a device returns anything else.
 pub fn all_give<R: PartialEq + std::fmt::Debug>(expected: &R, test: impl Fn(&Stream) -> R) {
     on_each_device(|stream| assert_eq!(test(stream), *expected, "on {}", stream.device()));
 }

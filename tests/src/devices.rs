@@ -1,34 +1,34 @@
-//! The devices that tests run on: the CPU always, and the first GPU where there is one.
+//! The devices that tests run on: the CPU always, and the first GPU if there is one.
 //!
-//! Without a GPU the GPU half of a test is skipped; with `PANOWEAVE_REQUIRE=gpu` it fails.
+//! Without a GPU the GPU half of a test is skipped; with `PANOWEAVE_REQUIRE=gpu` it fails instead.
 
 use panoweave::device::{Device, KernelModule};
 
 use crate::skip::{Need, skip};
 
-/// The CPU, and the first GPU with panoweave's kernels where there is one.
+/// Returns the CPU, and the first GPU with panoweave's kernels if there is one.
 ///
 /// # Panics
-/// As [`first_gpu`].
+/// Panics like [`first_gpu`].
 #[must_use]
 pub fn panoweave_devices() -> Vec<Device> {
     [Device::cpu()].into_iter().chain(gpu()).collect()
 }
 
-/// The first GPU with panoweave's kernels.
+/// Returns the first GPU with panoweave's kernels.
 ///
 /// # Panics
-/// As [`first_gpu`].
+/// Panics like [`first_gpu`].
 #[must_use]
 pub fn gpu() -> Option<Device> {
     let images = panoweave::kernels::IMAGES;
     first_gpu(&[KernelModule { package: "kernels-gpu", images }])
 }
 
-/// The first GPU with some kernels loaded, or `None` with a line on standard error.
+/// Returns the first GPU with `modules` loaded. If there is none, reports a skip and returns `None`.
 ///
 /// # Panics
-/// If there is none and `PANOWEAVE_REQUIRE` lists `gpu`, or if there is one that does not work.
+/// Panics if there is none and `PANOWEAVE_REQUIRE` lists `gpu`, or if the GPU does not work.
 #[must_use]
 pub fn first_gpu(modules: &[KernelModule]) -> Option<Device> {
     match Device::cuda_with(0, modules) {

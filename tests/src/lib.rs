@@ -1,4 +1,4 @@
-//! Helpers that several test files share.
+//! Helpers shared by several test files.
 
 pub mod alone;
 pub mod conformance;
@@ -19,16 +19,16 @@ use skip::{Need, skip};
 
 pub use devices::{first_gpu, gpu, panoweave_devices};
 
-/// Stitches by planes with samples in floating point, which is what formulas hold for.
+/// Returns options that stitch by planes with floating-point samples, for which the formulas hold exactly.
 #[must_use]
 pub fn by_planes() -> StitchOptions {
     StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() }
 }
 
-/// The path of a test datum with outside truth, or `None`, with a line on stderr, where it is missing.
+/// Returns the path of a file of the external test data. If it is missing, reports a skip and returns `None`.
 ///
-/// Such data stay out of the repository. They are looked for in the directory that the environment
-/// variable `PANOWEAVE_DATA` names, or else in `../shared/data` beside the repository.
+/// This data is not in the repository. It is looked up in the directory given by the environment variable
+/// `PANOWEAVE_DATA`, or else in `../shared/data` beside the repository.
 #[must_use]
 pub fn data(relative: impl AsRef<Path>) -> Option<PathBuf> {
     let relative = relative.as_ref();

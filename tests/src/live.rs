@@ -1,4 +1,4 @@
-//! A small rig for tests of the live stitcher: two cameras side by side, in sizes that no block divides.
+//! A small rig for tests of the live stitcher: two cameras side by side, in sizes that are no multiple of a block.
 
 use std::time::Duration;
 
@@ -12,15 +12,16 @@ use panoweave::warp::{DeviceWarp, Warp};
 pub const SOURCE: UVec2 = UVec2::new(65, 47);
 /// Size of the panorama.
 pub const CANVAS: UVec2 = UVec2::new(101, 47);
-/// Columns that both cameras see.
+/// Number of columns that both cameras see.
 pub const OVERLAP: u32 = 29;
-/// From one frame to the next.
+/// Time from one frame to the next.
 pub const FRAME: Duration = Duration::from_millis(33);
 
-/// Two cameras side by side with a feathered overlap; the right one `shift` pixels further.
+/// Returns a warp of two cameras side by side with a feathered overlap. The right camera is sampled `shift` pixels
+/// further to the right.
 ///
 /// # Panics
-/// If the device fails.
+/// Never panics: the planes are valid.
 #[must_use]
 pub fn warp(shift: f32) -> Warp {
     let plane = |at: &dyn Fn(u32, u32) -> f32| -> Vec<f32> {
@@ -42,50 +43,44 @@ pub fn warp(shift: f32) -> Warp {
     Warp::new(CANVAS, [SOURCE; 2], planes).unwrap()
 }
 
-/// [`warp`] on a device.
+/// Uploads [`warp`] to a device.
 ///
 /// # Panics
-/// If the device fails.
+/// Panics if the device fails.
 #[must_use]
 pub fn device_warp(device: &Device, shift: f32) -> DeviceWarp {
     DeviceWarp::upload(&device.stream().unwrap(), &warp(shift)).unwrap()
 }
 
-/// A frame of one level, also in its alpha.
-///
-/// # Panics
-/// If the device fails.
+/// Returns the bytes of a frame in which all channels, alpha included, have this level.
 #[must_use]
 pub fn stamp(level: u8) -> Vec<u8> {
     vec![level; FrameFormat::rgba8(SOURCE.x, SOURCE.y).bytes()]
 }
 
-/// The bytes as a frame.
+/// Wraps the bytes as a frame.
 ///
 /// # Panics
-/// If the device fails.
+/// Panics if the number of bytes does not match the format.
 #[must_use]
 pub fn frame(bytes: &[u8]) -> Frame<'_> {
     Frame::tight(FrameFormat::rgba8(SOURCE.x, SOURCE.y), bytes).unwrap()
 }
 
-/// Colours that do not follow the light.
+/// Colour options that do not follow the light.
 pub const STILL: ColourOptions =
     ColourOptions { follow: false, every: 6, deadline: Duration::from_secs(20), delay: 0 };
 
-/// Nothing is dropped, colours stay.
-///
-/// # Panics
-/// If the device fails.
+/// Options under which no frame is dropped and colours stay the same.
 #[must_use]
 pub fn waiting() -> LiveOptions {
     LiveOptions { pace: Pace::Wait, colour: STILL, ..LiveOptions::default() }
 }
 
-/// A stitcher of [`warp`] without a shift.
+/// Returns a stitcher for [`warp`] without a shift.
 ///
 /// # Panics
-/// If the device fails.
+/// Panics if the device fails.
 #[must_use]
 pub fn stitcher(device: &Device, options: LiveOptions) -> Stitcher {
     Stitcher::new(device, device_warp(device, 0.0), options).unwrap()

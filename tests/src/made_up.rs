@@ -1,20 +1,20 @@
-//! Made-up cameras with known answers: formulas of their own, and nothing of the project's geometry.
+//! Simulated cameras with known answers. They use their own formulas and none of the project's geometry.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use panoweave::geometry::calibrate::Correspondence;
 
 use crate::random::Random;
 
-/// A pinhole camera with one radial coefficient, the principal point in the picture's middle.
+/// A pinhole camera with one radial coefficient and its principal point in the middle of the picture.
 #[derive(Clone, Copy, Debug)]
 pub struct Pinhole {
     /// Width and height in pixels.
     pub size: UVec2,
-    /// In pixels.
+    /// Focal length in pixels.
     pub focal: f64,
-    /// As OpenCV has it.
+    /// The first radial distortion coefficient, as in OpenCV.
     pub k1: f64,
-    /// From the camera's frame to the world's.
+    /// Rotation from the camera's frame to the world's.
     pub to_world: DMat3,
 }
 
@@ -23,12 +23,12 @@ impl Pinhole {
         (self.size.as_dvec2() - 1.0) / 2.0
     }
 
-    /// The ray of a pixel in the world, if there is one: `r_d = r(1 + k1·r²)` solved by halving.
+    /// Returns the world ray of a pixel, if there is one. Solves `r_d = r(1 + k1·r²)` by bisection.
     #[must_use]
     pub fn ray(&self, pixel: DVec2) -> Option<DVec3> {
         let at = (pixel - self.centre()) / self.focal;
         let distorted = at.length();
-        // Where the polynomial turns, if it does.
+        // The radius at which the polynomial turns, if it does.
         let mut high = if self.k1 < 0.0 { (-1.0 / (3.0 * self.k1)).sqrt() } else { 10.0 };
         let value = |r: f64| r * (1.0 + self.k1 * r * r);
         if value(high) < distorted {
@@ -43,7 +43,7 @@ impl Pinhole {
         Some(self.to_world * (at * scale).extend(1.0))
     }
 
-    /// The pixel of a ray in the world.
+    /// Returns the pixel of a world ray, if the camera sees it.
     #[must_use]
     pub fn pixel(&self, ray: DVec3) -> Option<DVec2> {
         let p = self.to_world.transpose() * ray;
@@ -59,13 +59,13 @@ impl Pinhole {
     }
 }
 
-/// Whether a pixel lies within the outermost centres of a picture.
+/// Returns whether a pixel lies within the outermost pixel centres of a picture.
 #[must_use]
 pub fn inside(pixel: DVec2, size: UVec2) -> bool {
     pixel.cmpge(DVec2::ZERO).all() && pixel.cmple(size.as_dvec2() - 1.0).all()
 }
 
-/// `Ry(yaw) · Rx(pitch) · Rz(roll)` in degrees, written out: to the right, up, clockwise.
+/// Returns `Ry(yaw) · Rx(pitch) · Rz(roll)`, written out, for angles in degrees: to the right, up, clockwise.
 #[must_use]
 pub fn turn(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
     let [(sy, cy), (sp, cp), (sr, cr)] =
@@ -76,15 +76,15 @@ pub fn turn(yaw: f64, pitch: f64, roll: f64) -> DMat3 {
     y * x * z
 }
 
-/// Where the left picture has what the right one has at a pixel.
+/// A map from right pixels to the left pixels of the same scene point.
 pub type Map<'m> = &'m dyn Fn(DVec2) -> Option<DVec2>;
 
-/// The map of two cameras in one place.
+/// Returns the map between two cameras in the same place.
 pub fn between(left: Pinhole, right: Pinhole) -> impl Fn(DVec2) -> Option<DVec2> {
     move |pixel| left.pixel(right.ray(pixel)?)
 }
 
-/// The map of a homography, right to left.
+/// Returns the map of a homography, right to left.
 pub fn flat(matrix: DMat3) -> impl Fn(DVec2) -> Option<DVec2> {
     move |pixel: DVec2| {
         let p = matrix * pixel.extend(1.0);
@@ -92,25 +92,25 @@ pub fn flat(matrix: DMat3) -> impl Fn(DVec2) -> Option<DVec2> {
     }
 }
 
-/// What a matcher finds.
+/// A simulated matcher.
 #[derive(Clone, Copy, Debug)]
 pub struct Matcher {
-    /// How many correspondences.
+    /// Number of correspondences.
     pub many: usize,
-    /// Share of the correspondences that are wrong.
+    /// Fraction of the correspondences that are wrong.
     pub wrong: f64,
-    /// Standard deviation in each coordinate, in pixels.
+    /// Standard deviation of each coordinate, in pixels.
     pub noise: f64,
-    /// Where random numbers begin.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// From 0 up to 1.
+/// Returns a uniform random number in [0, 1).
 pub fn unit(random: &mut Random) -> f64 {
     (random.bits() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Normal, by Box and Muller.
+/// Returns two normal random numbers, by the Box–Muller transform.
 fn normal(random: &mut Random) -> DVec2 {
     let (sin, cos) = (std::f64::consts::TAU * unit(random)).sin_cos();
     (-2.0 * (1.0 - unit(random)).ln()).sqrt() * DVec2::new(cos, sin)
@@ -121,11 +121,11 @@ fn anywhere(random: &mut Random, size: UVec2) -> DVec2 {
 }
 
 impl Matcher {
-    /// Correspondences between pictures of these sizes (left, right). Scores of right ones are higher, but
-    /// not always.
+    /// Returns correspondences between pictures of these sizes (left, right). Correct ones usually, but not always,
+    /// score higher.
     ///
     /// # Panics
-    /// If the pictures hardly overlap.
+    /// Panics if the pictures hardly overlap.
     #[must_use]
     pub fn find(&self, sizes: [UVec2; 2], map: Map<'_>) -> Vec<Correspondence> {
         let mut random = Random::new(self.seed);
@@ -150,8 +150,8 @@ impl Matcher {
     }
 }
 
-/// Mean distance of two maps over a grid of the right picture, where the true one hits the left picture, and
-/// how many places that are.
+/// Returns the mean distance between two maps over a grid on the right picture, and the number of grid points that
+/// count: those that `truth` maps into the left picture.
 #[must_use]
 pub fn grid_distance(sizes: [UVec2; 2], truth: Map<'_>, found: Map<'_>) -> (f64, usize) {
     let (mut sum, mut many) = (0.0, 0);

@@ -1,5 +1,5 @@
-//! What a stitch and the colour sums must give: from the specification, BT.601 and BT.709, in f64, and
-//! nothing of the project's own code.
+//! The expected results of a stitch and of the colour sums, computed in f64 from the specification, BT.601 and BT.709,
+//! without any of the project's code.
 
 use glam::UVec2;
 use panoweave::frame::{Range, YuvEncoding, YuvMatrix};
@@ -8,11 +8,11 @@ use shared_types::stitch::{Colour, StitchParams};
 
 use crate::raster::{Pixels, Raster};
 
-/// Corrects one channel, 0 to 2, of a level by a camera's colour.
+/// A function that corrects a level of one channel (0 to 2) by a camera's colour.
 pub type Grade = fn(&Colour, usize, f64) -> f64;
 
-/// Stitches by the formula of the specification and returns levels before rounding, `None` where no
-/// camera counts. `planes` are left x, y, right x, y, weights left, right.
+/// Stitches by the formula of the specification. Returns levels before rounding, and `None` where no camera
+/// contributes. `planes` are left x, y, right x, y, weights left, right.
 #[must_use]
 pub fn stitch(
     size: UVec2,
@@ -57,27 +57,27 @@ pub fn stitch(
     out
 }
 
-/// Where a camera sees element `at` of the planes, if that is inside of its picture.
+/// Returns the source position of a camera for plane element `at`, if it is inside the picture.
 fn place(planes: &[Vec<f32>; 6], camera: usize, at: usize, size: UVec2) -> Option<[f64; 2]> {
     let [u, v] = [0, 1].map(|axis| f64::from(planes[2 * camera + axis][at]));
     let inside = u >= 0.0 && u < f64::from(size.x) && v >= 0.0 && v < f64::from(size.y);
     inside.then_some([u, v])
 }
 
-/// A gain, then a gamma: `255 · clamp(gain · c / 255, 0, 1)^gamma`.
+/// Applies a gain, then a gamma: `255 · clamp(gain · c / 255, 0, 1)^gamma`.
 #[must_use]
 pub fn grade(colour: &Colour, channel: usize, level: f64) -> f64 {
     let gain = f64::from(colour.gain.to_array()[channel]);
     255.0 * (gain * level / 255.0).clamp(0.0, 1.0).powf(f64::from(colour.gamma))
 }
 
-/// As [`grade`] for levels cut off at 0 and 255, which is all that a table knows.
+/// Applies [`grade`] to the level clamped to 0–255, which are the only levels in a gamma table.
 #[must_use]
 pub fn grade_cut_off(colour: &Colour, channel: usize, level: f64) -> f64 {
     grade(colour, channel, level.clamp(0.0, 255.0))
 }
 
-/// Samples a picture as R'G'B' levels.
+/// Samples a picture bilinearly, in R'G'B' levels.
 #[must_use]
 pub fn bilinear(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
     let [width, height] = picture.size.to_array().map(|side| side as usize);
@@ -94,7 +94,7 @@ pub fn bilinear(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
     }
 }
 
-/// Bilinear sample of a plane; beyond its edge is its edge.
+/// Samples a plane bilinearly; positions outside it take its edge.
 pub fn mix<const N: usize>(
     width: usize,
     height: usize,
@@ -121,7 +121,7 @@ fn levels(pixel: Rgba8) -> [f64; 3] {
     [pixel.r, pixel.g, pixel.b].map(f64::from)
 }
 
-/// Kr, Kg and Kb.
+/// Returns Kr, Kg and Kb.
 fn luma_weights(matrix: YuvMatrix) -> [f64; 3] {
     match matrix {
         YuvMatrix::Bt601 => [0.299, 0.587, 0.114],
@@ -129,7 +129,7 @@ fn luma_weights(matrix: YuvMatrix) -> [f64; 3] {
     }
 }
 
-/// Levels of black, of the way from black to white, and of the way from lowest to highest chroma.
+/// Returns the black level, the distance from black to white, and the distance from lowest to highest chroma.
 fn extent(range: Range) -> [f64; 3] {
     match range {
         Range::Limited => [16.0, 219.0, 224.0],
@@ -137,7 +137,7 @@ fn extent(range: Range) -> [f64; 3] {
     }
 }
 
-/// Y'CbCr to R'G'B', all in levels.
+/// Converts Y'CbCr to R'G'B', all in levels.
 #[must_use]
 pub fn to_rgb(encoding: YuvEncoding, y: f64, [cb, cr]: [f64; 2]) -> [f64; 3] {
     let ([kr, kg, kb], [black, luma, chroma]) =
@@ -145,12 +145,12 @@ pub fn to_rgb(encoding: YuvEncoding, y: f64, [cb, cr]: [f64; 2]) -> [f64; 3] {
     let y = (y - black) / luma;
     let r = y + 2.0 * (1.0 - kr) * (cr - 128.0) / chroma;
     let b = y + 2.0 * (1.0 - kb) * (cb - 128.0) / chroma;
-    // What is left of luma is green.
+    // The rest of the luma is green.
     let g = (y - kr * r - kb * b) / kg;
     [r, g, b].map(|c| 255.0 * c)
 }
 
-/// R'G'B' to Y'CbCr, all in levels.
+/// Converts R'G'B' to Y'CbCr, all in levels.
 #[must_use]
 pub fn from_rgb(encoding: YuvEncoding, rgb: [f64; 3]) -> [f64; 3] {
     let ([kr, kg, kb], [black, luma, chroma]) =
@@ -165,20 +165,20 @@ pub fn from_rgb(encoding: YuvEncoding, rgb: [f64; 3]) -> [f64; 3] {
     .map(|level| level.clamp(0.0, 255.0))
 }
 
-/// The largest distance between a picture's levels and exact colours in its format; where no camera
-/// counts it must be exactly black.
+/// Returns the largest difference between a picture's levels and exact colours in its format. Pixels to which no
+/// camera contributes must be exactly black.
 ///
 /// # Panics
-/// If a pixel is not opaque, or not black where no camera counts.
+/// Panics if a pixel is not opaque, or not black although no camera contributes.
 #[must_use]
 pub fn worst(found: &Raster, exact: &[Option<[f64; 3]>]) -> f64 {
     worst_where(found, exact, &vec![true; exact.len()])
 }
 
-/// As [`worst`], of the pixels that are `sure`, and of chroma all of whose pixels are.
+/// Returns the same as [`worst`] for the pixels that are `sure`. A chroma sample counts if all its pixels are `sure`.
 ///
 /// # Panics
-/// As [`worst`].
+/// Panics like [`worst`].
 #[must_use]
 pub fn worst_where(found: &Raster, exact: &[Option<[f64; 3]>], sure: &[bool]) -> f64 {
     let [width, height] = found.size.to_array().map(|side| side as usize);
@@ -229,7 +229,7 @@ pub fn worst_where(found: &Raster, exact: &[Option<[f64; 3]>], sure: &[bool]) ->
     worst
 }
 
-/// Largest difference in levels, and PSNR in dB over red, green and blue.
+/// Returns the largest difference in levels, and the PSNR in dB over red, green and blue.
 #[must_use]
 pub fn compare(a: &[Rgba8], b: &[Rgba8]) -> (u8, f64) {
     assert_eq!(a.len(), b.len());
@@ -245,23 +245,23 @@ pub fn compare(a: &[Rgba8], b: &[Rgba8]) -> (u8, f64) {
     (largest, if mse == 0.0 { f64::INFINITY } else { 10.0 * (255.0 * 255.0 / mse).log10() })
 }
 
-/// The overlap of a warp: for each element of the planes the nearest pixel of either picture, `None`
-/// where one of the cameras does not count.
+/// Returns the overlap of a warp: the nearest pixel of both pictures for each element of the planes, and `None` where
+/// a camera does not contribute.
 #[must_use]
 pub fn overlap(planes: &[Vec<f32>; 6], sources: [UVec2; 2]) -> Vec<Option<[[usize; 2]; 2]>> {
     let nearest = |camera: usize, at: usize| {
         let size = sources[camera];
         let [u, v] = place(planes, camera, at, size)?;
         let counts = f64::from(planes[4 + camera][at]) > f64::from(0.1_f32);
-        // Beyond the last pixel's centre the last one is the nearest.
+        // Positions beyond the centre of the last pixel round to the last pixel.
         let pixel = |at: f64, side: u32| (at.round_ties_even() as usize).min(side as usize - 1);
         counts.then(|| [pixel(u, size.x), pixel(v, size.y)])
     };
     (0..planes[0].len()).map(|at| Some([nearest(0, at)?, nearest(1, at)?])).collect()
 }
 
-/// The smallest box that holds the overlap of a panorama so wide: its first pixel, and the one after
-/// its last.
+/// Returns the bounding box of the overlap of a panorama with `width` columns: its first pixel, and the one after its
+/// last.
 #[must_use]
 pub fn overlap_box(overlap: &[Option<[[usize; 2]; 2]>], width: usize) -> Option<[[usize; 2]; 2]> {
     let inside = || (0..overlap.len()).filter(|&at| overlap[at].is_some());
@@ -269,8 +269,8 @@ pub fn overlap_box(overlap: &[Option<[[usize; 2]; 2]>], width: usize) -> Option<
     Some([[xs().min()?, ys().min()?], [xs().max()? + 1, ys().max()? + 1]])
 }
 
-/// The nine sums: the left camera's red, green, blue and luma, the right camera's, and the weights. Then
-/// what they would be of levels without sign, and of those with weights of 1.
+/// Returns the nine sums: red, green, blue and luma of the left camera, those of the right camera, and the weights.
+/// Two variants follow: the sums of absolute values, and those with all weights 1.
 #[must_use]
 pub fn colour_sums(
     overlap: &[Option<[[usize; 2]; 2]>],
@@ -280,13 +280,13 @@ pub fn colour_sums(
     let mut sums = [[0.0; 9]; 3];
     let Some([[first, _], [end, _]]) = overlap_box(overlap, width) else { return sums };
     let band = (end - first) as f64;
-    // Columns are pixels, whose middles lie half a pixel in.
+    // Columns are pixel indices, and a pixel's middle is half a pixel further.
     let centre = first as f64 + 0.5 * (band - 1.0);
     for (at, pixels) in overlap.iter().enumerate() {
         let Some(pixels) = pixels else { continue };
         let colours = [0, 1].map(|camera| pixel(sources[camera], pixels[camera]));
         let saturated = colours.as_flattened().iter().any(|&c| c > 247.0);
-        // Of a luma of 8 in Y'CbCr the conversion makes a little less, or more; it counts.
+        // A Y'CbCr luma of 8 converts to slightly less or more than 8; it counts as 8.
         let black = colours.iter().any(|&c| luma(c) < 8.0 - 0.0005);
         if saturated || black {
             continue;
@@ -303,7 +303,7 @@ pub fn colour_sums(
     sums
 }
 
-/// A pixel as it is, in R'G'B' levels.
+/// Returns one pixel, unfiltered, in R'G'B' levels.
 fn pixel(picture: &Raster, [x, y]: [usize; 2]) -> [f64; 3] {
     let width = picture.size.x as usize;
     match &picture.pixels {
@@ -316,7 +316,7 @@ fn pixel(picture: &Raster, [x, y]: [usize; 2]) -> [f64; 3] {
     }
 }
 
-/// Rec. 709 luma: of whole levels exactly what it should be.
+/// Returns the Rec. 709 luma; it is exact for whole levels.
 fn luma([r, g, b]: [f64; 3]) -> f64 {
     (2126.0 * r + 7152.0 * g + 722.0 * b) / 10_000.0
 }

@@ -1,4 +1,4 @@
-//! Random numbers for tests: the same ones on every run and machine.
+//! Random numbers for tests: the same on every run and machine.
 
 use glam::{UVec2, uvec2};
 use panoweave::geometry::rig::Rig;
@@ -9,13 +9,13 @@ use panoweave::warp::Warp;
 pub struct Random(u64);
 
 impl Random {
-    /// A sequence that depends on `seed` only.
+    /// Creates a sequence that depends only on `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,26 +23,26 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// A number below `n`.
+    /// Returns a number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         (self.bits() % n as u64) as usize
     }
 
-    /// A number from `low` up to `high`.
+    /// Returns a number from `low` up to `high`.
     pub fn between(&mut self, low: f32, high: f32) -> f32 {
         low + (high - low) * ((self.bits() >> 40) as f32 / (1 << 24) as f32)
     }
 
-    /// One of `choices`.
+    /// Returns one of `choices`.
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
 }
 
-/// A rig made at random, every projection and lens in turn; its cameras are not always side by side.
+/// Returns a random rig. Every projection and lens gets its turn, and the cameras are not always side by side.
 ///
 /// # Panics
-/// Never: all are rigs.
+/// Never panics: the text is always a valid rig.
 #[must_use]
 pub fn random_rig(seed: u64) -> Rig {
     let mut random = Random::new(seed);
@@ -76,10 +76,10 @@ pub fn random_rig(seed: u64) -> Rig {
     Rig::parse(&text, "a random rig").unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// A warp whose pixels look anywhere and count a little or not at all, so that no mesh of a few patches can hold it.
+/// Returns a warp with random positions and weights near 0, which no mesh of a few patches can represent.
 ///
 /// # Panics
-/// If a side is 0.
+/// Panics if a side is 0.
 #[must_use]
 pub fn random_warp(random: &mut Random, size: UVec2) -> Warp {
     let mut plane = |low, high| {

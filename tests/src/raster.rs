@@ -1,5 +1,4 @@
-//! Pictures in host memory as tests make and check them, in every format, and planes of a warp that need not
-//! be one.
+//! Pictures in host memory in every format, and device planes that need not form a valid warp.
 
 use bytemuck::Pod;
 use glam::UVec2;
@@ -11,33 +10,33 @@ use shared_types::{Chroma, Rgba8};
 
 use crate::random::Random;
 
-/// A picture: planes without padding.
+/// A picture whose planes have no padding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Raster {
     /// Columns and rows.
     pub size: UVec2,
-    /// Its planes.
+    /// The planes.
     pub pixels: Pixels,
 }
 
 /// The planes of a picture, row by row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pixels {
-    /// One plane.
+    /// One plane of pixels.
     Rgba8(Vec<Rgba8>),
-    /// Two.
+    /// A luma and a chroma plane.
     Nv12 {
         /// Luma.
         y: Vec<u8>,
         /// Chroma.
         uv: Vec<Chroma>,
-        /// What the numbers mean.
+        /// The YUV encoding.
         encoding: YuvEncoding,
     },
 }
 
 impl Raster {
-    /// A picture whose every byte is `byte()`.
+    /// Creates a picture whose every byte is `byte()`.
     pub fn from_bytes(size: UVec2, format: PixelFormat, mut byte: impl FnMut() -> u8) -> Self {
         let area = |size: UVec2| size.element_product();
         let pixels = match format {
@@ -56,16 +55,16 @@ impl Raster {
         Self { size, pixels }
     }
 
-    /// White noise.
+    /// Creates a picture of white noise.
     #[must_use]
     pub fn noise(random: &mut Random, size: UVec2, format: PixelFormat) -> Self {
         Self::from_bytes(size, format, || random.bits() as u8)
     }
 
-    /// The largest difference of a byte of this picture and of another one of the same size and format.
+    /// Returns the largest byte difference from a picture of the same size and format.
     ///
     /// # Panics
-    /// If size or format differ.
+    /// Panics if the size or format differs.
     #[must_use]
     pub fn largest_difference(&self, other: &Self) -> u8 {
         assert_eq!(self.format(), other.format());
@@ -83,7 +82,7 @@ impl Raster {
         }
     }
 
-    /// Size and format.
+    /// Returns the size and format.
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         let pixels = match self.pixels {
@@ -93,10 +92,10 @@ impl Raster {
         FrameFormat { size: self.size, pixels }
     }
 
-    /// Copies the picture to a device, with `padding` bytes, a multiple of 4, behind each row.
+    /// Copies the picture to a device, with `padding` bytes (a multiple of 4) after each row.
     ///
     /// # Panics
-    /// If the device fails.
+    /// Panics if the device fails.
     #[must_use]
     pub fn upload(&self, stream: &Stream, padding: u64) -> DeviceFrame {
         match &self.pixels {
@@ -114,7 +113,7 @@ impl Raster {
     /// Waits for the stream's work and copies a picture from its device.
     ///
     /// # Panics
-    /// If the device fails.
+    /// Panics if the device fails.
     #[must_use]
     pub fn download(stream: &Stream, frame: &DeviceFrame) -> Self {
         let pixels = match frame {
@@ -129,26 +128,26 @@ impl Raster {
     }
 }
 
-/// Size of the chroma plane of a picture.
+/// Returns the size of a picture's chroma plane.
 #[must_use]
 pub fn chroma_size(size: UVec2) -> UVec2 {
     UVec2::new(chroma_side(size.x), chroma_side(size.y))
 }
 
-/// An image on a device whose rows have `padding` bytes behind them.
+/// Creates a device image with `padding` bytes after each row.
 ///
 /// # Panics
-/// If the device fails.
+/// Panics if the device fails.
 #[must_use]
 pub fn padded<T: Pod>(device: &Device, size: UVec2, padding: u64) -> Image<T> {
     let pitch = u64::from(size.x) * size_of::<T>() as u64 + padding;
     Image::with_pitch(device, size.x, size.y, pitch).expect("an image")
 }
 
-/// As [`padded`], filled.
+/// Creates an image like [`padded`] and fills it.
 ///
 /// # Panics
-/// If the device fails.
+/// Panics if the device fails.
 #[must_use]
 pub fn upload_plane<T: Pod>(
     stream: &Stream,
@@ -161,17 +160,17 @@ pub fn upload_plane<T: Pod>(
     image
 }
 
-/// A warp's planes on a device, in the order of [`Plane`](panoweave::warp::Plane). Unlike a
-/// [`Warp`](panoweave::warp::Warp)'s their numbers may be anything.
+/// The planes of a warp on a device, in the order of [`Plane`](panoweave::warp::Plane). Unlike in a
+/// [`Warp`](panoweave::warp::Warp), the numbers may be anything.
 #[derive(Debug)]
 pub struct DevicePlanes([Image<f32>; 6]);
 
 impl DevicePlanes {
-    /// Copies planes of `size` to a device, those of the left and of the right camera with so many bytes
-    /// behind each row.
+    /// Copies planes of `size` to a device, with the given padding in bytes after each row of the left and of the
+    /// right camera's planes.
     ///
     /// # Panics
-    /// If the device fails.
+    /// Panics if the device fails.
     #[must_use]
     pub fn upload(
         stream: &Stream,
@@ -183,10 +182,10 @@ impl DevicePlanes {
         Self(std::array::from_fn(|i| upload_plane(stream, size, &planes[i], padding[i])))
     }
 
-    /// For a kernel: left, right.
+    /// Returns the planes of the left and of the right camera as kernel arguments.
     ///
     /// # Panics
-    /// Never: each camera's planes are alike.
+    /// Never panics: the planes of each camera have the same size and pitch.
     #[must_use]
     pub fn cameras(&self) -> [DeviceCameraPlanes<'_>; 2] {
         let [left_x, left_y, right_x, right_y, left_weight, right_weight] =

@@ -1,4 +1,4 @@
-//! Several cameras over one canvas, and what each of them sees there, in f64.
+//! Several cameras over one canvas, and their expected pixels there, in f64.
 
 use glam::{DMat3, DVec2, UVec2, uvec2};
 use panoweave::geometry::Geometry;
@@ -11,10 +11,10 @@ use crate::random::Random;
 /// Size of the canvas of [`made_up`].
 pub const CANVAS: UVec2 = uvec2(97, 61);
 
-/// Two to six cameras that are turned and scaled over a planar canvas, with pictures of such pixels.
+/// Returns two to six cameras, turned and scaled over a planar canvas, and their pictures filled by `pixel`.
 ///
 /// # Panics
-/// Never: all are pictures.
+/// Never panics: the pictures are valid.
 #[must_use]
 pub fn made_up(
     seed: u64,
@@ -37,13 +37,14 @@ pub fn made_up(
     (Geometry { canvas, cameras }, pictures)
 }
 
-/// A pixel of noise.
+/// Returns a random pixel.
 pub fn noise(random: &mut Random, _: u32, _: u32) -> Rgba8 {
     let [r, g, b] = [0, 1, 2].map(|_| random.below(256) as u8);
     Rgba8::opaque(r, g, b)
 }
 
-/// Where a camera sees a canvas pixel, and its distance from the picture's edge as a share of the shorter side.
+/// Returns the source position of a camera for a canvas pixel, and its distance from the picture's edge as a fraction
+/// of the shorter side.
 #[must_use]
 pub fn place(camera: &Camera, x: u32, y: u32) -> Option<(DVec2, f64)> {
     let at = (camera.from_ray * DVec2::new(x.into(), y.into()).extend(1.0)).truncate();
@@ -52,7 +53,7 @@ pub fn place(camera: &Camera, x: u32, y: u32) -> Option<(DVec2, f64)> {
     inside.then(|| (at, (at + 1.0).min(size - at).min_element() / size.min_element()))
 }
 
-/// What a camera sees there, in levels, and the same distance.
+/// Returns the levels of a camera at a canvas pixel, and the distance of [`place`].
 #[must_use]
 pub fn seen(camera: &Camera, picture: &Picture, x: u32, y: u32) -> Option<([f64; 3], f64)> {
     let (at, edge) = place(camera, x, y)?;
@@ -72,14 +73,14 @@ pub fn seen(camera: &Camera, picture: &Picture, x: u32, y: u32) -> Option<([f64;
     Some(([0, 1, 2].map(level), edge))
 }
 
-/// What [`made_up`]'s cameras see at a canvas pixel, of each that sees it: levels, and distance from the picture's edge.
+/// Returns the levels and edge distances of all cameras that see a canvas pixel.
 #[must_use]
 pub fn all_seen(geometry: &Geometry, pictures: &[Picture], x: u32, y: u32) -> Vec<([f64; 3], f64)> {
     let both = geometry.cameras.iter().zip(pictures);
     both.filter_map(|(camera, picture)| seen(camera, picture, x, y)).collect()
 }
 
-/// Their blend, by those distances; black of none.
+/// Blends them, weighted by the distances; returns black if there are none.
 #[must_use]
 pub fn blend(all: &[([f64; 3], f64)]) -> [f64; 3] {
     let total: f64 = all.iter().map(|(_, edge)| edge).sum();

@@ -1,7 +1,7 @@
-//! Tests that lack what they need: each skip is reported, or fails if the need is required.
+//! Skipped tests: each skip is reported, or fails if its need is required.
 //!
 //! `PANOWEAVE_REQUIRE` lists the needs that must be met, for example `gpu,data,ffmpeg`. `cargo xtask test` sets
-//! `PANOWEAVE_SKIPPED` to a file, to which each skip adds a line, and prints the list at the end.
+//! `PANOWEAVE_SKIPPED` to a file, to which each skip appends a line, and prints the list at the end.
 
 use std::env;
 use std::fmt::{self, Display};
@@ -9,12 +9,12 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::thread;
 
-/// What a test may need beyond Rust.
+/// A requirement of a test beyond Rust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// An NVIDIA GPU with its driver.
     Gpu,
-    /// The test data with outside truth.
+    /// The external test data.
     Data,
     /// The programs ffmpeg and ffprobe.
     Ffmpeg,
@@ -45,16 +45,19 @@ impl Need {
 /// Reports that the calling test, or a part of it, does not run.
 ///
 /// # Panics
-/// If `PANOWEAVE_REQUIRE` lists the need, or the list of skips cannot be written.
+/// Panics if `PANOWEAVE_REQUIRE` lists the need, or if the list of skips cannot be written.
 pub fn skip(need: Need, reason: impl Display) {
-    assert!(!need.is_required(), "PANOWEAVE_REQUIRE demands {need}: {reason}");
+    assert!(!need.is_required(), "PANOWEAVE_REQUIRE lists {need}: {reason}");
     eprintln!("skipped, {need}: {reason}");
     if let Some(list) = env::var_os("PANOWEAVE_SKIPPED") {
         let test = thread::current();
         let line = format!("{need}\t{}\t{reason}\n", test.name().unwrap_or("?"));
         let mut list = OpenOptions::new().create(true).append(true).open(list);
-        // One write, so that lines of tests that run at once do not mix.
+        // A single write keeps the lines of parallel tests apart.
         let written = list.as_mut().map(|list| list.write_all(line.as_bytes()));
-        assert!(matches!(written, Ok(Ok(()))), "cannot note a skip in PANOWEAVE_SKIPPED");
+        assert!(
+            matches!(written, Ok(Ok(()))),
+            "cannot append a skip to the file in PANOWEAVE_SKIPPED"
+        );
     }
 }

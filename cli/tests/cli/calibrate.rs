@@ -1,4 +1,4 @@
-//! `panoweave calibrate`: a made-up scene seen by a camera that was moved along it, and pictures that give no rig.
+//! `panoweave calibrate`: a generated scene seen by a camera that moves along it, and pictures that give no rig.
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
@@ -8,10 +8,10 @@ use panoweave_tests::random::Random;
 use crate::Folder;
 
 const SIZE: [u32; 2] = [320, 240];
-/// How far the second picture lies to the right in the scene.
+/// The shift of each picture to the right, in scene pixels.
 const SHIFT: u32 = 200;
 
-/// Rectangles of many sizes and levels, for so many pictures: corners that are unlike each other.
+/// Draws a scene for `pictures` pictures: rectangles of many sizes and levels, whose corners are distinctive.
 fn scene(pictures: u32) -> Picture {
     let [width, height] = [SIZE[0] + (pictures - 1) * SHIFT, SIZE[1]];
     let mut picture = Picture::filled(width, height, Rgba8::opaque(90, 100, 110));
@@ -68,7 +68,7 @@ fn a_shifted_scene_gives_its_shift_a_rig_and_a_preview() {
     assert!(panorama.width().abs_diff(SIZE[0] + SHIFT) <= 4, "{}", panorama.width());
     let fits = folder.quiet("calibrate left.png right.png --check made.toml --device cpu");
     assert!(fits.contains("made.toml: fits"), "{fits}");
-    // The right camera's picture is another one.
+    // The right camera has moved.
     part(&scene(2), SHIFT - 12).save(folder.path("moved.png")).unwrap();
     let drifted = folder.words("-q calibrate left.png moved.png --check made.toml --device cpu");
     assert!(drifted.stdout.contains("made.toml: drifted"), "{drifted:?}");
@@ -101,7 +101,7 @@ fn pictures_that_do_not_fit_are_refused_with_the_reason() {
     }
 }
 
-/// Mean difference in levels of a panorama from the scene, where it is best moved by a few pixels.
+/// Returns the mean difference in levels between a panorama and the scene, minimised over shifts of up to 8 pixels.
 fn difference(panorama: &Picture, scene: &Picture) -> f64 {
     let width = panorama.width().min(scene.width()) - 16;
     let height = panorama.height().min(scene.height()) - 16;
@@ -149,7 +149,7 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
         "calibrate c.png a.png b.png -o made.toml --preview seen.png --model homography --device cpu --json",
     );
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    // a and c have nothing in common.
+    // `a` and `c` do not overlap.
     assert_eq!(json["pairs"].as_array().map(Vec::len), Some(2), "{json}");
     let preview = Picture::open(folder.path("seen.png")).unwrap();
     assert_eq!(preview.width(), 3 * SIZE[0]);
@@ -197,7 +197,7 @@ fn outputs_do_not_overwrite_each_other() {
     for preview in ["made.png", "./made.png", "link.png"] {
         let line = format!("calibrate left.png right.png -o made.png --preview {preview}");
         let done = folder.words(&format!("{line} --device cpu"));
-        // A link that leads nowhere yet is another name.
+        // A dangling link counts as a different name.
         if preview == "link.png" {
             continue;
         }
@@ -209,7 +209,7 @@ fn outputs_do_not_overwrite_each_other() {
     assert!(done.stderr.contains("give --warp too"), "{done:?}");
 }
 
-/// Two views of a scene all around, from one place through one lens.
+/// Returns two views of a panoramic scene, from the same place with the same lens.
 fn views(focal: f64, k1: f64, yaw: f64) -> [Picture; 2] {
     let size = glam::UVec2::from(SIZE);
     let scene = scene(3);
@@ -218,7 +218,7 @@ fn views(focal: f64, k1: f64, yaw: f64) -> [Picture; 2] {
         let pixels = (0..size.element_product()).map(|i| {
             let pixel = glam::UVec2::new(i % size.x, i / size.x).as_dvec2();
             let ray = camera.ray(pixel).unwrap();
-            // Columns of the scene are angles, rows are heights.
+            // Scene columns are azimuths, and rows are heights.
             let x = ray.x.atan2(ray.z).to_degrees() * 7.0 + f64::from(scene.width()) / 2.0;
             let y = ray.y / ray.x.hypot(ray.z) * focal + f64::from(scene.height()) / 2.0;
             let [x, y] = [(x, scene.width()), (y, scene.height())]

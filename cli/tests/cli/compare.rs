@@ -1,4 +1,4 @@
-//! `panoweave compare`: pictures against numbers of others, videos against an oracle, and what is refused.
+//! `panoweave compare`: pictures against external reference values, videos against an oracle, and rejected inputs.
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::Folder;
 use crate::video::{Ffmpeg, flat, y4m};
 
-/// 10 · log10(255² / mean square).
+/// Returns 10 · log10(255² / mean square).
 fn psnr(a: &[u8], b: &[u8]) -> f64 {
     let square = |(a, b): (&u8, &u8)| f64::from(a.abs_diff(*b)).powi(2);
     10.0 * (255.0 * 255.0 / (a.iter().zip(b).map(square).sum::<f64>() / a.len() as f64)).log10()
 }
 
-/// What the table's column says how to make, of levels.
+/// Applies the distortion `name` from the table to the reference picture.
 fn distorted(name: &str, reference: &Picture) -> Option<Picture> {
     let each = |of: fn(f64) -> f64| {
         let level = |level: u8| of(level.into()).round_ties_even() as u8;
@@ -52,7 +52,7 @@ fn numbers_are_those_of_scikit_image() {
             name => match distorted(name, &reference) {
                 Some(picture) => picture,
                 None if file.exists() => Picture::open(file).unwrap(),
-                // Made by an encoder that is not here, and not kept.
+                // This distortion needs an encoder and is not stored.
                 None => continue,
             },
         };
@@ -84,7 +84,7 @@ fn the_map_is_gray_and_smaller() {
     let folder = Folder::new();
     let grey = |level| Picture::filled(40, 30, Rgba8::opaque(level, level, level));
     grey(100).save(folder.path("a.png")).unwrap();
-    // The left part differs.
+    // Only the left part differs.
     let mut b = grey(100);
     for row in b.pixels_mut().chunks_mut(40) {
         row[..10].fill(Rgba8::opaque(200, 200, 200));
@@ -92,10 +92,10 @@ fn the_map_is_gray_and_smaller() {
     b.save(folder.path("b.png")).unwrap();
     folder.quiet("compare a.png b.png --device cpu --map map.png");
     let bytes = folder.read("map.png");
-    // Of the PNG's first chunk: width, height, depth 8, colour type 0, which is gray.
+    // The PNG's first chunk: width, height, depth 8, and colour type 0, which is gray.
     assert_eq!(&bytes[16..26], &[0, 0, 0, 30, 0, 0, 0, 20, 8, 0]);
     let map = folder.picture("map.png");
-    // By the formula for two flat areas; the window of column 0 covers columns 0 to 10 of the pictures.
+    // From the formula for two flat areas. The window of column 0 covers columns 0 to 10 of the pictures.
     let flat = (2.0 * 100.0 * 200.0 + 6.5025) / (100.0 * 100.0 + 200.0 * 200.0 + 6.5025);
     let levels = |row: usize| &map.pixels()[row * 30..][..30];
     for row in 0..20 {
@@ -114,7 +114,7 @@ fn prints_a_table() {
     psnr_gray  identical
     psnr_rgb   identical
     ");
-    // Of the same luma, but other colours.
+    // The same luma, but different colours.
     Picture::filled(11, 11, Rgba8::opaque(100, 0, 0)).save(folder.path("red.png")).unwrap();
     Picture::filled(11, 11, Rgba8::opaque(30, 30, 30)).save(folder.path("grey.png")).unwrap();
     insta::assert_snapshot!(folder.quiet("compare red.png grey.png --device cpu"), @r"
@@ -148,7 +148,7 @@ fn gates_have_an_exit_code() {
     }
 }
 
-/// Y4M frames of noise, and the same with other noise on top.
+/// Returns Y4M frames of noise, and the same frames with more noise on top.
 fn noisy(frames: u64) -> [Vec<Vec<u8>>; 2] {
     let mut random = Random::new(3);
     let mut frame = |noise: i64, of: Option<&Vec<u8>>| -> Vec<u8> {
@@ -163,7 +163,7 @@ fn noisy(frames: u64) -> [Vec<Vec<u8>>; 2] {
             .collect()
     };
     let a: Vec<_> = (0..frames).map(|_| frame(0, None)).collect();
-    // The third is the worst, and the fourth the same.
+    // The third frame is the worst; the fourth is identical.
     let noise = |i: usize| [2, 4, 16, 0, 3][i % 5];
     let b = a.iter().enumerate().map(|(i, a)| frame(noise(i), Some(a))).collect();
     [a, b]
@@ -194,7 +194,7 @@ fn videos_are_compared_frame_by_frame() {
         let exact = psnr(&a[n], &b[n]);
         squares += 10.0_f64.powf(-exact / 10.0) / 5.0;
         assert!(number(n + 1, 3) == exact || (number(n + 1, 3) - exact).abs() < 1e-6, "{csv}");
-        // Each frame as two pictures.
+        // Compare each frame as two pictures.
         for (name, levels) in [("a.png", &a[n]), ("b.png", &b[n])] {
             let pixels = levels.iter().map(|&level| Rgba8::opaque(level, level, level)).collect();
             Picture::from_pixels(40, 30, pixels).unwrap().save(folder.path(name)).unwrap();
@@ -220,7 +220,7 @@ fn videos_are_compared_frame_by_frame() {
     assert!(table.starts_with("frames     5\nssim_gray  mean 0."), "{table}");
     assert!(table.contains("in frame 2\npsnr_gray  mean "), "{table}");
 
-    // The worst frame is held against the gate, and not the mean.
+    // The gate applies to the worst frame, not to the mean.
     let worst = number(3, 2);
     for (least, code) in [(worst - 1e-6, 0), (worst + 1e-6, 5)] {
         let done = folder.words(&format!("compare a.y4m b.y4m --device cpu --fail-below {least}"));
@@ -297,13 +297,13 @@ fn files_of_ffmpeg_are_compared() {
     let line = "compare a.mp4 b.mp4 --device cpu --json";
     let json = folder.words(line).json();
     let found = json["psnr_gray"]["mean"].as_f64().unwrap();
-    // ffmpeg's own figure of luma.
+    // ffmpeg's own PSNR of luma.
     let said = ffmpeg.output(&folder, "-v info -i b.mp4 -i a.mp4 -lavfi psnr -f null -");
     let said = String::from_utf8(said.stderr).unwrap();
     let exact = said.split("PSNR y:").nth(1).unwrap().split(' ').next().unwrap();
     assert!((found - exact.parse::<f64>().unwrap()).abs() < 1e-5, "{found} is {exact}");
     assert_eq!(json["frames"], 15);
-    // A lossless copy of numbered pictures of it: ffmpeg gives what the pictures are.
+    // Compare with a lossless copy as numbered pictures. ffmpeg converts the video to the pictures' format.
     ffmpeg.run(&folder, "-i a.mp4 f%03d.png");
     let json = folder.words("compare a.mp4 f%03d.png --fps 30 --device cpu --json").json();
     assert!(json["psnr_rgb"]["mean"].as_f64().is_none_or(|psnr| psnr > 40.0), "{json}");

@@ -1,4 +1,4 @@
-//! Exit codes of devices that are missing, fail, or are lost.
+//! Exit codes for devices that are missing, fail, or are lost.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::{Done, Folder};
 
 const LINE: &str = "stitch left.png right.png --rig rig.toml -o pano.png --device cuda:0";
 
-/// A driver library whose `cuInit` returns `code`.
+/// Builds a driver library whose `cuInit` returns `code`.
 fn fake_driver(folder: &Folder, code: u32) -> PathBuf {
     folder.write("fake.c", format!("int cuInit(unsigned flags) {{ return {code}; }}\n"));
     let library = folder.path(format!("fake{code}.so"));
@@ -57,7 +57,7 @@ fn a_device_that_fails_is_1() {
 
 #[test]
 fn a_code_that_is_newer_keeps_its_number() {
-    // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, and one that nobody has named.
+    // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, and a code without a name.
     for code in [803, 12345] {
         let done = with_driver(&Folder::new(), code, LINE);
         assert_eq!(done.code, Some(1), "{done:?}");

@@ -1,7 +1,7 @@
-//! The program from outside: what it prints, what it writes, and its exit codes.
+//! Tests of the command-line program: printed output, written files, and exit codes.
 //!
-//! Commands run in a temporary folder with relative names, so that messages are the same everywhere,
-//! and with a driver library that does not exist, so that they are the same beside a GPU.
+//! Commands run in a temporary folder with relative names, so messages are the same everywhere. They use a driver
+//! library that does not exist, so results are the same on machines with a GPU.
 
 mod calibrate;
 mod compare;
@@ -25,7 +25,7 @@ use panoweave::io::picture::Picture;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Two cameras of 40×30 pixels that overlap, on a canvas of 64×32.
+/// A rig of two overlapping 40×30 cameras on a 64×32 canvas.
 const RIG: &str = r#"
 [panorama]
 projection = "cylindrical"
@@ -48,13 +48,13 @@ matrix = { fx = 30.0, fy = 30.0, cx = 19.5, cy = 14.5 }
 yaw = 20.0
 "#;
 
-/// Right pixels to left pixels: 25 to the right, 2 down.
+/// A homography from right to left pixels: 25 to the right, 2 down.
 const SHIFT: &str = "1 0 25\n0 1 2\n0 0 1\n";
 
 /// A folder with `left.png`, `right.png`, `rig.toml` and `shift.txt`.
 struct Folder(TempDir);
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug)]
 struct Done {
     code: Option<i32>,
@@ -88,7 +88,7 @@ impl Folder {
         Picture::open(self.path(name)).unwrap()
     }
 
-    /// The program, ready to run.
+    /// Returns the program as a command, ready to run.
     fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_panoweave"));
         command
@@ -102,12 +102,12 @@ impl Folder {
         Done::from(self.command().args(arguments).output().unwrap())
     }
 
-    /// Runs words separated by spaces.
+    /// Runs the program with arguments separated by spaces.
     fn words(&self, line: &str) -> Done {
         self.run(line.split_whitespace())
     }
 
-    /// Runs a command that must succeed without a word on stderr, on the CPU.
+    /// Runs a command that must succeed on the CPU and print nothing to stderr.
     fn quiet(&self, line: &str) -> String {
         let done = self.words(line);
         assert_eq!(done.code, Some(0), "{line}: {done:?}");
@@ -117,7 +117,7 @@ impl Folder {
 }
 
 impl Done {
-    /// What is printed as JSON.
+    /// Parses the output as JSON.
     fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -134,7 +134,7 @@ impl From<Output> for Done {
     }
 }
 
-/// A picture of 40×30 pixels with something to see everywhere.
+/// Returns a textured picture of 40×30 pixels.
 fn pattern(seed: u32) -> Picture {
     let pixel = |at: u32| {
         let (x, y) = (at % 40, at / 40);

@@ -1,10 +1,10 @@
-//! Everything that can be wrong with options and files: exit code 2 and one message that says what.
+//! Invalid options and files: each gives exit code 2 and one message that names the cause.
 
 use std::time::{Duration, Instant};
 
 use crate::{Done, Folder};
 
-/// Runs a line that must fail with exit code 2, and returns what it says.
+/// Runs a command that must fail with exit code 2, and returns its message.
 fn refused(folder: &Folder, line: &str) -> String {
     let start = Instant::now();
     let done = folder.words(line);

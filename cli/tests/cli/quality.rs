@@ -1,4 +1,4 @@
-//! `panoweave quality`: planted steps, colours and flicker, gates, and what is refused.
+//! `panoweave quality`: planted steps, colours and flicker, gates, and rejected inputs.
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use crate::Folder;
 use crate::video::{flat, y4m};
 
-/// Right pixels to left pixels of cameras that overlap by a quarter.
+/// A homography from right to left pixels, for cameras that overlap by a quarter.
 const SHIFT: &str = "1 0 120  0 1 0  0 0 1\n";
 const MAP: &str = "--homography shift120.txt --device cpu";
 
-/// What both cameras see, 280 columns wide.
+/// Returns a level of the scene that both cameras see; it is 280 columns wide.
 fn scene(x: u32, y: u32) -> u8 {
     (90 + (x * 5 + y * 11) % 23 + x / 4) as u8
 }
 
-/// Levels of a camera that begins at a column.
+/// Returns the levels of a camera whose picture begins at a scene column.
 fn camera(first: u32, more: i32) -> Vec<u8> {
     let level = |i: u32| (i32::from(scene(first + i % 160, i / 160)) + more) as u8;
     (0..160 * 120).map(level).collect()
@@ -30,7 +30,7 @@ fn picture(width: u32, levels: &[u8]) -> Picture {
     Picture::from_pixels(width, levels.len() as u32 / width, pixels).unwrap()
 }
 
-/// A folder with two cameras, the right one brighter by so much.
+/// Creates a folder with two cameras' pictures, the right one brighter by `brighter` levels.
 fn folder(brighter: i32) -> Folder {
     let folder = Folder::new();
     folder.write("shift120.txt", SHIFT);
@@ -69,7 +69,7 @@ fn pictures_are_stitched_and_measured() {
     let matched = measured(&folder, "l.png r.png --blend seam --feather 1");
     assert!(matched["scores"]["colour"].as_f64().unwrap() > 0.9, "{matched}");
     assert!(ratio(&matched) < ratio(&left_alone) - 0.3, "{matched}");
-    // The seam's own line is found, whichever way up.
+    // The seam is found in both orientations.
     let turned = measured(&folder, "l.png r.png --no-colour --blend seam --feather 1 --flip");
     assert_eq!(ratio(&turned), ratio(&left_alone));
 }
@@ -90,7 +90,7 @@ fn a_panorama_alone_is_measured_where_the_map_hands_over() {
     let found = alone("p.png");
     assert!(ratio(&found) < 1.3, "{found}");
     assert_eq!((&found["colour"], &found["scores"]["colour"]), (&Value::Null, &Value::Null));
-    // A step of 30 where the map hands over.
+    // Add a step of 30 at the hand-over of the map.
     let owners = owners_of_warp(&Warp::open(folder.path("map.st")).unwrap());
     let mut stepped = folder.picture("p.png");
     for (pixel, owner) in stepped.pixels_mut().iter_mut().zip(owners) {
@@ -106,14 +106,14 @@ fn a_panorama_alone_is_measured_where_the_map_hands_over() {
     for span in spans {
         assert!((span["step"].as_f64().unwrap() - 30.0).abs() < 8.0, "{span}");
     }
-    // With the cameras' pictures there is more to say.
+    // The cameras' pictures allow more measurements.
     let more = measured(&folder, "p.png --cameras l.png r.png --reference p.png");
     assert_eq!(more["seam"], found["seam"]);
     assert!(more["colour"]["after"].is_null() && more["overlap"].is_number(), "{more}");
     assert_eq!(more["colour"]["before"]["mean"], 0.0);
     assert_eq!(more["scores"]["ssim"], 1.0);
     assert!(more["similarity"]["psnr_gray"].is_null(), "{more}");
-    // What is turned is measured turned.
+    // A flipped panorama is measured flipped.
     folder.quiet(&format!("{stitch} --flip"));
     assert!(ratio(&measured(&folder, "p.png --cameras l.png r.png --flip")) < 1.3);
 }
@@ -139,13 +139,13 @@ fn gates_name_what_is_below() {
         let json = folder.words(&format!("{line} {gates} --json")).json();
         assert_eq!(json["failed"].as_array().unwrap().len(), usize::from(code == 5), "{json}");
     }
-    // A gate whose score there is not says so, and passes nothing.
+    // A gate on a score that could not be measured is an error.
     let done = folder.words(&format!("{line} --fail-below flicker=0.5"));
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.stderr.contains("the score flicker could not be measured"), "{done:?}");
 }
 
-/// Frames of both cameras, whose light is by so many levels brighter in each.
+/// Writes videos of both cameras, with frame `t` brighter by `light(t)` levels.
 fn videos(folder: &Folder, light: impl Fn(u32) -> i32, frames: u32) {
     for (name, first) in [("l.y4m", 0), ("r.y4m", 120)] {
         let frames: Vec<_> = (0..frames).map(|t| camera(first, light(t))).collect();
@@ -171,14 +171,14 @@ fn videos_are_stitched_and_measured() {
     videos(&folder, |t| if t % 2 == 0 { 3 } else { -3 }, 12);
     let json = measured(&folder, "l.y4m r.y4m --no-colour --every 5 --frames 11");
     let mean = json["flicker"]["mean"].as_f64().unwrap();
-    // Luma of limited range: 219 levels for 255.
+    // Luma has limited range: 219 levels for 255.
     assert!((mean - 3.0).abs() < 0.5, "{json}");
     assert_eq!((json["flicker"]["frames"].as_u64(), frames(&json)), (Some(11), vec![0, 5, 10]));
     let table = folder.quiet(&format!("quality l.y4m r.y4m --no-colour {MAP}"));
     assert!(table.contains("flicker   0.7") && table.contains("12 frames"), "{table}");
 }
 
-/// A seam that is the engine's own, as far as it has faded.
+/// The seam of a video is the engine's own seam, including its fade.
 #[test]
 fn the_seam_of_a_video_is_where_the_engine_has_it() {
     let folder = folder(0);
@@ -189,7 +189,7 @@ fn the_seam_of_a_video_is_where_the_engine_has_it() {
     let line = "l.y4m r.y4m --no-colour --every 30";
     let feather = measured(&folder, line);
     let seam = measured(&folder, &format!("{line} --blend seam --feather 1"));
-    // Of pixels that are 5 apart, in the frame after the fade.
+    // The step between pixels 5 apart, in the frame after the fade.
     let step = |json: &Value| json["seam"]["frames"][1]["spans"][1]["step"].as_f64().unwrap();
     assert!(step(&feather) < 3.0, "{feather}");
     assert!(step(&seam) > 25.0, "{}", seam["seam"]["frames"]);
@@ -336,7 +336,7 @@ fn what_cannot_be_measured() {
         let message = error["message"].as_str().unwrap();
         assert!(error["kind"] == kind && message.contains(part), "{line}: {error}");
     }
-    // One camera sees nothing of the other: no line, no overlap, and that is no error.
+    // One camera sees nothing of the other: no seam and no overlap, which is not an error.
     folder.write("apart.txt", "1 0 500  0 1 0  0 0 1\n");
     let done = folder.words("quality l.png r.png --homography apart.txt --device cpu");
     assert_eq!(done.code, Some(0), "{done:?}");

@@ -1,4 +1,4 @@
-//! Photos whose homographies others found: `scenes` and `stitch_ref/pairs.csv` of the test data.
+//! Photos with externally computed homographies: `scenes` and `stitch_ref/pairs.csv` of the test data.
 
 use std::path::PathBuf;
 
@@ -13,9 +13,9 @@ use crate::Folder;
 struct Pair {
     left: PathBuf,
     right: PathBuf,
-    /// Right to left, as text.
+    /// The homography from right to left, as text.
     homography: String,
-    /// Share of the left photo that the right one covers, found by others.
+    /// The fraction of the left photo that the right one covers, from the test data.
     overlap: f64,
 }
 
@@ -31,7 +31,7 @@ fn pair(scene: &str, left: &str) -> Option<Pair> {
     })
 }
 
-/// Stitches a pair and checks size, coverage, and that the left photo is unchanged where it is alone.
+/// Stitches a pair and checks the size, the coverage, and that the left photo is unchanged where only it contributes.
 fn check(scene: &str, left: &str) {
     let Some(pair) = pair(scene, left) else { return };
     let folder = Folder::new();

@@ -36,7 +36,7 @@ fn a_homography_leaves_the_left_picture_as_it_is() {
             assert_eq!(at(64 - x, 31 - y), right.pixels()[(29 - y) * 40 + 39 - x]);
         }
     }
-    // Left of the right picture and below the left one nobody looks.
+    // Left of the right picture and below the left one there is no source.
     assert_eq!(at(0, 31), Rgba8::BLACK);
 }
 
@@ -62,7 +62,7 @@ fn json_has_everything() {
     for stage in ["load", "stitch", "save"] {
         assert!(json["times_ms"][stage].as_f64().is_some_and(|ms| ms > 0.0), "{stage}: {json}");
     }
-    // 1200 pixels each, 15 × 28 of them shared, of 65 × 32.
+    // Each camera covers 1200 of the 65 × 32 pixels; 15 × 28 are shared.
     let share = |count: f64| count / (65.0 * 32.0);
     for (name, count) in [("left", 1200.0), ("right", 1200.0), ("overlap", 420.0), ("any", 1980.0)]
     {
@@ -89,7 +89,7 @@ fn options_reach_the_kernel() {
     assert!(black.iter().all(|&pixel| pixel == Rgba8::BLACK));
     let red = stitch("--gain-left 1,0,0 --gain-right 1,0,0");
     assert!(red.iter().zip(&plain).all(|(red, plain)| *red == Rgba8::opaque(plain.r, 0, 0)));
-    // A side of its own.
+    // Each side has its own gain.
     let left_dark = stitch("--gain-left 0");
     let middle = |row: usize, x: usize| row * 64 + x;
     assert_eq!(left_dark[middle(16, 8)], Rgba8::BLACK);
@@ -120,7 +120,7 @@ fn a_seam_is_asked_for() {
     assert_eq!(stitch("--blend feather"), feathered);
     let seamed = stitch("--blend seam");
     assert_eq!(stitch("--blend seam --feather 16"), seamed);
-    // A pixel's width of it: in most of the overlap, one camera alone is shown.
+    // With a feather of one pixel, most of the overlap comes from a single camera.
     let narrow = stitch("--blend seam --feather 1");
     assert_ne!(narrow, seamed);
     let (left, right) = (folder.picture("left.png"), folder.picture("right.png"));
@@ -131,7 +131,7 @@ fn a_seam_is_asked_for() {
     });
     let one = one.count();
     assert!(one > 28 * 15 * 2 / 3, "{one}");
-    // Where one camera is alone, nothing changes.
+    // Outside the overlap nothing changes.
     for (at, pixel) in feathered.iter().enumerate() {
         let (x, y) = (at % 65, at / 65);
         if !((25..40).contains(&x) && (2..30).contains(&y)) {
@@ -170,7 +170,7 @@ fn colours_are_matched() {
     let folder = Folder::new();
     let bright = folder.picture("left.png");
     let (width, height) = (bright.width(), bright.height());
-    // Both see the same, shifted; the right camera at two thirds of the level.
+    // Both cameras see the same, shifted; the right one is at two thirds of the level.
     let at = |x: usize, y: usize| (60 + (x * 3 + y * 2) % 90) as u8;
     let picture = |shift: [usize; 2], of: fn(u8) -> u8| {
         let pixel = |i: usize| of(at(i % 40 + shift[0], i / 40 + shift[1]));
@@ -182,7 +182,7 @@ fn colours_are_matched() {
     let step = |options: &str| {
         folder.quiet(&format!("{BASE} --homography shift.txt -o out.png {options}"));
         let found = folder.picture("out.png").into_pixels();
-        // Of what each camera alone shows, to what it saw, in logarithms.
+        // The ratio of a stitched level to its scene level, at a pixel that one camera alone covers.
         let ratio = |x: usize, y: usize| f64::from(found[y * 65 + x].g) / f64::from(at(x, y));
         ratio(50, 20) / ratio(10, 20)
     };
@@ -266,7 +266,7 @@ fn a_signal_leaves_nothing_half_written() {
         let _ = kill.args(["-s", "TERM", &child.id().to_string()]).status();
         let done = crate::Done::from(child.wait_with_output().unwrap());
         assert_eq!(temporary(), 0, "{done:?}");
-        // It may have been done already.
+        // The command may have finished before the signal.
         if done.code == Some(130) {
             assert_eq!(done.json()["error"]["kind"], "interrupted", "{done:?}");
             assert!(!folder.path("p.png").exists());

@@ -1,4 +1,5 @@
-//! `panoweave trajectory resample`: a recorded path against numpy's numbers, and small ones that can be checked by hand.
+//! `panoweave trajectory resample`: a recorded path against numpy's results, and small paths that can be checked by
+//! hand.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -17,17 +18,17 @@ fn folder() -> Folder {
     folder
 }
 
-/// Runs words separated by spaces, which read this from a pipe.
+/// Runs a command with `input` piped to its standard input.
 fn fed(folder: &Folder, line: &str, input: &[u8]) -> Done {
     let mut command = folder.command();
     command.args(line.split(' ')).stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // It may have ended already.
+    // The command may have ended already.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap().into()
 }
 
-/// Rows of numbers below a header.
+/// Parses the rows of numbers below a header.
 fn rows(text: &str) -> Vec<Vec<f64>> {
     let row = |line: &str| line.split(',').map(|word| word.trim().parse().unwrap()).collect();
     text.lines().skip(1).map(row).collect()
@@ -53,7 +54,7 @@ fn a_recorded_path_is_as_numpy_has_it() {
     let (found, golden) = (rows(&written), rows(&std::fs::read_to_string(golden).unwrap()));
     assert_eq!(found.len(), golden.len());
     for (found, golden) in found.iter().zip(&golden) {
-        // The time is the same number, and its place the same to a nanometre.
+        // Times are equal, and positions agree to a nanometre.
         assert_eq!(found[0], golden[0]);
         for (found, exact) in found[1..4].iter().zip(&golden[1..4]) {
             assert!((found - exact).abs() < 1e-9, "{found} should be {exact}");
@@ -89,7 +90,7 @@ fn frames_of_a_rate() {
     let expected =
         "t,pan,tilt\n10,0,5\n10.5,5,5\n11,10,5\n11.5,15,2.5\n12,20,0\n12.5,25,-2.5\n13,30,-5\n";
     assert_eq!(String::from_utf8(folder.read("frames.csv")).unwrap(), expected);
-    // What is written can be read; the file is replaced.
+    // The output can be read back, and an existing file is replaced.
     folder.quiet("trajectory resample frames.csv --fps 1/3 --device cpu -o frames.csv.2");
     assert_eq!(folder.read("frames.csv.2"), b"t,pan,tilt\n10,0,5\n13,30,-5\n");
     folder.quiet("trajectory resample path.csv --fps 1/3 --device cpu -o frames.csv");

@@ -14,7 +14,7 @@ fn a_rig_on_its_own_canvas_and_on_another() {
     let half = Warp::open(folder.path("half.safetensors")).unwrap();
     assert_eq!(half.size() * 2, whole.size());
     let (whole, half) = (whole.stats(), half.stats());
-    // The same view.
+    // Both show the same view.
     for (a, b) in whole.cameras.iter().zip(&half.cameras) {
         assert!((a.coverage - b.coverage).abs() < 0.05, "{whole:?} {half:?}");
     }
@@ -61,7 +61,7 @@ fn planes_that_are_exported_replace_no_other_file() {
         assert!(done.code == Some(2) && done.stderr.contains(words), "{line}: {done:?}");
         assert_eq!(folder.read("rig.safetensors"), warp, "{line}");
     };
-    // The warp itself, by a link and by its name.
+    // The warp itself, through a link and by name.
     std::fs::remove_file(&plane).unwrap();
     std::os::unix::fs::symlink("../rig.safetensors", &plane).unwrap();
     refused("warp --warp rig.safetensors --export planes -o o.safetensors", "it is an input");
@@ -148,13 +148,14 @@ fn a_file_keeps_its_mesh_where_asked() {
     let json = folder.words("--json warp inspect meshed.safetensors").json();
     assert_eq!((&json["mesh_saved"], &json["mesh"]["error"]), (&json!(true), &json!(0.03125)));
 
-    // A mesh that a warp file is given is the one that it could have had at once.
+    // A mesh added to a warp file equals the mesh made together with the warp.
     folder.quiet("warp --warp plain.safetensors --mesh -o given.safetensors");
     assert_eq!(folder.read("given.safetensors"), folder.read("meshed.safetensors"));
     let done = folder.words("warp --warp plain.safetensors --size 32x16 -o no.safetensors");
     assert_eq!(done.code, Some(2), "{done:?}");
 
-    // Panoramas come out the same with a mesh of the file and with one that is made. One too coarse is not taken.
+    // A panorama is the same with a stored mesh as with one made on demand. A stored mesh that is too coarse is not
+    // used.
     let done = folder.words("warp --warp meshed.safetensors --mesh 4 -o coarse.safetensors");
     assert!(done.stderr.contains("no mesh coarser than 0.03125"), "{done:?}");
     let stitch = "stitch left.png right.png --device cpu";

@@ -1,4 +1,4 @@
-//! The service as a process, and the smallest client for it: HTTP/1.0, a connection a request.
+//! The service as a process, and a minimal client for it: HTTP/1.0, one connection per request.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ pub(crate) struct Service {
     address: String,
 }
 
-/// What it answered.
+/// A response of the service.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -26,7 +26,7 @@ impl Answer {
 }
 
 impl Service {
-    /// On the CPU and some free port.
+    /// Starts the service on the CPU and a free port.
     pub(crate) fn start() -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_service"));
         command.args(["127.0.0.1:0", "", "cpu"]).stdout(Stdio::piped());
@@ -37,7 +37,7 @@ impl Service {
         Self { address: address.to_owned(), child }
     }
 
-    /// Sends a request and returns the connection, past the answer's head.
+    /// Sends a request and returns the status, the content type and the connection, positioned at the response body.
     pub(crate) fn open(&self, head: &str, body: &[u8]) -> (u16, String, BufReader<TcpStream>) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -45,7 +45,7 @@ impl Service {
         write!(stream, "{head} HTTP/1.0\r\nContent-Length: {length}\r\n").unwrap();
         let boundary = "Content-Type: multipart/form-data; boundary=X\r\n\r\n";
         stream.write_all(boundary.as_bytes()).unwrap();
-        // It may have answered, and hung up, before it has read all.
+        // The service may answer and hang up before it has read the whole body.
         drop(stream.write_all(body));
         let mut reader = BufReader::new(stream);
         let (mut status, mut kind) = (0, String::new());
@@ -64,12 +64,12 @@ impl Service {
         (status, kind, reader)
     }
 
-    /// Sends the head of a form of so many bytes, and as many as are given of it.
+    /// Sends the head of a form of `length` bytes, and `sent` as its beginning.
     pub(crate) fn begin(&self, length: usize, sent: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         write!(stream, "POST /stitch HTTP/1.0\r\nContent-Length: {length}\r\n").unwrap();
         stream.write_all(b"Content-Type: multipart/form-data; boundary=X\r\n\r\n").unwrap();
-        // It may refuse before it has read all.
+        // The service may refuse the request before it has read all of it.
         drop(stream.write_all(sent));
         stream
     }
@@ -95,12 +95,12 @@ impl Service {
     pub(crate) fn post_raw(&self, form: &[u8]) -> Answer {
         let (status, kind, mut reader) = self.open("POST /stitch", form);
         let mut body = Vec::new();
-        // The same: what was not read resets the connection.
+        // If the service left some of the body unread, the connection is reset.
         drop(reader.read_to_end(&mut body));
         Answer { status, kind, body }
     }
 
-    /// Ctrl-C. How it ended, which must be soon.
+    /// Sends Ctrl-C and returns the exit status. Panics if the service takes longer than 20 seconds to end.
     pub(crate) fn interrupt(&mut self) -> ExitStatus {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
@@ -109,7 +109,7 @@ impl Service {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
-            assert!(Instant::now() < most, "it does not end");
+            assert!(Instant::now() < most, "the service does not end");
             std::thread::sleep(Duration::from_millis(10));
         }
     }

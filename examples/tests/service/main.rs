@@ -1,4 +1,4 @@
-//! The service from outside: right answers, refusals, live viewers fast and slow, and its end.
+//! Tests the service from outside: correct answers, refusals, fast and slow live viewers, and shutdown.
 
 mod client;
 
@@ -25,7 +25,7 @@ fn png(picture: &Picture) -> Vec<u8> {
     picture.encode(PictureFormat::Png).unwrap()
 }
 
-/// What both cameras see at the start.
+/// Returns the first picture of both cameras.
 fn pictures() -> [Picture; 2] {
     MadeUpCamera::pair().unwrap().map(|camera| camera.picture(Duration::ZERO))
 }
@@ -47,7 +47,7 @@ fn two_pictures_become_the_panorama_that_the_library_makes() {
     let panorama = Picture::decode(&answer.body, "answer").unwrap();
     assert!(panorama == expected(&pair, &geometry().unwrap()));
 
-    // By a homography of its own, for pictures of another size, in another order and format.
+    // The request's own homography, with other picture sizes, formats and order of parts.
     let right = Picture::filled(40, 50, Rgba8::opaque(200, 120, 40));
     let jpeg = right.encode(PictureFormat::Jpeg).unwrap();
     let pair = [Picture::filled(60, 50, Rgba8::BLACK), Picture::decode(&jpeg, "right").unwrap()];
@@ -66,7 +66,7 @@ fn hostile_requests_are_refused_and_the_service_goes_on() {
     let pair = pictures();
     let [left, right] = [png(&pair[0]), png(&pair[1])];
     let small = png(&Picture::filled(8, 8, Rgba8::BLACK));
-    // 65 535 pixels a side.
+    // Claim 65 535 pixels per side.
     let mut huge = small.clone();
     huge[16..24].copy_from_slice(&[0, 0, 255, 255, 0, 0, 255, 255]);
     let crc = crc32(&huge[12..29]);
@@ -102,7 +102,7 @@ fn hostile_requests_are_refused_and_the_service_goes_on() {
     assert_eq!(service.post(&[("left", &left), ("right", &right)]).status, 200);
 }
 
-/// Who sends slowly keeps nobody out, and all together get only so much memory.
+/// Slow senders block nobody, and all requests together get a limited amount of memory.
 #[test]
 fn slow_requests_take_no_place_but_memory() {
     let service = Service::start();
@@ -113,7 +113,7 @@ fn slow_requests_take_no_place_but_memory() {
     let slow: Vec<_> = (0..20).map(|_| service.begin(1 << 20, head)).collect();
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(good().status, 200);
-    // Six requests of 50 MB that do not end are more than there is memory for.
+    // Six unfinished requests of 50 MB exceed the memory limit.
     let much = [head.as_slice(), &vec![0; 50 << 20]].concat();
     let mut large: Vec<_> = (0..6).map(|_| service.begin(60 << 20, &much)).collect();
     let refused = |stream: &mut TcpStream| {
@@ -128,14 +128,14 @@ fn slow_requests_take_no_place_but_memory() {
     assert_eq!(good().status, 200);
 }
 
-/// The checksum of a PNG chunk.
+/// Returns the checksum of a PNG chunk.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 * (crc & 1)))
     })
 }
 
-/// The next picture of a live stream.
+/// Reads the next picture of a live stream.
 fn part(reader: &mut BufReader<TcpStream>) -> Picture {
     let mut line = || {
         let mut line = String::new();
@@ -168,7 +168,7 @@ fn live_viewers_share_a_stitcher_that_waits_for_none_and_ends_on_ctrl_c() {
         assert_eq!((status, &*kind), (200, "multipart/x-mixed-replace; boundary=frame"));
         reader
     };
-    // It never reads.
+    // This viewer never reads.
     let asleep = watch();
     let mut viewers = [watch(), watch()];
     for _ in 0..6 {
@@ -177,7 +177,7 @@ fn live_viewers_share_a_stitcher_that_waits_for_none_and_ends_on_ctrl_c() {
             assert_eq!((picture.width(), picture.height()), (720, 240));
         }
     }
-    // Long enough to fill what the sleeping viewer's connection can hold.
+    // Run long enough to fill the buffers of the sleeping viewer's connection.
     let panoramas = |health: &Value| health["counters"]["panoramas"].as_u64().unwrap();
     let before = panoramas(&health(&service));
     while panoramas(&health(&service)) < before + 60 {
@@ -189,7 +189,7 @@ fn live_viewers_share_a_stitcher_that_waits_for_none_and_ends_on_ctrl_c() {
     assert_eq!(health["device"], "CPU");
     assert_eq!(health["colour"]["following"], true);
     assert_eq!(health["counters"]["dropped"]["reader"], 0);
-    // The right camera takes less light, and is lifted.
+    // The right camera is exposed less, so the correction lifts it.
     assert!(health["colour"]["right"]["gain"][0].as_f64().unwrap() > 1.0, "{health}");
 
     assert!(service.interrupt().success());

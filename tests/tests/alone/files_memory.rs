@@ -1,6 +1,7 @@
-//! Malformed files fail within 2 seconds and 256 MiB. Alone in its process, whose peak is measured.
+//! Malformed files are rejected within 2 seconds and 256 MiB. The test runs in its own process, because it measures
+//! the process's peak memory.
 //!
-//! Only an optimized build is timed; a debug build decodes ten times slower.
+//! Times are checked only in optimized builds; a debug build decodes ten times slower.
 
 use panoweave_tests::alone::alone;
 use std::fs::{self, File};
@@ -13,7 +14,7 @@ use image::{ExtendedColorType, GrayImage};
 use panoweave::io::picture::{Picture, PictureError};
 use panoweave::warp::{Warp, WarpError};
 
-/// Peak resident memory of this process in bytes.
+/// Returns the peak resident memory of this process in bytes.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
@@ -29,14 +30,14 @@ fn timed<T, E>(what: &str, read: impl FnOnce() -> Result<T, E>) -> E {
     error
 }
 
-/// A PNG as large as is admitted whose last pixel is missing.
+/// Writes the largest accepted PNG without its last pixel.
 fn cut_png(path: &Path) {
     GrayImage::new(7680, 4320).save(path).unwrap();
     let bytes = fs::read(path).unwrap();
     fs::write(path, &bytes[..bytes.len() - 40]).unwrap();
 }
 
-/// A JPEG of 8 by 8 pixels whose header claims `width`×`height`, baseline or progressive.
+/// Writes a JPEG of 8 by 8 pixels whose header claims `width`×`height`, baseline or progressive.
 fn claiming_jpeg(path: &Path, width: u16, height: u16, progressive: bool) {
     let mut bytes = Vec::new();
     JpegEncoder::new(&mut bytes).encode(&[90; 192], 8, 8, ExtendedColorType::Rgb8).unwrap();
@@ -47,7 +48,7 @@ fn claiming_jpeg(path: &Path, width: u16, height: u16, progressive: bool) {
     fs::write(path, bytes).unwrap();
 }
 
-/// A JPEG as large as is admitted in which a marker stands where the last rows should begin.
+/// Writes the largest accepted JPEG with a marker where the last rows should begin.
 fn jpeg_with_a_bad_end(path: &Path) {
     let mut bytes = Vec::new();
     JpegEncoder::new(&mut bytes)
@@ -58,7 +59,7 @@ fn jpeg_with_a_bad_end(path: &Path) {
     fs::write(path, bytes).unwrap();
 }
 
-/// A warp file of the home rig's size, all zero with the checksum of something else.
+/// Writes a warp file of the home rig's size that is all zeros, with a wrong checksum.
 fn damaged_warp(path: &Path) {
     let size = UVec2::new(5700, 1900);
     let one = [(); 6].map(|()| vec![0.0]);
@@ -102,14 +103,14 @@ fn malformed_files_cost_little() {
                 assert!(expected, "{error}");
             }
         }
-        // Long enough for the claim, and decoding breaks off only at the last rows.
+        // This file is long enough for the claimed size, and decoding fails only at the last rows.
         jpeg_with_a_bad_end(&path);
         let error = timed("JPEG with a bad end", || Picture::open(&path));
         assert!(matches!(error, PictureError::Corrupt { .. }), "{error}");
         damaged_warp(&path);
         let error = timed("warp", || Warp::open(&path));
         assert!(matches!(error, WarpError::Checksum { .. }), "{error}");
-        // Last: writing the file takes memory too.
+        // This comes last because writing the file takes memory too.
         cut_png(&dir.path().join("a.png"));
         let error = timed("PNG", || Picture::open(dir.path().join("a.png")));
         assert!(

@@ -1,7 +1,6 @@
-//! The live stitcher's memory: flat under a slow reader, and all given back in the end.
+//! Memory of the live stitcher: constant while readers are slow, and freed completely at the end.
 //!
-//! A file of its own with one test: the counters are the process's, and tests of one file run side by
-//! side.
+//! The counters are those of the whole process, so this test runs in its own.
 
 use panoweave_tests::alone::alone;
 use std::thread;
@@ -22,14 +21,14 @@ fn memory_is_flat_and_given_back() {
     });
 }
 
-/// A reader that takes none, one that holds all, and one that went away: live pace goes on in bounded
-/// memory, and everything is accounted for.
+/// Live pace keeps running in bounded memory, and accounts for everything, with a reader that takes nothing, one that
+/// holds every panorama, and one that went away.
 fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
     let stitcher = stitcher(device, LiveOptions { colour: STILL, ..LiveOptions::default() });
     let mut panoramas = stitcher.panoramas();
     let bytes = stamp(9);
     let memory = Counters::now();
-    // One after the other: how many are given up must not depend on how fast the machine is.
+    // Submit one at a time, so that the number of dropped pairs does not depend on the machine's speed.
     let submit = |n: u32| {
         for i in 0..n {
             stitcher.submit(frame(&bytes), frame(&bytes), FRAME * i).unwrap();
@@ -53,7 +52,7 @@ fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
     drop(panoramas);
     submit(20);
     assert_eq!(stitcher.counters().dropped.reader, reader);
-    // Texture objects are made when a buffer is first stitched from: at most one for each of two cameras' buffers.
+    // Texture objects are created when a buffer is first read by a stitch: at most one per buffer of the two cameras.
     let now = Counters::now();
     assert!(
         now.textures <= memory.textures + 2 * (LiveOptions::default().slots as i64 + 1),
@@ -75,7 +74,7 @@ fn stitchers_come_and_go_without_a_trace(device: &Device) {
         if i % 4 == 0 {
             stitcher.swap_warp(device_warp(device, 1.0)).unwrap();
         }
-        // On a thread of its own, with frames under way.
+        // Drop it on another thread, with frames in flight.
         thread::spawn(move || drop(stitcher)).join().unwrap();
     }
     assert_eq!(Counters::now(), before, "{device}");

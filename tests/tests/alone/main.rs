@@ -1,5 +1,4 @@
-//! Tests that need a process of their own: they count the process's objects or memory, choose its driver, or lose
-//! its GPU.
+//! Tests that need their own process: they count its objects or memory, choose its driver, or lose its GPU.
 //!
 //! [`alone`](panoweave_tests::alone::alone) starts this executable again for each of them.
 

@@ -1,8 +1,8 @@
-//! A planted fault of each kind for compute-sanitizer to find on a GPU: if one passes, the tool's
-//! silence on everything else proves nothing.
+//! One planted fault of each kind for compute-sanitizer to find on a GPU. If one of them passes, the tool's silence
+//! about everything else proves nothing.
 //!
-//! Ignored in a normal run; `run.sh sanitize` of the bundle runs each under its tool and wants an
-//! error. What the launch itself returns does not matter.
+//! The tests are ignored in a normal run; `run.sh sanitize` of the bundle runs each under its tool and expects an
+//! error. The result of the launch itself does not matter.
 
 use conformance::faults::{RaceWithoutBarrier, SliceStore, SyncOutsideMask};
 use conformance::memory::CopyU32;
@@ -21,7 +21,7 @@ fn stream() -> Stream {
 }
 
 fn launch<K: Kernel>(stream: &Stream, kernel: &K) {
-    // SAFETY: none, on purpose: the GPU does what is undefined, in a process that ends right after.
+    // SAFETY: deliberately unsound: the GPU executes undefined behaviour, in a process that ends right after.
     let launched = unsafe { stream.launch_unchecked(&CONFIG, kernel) };
     println!("{:?}, {:?}", launched, stream.synchronize());
 }
@@ -49,7 +49,7 @@ fn initcheck() {
     let mut out = Buffer::<u32>::new(stream.device(), 64).unwrap();
     let context = Context::new(Gpu::get_device(0).unwrap()).unwrap();
     let mut address = 0;
-    // SAFETY: 64 elements are allocated, in the device's primary context, which is current.
+    // SAFETY: 64 elements are allocated in the device's primary context, which is current.
     let input = unsafe {
         sys::cuCtxSetCurrent(context.as_raw()).to_result().unwrap();
         sys::cuMemAlloc_v2(&raw mut address, 64 * 4).to_result().unwrap();

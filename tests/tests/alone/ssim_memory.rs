@@ -1,4 +1,4 @@
-//! Comparers give back what they took. Alone in its process, since the counters are the process's.
+//! Comparers free their memory. The test runs in its own process, because the counters are those of the whole process.
 
 use glam::uvec2;
 use panoweave::device::{Counters, Image};
@@ -19,7 +19,7 @@ fn a_thousand_comparers_leave_nothing() {
                 comparer
                     .submit(&stream, Compared::Luma8(image.view(), image.view()), None)
                     .unwrap();
-                // Half of them are dropped with a result on its way.
+                // Drop half of them with a result in flight.
                 if i % 2 == 0 {
                     assert_eq!(comparer.take().unwrap().unwrap().ssim, 1.0);
                 }

@@ -1,6 +1,6 @@
-//! Everything that is made on a device is given back, on whichever thread it is dropped.
+//! Every object made on a device is freed, whichever thread drops it.
 //!
-//! A file of its own: the counters are the process's, and tests of one file run side by side.
+//! The counters are those of the whole process, so this test runs in its own.
 
 use glam::Vec4;
 use panoweave::device::{
@@ -13,7 +13,7 @@ use shared_types::Rgba8;
 #[test]
 fn everything_is_given_back() {
     alone(everything_is_given_back, || {
-        /// One of each kind of object, used.
+        /// Creates and uses one object of each kind.
         fn use_all(device: &Device) {
             let stream = device.stream().unwrap();
             let pixels = [Rgba8::opaque(1, 2, 3); 64 * 4];
@@ -37,7 +37,7 @@ fn everything_is_given_back() {
             }
             let foreign = device.clone();
             std::thread::spawn(move || use_all(&foreign)).join().unwrap();
-            // Made here, dropped there.
+            // Created here, dropped on another thread.
             let stream = device.stream().unwrap();
             let image = Image::from_slice(&stream, 2, 1, &[1_u8, 2]).unwrap();
             std::thread::spawn(move || drop((image, stream))).join().unwrap();

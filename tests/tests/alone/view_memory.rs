@@ -1,4 +1,4 @@
-//! Views leave nothing behind. Alone in its process, since the counters are the process's.
+//! Views free all their memory. The test runs in its own process, because the counters are those of the whole process.
 
 use panoweave_tests::alone::alone;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ matrix = { fx = 60.0, fy = 60.0, cx = 32.0, cy = 23.0 }
 yaw = 15.0
 "#;
 
-/// Views with and without a warp's weights and of a panorama, and in every fourth round live ones.
+/// Shows views with and without a warp's weights, a view of a panorama, and, in every fourth round, live views.
 fn round(device: &Device, rig: &Rig, i: u32) {
     let stream = device.stream().unwrap();
     let geometry = rig.geometry().unwrap();
@@ -49,7 +49,7 @@ fn round(device: &Device, rig: &Rig, i: u32) {
         let live = LiveOptions { size: Some(size), ..waiting() };
         let stitcher = Stitcher::with_view(device, warp, camera, live).unwrap();
         let bytes = stamp(50);
-        // None, one or two under way.
+        // Leave none, one or two pairs in flight.
         for n in 0..i / 4 % 3 {
             stitcher.submit(frame(&bytes), frame(&bytes), FRAME * n).unwrap();
         }
@@ -67,7 +67,7 @@ fn round(device: &Device, rig: &Rig, i: u32) {
     viewer.submit(&stream, frames, weights, &view, &options, &mut out).unwrap();
     let panorama = new(geometry.canvas.size);
     view_panorama(&stream, &panorama, &geometry.canvas, &view, &mut out).unwrap();
-    // A third is dropped with its work on its way.
+    // Drop a third of them with work in flight.
     if !i.is_multiple_of(3) {
         stream.synchronize().unwrap();
     }

@@ -1,6 +1,6 @@
-//! The PTX kept in `host/ptx/` is what the kernels give: the same bytes, from whatever folder.
+//! The PTX stored in `host/ptx/` equals a fresh build of the kernels byte for byte, whatever folder they are built in.
 //!
-//! Registers depend on the `ptxas` that counts them, so they are compared where it is the same one.
+//! Register counts depend on the version of `ptxas`, so they are compared only with the same version.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ fn scratch() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept_ptx")
 }
 
-/// The folder that builds of the workspace share, which has `core`'s source if it had to be fetched.
+/// Returns the folder shared by the workspace's builds. It contains `core`'s source if that had to be fetched.
 fn shared_work() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("cuda-builder")
 }
 
-/// Builds the kernels and holds the outcome against what is kept.
+/// Builds the kernels and compares the result with the stored PTX.
 fn compare(builder: CudaBuilder, out: &Path) {
-    // As `cargo xtask kernels` builds them.
+    // The same settings as in `cargo xtask kernels`.
     let builder = builder
         .arch(Arch::Sm87)
         .arch(Arch::Sm90)
@@ -74,7 +74,7 @@ fn a_copy_in_another_folder_gives_the_same_bytes() {
         fs::remove_dir_all(&copy).expect("the last run's copy goes");
     }
     copy_sources(root(), &copy);
-    // Its own work folder, so that `core` too is compiled elsewhere.
+    // A separate work folder, so that `core` is compiled elsewhere too.
     let mut builder =
         CudaBuilder::new(copy.join("kernels-gpu")).work_dir(scratch().join("other work"));
     if let Some(core) = fetched_core() {
@@ -83,7 +83,7 @@ fn a_copy_in_another_folder_gives_the_same_bytes() {
     compare(builder, &scratch().join("there"));
 }
 
-/// Copies a folder, but for what is hidden and what cargo built.
+/// Copies a folder without hidden files and cargo's build output.
 fn copy_sources(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder for the copy");
     for entry in fs::read_dir(from).expect("a folder of the workspace") {
@@ -101,7 +101,7 @@ fn copy_sources(from: &Path, to: &Path) {
     }
 }
 
-/// The source of `core` that a build of the workspace fetched; none where the toolchain has it.
+/// Returns the source of `core` fetched by a build of the workspace, or `None` if the toolchain includes it.
 fn fetched_core() -> Option<PathBuf> {
     let folders = fs::read_dir(shared_work()).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let core = |folder: &PathBuf| {

@@ -1,19 +1,19 @@
-//! Imports point one way: a level imports only the levels above it, and sibling modules form no circle.
+//! Checks the direction of imports: a level imports only the levels above it, and sibling modules form no cycles.
 //!
-//! The sources are read as text. `# Levels` in the documentation of a crate's `lib.rs` lists its levels. Test modules are
-//! left out.
+//! The check reads the sources as text. `# Levels` in the documentation of a crate's `lib.rs` lists its levels. Test
+//! modules are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The path of a module, or of an item in one, from the crate's root.
+/// The path of a module or of an item in one, from the crate's root.
 type Names = Vec<String>;
 
-/// The modules of a crate, with their sources without comments and tests.
+/// The modules of a crate, with their sources, without comments and tests.
 struct Sources {
     modules: BTreeMap<Names, String>,
-    /// `pub use` in modules: the path of the new name, and the path of the item.
+    /// The `pub use` items in modules: the path of the new name, and the path of the item.
     reexports: BTreeMap<Names, Names>,
 }
 
@@ -37,7 +37,7 @@ impl Sources {
         Self { modules, reexports }
     }
 
-    /// The module that a path leads to, through re-exports.
+    /// Returns the module that a path leads to, through re-exports.
     fn resolve(&self, path: &[String]) -> Option<Names> {
         let mut path = path.to_vec();
         for _ in 0..8 {
@@ -54,7 +54,7 @@ impl Sources {
         None
     }
 
-    /// Each import of one module by another.
+    /// Returns each import of one module by another.
     fn imports(&self) -> BTreeSet<(Names, Names)> {
         let mut imports = BTreeSet::new();
         for (module, text) in &self.modules {
@@ -70,9 +70,9 @@ impl Sources {
         imports
     }
 
-    /// The circles among siblings, each as a message.
+    /// Returns the cycles among siblings, each as a message.
     fn circles(&self) -> Vec<String> {
-        // For each folder, which child imports which.
+        // For each folder, the imports between its children.
         let mut folders: BTreeMap<Names, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
         for (from, to) in self.imports() {
             let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
@@ -98,7 +98,7 @@ impl Sources {
         found
     }
 
-    /// The imports that point up, by the levels in the documentation of the crate.
+    /// Returns the imports that violate the levels in the crate's documentation.
     fn upward(&self, root: &str) -> Vec<String> {
         let levels = levels(root);
         assert!(levels.len() > 5, "no levels in the documentation: {levels:?}");
@@ -112,7 +112,7 @@ impl Sources {
     }
 }
 
-/// The number of each module in lines such as ``//! 2. `frame`: frames``.
+/// Returns the number of each module in lines such as ``//! 2. `frame`: frames``.
 fn levels(root: &str) -> BTreeMap<String, usize> {
     let mut levels = BTreeMap::new();
     for line in root.lines().filter_map(|line| line.strip_prefix("//! ")) {
@@ -145,7 +145,7 @@ fn collect(folder: &Path, path: &mut Names, modules: &mut BTreeMap<Names, String
     }
 }
 
-/// The paths that a source imports, and whether it exports them again.
+/// Returns the paths that a source imports, and whether each is re-exported.
 fn uses(text: &str) -> Vec<(bool, Names)> {
     let mut found = Vec::new();
     for statement in text.split(';') {
@@ -159,7 +159,7 @@ fn uses(text: &str) -> Vec<(bool, Names)> {
     found
 }
 
-/// The paths of a tree such as `a::{b, c::d}`.
+/// Adds the paths of a tree such as `a::{b, c::d}` to `paths`.
 fn expand(tree: &str, before: &[String], paths: &mut Vec<Names>) {
     let with = |path: &str| -> Names {
         before.iter().cloned().chain(path.split("::").map(str::to_owned)).collect()
@@ -182,7 +182,7 @@ fn expand(tree: &str, before: &[String], paths: &mut Vec<Names>) {
     }
 }
 
-/// A path from the crate's root; `None` for other crates.
+/// Returns a path from the crate's root, or `None` for other crates.
 fn absolute(module: &Names, path: &[String]) -> Option<Names> {
     let (first, rest) = path.split_first()?;
     let joined = |base: &[String], rest: &[String]| -> Names {
@@ -192,7 +192,7 @@ fn absolute(module: &Names, path: &[String]) -> Option<Names> {
         "crate" => Some(joined(&[], rest)),
         "self" => Some(joined(module, rest)),
         "super" => absolute_from(module.split_last()?.1, rest),
-        // A child, which a re-export names without `self`.
+        // A child module, which a re-export names without `self`.
         name if name.chars().next().is_some_and(char::is_lowercase) => Some(joined(module, path)),
         _ => None,
     }

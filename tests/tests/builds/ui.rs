@@ -1,6 +1,6 @@
-//! What must not compile, and what the compiler says then.
+//! Code that must not compile, and the compiler's messages.
 //!
-//! Run with `TRYBUILD=overwrite` to write the messages anew, and read them before committing.
+//! Run with `TRYBUILD=overwrite` to rewrite the messages, and read them before committing.
 
 #[test]
 fn mistakes_do_not_compile() {

@@ -1,5 +1,5 @@
-//! Features against the KLT library's own numbers and features, eigenvalues against their formula in f64, the
-//! choice against a plain one, and the GPU against the CPU to the bit.
+//! Features against the KLT library's numbers and features, eigenvalues against their formula in f64, the selection
+//! against a plain one, and bit equality of GPU and CPU.
 
 use glam::{UVec2, uvec2};
 use panoweave::device::{Device, Image, Stream};
@@ -19,10 +19,10 @@ struct Grey {
 }
 
 impl Grey {
-    /// Reads binary PGM, or says that it is missing.
+    /// Reads a binary PGM; if it is missing, reports a skip and returns `None`.
     fn open(name: &str) -> Option<Self> {
         let bytes = std::fs::read(data(name)?).unwrap();
-        // "P5", width, height, largest level; lines that begin with # are comments.
+        // "P5", width, height, largest level; lines beginning with # are comments.
         let header = String::from_utf8_lossy(&bytes[..100]);
         let lines = header.lines().filter(|line| !line.starts_with('#'));
         let words: Vec<_> = lines.flat_map(str::split_whitespace).take(4).collect();
@@ -49,7 +49,7 @@ fn golden(name: &str) -> Option<Vec<f32>> {
     Some(bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect())
 }
 
-/// Column, row and the eigenvalue cut off to an integer, as the library has it.
+/// Returns column, row and truncated eigenvalue of the library's features.
 fn golden_features(name: &str) -> Option<Vec<(u32, u32, u32)>> {
     let text = std::fs::read_to_string(data(format!("klt/golden/{name}"))?).unwrap();
     let line = |line: &str| {
@@ -59,7 +59,7 @@ fn golden_features(name: &str) -> Option<Vec<(u32, u32, u32)>> {
     Some(text.lines().skip(1).map(line).collect())
 }
 
-/// Checks every value against the library's: within 1e-3 of it, or `floor` where rounding is more.
+/// Checks every value against the library's: within 1e-3 of it, or within `floor` where rounding errors are larger.
 fn assert_near(what: &str, found: &[f32], golden: &[f32], floor: impl Fn(usize) -> f32) {
     assert_eq!(found.len(), golden.len());
     let far = |&at: &usize| (found[at] - golden[at]).abs() > floor(at).max(1e-3 * golden[at].abs());
@@ -79,7 +79,7 @@ fn the_librarys_pictures_gradients_and_eigenvalues() {
         assert_eq!(download(detector.luma()), levels, "luma of grey is the level");
         let smoothed = download(detector.smoothed().unwrap());
         let [x, y] = detector.gradients().map(download);
-        // The library looks at eigenvalues within the border only.
+        // The library computes eigenvalues only within the border.
         let (width, border) = (grey.size.x as usize, 24);
         let between = |at: usize, side: u32| (border..side as usize - border).contains(&at);
         let within =
@@ -93,11 +93,11 @@ fn the_librarys_pictures_gradients_and_eigenvalues() {
             ("gradient along x", &x, "img0_gradx.f32"),
             ("gradient along y", &y, "img0_grady.f32"),
         ] {
-            // Sums of products of up to 255.
+            // These are sums of products with levels of up to 255.
             let floor = |_| 255.0 * 10.0 * 2.0_f32.powi(-24);
             assert_near(&format!("{what} on {device}"), found, &golden(name).unwrap(), floor);
         }
-        // The smaller one is a difference of two that are as large as their sum, rounded.
+        // The smaller eigenvalue is a rounded difference of two numbers as large as their sum.
         let floor = |at: usize| {
             let row = |y: usize| at + y * width - 3 * width;
             let window = (0..7).flat_map(|y| (row(y) - 3)..=(row(y) + 3));
@@ -111,8 +111,8 @@ fn the_librarys_pictures_gradients_and_eigenvalues() {
     }
 }
 
-/// Checks that features are the library's, but for ties: where one of ours is not among its, it has one of the
-/// same integer nearby instead, which excludes ours.
+/// Checks that the features are the library's, except for ties: instead of a feature of ours, the library may have one
+/// with the same integer value nearby, which excludes ours.
 fn assert_same_features(found: &[Feature], golden: &[(u32, u32, u32)], min_distance: u32) {
     assert_eq!(found.len(), golden.len());
     assert!(found.is_sorted_by(|a, b| a.value >= b.value));
@@ -127,7 +127,7 @@ fn assert_same_features(found: &[Feature], golden: &[(u32, u32, u32)], min_dista
         };
         assert!(theirs.iter().any(|golden| tied(&golden)), "{ours:?} instead of {theirs:?}");
     }
-    // Ties are rare: two of these pictures' six hundred features.
+    // Ties are rare: two of the six hundred features of these pictures.
     assert!(ours.len() <= 2, "{ours:?} instead of {theirs:?}");
 }
 
@@ -149,7 +149,7 @@ fn the_librarys_features() {
     }
 }
 
-/// The smaller eigenvalue by its formula, and how far from it one in f32 may be.
+/// Returns the smaller eigenvalue by its formula, and the allowed error of a result in f32.
 fn exact_eigenvalue(gradients: [&[f32]; 2], size: UVec2, window: u32, at: UVec2) -> (f64, f64) {
     let r = window / 2;
     if at.x < r || at.y < r || at.x + r >= size.x || at.y + r >= size.y {
@@ -162,9 +162,9 @@ fn exact_eigenvalue(gradients: [&[f32]; 2], size: UVec2, window: u32, at: UVec2)
             (xx, xy, yy) = (xx + gx * gx, xy + gx * gy, yy + gy * gy);
         }
     }
-    // Half of the trace less half of the distance of both.
+    // Half of the trace minus half of the distance between the eigenvalues.
     let value = (xx + yy) / 2.0 - ((xx - yy).powi(2) / 4.0 + xy * xy).sqrt();
-    // Roundings of up to 2·window additions in each sum, and a few after.
+    // Rounding errors of up to 2·window additions in each sum, and of a few operations afterwards.
     (value, (xx + yy) * f64::from(2 * window + 8) * 2.0_f64.powi(-24))
 }
 
@@ -196,7 +196,7 @@ fn eigenvalues_are_the_formula() {
 }
 
 fn random_levels(random: &mut Random, size: UVec2) -> Vec<u8> {
-    // Patches, so that there are corners.
+    // Patches, which have corners.
     let cells: Vec<u8> = (0..64).map(|_| random.bits() as u8).collect();
     (0..size.element_product())
         .map(|i| {
@@ -246,7 +246,7 @@ fn a_detector_serves_picture_after_picture() {
             let alone = good_features(&stream, image.view(), &options).unwrap();
             detector.submit(&stream, image.view()).unwrap();
             assert_eq!(detector.features(&stream).unwrap(), alone);
-            // And from luma.
+            // The same from luma.
             let levels: Vec<_> = grey.levels.iter().copied().map(f32::from).collect();
             let luma = upload_plane(&stream, size, &levels, 0);
             detector.submit_luma(&stream, luma.view()).unwrap();
@@ -274,13 +274,14 @@ fn corners_of_a_square_and_nothing_along_its_edges() {
         };
         assert_eq!(found.iter().filter(near).count(), 1, "{corner:?}: {found:?}");
     }
-    // Without smoothing gradients are steeper.
+    // Gradients are steeper without smoothing.
     let rough = FeatureOptions { smooth: false, ..options };
     let steeper = good_features(&stream, grey.upload(&stream).view(), &rough).unwrap();
     assert!(steeper.len() == 4 && steeper[0].value > found[0].value, "{steeper:?}");
 }
 
-/// The library's choice, written plainly: all candidates sorted, each compared with all chosen.
+/// Selects features like the library, but in the plainest way: sorts all candidates and compares each with all
+/// selected ones.
 fn plain_choice(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feature> {
     let border = options.border.max(options.window / 2);
     let mut candidates: Vec<_> = values
@@ -292,7 +293,7 @@ fn plain_choice(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Fe
         })
         .filter(|f| f.value >= options.min_eigenvalue && f.value >= 1.0)
         .collect();
-    // Stable: equal ones stay row by row.
+    // A stable sort keeps equal candidates in row order.
     candidates.sort_by(|a, b| b.value.total_cmp(&a.value));
     let mut chosen: Vec<Feature> = Vec::new();
     for f in candidates {
@@ -320,7 +321,7 @@ proptest! {
     ) {
         let mut random = Random::new(seed);
         let size = uvec2(width, height);
-        // Few levels make many ties.
+        // Few levels give many ties.
         let values: Vec<_> = (0..size.element_product())
             .map(|_| match random.below(50) {
                 0 => f32::NAN,

@@ -1,7 +1,7 @@
 //! Tests of each system, in a folder with the system's name.
 //!
-//! All run in one process, side by side. A test that needs a process of its own is in `alone`, one that runs cargo in
-//! `builds`.
+//! All of them run in parallel in one process. Tests that need their own process are in `alone`, and tests that run
+//! cargo are in `builds`.
 
 mod calibrate;
 mod colour;

@@ -1,10 +1,10 @@
-//! Malformed files: how long an error may take and what its message must contain.
+//! Malformed files: the time limit of an error and the required parts of its message.
 
 use std::fmt::{Debug, Display};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Runs `read` on a malformed file and returns its error, which must come soon and name the file.
+/// Runs `read` on a malformed file and returns its error, which must come within 2 seconds and name the file.
 pub(crate) fn refusal<T, E: Debug + Display>(
     file: &Path,
     read: impl FnOnce(&Path) -> Result<T, E>,
@@ -20,7 +20,7 @@ pub(crate) fn refusal<T, E: Debug + Display>(
     error
 }
 
-/// Asserts that an error is of a variant, and shows it otherwise.
+/// Asserts that an error matches a variant; otherwise panics with the error.
 macro_rules! assert_variant {
     ($error:expr, $pattern:pat $(if $guard:expr)?) => {
         match $error {

@@ -1,5 +1,5 @@
-//! Seams, cameras and flicker with known answers: planted steps, gains and alternations, and formulas written
-//! anew in f64.
+//! Seams, cameras and flicker with known answers: planted steps, gains and alternations, and independent formulas in
+//! f64.
 
 use glam::{UVec2, Vec3, uvec2};
 use panoweave::frame::{Frame, FrameFormat, Range, YuvEncoding, YuvMatrix};
@@ -16,7 +16,7 @@ use panoweave_tests::random::Random;
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 
-/// A picture of levels from 0 to 255.
+/// Returns a picture of levels from 0 to 255.
 fn picture(size: UVec2, mut at: impl FnMut(u32, u32) -> [u8; 3]) -> Picture {
     let pixels = (0..size.element_product()).map(|i| {
         let [r, g, b] = at(i % size.x, i / size.x);
@@ -35,7 +35,7 @@ fn owners(size: UVec2, at: impl Fn(u32, u32) -> u8) -> Vec<u8> {
 
 #[test]
 fn a_planted_step_has_its_ratio() {
-    // A slope of one level a pixel, along either axis, and a step at the middle.
+    // A slope of one level per pixel along either axis, and a step in the middle.
     for (size, across) in [(uvec2(120, 30), true), (uvec2(30, 120), false)] {
         let along = |x, y| if across { x } else { y };
         let line = SeamLine::new(&owners(size, |x, y| u8::from(along(x, y) >= 60)), size).unwrap();
@@ -52,7 +52,7 @@ fn a_planted_step_has_its_ratio() {
                 assert_eq!(span.places, 30);
                 assert_eq!(span.ratio(), (slope + step + 0.5) / (slope + 0.5));
             }
-            // Sharpest where the next pixels are compared.
+            // The ratio is largest where adjacent pixels are compared.
             assert_eq!(found.ratio(), (1.5 + f64::from(step)) / 1.5);
             assert_eq!(found.worst().span, 1);
         }
@@ -63,7 +63,7 @@ fn a_planted_step_has_its_ratio() {
 fn a_step_that_fades_shows_at_a_longer_span() {
     let size = uvec2(160, 20);
     let line = SeamLine::new(&owners(size, |x, _| u8::from(x >= 80)), size).unwrap();
-    // 30 levels over 16 pixels on a flat ground.
+    // 30 levels over 16 pixels on a flat background.
     let levels =
         gray(size, |x, _| (80.0 + 30.0 * ((f64::from(x) - 71.5) / 16.0).clamp(0.0, 1.0)) as u8);
     let found = line.visibility(&Levels::of_picture(&levels)).unwrap().unwrap();
@@ -73,7 +73,7 @@ fn a_step_that_fades_shows_at_a_longer_span() {
     assert!(found.spans[0].ratio() < 2.0, "{found:?}");
 }
 
-/// A step that noise hides from the ratio is in the mean with its sign.
+/// If noise hides a step from the ratio, the mean still shows it with its sign.
 #[test]
 fn a_step_among_texture() {
     let mut random = Random::new(4);
@@ -87,7 +87,7 @@ fn a_step_among_texture() {
     assert!(found.spans.iter().all(|span| (span.step - 6.0).abs() < 2.0), "{found:?}");
 }
 
-/// Everything by the definition, of noise and a line in steps, with pixels that nobody sees.
+/// The measurement equals its definition for noise and a jagged seam line, with some pixels that no camera sees.
 #[test]
 fn visibility_is_that_of_the_definition() {
     for seed in 0..8 {
@@ -164,12 +164,12 @@ fn where_cameras_do_not_meet_there_is_no_line() {
         let line = SeamLine::new(&owners(size, |x, _| owner(x)), size).unwrap();
         assert_eq!(line.visibility(&levels).unwrap(), None);
     }
-    // Too near to the edge for the longer spans.
+    // The seam is too near to the edge for the longer spans.
     let line = SeamLine::new(&owners(size, |x, _| u8::from(x >= 3)), size).unwrap();
     let found = line.visibility(&levels).unwrap().unwrap();
     assert_eq!(found.spans.iter().map(|span| span.span).collect::<Vec<_>>(), [1]);
     assert_eq!(found.ratio(), 1.0);
-    // A pixel is no panorama with a line.
+    // A panorama of one pixel has no seam line.
     let line = SeamLine::new(&[0], UVec2::ONE).unwrap();
     let one = gray(UVec2::ONE, |_, _| 1);
     assert_eq!(line.visibility(&Levels::of_picture(&one)).unwrap(), None);
@@ -177,7 +177,7 @@ fn where_cameras_do_not_meet_there_is_no_line() {
     assert!(matches!(line.visibility(&levels), Err(QualityError::Size { .. })));
 }
 
-/// A warp of two cameras that both see all of a panorama, pixel for pixel.
+/// Returns a warp of two cameras that both see the whole panorama, pixel for pixel.
 fn warp(size: UVec2, weights: impl Fn(u32) -> [f32; 2]) -> Warp {
     let plane = |of: &dyn Fn(u32, u32) -> f32| -> Vec<f32> {
         (0..size.element_product()).map(|i| of(i % size.x, i / size.x)).collect()
@@ -212,7 +212,7 @@ fn cameras_are_as_far_apart_as_the_definition_says() {
         let stream = device.stream().unwrap();
         let mut random = Random::new(1);
         let size = uvec2(60, 25);
-        // Only in the middle third do both count.
+        // Both cameras contribute only in the middle third.
         let warp =
             warp(size, |x| [if x < 40 { 0.5 } else { 0.05 }, if x < 20 { 0.05 } else { 0.5 }]);
         let warp = DeviceWarp::upload(&stream, &warp).unwrap();
@@ -306,17 +306,17 @@ fn flicker_is_what_was_planted() {
             flicker(size, &all, 9, |t, x, y| (texture(x, y) + 6 * (t % 2)) as u8).found();
         assert!((up_and_down.mean - 3.0).abs() < 1e-9, "{up_and_down:?}");
         assert!((up_and_down.largest_step.value - 6.0).abs() < 1e-9, "{up_and_down:?}");
-        // Light that changes evenly.
+        // The light changes evenly.
         let fade = flicker(size, &all, 9, |t, x, y| (texture(x, y) + 2 * t) as u8).found();
         assert!(fade.mean.abs() < 1e-9, "{fade:?}");
         assert!((fade.largest_step.value - 2.0).abs() < 1e-9, "{fade:?}");
-        // Exposure that jumps once.
+        // The exposure jumps once.
         let jump =
             flicker(size, &all, 9, |t, x, y| (texture(x, y) + if t < 5 { 0 } else { 20 }) as u8);
         let jump = jump.found();
         assert_eq!((jump.largest_step.frame, jump.most.frame), (5, 5), "{jump:?}");
         assert!((jump.largest_step.value - 20.0).abs() < 1e-9, "{jump:?}");
-        // Twice |±20| / 4 over seven frames.
+        // Two times |±20| / 4, over seven frames.
         assert!((jump.mean - 10.0 / 7.0).abs() < 1e-9, "{jump:?}");
     }
 }
@@ -325,7 +325,7 @@ fn flicker_is_what_was_planted() {
 fn what_moves_or_is_black_does_not_count() {
     let size = uvec2(160, 120);
     let all = owners(size, |_, _| 0);
-    // Something bright runs through the left third.
+    // A bright object runs through the left third.
     let moving =
         flicker(size, &all, 9, |t, x, y| if x < 50 && y / 10 == t * 5 % 12 { 250 } else { 80 });
     assert_eq!(moving.found().mean, 0.0);

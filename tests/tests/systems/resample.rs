@@ -1,5 +1,5 @@
-//! Resampling against linear interpolation in f64, in every type, width and length; numpy's numbers; and faults
-//! that the kernels find.
+//! Resampling against linear interpolation in f64, in every type, width and length; numpy's numbers; and faults that
+//! the kernels detect.
 
 use cuda_std::DeviceView;
 use glam::uvec2;
@@ -12,7 +12,7 @@ use panoweave_tests::raster::upload_plane;
 use panoweave_tests::{data, gpu, panoweave_devices};
 use shared_types::resample::{BLOCK_THREADS, FINE, Number};
 
-/// A resampling made at random.
+/// A random resampling.
 struct Case {
     batches: usize,
     count: usize,
@@ -35,7 +35,7 @@ impl Case {
             let first = time;
             for _ in 0..count {
                 times.push(f64::from(time));
-                // Some are equal, and some nearly.
+                // Some are equal, and some nearly equal.
                 time += r.pick(&[0.0, 1e-7, 0.01, 0.03, 0.5]);
             }
             for _ in 0..targets_of {
@@ -49,7 +49,7 @@ impl Case {
         Self { batches, count, targets_of, width, times, values, targets }
     }
 
-    /// Everything as it is in the type.
+    /// Returns times, values and targets rounded to the type.
     fn rounded<V: Sampled>(&self) -> (Vec<V::Time>, Vec<V>, Vec<V::Time>) {
         let times = |times: &[f64]| times.iter().map(|&t| V::Time::from_f64(t)).collect();
         let values = self.values.iter().map(|&v| V::from_f64(v)).collect();
@@ -73,7 +73,7 @@ impl Case {
         Ok(out.download(stream)?)
     }
 
-    /// By searching from the front, in f64, of what the type holds.
+    /// Returns the exact result for the rounded inputs, by a linear search in f64.
     fn exact<V: Sampled>(&self) -> Vec<f64> {
         let (times, values, targets) = self.rounded::<V>();
         let mut exact = Vec::new();
@@ -117,7 +117,7 @@ fn values_are_interpolated() {
     for device in panoweave_devices() {
         for seed in 0..30 {
             let case = Case::random(seed, 300);
-            // Half a unit in the last place of values up to 3, and what rounding of the share takes.
+            // Half a unit in the last place of values up to 3, plus the rounding of the fraction.
             case.check::<f64>(&device, 1e-14);
             case.check::<f32>(&device, 2e-5);
             case.check::<bf16>(&device, 0.008);
@@ -188,7 +188,7 @@ fn faults_are_found_on_the_device() {
         assert_eq!(source(fails(&|case| case.times[count + 5] = -1e9)), (1, 5));
         assert_eq!(source(fails(&|case| case.times[count - 1] = f64::INFINITY)), (0, count - 1));
         assert_eq!(source(fails(&|case| case.times[0] = f64::NEG_INFINITY)), (0, 0));
-        // The first of several.
+        // Of several faults, the first is reported.
         let several = |case: &mut Case| {
             (case.times[count + 3], case.times[7], case.targets[0]) =
                 (f64::NAN, f64::NAN, f64::NAN);
@@ -226,14 +226,14 @@ fn launches_that_do_not_fit_write_nothing() {
         let ones = vec![1.0_f32; (width * height) as usize];
         Image::from_slice(&stream, width, height, &ones).unwrap()
     };
-    // Two batches of ten times, of which five targets are asked for.
+    // Two batches of ten times, with five targets each.
     let (times, values, targets) = (ones(10, 2), ones(4, 20), ones(5, 2));
     let mut out = Image::<f32>::new(stream.device(), 4, 10).unwrap();
     let mut fault = Buffer::from_slice(&stream, &[FINE]).unwrap();
     let blocks = |count| LaunchConfig::cover(count * BLOCK_THREADS, 1, [BLOCK_THREADS, 1]);
     let less = |image: &Image<f32>, height: u32| {
         let ((rows, pitch), (width, _)) = (image.view().rows(), image.view().size());
-        // SAFETY: the first rows of an image that outlives the launches.
+        // SAFETY: the view covers the first rows of an image that outlives the launches.
         unsafe { DeviceView::new(place, rows, width, height, pitch) }
     };
     for (why, config, batches) in [
@@ -241,7 +241,7 @@ fn launches_that_do_not_fit_write_nothing() {
         ("threads of half a block", LaunchConfig::cover(256, 1, [128, 1]), 2),
         ("values of more batches", blocks(2), 1),
         ("no batch", blocks(2), 0),
-        // And the launch that does fit writes.
+        // The matching launch does write.
         ("", blocks(2), 2),
     ] {
         let kernel = ResampleF32 {

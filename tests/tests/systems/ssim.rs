@@ -1,5 +1,5 @@
-//! SSIM and PSNR against their formulas in f64 and against scikit-image's numbers; two passes against one; and
-//! the GPU against the CPU to the bit.
+//! SSIM and PSNR against their formulas in f64 and scikit-image's numbers; two passes against one; and agreement of
+//! GPU and CPU.
 
 use glam::{UVec2, uvec2};
 use kernels_gpu::ssim::{SsimColumns, SsimRowsU16, SsimU16};
@@ -23,7 +23,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Smooth, with noise, and a second one that differs a little, or not at all.
+    /// Returns a smooth plane with noise, and a second one that differs slightly or not at all.
     fn random(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
@@ -57,7 +57,7 @@ impl Pair {
         10.0 * (highest.powi(2) * self.planes[0].len() as f64 / squares).log10()
     }
 
-    /// By the definition: two-dimensional windows of the Gaussian itself, moments about the mean.
+    /// Returns the map by the definition: two-dimensional Gaussian windows, and moments about the mean.
     fn map(&self) -> Vec<f64> {
         let gauss = |i: u32| (-(f64::from(i) - 5.0).powi(2) / (2.0 * 1.5 * 1.5)).exp();
         let total: f64 = (0..WINDOW).map(gauss).sum();
@@ -144,7 +144,7 @@ fn ssim_is_that_of_the_definition() {
     }
 }
 
-/// Alpha does not count.
+/// Alpha is ignored.
 #[test]
 fn colours_are_compared_by_luma_and_channel_by_channel() {
     for device in panoweave_devices() {
@@ -185,7 +185,7 @@ fn colours_are_compared_by_luma_and_channel_by_channel() {
     }
 }
 
-/// A block's rows begin wherever they may: sums and map are the same to the bit.
+/// Wherever a block's rows begin, sums and map are bit-identical.
 #[test]
 fn strips_of_any_height_give_the_same() {
     for device in panoweave_devices() {
@@ -221,7 +221,7 @@ fn strips_of_any_height_give_the_same() {
     }
 }
 
-/// Sums of negative numbers: a picture and its negative.
+/// A picture and its negative give negative sums.
 #[test]
 fn what_is_the_opposite_is_negative() {
     for device in panoweave_devices() {
@@ -239,7 +239,7 @@ fn what_is_the_opposite_is_negative() {
     }
 }
 
-/// But for a division, which is exact on the CPU alone.
+/// The results agree except for a division, which is exact only on the CPU.
 #[test]
 fn the_gpu_agrees() {
     let Some(gpu) = gpu() else { return };
@@ -402,7 +402,7 @@ fn what_cannot_be_compared() {
         let error = comparer.submit(&stream, Compared::Luma16 { a, b, bits }, map).unwrap_err();
         assert!(error.to_string().contains(said), "{error}");
     }
-    // And nothing is lost by it.
+    // The failed calls cost nothing: the next comparison works.
     comparer.submit(&stream, Compared::Luma16 { a: r(), b: r(), bits: 16 }, None).unwrap();
     assert_eq!(comparer.take().unwrap().unwrap().ssim, 1.0);
     let pictures = [12, 13].map(|side| Picture::filled(side, 12, Rgba8::BLACK));

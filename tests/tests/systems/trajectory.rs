@@ -1,5 +1,5 @@
-//! Trajectories: what is read and what is refused, where; text that reads back the same; and values at other times
-//! against linear interpolation written anew.
+//! Trajectories: accepted and rejected text with line numbers, round trips through text, and resampled values against
+//! an independent linear interpolation.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn parse(text: &str) -> Result<Trajectory, TrajectoryError> {
     Trajectory::parse(text, "path.csv")
 }
 
-/// Columns, times and values.
+/// Returns columns, times and values.
 fn parts(text: &str) -> (Vec<String>, Vec<f64>, Vec<f64>) {
     let read = parse(text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
     (read.columns().to_vec(), read.times().to_vec(), read.values().to_vec())
@@ -34,7 +34,7 @@ fn trajectory(times: &[f64], values: &[f64]) -> Trajectory {
     Trajectory::new(columns, times.to_vec(), values.to_vec()).unwrap()
 }
 
-/// As numpy.interp has it: the value at `t`, clamped outside; of equal times the last.
+/// Interpolates like numpy.interp: returns the value at `t`, clamped outside; of equal times the last one counts.
 fn interpolated(times: &[f64], values: &[f64], t: f64) -> f64 {
     let last = times.len() - 1;
     if t < times[0] {
@@ -81,7 +81,7 @@ fn columns_and_rows_are_found() {
     assert_eq!(read.times(), [0.0, 1.0, 1.0]);
 }
 
-/// Line, fault and message.
+/// Returns the line, the fault and the message.
 fn fault(text: &str) -> (usize, RowError, String) {
     match parse(text) {
         Err(error @ TrajectoryError::Line { .. }) => {
@@ -103,7 +103,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ("t,x\n0,1\n1,\n", 3, word(2, "")),
         ("t,x\n0,1\n\n# and then\n1,a1\n", 5, word(2, "a1")),
         ("t,x\r\n0,1\r\none,2\r\n", 3, word(1, "one")),
-        // Half a number is none: no header either.
+        // Partly numeric words are neither numbers nor a header.
         ("0x,1\n", 1, word(1, "0x")),
         ("t,1\n", 1, word(1, "t")),
         ("1,5;2,5\n", 1, word(2, "5;2")),
@@ -199,7 +199,7 @@ fn files_are_read_and_replaced() {
     std::fs::File::create(at("d.csv")).unwrap().set_len((64 << 20) + 1).unwrap();
     let error = Trajectory::open(at("d.csv")).unwrap_err();
     assert!(error.to_string().contains("at most 67108864 are read"), "{error}");
-    // More than the rigs' limit is well.
+    // Trajectories may be larger than the limit of rig files.
     let long: String = (0..100_000).map(|i| format!("{i},{}\n", f64::from(i) / 7.0)).collect();
     assert!(long.len() > 1 << 20);
     std::fs::write(at("e.csv"), long).unwrap();
@@ -207,7 +207,7 @@ fn files_are_read_and_replaced() {
 }
 
 proptest! {
-    // The same cases each time.
+    // The seed is fixed.
     #![proptest_config(ProptestConfig {
         rng_seed: RngSeed::Fixed(20_261_121),
         failure_persistence: None,
@@ -257,7 +257,7 @@ fn values_are_interpolated_as_by_hand() {
             let mut times = Vec::new();
             for _ in 0..count {
                 times.push(time);
-                // Times of a clock since 1970 lie 2.4e-7 apart at best.
+                // Unix times have a resolution of 2.4e-7 at best.
                 time += r.pick(&[0.0, 0.001, 0.1, 7.0]);
             }
             let values: Vec<_> =
@@ -333,10 +333,10 @@ fn frames_are_at_multiples_of_the_rate() {
     let hours = times(0.0, 36_036.0, "30000/1001");
     assert_eq!(hours.len(), 36 * 30_000 + 1);
     for n in [0, 1, 30_000, 30_001, 36 * 30_000] {
-        // Exact: both are whole, and rounding a quotient is the last thing.
+        // Exact: numerator and denominator are whole, and only the quotient is rounded.
         assert_eq!(hours[n], (n * 1001) as f64 / 30_000.0);
     }
-    // Frames to the last one, wherever the trajectory is on its clock, and none beyond it.
+    // Frames reach the end of the trajectory, whatever its start time, and never exceed it.
     for (first, rate, count) in
         [(1305031098.6659, "60", 301), (1e6 + 0.3, "30", 151), (0.7, "24", 121)]
     {

@@ -1,4 +1,4 @@
-//! What goes wrong with videos: one message that says what and where, and nothing that hangs.
+//! Failures of videos: each gives one message with the cause and the place, and none hangs.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{Ffmpeg, MAP, flat};
 use crate::{Done, Folder};
 
-/// Runs a line that must fail with exit code 2, and returns what it says.
+/// Runs a command that must fail with exit code 2, and returns its message.
 fn refused(folder: &Folder, line: &str) -> String {
     failed(&folder.words(line), line)
 }
@@ -61,10 +61,10 @@ fn options_that_do_not_go_together() {
         assert!(said.contains(part), "{line}: {said}");
         assert!(!folder.path("p.y4m").exists(), "{line}");
     }
-    assert!(folder.read("a.y4m").len() > 3000, "inputs are left alone");
+    assert!(folder.read("a.y4m").len() > 3000, "the input must stay unchanged");
 }
 
-/// Under another name an input is an input all the same.
+/// An input under another name is still an input.
 #[test]
 fn inputs_are_never_written() {
     let folder = Folder::new();
@@ -125,7 +125,11 @@ fn streams_that_break_off() {
         refused(&folder, &format!("video {left}.y4m a.y4m {MAP} -o p.rgba"))
     };
     insta::assert_snapshot!(said("short"), @"error: short.y4m: truncated: frame 2 has 1799 of 1800 bytes");
-    assert_eq!(folder.read("p.rgba").len(), 2 * 65 * 32 * 4, "what came before is kept");
+    assert_eq!(
+        folder.read("p.rgba").len(),
+        2 * 65 * 32 * 4,
+        "the frames before the failure are kept"
+    );
     insta::assert_snapshot!(said("text"), @"error: text.y4m: not Y4M that can be read: a line that is cut short, or longer than 1024 bytes");
     assert_eq!(folder.read("p.rgba").len(), 2 * 65 * 32 * 4);
     insta::assert_snapshot!(said("garbage"), @"error: garbage.y4m: not Y4M that can be read: no FRAME line before frame 3");
@@ -185,7 +189,7 @@ fn a_program_that_is_no_ffmpeg_is_told() {
     assert_eq!(leftovers(&folder), [""; 0]);
 }
 
-/// Temporary files that were not removed.
+/// Returns the temporary files that were not removed.
 fn leftovers(folder: &Folder) -> Vec<String> {
     let names = std::fs::read_dir(folder.path("")).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -212,14 +216,16 @@ fn files_that_are_no_videos() {
     assert_eq!(leftovers(&folder), [""; 0]);
 }
 
-/// The real ffmpeg, but it is killed at work that `what` names, soon after the first bytes of the video are there.
+/// Runs with the real ffmpeg, but kills the process whose arguments contain `what`, soon after the first bytes of the
+/// video have been written.
 fn killed(folder: &Folder, ffmpeg: &Ffmpeg, what: &str) -> Done {
     let kill = "(for i in $(seq 200); do for file in .panoweave-*; do [ -s \"$file\" ] && break 2; done; sleep 0.1; done
         sleep 0.3; kill -9 $$) <&- >&- 2>&- &";
     instead(folder, ffmpeg, what, kill, "-o p.mp4")
 }
 
-/// The real ffmpeg, but work that `what` names is done by `instead`, a line of shell.
+/// Runs with the real ffmpeg, except that `instead`, a line of shell, runs first in the process whose arguments
+/// contain `what`.
 fn instead(folder: &Folder, ffmpeg: &Ffmpeg, what: &str, instead: &str, line: &str) -> Done {
     let real = ffmpeg.ffmpeg.display();
     let script =
@@ -233,7 +239,7 @@ fn instead(folder: &Folder, ffmpeg: &Ffmpeg, what: &str, instead: &str, line: &s
     Done::from(command.output().unwrap())
 }
 
-/// A limit on the size of files stands for a full disk: the frames fit, the end of the file does not.
+/// A file size limit stands for a full disk: the frames fit, the end of the file does not.
 #[test]
 fn a_disk_that_is_full_at_the_end_is_an_error() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -271,7 +277,7 @@ fn success_without_a_file_is_an_error() {
         assert!(said.contains("error: p.mp4: "), "{said}");
         assert_eq!(folder.read("p.mp4"), b"old");
     }
-    // The pictures are there: they are kept without the sound.
+    // The pictures are complete, so they are kept without the sound.
     for idle in ["exit 0", "echo 'Error writing trailer of p: No space left on device' >&2; exit 0"]
     {
         let done = instead(&folder, &ffmpeg, "itsoffset", idle, "-o p.mp4");
@@ -297,13 +303,13 @@ fn a_decoder_that_does_not_end_is_said_to_have_been_stopped() {
 fn a_killed_ffmpeg_is_an_error() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
-    // Long enough not to be done before.
+    // Long enough that ffmpeg is killed before it finishes.
     ffmpeg.pair(&folder, 120.0);
     let start = Instant::now();
     let done = killed(&folder, &ffmpeg, "left.mp4*pipe:1");
     let said = failed(&done, "decoder");
     assert!(said.contains("left.mp4: ffmpeg failed while decoding, signal: 9 (SIGKILL)"), "{said}");
-    // What came before is kept, and plays.
+    // The frames before the failure are kept and can be played.
     assert!(ffmpeg.probe(&folder, "p.mp4").frames() > 0);
 
     folder.write("p.mp4", "old");

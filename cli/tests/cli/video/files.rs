@@ -1,4 +1,4 @@
-//! Videos through ffmpeg: sizes, rates, sound, colour, and a clip of 1080p made from photos.
+//! Videos through ffmpeg: sizes, rates, sound, colour, and a 1080p clip made from photos.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -17,7 +17,7 @@ fn psnr(a: &[u8], b: &[u8]) -> f64 {
     10.0 * (255.0 * 255.0 / mean).log10()
 }
 
-/// The top left part of a picture, as RGBA bytes.
+/// Returns the top left part of a picture as RGBA bytes.
 fn part(picture: &Picture, width: u32, height: u32) -> Vec<u8> {
     let rows = picture.pixels().chunks(picture.width() as usize).take(height as usize);
     rows.flat_map(|row| bytemuck::cast_slice::<_, u8>(&row[..width as usize])).copied().collect()
@@ -44,7 +44,7 @@ fn a_clip_of_1080p() {
             ),
         );
     }
-    // The homography is for the photos' own size.
+    // Scale the homography, which is for the photos' full size.
     let photo = Picture::open(data("scenes/weir/weir_1.jpg").unwrap()).unwrap();
     let scale = [1920.0 / f64::from(photo.width()), 1080.0 / f64::from(photo.height()), 1.0];
     let numbers = row[9].split_whitespace().map(|word| word.parse::<f64>().unwrap()).enumerate();
@@ -88,7 +88,7 @@ fn a_clip_of_1080p() {
     assert!(psnr > 30.0, "{psnr}");
 }
 
-/// What a video file is read as: every frame.
+/// Reads all frames of a video file.
 fn frames(folder: &Folder, file: &str) -> (PixelFormat, Vec<Vec<u8>>) {
     let path = folder.path(file);
     let medium = Medium::of_input(&path, None).unwrap();
@@ -98,7 +98,7 @@ fn frames(folder: &Folder, file: &str) -> (PixelFormat, Vec<Vec<u8>>) {
     (source.format().pixels, frames)
 }
 
-/// Neither ffmpeg nor we touch a level, whatever the range and matrix.
+/// Neither ffmpeg nor panoweave changes a level, whatever the range and matrix.
 #[test]
 fn levels_are_read_as_they_are_stored() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -109,7 +109,7 @@ fn levels_are_read_as_they_are_stored() {
         ("yuv420p", "bt709", "pc", (YuvMatrix::Bt709, Range::Full)),
         ("yuvj420p", "bt470bg", "pc", (YuvMatrix::Bt601, Range::Full)),
     ] {
-        // All levels, from noise: raw, and in a lossless file.
+        // All levels, from noise, in a lossless file.
         let noise: Vec<u8> =
             (0..64 * 48 * 3 / 2 * 3).map(|i: u32| (i * i / 7 % 256) as u8).collect();
         folder.write("noise.yuv", &noise);
@@ -134,7 +134,7 @@ fn levels_are_read_as_they_are_stored() {
     }
 }
 
-/// A lossless file holds what a raw one does.
+/// A lossless file holds the same frames as a raw one.
 #[test]
 fn levels_are_written_as_they_are_made() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -171,7 +171,7 @@ fn turned_and_varying_videos() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
     ffmpeg.pair(&folder, 1.0);
-    // The one option is of ffmpeg 6 and later, the other of those before.
+    // ffmpeg 6 and later take the first option, earlier versions the second.
     let turn = "-display_rotation 90 -i left.mp4 -c copy turned.mp4";
     if !ffmpeg.output(&folder, turn).status.success() {
         ffmpeg.run(&folder, "-i left.mp4 -c copy -metadata:s:v rotate=90 turned.mp4");
@@ -181,7 +181,7 @@ fn turned_and_varying_videos() {
     let error = folder.words("video turned.mp4 left.mp4 --rig rig.toml --device cpu -o p.mp4");
     assert!(error.stderr.contains("turned.mp4: 30×40 pixels, but rig.toml"), "{error:?}");
 
-    // Frames 3 to 12 are missing: a hole of a third of a second.
+    // Drop frames 3 to 12: a gap of a third of a second.
     ffmpeg.run(
         &folder,
         "-i left.mp4 -an -vf select='not(between(n,3,12))' -fps_mode passthrough -c:v libx264 holes.mkv",
@@ -189,14 +189,14 @@ fn turned_and_varying_videos() {
     let (_, whole) = frames(&folder, "holes.mkv");
     let (_, even) = frames(&folder, "left.mp4");
     let seconds = |frames: usize, rate: f64| frames as f64 / rate;
-    // At the average rate or the nominal one, it lasts as long.
+    // At the average or the nominal rate, the duration stays the same.
     let lasts =
         [seconds(whole.len(), 30.0), seconds(whole.len(), 20.0), seconds(whole.len(), 20.7)];
     assert!(lasts.iter().any(|lasts| (lasts - 1.0).abs() < 0.1), "{} frames", whole.len());
     assert_eq!(even.len(), 30);
 }
 
-/// Size and pixels may change within a file: no frame is lost.
+/// The frame size and pixel format may change within a file; no frame is lost.
 #[test]
 fn videos_that_change_midway() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -215,12 +215,12 @@ fn videos_that_change_midway() {
     let (_, frames) = frames(&folder, "joined.ts");
     assert!((88..=92).contains(&frames.len()), "{}", frames.len());
     assert!(frames.iter().all(|frame| frame.len() == 40 * 30 * 3 / 2));
-    // Nor are frames repeated in the place of others, but for some where timestamps overlap.
+    // Frames are not repeated either, except a few where timestamps overlap.
     let different = frames.windows(2).filter(|pair| pair[0] != pair[1]).count();
     assert!(different > 75, "{different}");
 }
 
-/// A clock that was set while the camera filmed: a hole of a day is not filled.
+/// If the camera's clock was set during the recording, the gap of a day is not filled.
 #[test]
 fn timestamps_that_jump() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -230,12 +230,12 @@ fn timestamps_that_jump() {
         &folder,
         "-i left.mp4 -an -vf setpts=PTS+gt(N\\,12)*86400/TB -fps_mode passthrough -c:v libx264 jump.mkv",
     );
-    // Without the limit on frames, what would be written if the hole were filled fills the disk.
+    // The limit on frames keeps a wrongly filled gap from filling the disk.
     let done = folder.words(&format!("video jump.mkv jump.mkv {MAP} --frames 20000 -o p.mp4"));
     assert_eq!(done.code, Some(2), "{done:?}");
     let said = "jump.mkv: its timestamps jump by 86400 s from one frame to the next";
     assert!(done.stderr.contains(said), "{done:?}");
-    // What came before is kept.
+    // The frames before the jump are kept.
     assert!(ffmpeg.probe(&folder, "p.mp4").frames() > 12);
 }
 
@@ -259,7 +259,7 @@ fn rates_of_files_may_differ() {
     let probe = ffmpeg.probe(&folder, "p.mov");
     assert_eq!((probe.frames(), &probe.video()["r_frame_rate"]), (25, &"25/1".into()));
     assert!(probe.stream("audio").is_none());
-    // At another rate, as long.
+    // At another rate the duration stays the same.
     let json = folder.words(&format!("video l.mp4 r.mkv {MAP} --fps 10 --json -o p.mkv")).json();
     assert_eq!((&json["frames"]["written"], &json["rate"]), (&10.into(), &"10".into()));
 }
@@ -292,7 +292,7 @@ fn sound_is_copied_or_encoded_anew() {
         &folder,
         "-f lavfi -i testsrc2=s=40x30:r=30 -f lavfi -i sine -t 0.5 -c:v libx264 -pix_fmt yuv420p -c:a wmav2 l.mkv",
     );
-    // Sound that is shorter than the pictures takes none of them away.
+    // Sound that is shorter than the video does not shorten the video.
     ffmpeg.run(
         &folder,
         "-f lavfi -i testsrc2=s=40x30:r=30 -t 0.5 -c:v libx264 -pix_fmt yuv420p r.mp4",
@@ -312,5 +312,8 @@ fn sound_is_copied_or_encoded_anew() {
     }
     let done = folder.words(&format!("video r.mp4 l.mkv {MAP} -o p.mp4"));
     assert_eq!(done.stderr, "");
-    assert!(ffmpeg.probe(&folder, "p.mp4").stream("audio").is_none(), "the left one's, or none");
+    assert!(
+        ffmpeg.probe(&folder, "p.mp4").stream("audio").is_none(),
+        "sound comes from the left video or not at all"
+    );
 }

@@ -1,4 +1,4 @@
-//! `stitch_video` as a program that embeds the library calls it.
+//! `stitch_video`, called the way a program that embeds the library calls it.
 
 use std::io::Write;
 use std::process::Command;
@@ -17,7 +17,7 @@ use panoweave::warp::DeviceWarp;
 use super::flat;
 use crate::{Folder, SHIFT};
 
-/// Stitches two Y4M files to a file of this name, with panoramas of this size.
+/// Stitches two Y4M files to the file `output`, with panoramas of `size`.
 fn stitch(
     folder: &Folder,
     inputs: [&str; 2],
@@ -54,7 +54,7 @@ fn panoramas_have_the_size_of_the_sink() {
     assert_eq!(folder.read("p.rgba").len(), 2 * 130 * 64 * 4);
 }
 
-/// A pipe that nothing more comes from, and that is not closed, holds no error up.
+/// An open pipe without data does not delay an error.
 #[test]
 fn an_error_of_the_sink_does_not_wait_for_a_pipe() {
     let folder = Folder::new();
@@ -67,7 +67,7 @@ fn an_error_of_the_sink_does_not_wait_for_a_pipe() {
         scope.spawn(move || {
             let mut pipe = std::fs::OpenOptions::new().write(true).open(&fifo).unwrap();
             pipe.write_all(&flat("30:1", [50])).unwrap();
-            // Open until the test is over.
+            // Keep the pipe open until the test is over.
             let _ = hold.recv();
         });
         let folder = &folder;
@@ -77,7 +77,7 @@ fn an_error_of_the_sink_does_not_wait_for_a_pipe() {
         });
         let result = ended.recv_timeout(Duration::from_secs(20));
         drop(held);
-        let error = result.expect("it does not end").unwrap_err();
+        let error = result.expect("`stitch_video` does not end").unwrap_err();
         assert!(matches!(error, VideoStitchError::Video(VideoError::Unwritable { .. })), "{error}");
     });
 }

@@ -1,5 +1,5 @@
-//! `panoweave video`: streams and pictures in `streams`, files through ffmpeg in `files`, what goes wrong in
-//! `failures`, signals in `signals`, virtual cameras in `view`, the library's own function in `library`.
+//! `panoweave video`. Streams and pictures are in `streams`, files through ffmpeg in `files`, failures in `failures`,
+//! signals in `signals`, virtual cameras in `view`, and the library function in `library`.
 
 mod failures;
 mod files;
@@ -18,10 +18,10 @@ use serde_json::Value;
 
 use crate::Folder;
 
-/// Options that every run here has: a homography between pictures of 40×30, on the CPU.
+/// Common options: a homography between 40×30 pictures, on the CPU.
 const MAP: &str = "--homography shift.txt --device cpu";
 
-/// A Y4M file of gray frames in full range: `levels` says each frame's pixels.
+/// Returns a Y4M file of gray frames in full range. `levels` holds each frame's pixels.
 pub(crate) fn y4m(width: u32, height: u32, rate: &str, levels: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes =
         format!("YUV4MPEG2 W{width} H{height} F{rate} Ip C420 XCOLORRANGE=FULL\n").into_bytes();
@@ -34,13 +34,13 @@ pub(crate) fn y4m(width: u32, height: u32, rate: &str, levels: &[Vec<u8>]) -> Ve
     bytes
 }
 
-/// Frames of one level each, of 40×30 pixels.
+/// Returns 40×30 frames of one level each, as Y4M.
 pub(crate) fn flat(rate: &str, levels: impl IntoIterator<Item = u8>) -> Vec<u8> {
     let frames: Vec<_> = levels.into_iter().map(|level| vec![level; 1200]).collect();
     y4m(40, 30, rate, &frames)
 }
 
-/// The luma of every frame of a Y4M file, and its first line.
+/// Returns the first line of a Y4M file, and the luma of every frame.
 fn luma(bytes: &[u8]) -> (String, Vec<Vec<u8>>) {
     let end = bytes.iter().position(|b| *b == b'\n').unwrap();
     let line = String::from_utf8(bytes[..end].to_vec()).unwrap();
@@ -57,12 +57,12 @@ fn luma(bytes: &[u8]) -> (String, Vec<Vec<u8>>) {
     (line.clone(), frames.collect())
 }
 
-/// The picture as RGBA bytes.
+/// Returns the picture as RGBA bytes.
 fn rgba(picture: &Picture) -> Vec<u8> {
     bytemuck::cast_slice(picture.pixels()).to_vec()
 }
 
-/// The gray picture of 40×30 with something to see everywhere.
+/// Returns a textured gray picture of 40×30 pixels.
 fn gray(seed: u32) -> Picture {
     let pixels = crate::pattern(seed).into_pixels();
     let gray = pixels.into_iter().map(|pixel| Rgba8::opaque(pixel.g, pixel.g, pixel.g)).collect();
@@ -73,8 +73,8 @@ fn levels(picture: &Picture) -> Vec<u8> {
     picture.pixels().iter().map(|pixel| pixel.g).collect()
 }
 
-/// ffmpeg's program of this name; `None`, with a line on stderr, where it is missing. It may not be
-/// missing where a variable names it.
+/// Returns the path of an ffmpeg program. If it is missing, reports a skip and returns `None`; panics if `variable`
+/// names a program that does not run.
 fn program(name: &str, variable: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).map(PathBuf::from);
     let program = named.clone().unwrap_or_else(|| name.into());
@@ -82,13 +82,13 @@ fn program(name: &str, variable: &str) -> Option<PathBuf> {
     if works {
         return Some(program);
     }
-    assert_eq!(named, None, "{variable} names no {name} that runs");
+    assert_eq!(named, None, "{variable} does not name a working {name}");
     let remedy = "install ffmpeg, or run `cargo xtask test`, which fetches it";
     skip(Need::Ffmpeg, format_args!("no {name}; {remedy}"));
     None
 }
 
-/// ffmpeg for making test videos.
+/// The ffmpeg programs, used to make test videos.
 pub(crate) struct Ffmpeg {
     ffmpeg: PathBuf,
     ffprobe: PathBuf,
@@ -100,7 +100,7 @@ impl Ffmpeg {
         Some(Self { ffmpeg, ffprobe: program("ffprobe", "PANOWEAVE_FFPROBE")? })
     }
 
-    /// Runs ffmpeg on words separated by spaces, in the folder.
+    /// Runs ffmpeg in the folder, with arguments separated by spaces.
     pub(crate) fn run(&self, folder: &Folder, line: &str) {
         let output = self.output(folder, line);
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
@@ -112,7 +112,7 @@ impl Ffmpeg {
         command.args(line.split_whitespace()).output().unwrap()
     }
 
-    /// Two videos of 40×30 with sound, `left.mp4` and `right.mp4`.
+    /// Makes two 40×30 videos with sound, `left.mp4` and `right.mp4`.
     fn pair(&self, folder: &Folder, seconds: f64) {
         for name in ["left", "right"] {
             self.run(
@@ -125,7 +125,7 @@ impl Ffmpeg {
         }
     }
 
-    /// What ffprobe says; every frame was decoded to count it.
+    /// Runs ffprobe, which decodes every frame to count them.
     fn probe(&self, folder: &Folder, file: &str) -> Probe {
         let mut command = Command::new(&self.ffprobe);
         command.current_dir(folder.path("")).args([
@@ -145,7 +145,7 @@ impl Ffmpeg {
     }
 }
 
-/// Streams of a file.
+/// The ffprobe output.
 #[derive(Debug)]
 struct Probe(Value);
 
@@ -163,7 +163,7 @@ impl Probe {
     }
 }
 
-/// Seconds that a stream lasts.
+/// Returns the duration of a stream in seconds.
 fn seconds(stream: &Value) -> f64 {
     stream["duration"].as_str().unwrap().parse().unwrap()
 }

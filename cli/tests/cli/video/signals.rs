@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: once ends a video in order, twice at once.
+//! Ctrl-C and SIGTERM: the first finishes the video cleanly, the second stops at once.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -19,20 +19,20 @@ fn signal(child: &Child, name: &str) {
     assert!(kill.args(["-s", name, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// Waits until it has ended, but not for ever.
+/// Waits for the process to end; panics after 20 seconds.
 fn end(mut child: Child) -> Done {
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if start.elapsed() > Duration::from_secs(20) {
             child.kill().unwrap();
-            panic!("it does not end: {:?}", child.wait_with_output());
+            panic!("the process does not end: {:?}", child.wait_with_output());
         }
         std::thread::sleep(Duration::from_millis(10));
     }
     Done::from(child.wait_with_output().unwrap())
 }
 
-/// Whether it has a handler for the signal of this number.
+/// Returns whether the process has a handler for signal number `signal`.
 fn catches(child: &Child, signal: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
@@ -42,7 +42,7 @@ fn catches(child: &Child, signal: u32) -> bool {
 fn until(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(20), "nothing happens");
+        assert!(start.elapsed() < Duration::from_secs(20), "the condition did not become true");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -52,7 +52,7 @@ fn a_pipe_that_waits_is_left() {
     let folder = Folder::new();
     folder.write("r.y4m", flat("30:1", 0..9));
     let mut child = start(&folder, &format!("video - r.y4m {MAP} -o p.y4m"));
-    // Held open: the third frame never comes.
+    // The pipe stays open, and the third frame never comes.
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&flat("30:1", [50, 60])).unwrap();
     let size = || std::fs::metadata(folder.path("p.y4m")).map_or(0, |file| file.len());
@@ -70,7 +70,7 @@ fn a_pipe_that_waits_is_left() {
 fn before_the_first_frame_there_is_nothing_to_finish() {
     let folder = Folder::new();
     folder.write("r.y4m", flat("30:1", 0..9));
-    // With and without a header that says what would come.
+    // Without and with a header before the signal.
     for header in ["", "YUV4MPEG2 W40 H30 F30:1 XCOLORRANGE=FULL\n"] {
         let mut child = start(&folder, &format!("video - r.y4m {MAP} -o p.y4m --json"));
         until(|| catches(&child, 2));
@@ -96,7 +96,7 @@ fn a_pipe_that_nobody_reads_is_left() {
     let line = format!("video a.y4m a.y4m {MAP} --output-format y4m -o f");
     let child = start(&folder, &line);
     until(|| catches(&child, 15));
-    // Until it waits for a reader.
+    // Wait until it blocks on the missing reader.
     std::thread::sleep(Duration::from_secs(1));
     signal(&child, "TERM");
     let done = end(child);
@@ -112,7 +112,7 @@ fn an_interrupted_file_plays() {
     folder.write("p.mp4", "old");
     let child = start(&folder, &format!("video left.mp4 right.mp4 {MAP} --json -o p.mp4"));
     std::thread::sleep(Duration::from_secs(3));
-    assert_eq!(folder.read("p.mp4"), b"old", "replaced only when complete");
+    assert_eq!(folder.read("p.mp4"), b"old", "the old file stays until the new one is complete");
     signal(&child, "INT");
     let done = end(child);
     assert_eq!(done.code, Some(130), "{done:?}");
@@ -121,12 +121,12 @@ fn an_interrupted_file_plays() {
     let probe = ffmpeg.probe(&folder, "p.mp4");
     assert!(probe.frames() > 5, "{json}");
     assert_eq!(json["frames"]["written"], probe.frames());
-    // The sound ends with the pictures.
+    // The sound is as long as the video.
     let (video, audio) = (probe.video(), probe.stream("audio").unwrap());
     assert!((super::seconds(video) - super::seconds(audio)).abs() < 0.1, "{probe:?}");
 }
 
-/// A terminal that is closed; but not of a program that was told not to mind.
+/// A closed terminal ends the video cleanly, unless the program was started with SIGHUP ignored.
 #[test]
 fn a_hangup_ends_in_order_unless_it_is_ignored() {
     let folder = Folder::new();
@@ -134,7 +134,7 @@ fn a_hangup_ends_in_order_unless_it_is_ignored() {
     let size = || std::fs::metadata(folder.path("p.y4m")).map_or(0, |file| file.len());
     for (ignored, code, frames) in [(false, 130, 2), (true, 0, 3)] {
         let _ = std::fs::remove_file(folder.path("p.y4m"));
-        // These tests may run where hangups are ignored themselves.
+        // The test runner itself may have SIGHUP ignored.
         let how = if ignored { "--ignore-signal=HUP" } else { "--default-signal=HUP" };
         let mut command = Command::new("env");
         command.args([how, env!("CARGO_BIN_EXE_panoweave")]).current_dir(folder.path(""));
@@ -182,7 +182,7 @@ fn twice_leaves_nothing() {
         names.filter(|n| n.as_ref().unwrap().file_name().as_encoded_bytes()[0] == b'.').count()
     };
     until(|| temporary() > 0);
-    // Time to fill the encoder's pipe.
+    // Wait until the encoder's pipe is full.
     std::thread::sleep(Duration::from_secs(1));
     signal(&child, "INT");
     let mut first = [0; 5];

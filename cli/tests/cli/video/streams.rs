@@ -1,4 +1,4 @@
-//! Streams and pictures, which need no ffmpeg: what comes out is to the bit what `stitch` makes.
+//! Streams and pictures, which do not need ffmpeg. Their output equals that of `stitch` bit for bit.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -68,7 +68,7 @@ fn pictures_may_have_any_number() {
     assert!(said.starts_with("p%d.png: 2 frames"), "{said}");
 }
 
-/// Standard input, a named pipe and standard output, all at once.
+/// Uses standard input, a named pipe and standard output at once.
 #[test]
 fn y4m_goes_through_pipes() {
     let folder = Folder::new();
@@ -128,7 +128,7 @@ fn y4m_goes_through_pipes() {
     }
 }
 
-/// Every frame has a level of its own: the left camera's, and the nearest of the right one.
+/// Each frame has its own level, so the output shows which left and right frames were paired.
 #[test]
 fn the_left_camera_leads() {
     let folder = Folder::new();
@@ -138,7 +138,7 @@ fn the_left_camera_leads() {
         let line = format!("video l.y4m r.y4m {MAP} --no-colour {options} --json -o p.rgba");
         let json = folder.words(&line).json();
         let bytes = folder.read("p.rgba");
-        // Where only the left one looks, and only the right one.
+        // One column that only the left camera covers, and one that only the right camera covers.
         let level = |frame: &[u8], x: usize| frame[(15 * 65 + x) * 4] / 10;
         let pairs: Vec<_> =
             bytes.chunks(65 * 32 * 4).map(|frame| (level(frame, 5), level(frame, 60))).collect();
@@ -165,7 +165,7 @@ fn the_left_camera_leads() {
     assert_eq!(found, [(0, 0), (1, 2), (2, 4)]);
     assert_eq!(json["frames"]["right_unpaired"], 2);
 
-    // Another rate leaves frames out, or repeats them, and plays nothing faster.
+    // Another rate skips or repeats frames, but does not change the speed.
     let (found, json) = pairs(("30:1", 6), ("15:1", 3), "--fps 15");
     assert_eq!(found, [(0, 0), (2, 1), (4, 2)]);
     assert_eq!((&json["rate"], &json["frames"]["left_unpaired"]), (&"15".into(), &3.into()));
@@ -193,12 +193,12 @@ fn a_video_that_ends_before_the_other_is_said_to() {
     let (said, first, written) = run("short", "long");
     insta::assert_snapshot!(said, @" WARN short.y4m ended after 3 frames; long.y4m goes on, and its rest is not stitched");
     assert_eq!((first, written), ("left".into(), 3.into()));
-    // Cameras do not stop at once.
+    // A small difference is no reason to warn: cameras do not stop at the same instant.
     assert_eq!(run("long", "less"), (String::new(), Value::Null, 28.into()));
     assert_eq!(run("less", "long"), (String::new(), Value::Null, 28.into()));
 }
 
-/// What was there is replaced by a first frame, and by nothing less.
+/// An existing output is replaced by the first frame, not before.
 #[test]
 fn an_old_output_stays_until_there_is_a_frame() {
     let folder = Folder::new();
@@ -210,13 +210,13 @@ fn an_old_output_stays_until_there_is_a_frame() {
         assert!(done.stderr.contains("none.y4m: no frames"), "{done:?}");
         assert_eq!((done.code, folder.read("p.y4m")), (Some(2), b"old".to_vec()));
     }
-    // Pictures of a longer run would seem to belong to a shorter one.
+    // Pictures left over from a longer run would look like part of a shorter one.
     folder.quiet(&format!("video a.y4m a.y4m {MAP} -o p%d.png"));
     let done = folder.words(&format!("video a.y4m a.y4m {MAP} --frames 1 -o p%d.png"));
     insta::assert_snapshot!(done.stderr, @" WARN p2.png was there before, and is not of this video");
 }
 
-/// No gigabytes for frames that there are none of.
+/// A video without frames does not allocate gigabytes of frame buffers.
 #[test]
 fn an_empty_video_of_large_frames_takes_no_memory() {
     let folder = Folder::new();
@@ -231,7 +231,7 @@ fn an_empty_video_of_large_frames_takes_no_memory() {
     assert_eq!(done.code, Some(2));
 }
 
-/// As wide as `stitch` makes them, and wider than a camera's frames.
+/// A panorama may be as wide as `stitch` allows, which is wider than a camera frame may be.
 #[test]
 fn panoramas_may_be_wide() {
     let folder = Folder::new();
@@ -271,7 +271,7 @@ fn colours_follow_the_light_unless_told_not_to() {
     };
     let [left, right] = gains("");
     assert!(right > left * 1.05, "{left} {right}");
-    // From the first frame on, as the colours of the first pair are.
+    // The first pair already determines the colours of the first frame.
     let first = folder.read("p.rgba");
     let last = first.chunks_exact(first.len() / 60).next_back().unwrap().to_vec();
     let off = first.iter().zip(&last).map(|(a, b)| a.abs_diff(*b)).max();

@@ -1,4 +1,4 @@
-//! `video --view`: a virtual camera along a track, kept inside of what the cameras cover.
+//! `video --view`: a virtual camera that follows a track and is kept inside the area that the cameras cover.
 
 use glam::UVec2;
 use panoweave::device::Device;
@@ -12,14 +12,14 @@ use serde_json::json;
 use super::{Ffmpeg, flat, rgba, seconds};
 use crate::{Folder, RIG, pattern};
 
-/// From straight ahead to where nobody looks, in half a second.
+/// A track from straight ahead to an uncovered direction, in half a second.
 const TRACK: &str = "t,pan,tilt,fov\n0,0,0,30\n0.5,90,5,20\n1,90,5,20\n";
 
 const SIZE: UVec2 = UVec2::new(33, 19);
 
 const LINE: &str = "video l.rgba r.rgba --input-size 40x30 --fps 30 --rig rig.toml --device cpu --no-colour --view-size 33x19";
 
-/// A second of two cameras at 30 frames, raw; the pictures that they are.
+/// Writes one second of raw video of two cameras, 30 frames, and returns their pictures.
 fn clip(folder: &Folder) -> [Picture; 2] {
     let pictures = [pattern(7), pattern(91)];
     for (name, picture) in ["l.rgba", "r.rgba"].into_iter().zip(&pictures) {
@@ -29,7 +29,7 @@ fn clip(folder: &Folder) -> [Picture; 2] {
     pictures
 }
 
-/// What the library shows at each of 30 frames, and how often it had to keep the view inside.
+/// Returns the library's views of 30 frames, and the number of frames in which it had to move the view inside.
 fn expected(
     folder: &Folder,
     [left, right]: &[Picture; 2],
@@ -74,7 +74,7 @@ fn a_view_along_a_track_is_kept_inside() {
     assert!(most > 0.5 && most < 180.0 && json["view"]["at"].as_f64().unwrap() < 3.0, "{json}");
     assert_eq!((&json["size"], &json["frames"]["written"]), (&json!([33, 19]), &json!(30)));
 
-    // Free, it leaves what the cameras cover.
+    // A free view leaves the covered area.
     let free = folder
         .words(&format!("--json {LINE} --view track.csv --view-free --view-smooth 0 -o free.rgba"));
     assert_eq!(free.code, Some(0), "{free:?}");
@@ -82,9 +82,9 @@ fn a_view_along_a_track_is_kept_inside() {
     let (bytes, _) = expected(&folder, &pictures, 0.0, true);
     assert!(folder.read("free.rgba") == bytes);
     let last = &bytes[29 * 4 * SIZE.element_product() as usize..];
-    assert_eq!(dark(last), SIZE.element_product() as usize, "a view beside both cameras");
+    assert_eq!(dark(last), SIZE.element_product() as usize, "the view lies outside both cameras");
 
-    // Without a view there is nothing to say of it.
+    // Without a view, the summary has no view entry.
     let line = LINE.replace(" --view-size 33x19", "");
     let none = folder.words(&format!("--json {line} -o p.rgba"));
     assert_eq!(none.json()["view"], json!(null), "{none:?}");
@@ -96,12 +96,13 @@ fn what_is_printed_names_the_size_of_the_view() {
     clip(&folder);
     let said = folder.quiet(&format!("{LINE} --view track.csv --frames 2 -o v.rgba"));
     assert!(said.starts_with("v.rgba: 2 frames of 33×19 pixels, "), "{said}");
-    // Y4M has odd sizes too.
+    // Y4M supports odd sizes.
     folder.quiet(&format!("{LINE} --view track.csv --frames 2 -o v.y4m"));
     assert!(folder.read("v.y4m").starts_with(b"YUV4MPEG2 W33 H19 F30:1 "));
 }
 
-/// Turned over, the right camera's side is on the left: with the track turned over it is the same, upside down.
+/// A flipped panorama has the right camera's side on the left, so with a flipped track the view is the same, upside
+/// down.
 #[test]
 fn a_view_is_turned_over_with_the_panorama() {
     let folder = Folder::new();
@@ -129,13 +130,13 @@ fn a_view_through_ffmpeg() {
     assert!(done.json()["view"]["limited"].as_u64().unwrap() > 0, "{done:?}");
     let probe = ffmpeg.probe(&folder, "v.mp4");
     let video = probe.video();
-    // A last odd row is left out.
+    // An odd last row is cropped.
     assert_eq!((&video["width"], &video["height"]), (&json!(64), &json!(36)));
     assert_eq!(probe.frames(), 30);
     assert!((seconds(probe.stream("audio").unwrap()) - 1.0).abs() < 0.1, "{probe:?}");
 }
 
-/// What is refused, with its kind and a part of its message.
+/// Rejected views, each with the error kind and a part of the message.
 #[test]
 fn views_that_are_refused() {
     let folder = Folder::new();
@@ -152,7 +153,7 @@ fn views_that_are_refused() {
     ] {
         folder.write(name, text);
     }
-    // They look straight up, at the pole, which no view is kept at.
+    // These cameras look straight up at the pole, where limits cannot be computed.
     folder.write(
         "up.toml",
         RIG.replace("yaw = -20.0", "pitch = 90.0")
@@ -210,11 +211,11 @@ fn views_that_are_refused() {
         assert!(!folder.path("v.rgba").exists(), "{line}");
     }
     assert_eq!(folder.read("track.y4m"), TRACK.as_bytes());
-    // Where nothing can be kept inside, it can be let free.
+    // A view that cannot be kept inside can be set free.
     folder.quiet("video a.y4m a.y4m --device cpu --rig up.toml --view track.csv --view-size 8x8 --view-free -o v.rgba");
 }
 
-/// A track that ends early stays where it was, whatever the video's length.
+/// After the end of the track the view stays where it was, whatever the video's length.
 #[test]
 fn after_its_last_keyframe_a_view_stays() {
     let folder = Folder::new();

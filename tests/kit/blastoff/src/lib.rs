@@ -1,6 +1,6 @@
-//! One function of cuBLAS, as rust-cuda's example `gemm` calls it.
+//! One cuBLAS function, with the interface that rust-cuda's example `gemm` uses.
 //!
-//! The library is loaded at run time. On the CPU the product is three loops.
+//! The library is loaded at run time. On the CPU the product is computed with three loops.
 
 use std::error::Error;
 use std::ffi::{c_int, c_void};
@@ -11,16 +11,16 @@ use cust::stream::Stream;
 use cust::{Backend, backend};
 use libloading::Library;
 
-/// How a matrix is read.
+/// An operation on a matrix before the product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixOp {
-    /// As it is.
+    /// Use the matrix unchanged.
     None = 0,
-    /// Rows for columns.
+    /// Transpose the matrix.
     Transpose = 1,
 }
 
-/// A handle of the library's.
+/// A cuBLAS handle.
 pub struct CublasContext {
     library: Option<Library>,
     handle: *mut c_void,
@@ -47,7 +47,7 @@ type Gemm = unsafe extern "C" fn(
     c_int,
 ) -> c_int;
 
-/// Scalars are read from device memory.
+/// Makes cuBLAS read scalars from device memory.
 const POINTERS_ON_DEVICE: c_int = 1;
 
 const NAMES: [&str; 3] = ["libcublas.so", "libcublas.so.13", "libcublas.so.12"];
@@ -60,13 +60,13 @@ fn check(operation: &str, code: c_int) -> Result<(), Box<dyn Error>> {
 }
 
 impl CublasContext {
-    /// Loads the library.
+    /// Loads cuBLAS and creates a handle.
     pub fn new() -> Result<Self, Box<dyn Error>> {
         let mut handle = ptr::null_mut();
         if backend() == Backend::Cpu {
             return Ok(Self { library: None, handle });
         }
-        // SAFETY: NVIDIA's library, made to be loaded; the functions have these types.
+        // SAFETY: NVIDIA's library may be loaded at any time, and the types match its functions.
         unsafe {
             let mut found = NAMES.iter().filter_map(|name| Library::new(*name).ok());
             let library = found.next().ok_or("libcublas.so cannot be loaded")?;
@@ -78,7 +78,7 @@ impl CublasContext {
         }
     }
 
-    /// `c = alpha · op(a) · op(b) + beta · c`, matrices by columns: `a` is m × k, `b` is k × n.
+    /// Computes `c = alpha · op(a) · op(b) + beta · c` for column-major matrices: `a` is m × k, `b` is k × n.
     #[allow(clippy::too_many_arguments, reason = "as cuBLAS has it")]
     pub fn gemm<T>(
         &mut self,
@@ -100,7 +100,7 @@ impl CublasContext {
         let Some(library) = &self.library else {
             return on_cpu([m, n, k], alpha, (a, lda, op_a), beta, (b, ldb, op_b), (c, ldc));
         };
-        // SAFETY: the functions have these types; sizes and memory are the caller's.
+        // SAFETY: the types match cuBLAS's functions; the caller is responsible for sizes and memory.
         unsafe {
             let set_stream = library.get::<SetStream>("cublasSetStream_v2")?;
             check("cublasSetStream", set_stream(self.handle, stream.as_inner().cast()))?;
@@ -129,7 +129,7 @@ impl CublasContext {
 impl Drop for CublasContext {
     fn drop(&mut self) {
         if let Some(library) = &self.library {
-            // SAFETY: made once, destroyed once.
+            // SAFETY: the handle was created once and is destroyed only here.
             unsafe {
                 if let Ok(destroy) = library.get::<Destroy>("cublasDestroy_v2") {
                     let _ = destroy(self.handle);
@@ -160,7 +160,7 @@ fn on_cpu(
         for row in 0..m {
             let products = (0..k).map(|i| at(&a, lda, op_a, row, i) * at(&b, ldb, op_b, i, column));
             let sum = &mut sums[column * ldc + row];
-            // As in cuBLAS, `c` need not be initialised if `beta` is 0.
+            // Like cuBLAS, ignore an uninitialised `c` if `beta` is 0.
             let old = if beta == 0.0 { 0.0 } else { beta * *sum };
             *sum = alpha * products.sum::<f32>() + old;
         }

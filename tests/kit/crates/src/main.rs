@@ -1,4 +1,4 @@
-//! Runs each kernel on every device and compares the result with the host's own.
+//! Runs each kernel on every device and compares the results with the host's.
 
 use std::process::ExitCode;
 
@@ -7,10 +7,10 @@ use kit_crates_kernels::{self as functions, Input, Output, kernels};
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
-/// More than a block, and no whole number of warps.
+/// More than one block, and not a multiple of the warp size.
 const THREADS: u32 = 150;
 
-/// Noise: a linear congruential generator (Knuth's MMIX constants), its upper byte.
+/// Returns noise: the upper byte of a linear congruential generator (Knuth's MMIX constants).
 fn inputs() -> Vec<Input> {
     let mut state = 1_u64;
     let mut byte = || {

@@ -1,4 +1,4 @@
-//! Each driver call of a run fails in turn: once, for ever, and with an error that ends the process's GPU.
+//! Each driver call of a run fails in turn: once, permanently, and with an error that loses the process's GPU.
 
 use std::env;
 
@@ -9,42 +9,42 @@ use panoweave::warp::Warp;
 use crate::live_faults::fake::{Counts, Fake, Fault, Live, part, run_alone};
 use crate::live_faults::run::{FRAMES, Film, film, following, small_warp, start, trying, watch};
 
-/// CUDA says of none of these that the process must be restarted: an invalid value, out of memory, an
-/// invalid context, an unknown error.
+/// Errors after which, according to CUDA, the process can continue: an invalid value, out of memory, an invalid
+/// context, an unknown error.
 const RECOVERABLE: [u32; 4] = [1, 2, 201, 999];
 
-/// CUDA says so of these: an illegal address, a failed launch, an ECC error, a misaligned address, a
-/// stack error, a timeout, an illegal instruction.
+/// Errors after which, according to CUDA, the process must be restarted: an illegal address, a failed launch, an ECC
+/// error, a misaligned address, a stack error, a timeout, an illegal instruction.
 const FATAL: [u32; 7] = [700, 719, 214, 716, 714, 702, 715];
 
-/// GPUs of the fake: each can be lost once a process.
+/// Number of GPUs of the fake driver that a process can lose, each once. One more serves the clean run.
 const GPUS: usize = 63;
 
-/// How far apart calls in the middle of the film are.
+/// Distance between the tested calls in the middle of the film.
 const STRIDE: i64 = 9;
 
-/// Every call in start-up, in the first frames and from the last frames on, some of those between; all of
-/// them if `PANOWEAVE_EVERY_CALL` is 1.
+/// Returns the calls to fail: all of them during start-up, in the first frames and from the last frames on, and every
+/// [`STRIDE`]th between. With `PANOWEAVE_EVERY_CALL` set to 1, returns all calls.
 fn calls_to_fail(clean: &Clean) -> Vec<i64> {
     let all = env::var("PANOWEAVE_EVERY_CALL").is_ok_and(|value| value == "1");
     let frame = (clean.closed - clean.started) / i64::from(FRAMES);
     let (first, last) = (clean.started + 6 * frame, clean.closed - 3 * frame);
     let stride = |n: i64| n < first || n > last || n % STRIDE == 0;
-    // Retries, and threads that meet otherwise, make a run longer or shorter.
+    // Retries and thread timing can make a run longer or shorter than the clean one.
     (1..=clean.calls + 20).filter(|n| all || stride(*n)).collect()
 }
 
-/// A run without faults.
+/// The measurements of a run without faults.
 struct Clean {
-    /// Calls until the first frame, until the stitcher was closed and read to the end, and in all.
+    /// Number of calls until the first frame, until the stitcher was closed and read to the end, and in total.
     started: i64,
     closed: i64,
     calls: i64,
-    /// The most objects that lived.
+    /// Maximum number of live objects.
     most: Live,
 }
 
-/// A process with the fake, and what a clean run on it takes.
+/// The fake driver in this process, and the measurements of a clean run on it.
 struct Bench {
     fake: Fake,
     warp: Warp,
@@ -74,7 +74,7 @@ impl Bench {
         Self { fake, warp, clean: Clean { started, closed, calls, most } }
     }
 
-    /// A run with a fault. `judge` is given the stitcher with its film, or why it did not start.
+    /// Runs with a fault. `judge` receives the stitcher and its film, or the error that prevented its start.
     fn run(
         &self,
         ordinal: u32,
@@ -92,11 +92,11 @@ impl Bench {
             Err(error) => judge(Err(&error)),
         }
         let [_, most] = self.fake.live();
-        assert!(most.is_within(&self.clean.most), "{most:?} in place of {:?}", self.clean.most);
-        assert_eq!(self.fake.counts().damage, 0, "memory used or freed that was free");
+        assert!(most.is_within(&self.clean.most), "{most:?} instead of {:?}", self.clean.most);
+        assert_eq!(self.fake.counts().damage, 0, "freed memory was used or freed again");
     }
 
-    /// The calls that this process is to fail: its share of at most so many.
+    /// Returns the calls that this process is to fail, `most` at most.
     fn share(&self, most: usize) -> Vec<i64> {
         let calls = calls_to_fail(&self.clean);
         let rest = &calls[calls.len().min(most * part())..];
@@ -105,10 +105,10 @@ impl Bench {
     }
 }
 
-/// How a process begins to say how many calls it leaves to the next.
+/// Prefix of the line that reports the number of calls left for the next process.
 const LEFT: &str = "calls left: ";
 
-/// Runs an ignored test in process after process until no call is left.
+/// Runs an ignored test in one process after another until no calls are left.
 fn run_shares(name: &str) {
     for part in 0.. {
         let Some(text) = run_alone(name, part) else { return };
@@ -119,7 +119,7 @@ fn run_shares(name: &str) {
     }
 }
 
-/// The driver's code that an error comes from.
+/// Returns the driver's error code behind an error.
 fn code_of(error: &LiveError) -> Option<u32> {
     let LiveError::Device(mut error) = error.clone() else { return None };
     while let ErrorKind::Lost(earlier) = error.kind {
@@ -173,7 +173,7 @@ fn alone_one_call_fails() {
     }
 }
 
-/// All was given back, and this thread's context is what it was: none.
+/// Checks that all objects were freed and that this thread has no context, as before.
 fn nothing_lives(fake: &Fake) {
     let [now, _] = fake.live();
     assert_eq!((now.objects, Counters::now()), (Counters::default(), Counters::default()));
@@ -201,18 +201,19 @@ fn alone_all_calls_fail() {
     }
 }
 
-/// Either the stitcher failed, which it says, and nothing came after; or all had come before the fault.
+/// Checks that the stitcher either failed, reports so and produced nothing afterwards, or had finished everything
+/// before the fault.
 fn ended_or_all_came(stitcher: &Stitcher, film: &Film, code: u32) {
     let Err(error) = stitcher.health() else { return all_came(film, stitcher) };
     assert_eq!(code_of(&error), Some(code), "{error}");
     let Dropped { failed, lost, .. } = film.counters.dropped;
     assert_eq!(film.counters.dropped, Dropped { failed, lost, ..Dropped::default() });
-    // None is missing between two that came.
+    // No panorama is missing between two others.
     assert!(film.read.iter().copied().eq(0..film.read.len() as u32), "{:?}", film.read);
     assert!(stitcher.panoramas().next().is_none());
 }
 
-/// What the driver did not take back is what the counters say.
+/// Checks that the counters match the objects that the driver still holds.
 fn what_is_left_is_counted(fake: &Fake, before: Counters) {
     let [now, _] = fake.live();
     let after = Counters::now();
@@ -239,7 +240,7 @@ fn alone_the_gpu_is_lost() {
     let bench = Bench::new();
     for (ordinal, n) in bench.share(GPUS).into_iter().enumerate() {
         let code = FATAL[n as usize % FATAL.len()];
-        // As CUDA does, every later call fails too; but nobody may count on it.
+        // In CUDA every later call fails too, but the code must not rely on it.
         let count = i64::from(n % 2 == 0);
         let before = Counters::now();
         let ordinal = ordinal as u32;

@@ -1,6 +1,6 @@
-//! The fake driver, built with `cc`, and tests that run again in a process of their own with it.
+//! The fake driver, compiled with `cc`, and a way to rerun tests with it in their own process.
 //!
-//! The driver is chosen once a process, by an environment variable. A test that needs the fake is marked
+//! The driver is chosen once per process, by an environment variable. A test that needs the fake driver is marked
 //! `#[ignore]` and started by [`run_alone`].
 
 use std::ffi::{CString, c_char, c_int};
@@ -13,10 +13,10 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use panoweave::device::Counters;
 use panoweave_tests::skip::{Need, skip};
 
-/// The fake as this process has it loaded.
+/// The fake driver, as loaded by this process.
 pub(crate) struct Fake(Library);
 
-/// Live objects by kind, and how many contexts are held.
+/// Live objects by kind, and the number of contexts held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Live {
     pub(crate) objects: Counters,
@@ -32,7 +32,7 @@ impl Live {
         Self { objects, contexts }
     }
 
-    /// Whether there is no more of anything than in `other`.
+    /// Returns whether no count exceeds that of `other`.
     pub(crate) fn is_within(&self, other: &Self) -> bool {
         let all = |live: &Self| {
             let Counters { device_bytes, pinned_bytes, streams, events, modules, textures, arrays } =
@@ -43,28 +43,28 @@ impl Live {
     }
 }
 
-/// Calls fail from the `from`th on: `count` of them, or all if that is 0.
+/// A fault: calls from the `from`th on fail, `count` of them or, if that is 0, all.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
-    /// Part of the function's name, or of the kernel's that is launched; all match an empty one.
+    /// Part of the name of the function or of the launched kernel; an empty label matches all.
     pub(crate) label: &'static str,
     pub(crate) from: i64,
     pub(crate) count: i64,
     pub(crate) code: u32,
 }
 
-/// What there was since the last [`Fake::fail`] or [`Fake::reset`].
+/// Counts since the last [`Fake::fail`] or [`Fake::reset`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
     pub(crate) calls: i64,
-    /// Calls that failed because they were told to.
+    /// Calls that failed on request.
     pub(crate) failed: i64,
-    /// Uses of memory that was freed, and objects freed twice; only [`Fake::reset`] forgets them.
+    /// Accesses to freed memory, and objects freed twice. Only [`Fake::reset`] resets it.
     pub(crate) damage: i64,
 }
 
 impl Fake {
-    /// The library that the process was started with.
+    /// Returns the library that the process was started with.
     pub(crate) fn loaded() -> Self {
         let path = env::var_os(cust::LIBRARY_VARIABLE).expect("started by `run_alone`");
         // SAFETY: the fake's constructors do nothing.
@@ -72,28 +72,28 @@ impl Fake {
     }
 
     /// # Safety
-    /// `F` is the function's type.
+    /// The caller must give the function's type as `F`.
     unsafe fn function<F: Copy>(&self, name: &str) -> F {
-        // SAFETY: as the caller vouches; the library is never closed before `self`.
+        // SAFETY: the caller gives the right type, and the library is never closed before `self`.
         *unsafe { self.0.get::<F>(name) }.unwrap()
     }
 
     pub(crate) fn fail(&self, Fault { label, from, count, code }: Fault) {
         type Fail = unsafe extern "C" fn(*const c_char, i64, i64, c_int);
         let label = CString::new(label).unwrap();
-        // SAFETY: the fake's type; the label is read during the call.
+        // SAFETY: the type matches the fake's; the label is read only during the call.
         unsafe { self.function::<Fail>("fake_fail")(label.as_ptr(), from, count, code as c_int) }
     }
 
-    /// Nothing fails from now on.
+    /// Stops all faults.
     pub(crate) fn heal(&self) {
         self.fail(Fault { label: "", from: 0, count: 0, code: 0 });
     }
 
-    /// Launches of a kernel never end, until another is named.
+    /// Makes launches of a kernel hang until the next call names another kernel.
     pub(crate) fn hang(&self, kernel: &str) {
         let kernel = CString::new(kernel).unwrap();
-        // SAFETY: the fake's type; the name is read during the call.
+        // SAFETY: the type matches the fake's; the name is read only during the call.
         unsafe {
             self.function::<unsafe extern "C" fn(*const c_char)>("fake_hang")(kernel.as_ptr());
         }
@@ -101,7 +101,7 @@ impl Fake {
 
     pub(crate) fn counts(&self) -> Counts {
         let mut counts = [0_i64; 3];
-        // SAFETY: the fake's type; it writes three numbers.
+        // SAFETY: the type matches the fake's; it writes three numbers.
         unsafe {
             self.function::<unsafe extern "C" fn(*mut i64)>("fake_counts")(counts.as_mut_ptr());
         }
@@ -109,29 +109,29 @@ impl Fake {
         Counts { calls, failed, damage }
     }
 
-    /// What lives now, and the most that did since the last [`reset`](Self::reset).
+    /// Returns the live objects now, and their maxima since the last [`reset`](Self::reset).
     pub(crate) fn live(&self) -> [Live; 2] {
         let (mut now, mut most) = ([0_i64; 8], [0_i64; 8]);
         type Read = unsafe extern "C" fn(*mut i64, *mut i64);
-        // SAFETY: the fake's type; it writes eight numbers each.
+        // SAFETY: the type matches the fake's; it writes eight numbers to each.
         unsafe { self.function::<Read>("fake_live")(now.as_mut_ptr(), most.as_mut_ptr()) };
         [now, most].map(Live::of)
     }
 
-    /// Whether this thread has a context.
+    /// Returns whether this thread has a context.
     pub(crate) fn has_context(&self) -> bool {
-        // SAFETY: the fake's type.
+        // SAFETY: the type matches the fake's.
         unsafe { self.function::<unsafe extern "C" fn() -> c_int>("fake_has_context")() != 0 }
     }
 
-    /// Frees what a run left; nothing of it is used any more.
+    /// Frees everything that a run left behind; none of it may be used afterwards.
     pub(crate) fn reset(&self) {
-        // SAFETY: the fake's type, and what the host still has of it is abandoned.
+        // SAFETY: the type matches the fake's, and the host no longer uses any of its objects.
         unsafe { self.function::<unsafe extern "C" fn()>("fake_reset")() }
     }
 }
 
-/// The fake, built once; `None`, with a line that says so, where there is no C compiler.
+/// Returns the path of the fake driver, built once. Without a C compiler, reports a skip and returns `None`.
 fn library() -> Option<&'static Path> {
     static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
     LIBRARY
@@ -157,8 +157,8 @@ fn library() -> Option<&'static Path> {
         .as_deref()
 }
 
-/// Runs the ignored test `name` of this file in a new process with the fake, telling it which part of its
-/// work to do; what it printed. `None` where there is no C compiler.
+/// Runs the ignored test `name` of this file in a new process with the fake driver, as part `part` of its work, and
+/// returns its output. Returns `None` if there is no C compiler.
 pub(crate) fn run_alone(name: &str, part: usize) -> Option<String> {
     let output = Command::new(env::current_exe().unwrap())
         .args(["--ignored", "--exact", "--nocapture", name])
@@ -173,7 +173,7 @@ pub(crate) fn run_alone(name: &str, part: usize) -> Option<String> {
     Some(text)
 }
 
-/// Which part of its work a test that runs alone is to do.
+/// Returns the part of the work that this process is to do.
 pub(crate) fn part() -> usize {
     env::var(PART).unwrap().parse().unwrap()
 }

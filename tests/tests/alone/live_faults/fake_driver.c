@@ -1,14 +1,13 @@
-/* A CUDA driver for tests. Its GPUs are this process's memory, and they are as late as they may be: work
- * is queued and done only when somebody waits for it, asks for it, or frees device memory. Whoever reuses
- * a buffer too early sees it in the pictures.
+/* A CUDA driver for tests. The memory of its GPUs is this process's memory. Work is done as late as possible:
+ * it is queued, and done only when somebody waits for it, queries it, or frees device memory. A buffer that
+ * is reused too early therefore shows in the pictures.
  *
- * Any call can be told to fail, and then it does nothing. Kernels are known by name: a stitch lays the left
- * picture over the panorama's left half and the right one over the right, colour sums take every pixel
- * with weight 1 if it is not dark, the overlap is the middle half; others do nothing. A texture is read as
- * the rows that it is over.
+ * Any call can be made to fail, and then has no effect. Kernels are recognised by name. A stitch copies the
+ * left picture to the panorama's left half and the right one to the right half. Colour sums count every
+ * pixel that is not dark with weight 1. The overlap is the middle half. Other kernels do nothing. A texture
+ * reads the rows that it was created for.
  *
- * Memory and textures that were freed stay mapped until `fake_reset`. Work that touches them is counted as
- * damage. */
+ * Freed memory and textures stay mapped until `fake_reset`. Work that accesses them is counted as damage. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,13 +16,13 @@
 
 enum { INVALID_VALUE = 1, NO_MEMORY = 2, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, NOT_READY = 600 };
 
-/* In the order of `panoweave::device::Counters`; contexts after them. */
+/* In the order of `panoweave::device::Counters`, followed by contexts. */
 enum { DEVICE_BYTES, PINNED_BYTES, STREAMS, EVENTS, MODULES, TEXTURES, ARRAYS, CONTEXTS, KINDS };
 
-/* As many as the host tells apart once they are lost. */
+/* The number of lost GPUs that the host can tell apart. */
 enum { DEVICES = 64 };
 
-/* Of memory, and of a texture's first row and the others, in bytes. */
+/* Alignment of memory and of a texture's first row, and of a texture's pitch, in bytes. */
 enum { ALIGNMENT = 512, PITCH = 32 };
 
 typedef struct {
@@ -31,7 +30,7 @@ typedef struct {
     uint32_t width, height, pitch;
 } View;
 
-/* As cuda.h has it. */
+/* `CUDA_MEMCPY2D` of cuda.h. */
 typedef struct {
     size_t from_x, from_y;
     int from_type;
@@ -49,7 +48,7 @@ typedef struct {
 
 enum { HOST = 1, DEVICE = 2 };
 
-/* Of rows; other kinds are larger. */
+/* `CUDA_RESOURCE_DESC` of a pitched image; the other kinds are larger. */
 typedef struct {
     int type;
     uint64_t data;
@@ -75,7 +74,7 @@ typedef struct Memory {
 
 typedef struct Stream Stream;
 
-/* A place in a stream: behind so many of its tasks. */
+/* A point in a stream: after its first `behind` tasks. */
 typedef struct {
     Stream *stream;
     uint64_t behind;
@@ -102,7 +101,7 @@ typedef struct Task {
     Point point;
     const Function *function;
     View left, right, out;
-    /* What left and right are read by, or none. */
+    /* The textures that read left and right, if any. */
     const Texture *textures[2];
     struct Task *next;
 } Task;
@@ -114,7 +113,7 @@ struct Stream {
     Stream *next;
 };
 
-/* All that follows belongs to whoever holds the lock. */
+/* `lock` guards all of the following. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
 static Memory *memories;
@@ -138,7 +137,7 @@ static void count(int kind, int64_t amount) {
     if (live[kind] > peak[kind]) peak[kind] = live[kind];
 }
 
-/* Takes the lock; what the call is to fail with, or 0. */
+/* Takes the lock; returns the code that the call must fail with, or 0. */
 static int begin(const char *label) {
     pthread_mutex_lock(&lock);
     calls++;
@@ -161,7 +160,7 @@ static int end(int result) {
         if (injected) return end(injected);  \
     } while (0)
 
-/* A call that needs a context on its thread. */
+/* Begins a call that needs a context on its thread. */
 #define BEGIN_IN_CONTEXT                                        \
     do {                                                        \
         BEGIN;                                                  \
@@ -227,7 +226,7 @@ static void find_overlap(const Task *t) {
         damage++;
 }
 
-/* Each camera sees something alone; the search finds nothing, which costs nothing. */
+/* Each camera has an area that only it sees. The search does nothing, so its path costs 0. */
 static void seam_cells(const Task *t) {
     uint32_t sees[2] = {1, 2};
     if (is_sound(t->out) && t->out.width > 1)
@@ -263,7 +262,7 @@ static void set(const Task *t) {
         damage++;
 }
 
-/* Does the work of a stream up to a point; false if some of it hangs. */
+/* Does the work of a stream up to a point; returns false if some of it hangs. */
 static int run(Point point) {
     Stream *s = point.stream;
     while (s && s->done < point.behind) {
@@ -308,7 +307,7 @@ static int allocate(int kind, void **data, size_t bytes) {
     Memory *m = malloc(sizeof *m);
     *m = (Memory){aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT), bytes, kind, 1, memories};
     memories = m;
-    /* Nobody may rely on zeros. */
+    /* New memory must not be relied on to be zero. */
     memset(m->data, 0xa5, bytes);
     *data = m->data;
     count(kind, bytes);
@@ -326,10 +325,10 @@ static int give_back(int kind, void *data) {
     return INVALID_VALUE;
 }
 
-/* What a test asks of the fake. */
+/* The interface for tests. */
 
-/* Of the calls whose function, or kernel, has `label` in its name, those from the `from`th on fail with
- * `code`: `count` of them, or all if that is 0. Counting begins anew. */
+/* Makes calls fail with `code` if the name of the function or kernel contains `label`: `count` matching calls
+ * from the `from`th on, or all of those if `count` is 0. Resets the counts. */
 void fake_fail(const char *label, int64_t from, int64_t count, int code) {
     pthread_mutex_lock(&lock);
     strncpy(fault.label, label, sizeof fault.label - 1);
@@ -338,7 +337,7 @@ void fake_fail(const char *label, int64_t from, int64_t count, int code) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Launches of this kernel never end; an empty name lets them. */
+/* Makes launches of this kernel hang; an empty name releases them. */
 void fake_hang(const char *kernel) {
     pthread_mutex_lock(&lock);
     strncpy(hung, kernel, sizeof hung - 1);
@@ -346,14 +345,14 @@ void fake_hang(const char *kernel) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Calls since `fake_fail` or `fake_reset`, those that were told to fail, and damage done. */
+/* Returns the calls since `fake_fail` or `fake_reset`, those that failed on request, and the damage. */
 void fake_counts(int64_t counts[3]) {
     pthread_mutex_lock(&lock);
     counts[0] = calls, counts[1] = failed, counts[2] = damage;
     pthread_mutex_unlock(&lock);
 }
 
-/* Live objects of each kind, and the most that there were since `fake_reset`. */
+/* Returns the live objects of each kind, and their maxima since `fake_reset`. */
 void fake_live(int64_t now[KINDS], int64_t most[KINDS]) {
     pthread_mutex_lock(&lock);
     memcpy(now, live, sizeof live);
@@ -361,10 +360,10 @@ void fake_live(int64_t now[KINDS], int64_t most[KINDS]) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Whether this thread has a context. */
+/* Returns whether this thread has a context. */
 int fake_has_context(void) { return current != NULL; }
 
-/* Frees all that there is, and has no faults any more. Nobody may use any of it. */
+/* Frees all objects and removes all faults. None of the objects may be used afterwards. */
 void fake_reset(void) {
     pthread_mutex_lock(&lock);
     memset(&fault, 0, sizeof fault);
@@ -413,7 +412,7 @@ int cuDeviceGetName(char *name, int room, int device) {
 
 int cuDeviceGetAttribute(int *value, int which, int device) {
     BEGIN;
-    /* Compute capability 9.0, multiprocessors, what textures ask for. */
+    /* Compute capability 9.0, number of multiprocessors, alignment and pitch of textures. */
     *value = which == 75   ? 9
              : which == 76 ? 0
              : which == 16 ? 132
@@ -502,7 +501,7 @@ static View view(void **params, int at) {
                   *(uint32_t *)params[at + 3]};
 }
 
-/* The rows that a texture object, a parameter, is over. */
+/* Returns the rows of the texture object in parameter `at`. */
 static View read_by(const Texture **texture, void **params, int at) {
     *texture = *(void **)params[at];
     return (*texture)->rows;
@@ -537,12 +536,12 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     if (!current || !*current) return end(INVALID_CONTEXT);
     Task t = {.what = LAUNCH};
     t.function = f;
-    /* As the kernels' signatures have them: a view is four parameters; a camera's planes are a view and two
-     * addresses more. */
+    /* The layout of the kernels' signatures: a view takes four parameters, and a camera's planes take a view
+     * and two more addresses. */
     if (strstr(f->name, "stitch_planes")) {
         t.left = view(params, 0), t.right = view(params, 4), t.out = view(params, 21);
     } else if (strstr(f->name, "stitch_mesh")) {
-        /* Four cameras of a texture and a view each, four slices, and how it is done. */
+        /* Four cameras with a texture and a view each, four slices, and the options. */
         t.left = read_by(&t.textures[0], params, 0), t.right = read_by(&t.textures[1], params, 5);
         t.out = view(params, 29);
     } else if (strstr(f->name, "colour_sums")) {
@@ -556,7 +555,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     return end(0);
 }
 
-/* A launch that may begin early; here it does not. */
+/* A launch that may begin before the previous kernel ends; here it does not. */
 typedef struct {
     unsigned grid[3], block[3], shared;
     void *stream;
@@ -637,7 +636,7 @@ int cuEventQuery(void *event) {
 
 int cuEventSynchronize(void *event) {
     BEGIN_IN_CONTEXT;
-    /* Of now: it may be recorded again while this waits. */
+    /* Copy the point: the event may be recorded again during the wait. */
     Point point = ((Event *)event)->point;
     wait_for(point);
     return end(0);
@@ -683,7 +682,7 @@ int cuMemcpy2DAsync_v2(const Copy *c, void *stream) {
     int plain = (c->from_type == HOST && !holds(PINNED_BYTES, t.from, t.width)) ||
                 (c->to_type == HOST && !holds(PINNED_BYTES, t.to, t.width));
     if (plain) {
-        /* Memory that is not page-locked is staged: the copy is done when the call returns. */
+        /* Pageable memory is staged: the copy is complete when the call returns. */
         wait_for(end_of(s));
         copy_rows(&t);
     } else {

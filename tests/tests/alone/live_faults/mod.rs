@@ -1,9 +1,9 @@
-//! The live stitcher on a driver that fails: at each of its calls, once and for ever, and in the analysis
-//! of colours alone.
+//! The live stitcher on a failing driver: at each of its calls, once and permanently, and in the colour analysis
+//! alone.
 //!
-//! What must hold: a failure that CUDA recovers from costs no complete pair; where nothing works any more
-//! the stitcher says why, accounts for every pair and lets everybody go; a lost GPU reports no success;
-//! frames never stop for the analysis.
+//! Required behaviour: a failure that CUDA recovers from costs no complete pair. If nothing works any more, the
+//! stitcher reports the reason, accounts for every pair and releases all waiting threads. A lost GPU reports no
+//! success. Frames never wait for the analysis.
 
 mod every_call;
 mod fake;

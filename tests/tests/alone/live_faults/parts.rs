@@ -1,4 +1,4 @@
-//! Parts of the driver fail: the analysis of colours, one pair, one way of waiting. The rest goes on.
+//! A part of the driver fails: the colour analysis, one pair, or one way of waiting. The rest works on.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::live_faults::run::{following, small_warp, start, submit, trying, watc
 /// The kernel of the analysis.
 const ANALYSIS: &str = "colour_sums";
 
-/// A stitcher on the fake, fed one pair after the other.
+/// A stitcher on the fake driver that gets one pair at a time.
 struct Bench {
     fake: Fake,
     stitcher: Stitcher,
@@ -32,14 +32,14 @@ struct Bench {
 impl Bench {
     fn new(options: LiveOptions) -> Self {
         watch();
-        trying("a part fails");
+        trying("a partial failure");
         let fake = Fake::loaded();
         let stitcher = start(0, &small_warp(), options).unwrap();
         let panoramas = stitcher.panoramas();
         Self { fake, stitcher, panoramas, pairs: 0 }
     }
 
-    /// The panorama of one more pair.
+    /// Submits one more pair and returns its panorama.
     fn show(&mut self, levels: [u8; 2]) -> StitchedFrame {
         let at = self.pairs;
         self.pairs += 1;
@@ -50,12 +50,12 @@ impl Bench {
         panorama
     }
 
-    /// As many pairs of cameras that are not equally bright; the colours of the last.
+    /// Submits `pairs` pairs of unequal brightness and returns the colours of the last.
     fn film(&mut self, pairs: u32) -> Colours {
         (0..pairs).map(|_| self.show([60, 120]).colours()).last().unwrap()
     }
 
-    /// From now on calls fail, so many of them or for ever.
+    /// Makes matching calls fail from now on: `count` of them, or all if that is 0.
     fn fail(&self, label: &'static str, count: i64) {
         self.fake.fail(Fault { label, from: 1, count, code: 1 });
     }
@@ -68,7 +68,7 @@ impl Bench {
         self.stitcher.counters()
     }
 
-    /// Nothing was lost, and everything is given back.
+    /// Checks that no pair was lost and all objects are freed.
     fn end(mut self) {
         let counters = self.counters();
         assert_eq!(counters.panoramas, u64::from(self.pairs));
@@ -103,7 +103,7 @@ fn alone_three_failures() {
                 let ColourState { following, strikes: found, .. } = bench.colour();
                 assert_eq!((following, found), (strikes < 3, strikes), "{label}");
             }
-            // Off before the next launch; the correction fades from the next frame on.
+            // The correction is off before the next launch, and fades from the next frame on.
             assert_eq!(bench.fake.counts().failed, 3);
             let fading = bench.show([60, 120]).colours();
             assert!(fading != Colours::IDENTITY || round == 2);
@@ -111,7 +111,7 @@ fn alone_three_failures() {
             assert_eq!(bench.colour().strikes, 3, "{label}");
             assert_eq!(bench.counters().strikes, 3 * round);
             bench.fake.heal();
-            // It does not come back by itself.
+            // The correction does not come back by itself.
             assert_eq!(bench.film(30), Colours::IDENTITY);
             assert!(!bench.colour().following);
             bench.stitcher.follow_colour(true);
@@ -141,7 +141,7 @@ fn alone_the_seam_is_not_found() {
     let colour =
         ColourOptions { follow: false, deadline: Duration::from_millis(5), ..following().colour };
     let mut bench = Bench::new(LiveOptions { colour, ..following() });
-    // What comes after three deadlines moves nothing.
+    // A result that arrives after three missed deadlines moves nothing.
     bench.fake.hang(SEARCH);
     let begun = Instant::now();
     while bench.colour().seeking {
@@ -152,7 +152,7 @@ fn alone_the_seam_is_not_found() {
     bench.fake.hang("");
     bench.film(30);
     assert_eq!((bench.colour().strikes, bench.counters().seam_moves), (3, 0));
-    // Whoever switches the colours, on or off, has the seam looked for again.
+    // Switching the colour correction on or off restarts the seam search.
     bench.stitcher.follow_colour(false);
     bench.film(30);
     let ColourState { following, seeking, strikes, .. } = bench.colour();
@@ -167,7 +167,7 @@ fn alone_the_seam_is_not_found() {
     }
     bench.film(30);
     assert_eq!(bench.fake.counts().failed, 3);
-    // Weights are not written any more, and no colours were asked for.
+    // No weights are written any more, and no colour correction was requested.
     bench.fail("seam_weights", 0);
     assert_eq!(bench.film(30), Colours::IDENTITY);
     assert_eq!(bench.fake.counts().failed, 0);
@@ -212,14 +212,14 @@ fn a_result_that_never_comes_is_a_strike_at_each_deadline() {
 fn alone_the_analysis_hangs() {
     const DEADLINE: Duration = Duration::from_millis(20);
     let colour = ColourOptions { deadline: DEADLINE, ..following().colour };
-    // One that was launched as it should be, and one that failed half-way.
+    // An analysis that was launched normally, and one that failed half-way.
     for fails_too in [false, true] {
         let mut bench = Bench::new(LiveOptions { colour, ..following() });
         bench.film(20);
         for round in 1..=2 {
             let begun = Instant::now();
             if fails_too && round == 1 {
-                // Of a frame's copies the sums are the fourth, and the launch is before.
+                // The sums are the fourth copy of a frame, and the launch precedes them.
                 let label = "cuMemcpy2DAsync";
                 bench.fake.fail(Fault { label, from: 4, count: 1, code: 1 });
                 bench.film(1);
@@ -235,7 +235,7 @@ fn alone_the_analysis_hangs() {
             assert_eq!((bench.colour().strikes, bench.counters().strikes), (3, 3 * round));
             thread::sleep(2 * DEADLINE);
             assert_eq!(bench.film(150), Colours::IDENTITY);
-            // Those that are overdue no more count than those that nobody waits for.
+            // Overdue analyses that nobody waits for do not count again.
             assert_eq!((bench.colour().strikes, bench.counters().strikes), (3, 3 * round));
             bench.stitcher.follow_colour(true);
             bench.film(1);
@@ -244,7 +244,7 @@ fn alone_the_analysis_hangs() {
         bench.fake.hang("");
         assert_ne!(bench.film(10), Colours::IDENTITY);
         assert_eq!(bench.colour().strikes, 0);
-        // Closing waits for no analysis.
+        // Closing does not wait for an analysis.
         bench.fake.hang(ANALYSIS);
         bench.film(3);
         bench.end();
@@ -340,7 +340,7 @@ fn alone_somebody_else_loses_the_gpu() {
     let stream = bench.stitcher.device().stream().unwrap();
     bench.fake.fail(Fault { label: "cuStreamSynchronize", from: 1, count: 1, code: 700 });
     thread::scope(|scope| {
-        // It waits already, or will.
+        // The reader is waiting already, or will be soon.
         let reader = scope.spawn(|| bench.panoramas.next().is_none());
         stream.synchronize().unwrap_err();
         let error = bench.stitcher.health().unwrap_err();
@@ -380,7 +380,7 @@ fn alone_no_stream_waits() {
     let fake = Fake::loaded();
     let device = Device::cuda(0).unwrap();
     let (made_on, stream) = (device.stream().unwrap(), device.stream().unwrap());
-    // What is over is not waited for, so each use has a warp of its own.
+    // Finished work is not waited for, so each use gets its own warp.
     let new = || DeviceWarp::upload(&made_on, &small_warp()).unwrap();
     let warp = new();
     let [left, right] = warp.sources().map(|size| Image::new(&device, size.x, size.y).unwrap());
@@ -399,7 +399,7 @@ fn alone_no_stream_waits() {
         let of = |warp: &DeviceWarp| Seam::copy(&made_on, warp).unwrap();
         let warp = new();
         assert!(uses(n, &warp, &mut of(&warp)), "use {n}");
-        // A question that fails is noticed, so there is one.
+        // A failed query is noticed, which proves that there is a query.
         let warp = new();
         let mut copy = of(&new());
         fake.fail(Fault { label: "cuEventQuery", from: 1, count: 1, code: 1 });
@@ -429,7 +429,7 @@ fn alone_copies() {
         fake.fail(Fault { label: "", from: n, count, code: 999 });
         let uploaded = image.upload(&stream, &host);
         fake.heal();
-        // Memory that is lent for a copy is one's own again.
+        // The host memory may be changed again after the copy.
         host.fill(9);
         stream.synchronize().unwrap();
         if uploaded.is_ok() {

@@ -1,4 +1,4 @@
-//! One run of a stitcher on the fake: start-up, frames, tear-down, and what came of them.
+//! One run of a stitcher on the fake driver: start-up, frames, tear-down, and the results.
 
 use std::panic;
 use std::process;
@@ -18,14 +18,14 @@ use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::live::{FRAME, waiting};
 
-/// Sizes of frames and panorama: small, and so that rows are padded.
+/// Sizes of the frames and the panorama, chosen small and with padded rows.
 const SOURCE: UVec2 = UVec2::new(9, 5);
 const CANVAS: UVec2 = UVec2::new(14, 5);
 
-/// Frames of a run.
+/// Number of frames in a run.
 pub(crate) const FRAMES: u32 = 120;
 
-/// Nothing is dropped, an analysis with every frame that it can have.
+/// Returns options under which no frame is dropped, and every frame is analysed if possible.
 pub(crate) fn following() -> LiveOptions {
     let deadline = Duration::from_secs(60);
     let colour = ColourOptions { follow: true, every: 1, deadline, delay: 0 };
@@ -33,7 +33,7 @@ pub(crate) fn following() -> LiveOptions {
     LiveOptions { slots: 2, colour, blend, ..waiting() }
 }
 
-/// All that a program does before its first frame.
+/// Does everything that a program does before its first frame.
 pub(crate) fn start(
     ordinal: u32,
     warp: &Warp,
@@ -44,25 +44,25 @@ pub(crate) fn start(
     Stitcher::new(&device, warp, options)
 }
 
-/// What became of a film, with the stitcher still alive.
+/// The results of a film, while the stitcher is still alive.
 pub(crate) struct Film {
-    /// Which frames' panoramas were read.
+    /// Frame numbers of the panoramas that were read.
     pub(crate) read: Vec<u32>,
-    /// Pairs that were taken.
+    /// Number of accepted pairs.
     pub(crate) taken: u32,
-    /// Why one was not taken.
+    /// The error of the first rejected pair.
     pub(crate) refused: Option<LiveError>,
     pub(crate) counters: LiveCounters,
     pub(crate) colour: ColourState,
 }
 
-/// Levels of a pair's frames.
+/// Returns the levels of the frames of pair `i`.
 pub(crate) fn levels(i: u32) -> [u8; 2] {
     [20 + i as u8, 140 - i as u8]
 }
 
-/// Submits frames and reads panoramas until both end. If a pair is refused, the stitcher is not closed:
-/// the panoramas must end by themselves.
+/// Submits frames and reads panoramas until both end. If a pair is rejected, the stitcher is not closed: the panoramas
+/// must end on their own.
 pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
     let panoramas = stitcher.panoramas();
     let (mut taken, mut refused) = (0, None);
@@ -86,14 +86,14 @@ pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
         }
         reader.join().unwrap()
     });
-    // The threads may still have to count what they cannot finish.
+    // The threads may not yet have counted the pairs that they cannot finish.
     let late = Instant::now() + Duration::from_secs(10);
     let counters = loop {
         let counters = stitcher.counters();
         if counters.pairs == counters.panoramas + counters.dropped.pairs() {
             break counters;
         }
-        assert!(Instant::now() < late, "not all is accounted for: {counters:?}");
+        assert!(Instant::now() < late, "some pairs are unaccounted for: {counters:?}");
         thread::yield_now();
     };
     assert_eq!(counters.pairs, u64::from(taken));
@@ -104,36 +104,36 @@ pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
     Film { read, taken, refused, counters, colour: stitcher.colour() }
 }
 
-/// Whose panorama it is: every pixel is of that pair.
+/// Returns the frame number of a panorama, after checking that every pixel is from that pair.
 fn which(panorama: &StitchedFrame) -> u32 {
     let i = (panorama.timestamp().as_millis() / FRAME.as_millis()) as u32;
     let [left, right] = levels(i);
     for row in panorama.bytes().chunks(4 * CANVAS.x as usize) {
         let (l, r) = row.split_at(4 * (CANVAS.x as usize / 2));
         let whole = l.iter().all(|level| *level == left) && r.iter().all(|level| *level == right);
-        assert!(whole, "panorama {i} is of {left} and {right}, not {} and {}", l[0], r[0]);
+        assert!(whole, "panorama {i} should show {left} and {right}, not {} and {}", l[0], r[0]);
     }
     i
 }
 
-/// The newest analysis is one pair's.
+/// Checks that the newest analysis is that of a single pair.
 fn check_analysis(colour: &ColourState) {
     let Some(analysis) = colour.analysis else { return };
     let i = (analysis.timestamp.as_millis() / FRAME.as_millis()) as u32;
     let sums = analysis.sums;
     for (sums, level) in [sums.left, sums.right].into_iter().zip(levels(i)) {
-        assert_eq!(sums[0] / analysis.sums.weight, f32::from(level), "the analysis of {i}");
+        assert_eq!(sums[0] / analysis.sums.weight, f32::from(level), "the analysis of pair {i}");
     }
 }
 
-/// The warp of all runs. The fake looks at its sizes only.
+/// Returns the warp of all runs. The fake driver uses only its sizes.
 pub(crate) fn small_warp() -> Warp {
     let plane = || vec![0.5; CANVAS.element_product() as usize];
     let planes = [plane(), plane(), plane(), plane(), plane(), plane()];
     Warp::new(CANVAS, [SOURCE; 2], planes).unwrap()
 }
 
-/// Submits pair `i`, each frame of one level.
+/// Submits pair `i`, with each frame of one level.
 pub(crate) fn submit(stitcher: &Stitcher, i: u32, levels: [u8; 2]) -> Result<Submitted, LiveError> {
     let format = FrameFormat::rgba8(SOURCE.x, SOURCE.y);
     let bytes = levels.map(|level| vec![level; format.bytes()]);
@@ -141,17 +141,17 @@ pub(crate) fn submit(stitcher: &Stitcher, i: u32, levels: [u8; 2]) -> Result<Sub
     stitcher.submit(left, right, FRAME * i)
 }
 
-/// What is being tried, for messages.
+/// The current attempt, for messages.
 static LABEL: Mutex<String> = Mutex::new(String::new());
 static TRIES: AtomicU64 = AtomicU64::new(0);
 
-/// Says what is tried next.
+/// Names the next attempt.
 pub(crate) fn trying(what: impl ToString) {
     *LABEL.lock().unwrap_or_else(PoisonError::into_inner) = what.to_string();
     TRIES.fetch_add(1, Relaxed);
 }
 
-/// From now on a panic on any thread, and a try that takes too long, end the process and say which it was.
+/// Makes a panic on any thread, and an attempt that takes too long, abort the process with the attempt's name.
 pub(crate) fn watch() {
     const LIMIT: Duration = Duration::from_secs(30);
     let fail = |why: &dyn std::fmt::Display| {

@@ -1,8 +1,8 @@
-//! A crate outside the workspace depends on `panoweave` by path, builds as any other crate, and runs.
+//! A crate outside the workspace depends on `panoweave` by path, builds like any other crate, and runs.
 //!
-//! It has no variable, configuration or patch table; a CUDA toolkit makes no difference. The first run
-//! compiles the library and what it needs once without and once with a toolkit, later runs little.
-//! Programs that embed it for a purpose are in `examples/`.
+//! It has no variable, configuration or patch table, and a CUDA toolkit makes no difference. The first run compiles
+//! the library and its dependencies once without and once with a toolkit; later runs compile little. Larger embedding
+//! programs are in `examples/`.
 
 mod service;
 
@@ -12,7 +12,7 @@ use std::{env, fs};
 
 use service::Service;
 
-/// By this name a program would ask for the toolkit's `libcuda.so`, had it been linked.
+/// The name under which a program would load the toolkit's `libcuda.so` if it had been linked.
 const TOOLKITS_LIBRARY: &str = "libcuda_of_a_toolkit.so.1";
 
 #[test]
@@ -37,7 +37,7 @@ fn with_a_cuda_toolkit() {
     assert!(!toolkit.join("nvcc-was-run").exists());
 }
 
-/// Builds and runs the service, cargo prepared by `prepare`.
+/// Builds and runs the service, with cargo prepared by `prepare`.
 fn check(service: &Service, prepare: impl Fn(&mut Command)) {
     let program = service.build(prepare);
     let bytes = fs::read(&program).expect("the program");
@@ -54,7 +54,7 @@ fn check(service: &Service, prepare: impl Fn(&mut Command)) {
     assert!(gpu.ends_with(": the scene") || gpu.starts_with("no GPU: "), "{gpu}");
 }
 
-/// What a build script looks for in a CUDA installation, of no use whatever.
+/// Creates the files that a build script looks for in a CUDA installation; all are useless.
 fn toolkit(folder: &Path) -> PathBuf {
     if folder.exists() {
         fs::remove_dir_all(folder).expect("the last run's toolkit goes");

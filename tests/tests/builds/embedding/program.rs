@@ -1,4 +1,4 @@
-//! A program outside the workspace: stitches two crops of a scene and finds the scene again.
+//! A program outside the workspace that stitches two crops of a scene and checks that the scene comes out.
 
 use std::error::Error;
 
@@ -12,10 +12,10 @@ use panoweave::warp::DeviceWarp;
 
 const SIZE: UVec2 = UVec2::new(16, 8);
 
-/// The right picture begins at this column of the left one.
+/// The column of the left picture at which the right one begins.
 const SHIFT: u32 = 8;
 
-/// So many columns of the scene, from column `from`.
+/// Returns `width` columns of the scene, starting at column `from`.
 fn crop(from: u32, width: u32) -> Option<Picture> {
     let pixel = |x: u32, y: u32| Rgba8::opaque((10 * x) as u8, (30 * y) as u8, (x * y) as u8);
     let rows = 0..SIZE.y;

@@ -1,16 +1,15 @@
-//! The crate that embeds the library: written outside the workspace, built in an environment that
-//! says nothing of this one.
+//! The crate that embeds the library. It is written outside the workspace and built in an environment without traces
+//! of this one.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Variables of these names, or that begin so, a build of ours has, and maybe a developer, but not a
-/// service.
+/// Names and prefixes of variables that this build, and perhaps a developer, sets, but a service does not.
 const DROPPED: [&str; 5] = ["CARGO", "CUDA", "RUSTC", "RUSTDOC", "RUSTFLAGS"];
 
-/// But for those that say where cargo finds crates and how it reaches them.
+/// Exceptions: variables that tell cargo where to find crates and how to reach them.
 const KEPT: [&str; 6] = [
     "CARGO_HOME",
     "CARGO_HTTP_",
@@ -20,7 +19,7 @@ const KEPT: [&str; 6] = [
     "CARGO_SOURCE_",
 ];
 
-/// A crate in a folder of its own.
+/// A crate in its own folder.
 pub(crate) struct Service {
     folder: PathBuf,
     target: PathBuf,
@@ -31,7 +30,7 @@ fn root() -> &'static Path {
 }
 
 impl Service {
-    /// Writes the crate. Its folder is the same in every run, for cargo to know it again.
+    /// Writes the crate. Its folder is the same in every run, so cargo recognises it.
     pub(crate) fn new(name: &str) -> Self {
         let mut hasher = DefaultHasher::new();
         root().hash(&mut hasher);
@@ -41,7 +40,7 @@ impl Service {
         let write = |name: &str, text: &str| {
             fs::write(folder.join(name), text).expect("a file of the service");
         };
-        // Without line tables the build is a third of the size.
+        // The build is a third of the size without line tables.
         let manifest = format!(
             "[package]\nname = \"service\"\nedition = \"2024\"\n\n\
              [dependencies]\npanoweave = {{ path = {:?}, default-features = false }}\n\n\
@@ -50,7 +49,7 @@ impl Service {
         );
         write("Cargo.toml", &manifest);
         write("src/main.rs", include_str!("program.rs"));
-        // The versions that the workspace has fetched, so that nothing is downloaded.
+        // Use the versions that the workspace has fetched, so that nothing is downloaded.
         fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("the lock file");
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedding").join(name);
         Self { folder, target }
@@ -60,7 +59,7 @@ impl Service {
         &self.folder
     }
 
-    /// Builds the crate and returns its program.
+    /// Builds the crate and returns the path of its program.
     pub(crate) fn build(&self, prepare: impl Fn(&mut Command)) -> PathBuf {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args(["build", "--offline", "--target-dir"]).arg(&self.target);
@@ -75,7 +74,7 @@ impl Service {
         prepare(&mut cargo);
         let output = cargo.output().expect("cargo starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        // Nothing was compiled for a GPU.
+        // Check that nothing was compiled for a GPU.
         for folder in ["cuda-builder", "nvptx64-nvidia-cuda"] {
             assert!(!self.target.join(folder).exists(), "{folder}");
         }

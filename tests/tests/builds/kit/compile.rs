@@ -1,4 +1,4 @@
-//! rust-cuda's compile tests: each builds, or fails where upstream expects it to.
+//! rust-cuda's compile tests: each builds or fails as upstream expects.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use panoweave_tests::data;
 
 use crate::kit::project;
 
-/// Files that end otherwise here than upstream, and why.
+/// Files with a different result from upstream, and the reasons.
 const EXCEPTIONS: &[(&str, &str)] = &[
     (
         "lang/control_flow/for_with_custom_range_iter.rs",
@@ -25,27 +25,27 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// One file: its name, and what its first lines say.
+/// A compile test: its name and its source.
 struct Case {
     name: String,
     text: String,
 }
 
 impl Case {
-    /// Whether upstream expects that it builds.
+    /// Returns whether upstream expects it to build.
     fn builds(&self) -> bool {
         let passes = |line: &str| ["// build-pass", "// run-pass", "// check-pass"].contains(&line);
         self.text.lines().any(passes)
     }
 
-    /// The name that the file gives to its crate.
+    /// Returns the name that the file gives its crate.
     fn library(&self) -> Option<&str> {
         self.text
             .lines()
             .find_map(|line| line.strip_prefix("#![crate_name = \"")?.strip_suffix("\"]"))
     }
 
-    /// The only architecture that it is for, or one that all GPUs in use know.
+    /// Returns the only architecture that the file is for, or one that all GPUs in use support.
     fn arch(&self) -> Arch {
         let only = self.text.lines().find_map(|line| line.strip_prefix("// only-compute_"));
         match only.map(str::trim) {
@@ -104,7 +104,7 @@ fn upstreams_compile_tests_end_as_expected() {
     for case in &cases {
         let mut builder = CudaBuilder::new(folder.join(package(case)));
         if case.arch() == Arch::Sm70 {
-            // CUDA 13 no longer assembles for it.
+            // CUDA 13 no longer assembles for this architecture.
             builder = builder.ptxas("");
         }
         let result = builder

@@ -1,8 +1,8 @@
-//! rust-cuda's examples and samples: built with other dependency lines alone, and run.
+//! rust-cuda's examples and samples build with only their dependency lines changed, and run.
 //!
-//! On a GPU they run as they are. On the CPU, where a program has to link its kernels, one `use` line is
-//! added and a dependency on the kernel crate; three constants are made smaller, because a CPU would
-//! take hours over what a GPU does in seconds.
+//! On a GPU they run unmodified. On the CPU, where a program must link its kernels, one `use` line and a dependency on
+//! the kernel crate are added. Three constants are reduced, because a CPU would take hours for work that a GPU does in
+//! seconds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use panoweave_tests::data;
 
 use crate::kit::project;
 
-/// One program: its folder in the data, the library of its kernels, the last line that it must print, and
-/// what is made smaller for the CPU.
+/// A program: its folder in the data, the library of its kernels, the lines that it must print, and the constants that
+/// are reduced for the CPU.
 struct Example {
     folder: &'static str,
     kernels: &'static str,
@@ -75,7 +75,7 @@ impl Example {
         self.folder.rsplit('/').next().unwrap_or(self.folder)
     }
 
-    /// Checks the program's output. A wrong result ends each of these programs with a panic or another line.
+    /// Checks the program's output. With a wrong result each of these programs panics or prints another line.
     fn check(&self, output: &[u8]) {
         let output = String::from_utf8_lossy(output);
         for line in self.prints {
@@ -84,7 +84,7 @@ impl Example {
     }
 }
 
-/// Copies all examples into a workspace of dependency lines that name the kit.
+/// Copies all examples into a workspace whose dependency lines name the kit.
 fn workspace(data: &Path, name: &str) -> PathBuf {
     let folder = project::folder(name);
     let members: Vec<String> = EXAMPLES
@@ -113,7 +113,7 @@ fn workspace(data: &Path, name: &str) -> PathBuf {
     folder
 }
 
-/// The manifest with dependency lines that name the kit's crates.
+/// Returns the manifest with dependency lines that name the kit's crates.
 fn dependencies(manifest: String) -> String {
     let line = |line: &str| {
         let library = line.split(" = ").next().unwrap_or_default();
@@ -127,7 +127,7 @@ fn dependencies(manifest: String) -> String {
 #[test]
 fn upstreams_examples_build_and_run() {
     let Some(data) = data("rust-cuda") else { return };
-    // One after the other: their programs have the same names in one target folder.
+    // Run these in sequence: their programs have the same names in a shared target folder.
     with_other_dependency_lines_alone(&data);
     on_the_cpu(&data);
 }
@@ -164,7 +164,7 @@ fn on_the_cpu(data: &Path) {
                 main.replace(old, new)
             };
             let main = example.smaller.iter().fold(main, smaller);
-            // Behind the first `use`: a file may begin with a comment of its own.
+            // After the first `use`, because a file may begin with a comment.
             let at = main.find("\nuse ").map_or(0, |at| at + 1);
             format!("{}use {kernels} as _;\n{}", &main[..at], &main[at..])
         });

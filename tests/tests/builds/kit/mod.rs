@@ -1,7 +1,7 @@
-//! The kernel kit as somebody else uses it: programs that were written for rust-cuda.
+//! The kernel kit used by other people's programs: programs written for rust-cuda.
 //!
-//! They stay out of the repository; the tests copy them from the test data into `target/kit`, change the
-//! dependency lines of their `Cargo.toml` and nothing else, and build them there.
+//! The programs are not in the repository. The tests copy them from the test data into `target/kit`, change only the
+//! dependency lines of their `Cargo.toml`, and build them there.
 
 mod compile;
 mod crates;

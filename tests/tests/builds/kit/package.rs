@@ -1,4 +1,4 @@
-//! The kit's packages as `cargo publish` would upload them: complete, and with nothing that they do not need.
+//! The kit's packages as `cargo publish` would upload them: complete, and without anything unneeded.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::kit::project;
 
-/// The kit's packages that are published, by the folder and the name of each.
+/// Returns the folder and the name of each published package of the kit.
 fn published() -> Vec<(String, String)> {
     let kit = project::root().join("cuda");
     let mut all = Vec::new();
@@ -24,11 +24,11 @@ fn published() -> Vec<(String, String)> {
     all
 }
 
-/// The text of the files in a packed crate whose path matches `pattern`.
+/// Returns the text of the files in a packed crate whose path matches `pattern`.
 fn unpacked(packed: &Path, pattern: &str) -> String {
     let mut tar = Command::new("tar");
     tar.arg("-xzOf").arg(packed).args(["--wildcards", pattern]);
-    String::from_utf8(project::run(tar).stdout).expect("packages hold text alone")
+    String::from_utf8(project::run(tar).stdout).expect("packages contain only text")
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn every_package_of_the_kit_can_be_published() {
     arguments.extend(["--target-dir", &folder]);
     arguments.extend(published.iter().flat_map(|(_, name)| ["--package", name]));
     let output = project::run(project::cargo(project::root(), &arguments));
-    // Where the repository will be is not known yet; everything else that cargo asks for is there.
+    // The repository's address is not known yet; every other field that cargo asks for is set.
     let complaint = "manifest has no ";
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     for line in said.lines().filter(|line| line.contains(complaint)) {
@@ -76,7 +76,7 @@ fn every_package_of_the_kit_can_be_published() {
         }
         for file in &files {
             let expected = file.starts_with("src/") || !file.contains('/');
-            assert!(expected, "{library} needs no {file}");
+            assert!(expected, "{library} does not need {file}");
         }
         let manifest = unpacked(&packed, "*/Cargo.toml");
         assert!(manifest.contains(&format!("name = \"{library}\"")), "{library}: {manifest}");
@@ -86,7 +86,7 @@ fn every_package_of_the_kit_can_be_published() {
         }
         for field in ["description", "keywords", "categories", "rust-version", "license"] {
             let is_stated = manifest.lines().any(|line| line.starts_with(&format!("{field} = ")));
-            assert!(is_stated, "{library} states no {field}");
+            assert!(is_stated, "{library} does not state {field}");
         }
         assert!(!unpacked(&packed, "*/src/*").contains("panoweave"), "the kit stands alone");
     }

@@ -1,14 +1,14 @@
-//! The first page: its program builds as printed, is small, and runs.
+//! The first page of the kit's documentation: its program builds as printed, is small, and runs.
 
 use std::fs;
 use std::path::Path;
 
 use crate::kit::project;
 
-/// Most packages that a host program with a kernel of its own may need, its own two among them.
+/// Maximum number of packages that a host program with a kernel may need, including its own two.
 const MOST_PACKAGES: usize = 45;
 
-/// The files that the page prints: a line with the name in backticks, a blank line, a block of code.
+/// Returns the files printed on the page: a line with the name in backticks, a blank line, a block of code.
 fn files(page: &str) -> Vec<(&str, &str)> {
     let mut files = Vec::new();
     for (at, _) in page.match_indices("\n\n```") {
@@ -31,7 +31,7 @@ fn the_first_page_builds_as_printed() {
     assert_eq!(names, all);
     let folder = project::folder("page");
     for (name, code) in files {
-        // The packages are not on a registry yet: this alone is added.
+        // The packages are not on a registry yet, so only this is added.
         let code = match name.ends_with(".toml") {
             true => project::with_kit_paths(code),
             false => code.to_owned(),
@@ -48,7 +48,7 @@ fn the_first_page_builds_as_printed() {
     assert!(packages <= MOST_PACKAGES, "{packages} packages; at most {MOST_PACKAGES}");
 }
 
-/// Packages that a build of the program compiles for this machine, its own among them.
+/// Returns the number of packages compiled for this machine in a build of the program, including its own.
 fn packages(folder: &Path) -> usize {
     let arguments = ["tree", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"];
     let output = project::run(project::cargo(folder, &arguments));

@@ -1,28 +1,28 @@
-//! Copies of other people's packages, in a workspace of their own that depends on the kit.
+//! Copies of other people's packages, in separate workspaces that depend on the kit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// The folder for workspaces of copied packages; kept between runs, so that only what changed is built.
+/// Returns the folder for a workspace of copied packages. It is kept between runs, so that only changes are rebuilt.
 pub(crate) fn folder(name: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kit");
     target.join(name)
 }
 
-/// A dependency on a crate of the kit, as a line of `Cargo.toml`.
+/// Returns a dependency on a crate of the kit, as a line of `Cargo.toml`.
 pub(crate) fn kit(library: &str) -> String {
     let package = library.replace('_', "-");
     let path = root().join("cuda").join(library).canonicalize().expect("the kit's crate");
     format!("{library} = {{ package = \"stable-{package}\", path = \"{}\" }}", path.display())
 }
 
-/// A manifest whose dependencies on the kit's packages name their folders, beside their versions.
+/// Adds folder paths to the dependencies of a manifest on the kit's packages, beside their versions.
 pub(crate) fn with_kit_paths(manifest: &str) -> String {
     let line = |line: &str| match line.split_once(" = { package = \"stable-") {
         Some((library, _)) => kit(library),
@@ -32,7 +32,7 @@ pub(crate) fn with_kit_paths(manifest: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Copies a folder with everything in it; a file that is the same already stays as it is.
+/// Copies a folder recursively, without touching files that are already the same.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap_or_else(|e| panic!("{}: {e}", to.display()));
     for entry in fs::read_dir(from).unwrap_or_else(|e| panic!("{}: {e}", from.display())) {
@@ -46,7 +46,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Writes a file unless it has this content: cargo goes by time stamps.
+/// Writes a file unless it already has this content, because cargo compares time stamps.
 pub(crate) fn write(path: &Path, content: &[u8]) {
     if fs::read(path).is_ok_and(|old| old == content) {
         return;
@@ -57,7 +57,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) {
     fs::write(path, content).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
 }
 
-/// Changes a text file by `change`; the number of lines that differ afterwards.
+/// Changes a text file with `change` and returns the number of lines that differ.
 pub(crate) fn edit(path: &Path, change: impl FnOnce(String) -> String) -> usize {
     let old = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let new = change(old.clone());
@@ -66,9 +66,9 @@ pub(crate) fn edit(path: &Path, change: impl FnOnce(String) -> String) -> usize 
     new.lines().filter(|line| !kept.contains(line)).count()
 }
 
-/// `cargo` in `folder`, out of reach of the outer cargo's settings. All workspaces share a target folder, so
-/// that each dependency is compiled once. A workspace starts from the repository's `Cargo.lock`, and so with
-/// the versions that the rest of the tests use.
+/// Returns `cargo` in `folder`, shielded from the outer cargo's settings. All workspaces share a target folder, so
+/// that each dependency is compiled once. A workspace starts from the repository's `Cargo.lock`, and so uses the same
+/// versions as the other tests.
 pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
     if !folder.join("Cargo.lock").exists() {
         fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("the versions");
@@ -87,10 +87,10 @@ pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs a command and gives its output.
+/// Runs a command and returns its output.
 ///
 /// # Panics
-/// With everything that it said, if it fails.
+/// Panics with all output if the command fails.
 pub(crate) fn run(mut command: Command) -> Output {
     let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     assert!(

@@ -1,4 +1,4 @@
-//! Calibration from correspondences: made-up cameras whose answer is known, outside truth, refusals.
+//! Calibration from correspondences: simulated cameras with known answers, external ground truth, and refusals.
 
 mod outside;
 mod pairs;
@@ -8,8 +8,8 @@ mod several;
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// So many cases, the same ones each time: noise is bounded by its statistics, and in enough random cases one is
-/// beyond.
+/// Returns a configuration with a fixed seed. The bounds on noise are statistical, so among enough random cases one
+/// would exceed them.
 fn config(cases: u32) -> Config {
     Config { cases, rng_seed: RngSeed::Fixed(20_261_121), ..Config::default() }
 }

@@ -1,4 +1,4 @@
-//! Two pictures: how near the found model is to the true one.
+//! Two pictures: the distance between the found model and the true one.
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
@@ -11,8 +11,8 @@ use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, i
 
 const SIZE: UVec2 = UVec2::new(1600, 1200);
 
-/// What a mean distance over the overlap may be: what noise of `noise` px leaves of `right` right
-/// correspondences, with room for the tails of the fit, and for a distortion too small to be found.
+/// Returns the allowed mean distance over the overlap, for noise of `noise` px and `right` correct correspondences. It
+/// leaves room for the tails of the fit and for a distortion too small to be found.
 fn allowed(noise: f64, right: f64) -> f64 {
     0.3 + 12.0 * noise / right.sqrt()
 }
@@ -20,10 +20,11 @@ fn allowed(noise: f64, right: f64) -> f64 {
 proptest! {
     #![proptest_config(crate::calibrate::config(64))]
 
-    /// Any turn, on its side or upside down, any focal length, distortion, up to 70 % wrong.
+    /// Any turn, including sideways and upside down, any focal length and distortion, and up to 70 % wrong
+    /// correspondences.
     #[test]
     fn a_turn_is_found(
-        // As a share of the field of view: 20 to 70 % overlap.
+        // As a fraction of the field of view: 20 to 70 % overlap.
         yaw in 0.3..0.8,
         pitch in -0.2..0.2,
         roll in prop_oneof![-10.0..10.0, Just(90.0), Just(180.0), -180.0..180.0],
@@ -39,7 +40,7 @@ proptest! {
         let right = Pinhole { to_world: turn(yaw * fov, pitch * fov, roll), ..left };
         let truth = between(left, right);
         let (_, seen) = grid_distance([SIZE; 2], &truth, &truth);
-        // A lens that folds its own picture's corners is none.
+        // Skip lenses that fold the corners of their own picture.
         let whole = left.ray(DVec2::splat(-0.5)).is_some();
         prop_assume!(seen > 200 && whole);
         let matcher = Matcher { many, wrong, noise, seed };
@@ -54,11 +55,11 @@ proptest! {
         prop_assert!(off < most, "off by {} of {} px, {:?}", off, most, calibration.views);
         let share = seen as f64 / 1600.0;
         prop_assert!((calibration.overlap[1] - share).abs() < 0.05);
-        // Nearly all that are right, and hardly any that are wrong.
+        // Nearly all correct correspondences agree, and hardly any wrong ones.
         let right_ones = many as f64 * (1.0 - wrong);
         let agree = calibration.inliers.len() as f64;
         prop_assert!(agree > 0.7 * right_ones - 10.0 && agree < 1.15 * right_ones + 10.0);
-        // The same input gives the same bits.
+        // The same input gives bit-identical results.
         let again = pair(&found, [&pictures[0], &pictures[1]], &CalibrateOptions::default()).unwrap();
         prop_assert_eq!(again, calibration);
     }
@@ -89,15 +90,15 @@ proptest! {
                 calibration.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
             let map = |p| calibration.views.map(0, 1, p);
             let (off, _) = grid_distance([SIZE; 2], &truth, &map);
-            // A homography has twice the numbers, and bends more where there is nothing. A rotation that
-            // is chosen instead may be off by what counts as a lens's fault.
+            // A homography has twice as many parameters, and bends more where there are no correspondences. If a
+            // rotation is chosen instead, its error may be as large as a lens error.
             let lens = if calibration.views.name() == ModelName::Rotation { 1.0 } else { 0.0 };
             let most = lens + 0.2 + 16.0 * noise / (many as f64 * (1.0 - wrong)).sqrt();
             prop_assert!(off < most, "off by {} of {} px", off, most);
         }
     }
 
-    /// With lenses that are known, two right correspondences in ten are enough.
+    /// With known lenses, two correct correspondences in ten are enough.
     #[test]
     fn a_turn_of_known_lenses_is_found(
         yaw in 10.0..35.0,
@@ -125,7 +126,7 @@ proptest! {
     }
 }
 
-/// Nine of ten wrong, in an order that means something.
+/// Nine of ten are wrong, and the scores are meaningful.
 #[test]
 fn one_right_in_ten_is_enough() {
     let left = Pinhole { size: SIZE, focal: 1400.0, k1: -0.05, to_world: DMat3::IDENTITY };
@@ -146,7 +147,7 @@ fn one_right_in_ten_is_enough() {
 fn known_fisheyes_are_found() {
     let (focal, centre) = (500.0, DVec2::new(799.5, 599.5));
     let to_world = turn(70.0, 4.0, -3.0);
-    // r = f·θ, written out.
+    // The mapping r = f·θ, written out.
     let truth = |right: DVec2| {
         let at = (right - centre) / focal;
         let theta = at.length();
@@ -170,7 +171,7 @@ fn known_fisheyes_are_found() {
     assert!(rig.panorama.fov > 200.0, "{:?}", rig.panorama);
 }
 
-/// Two cameras with different lenses: 1.6 times the focal length, another size.
+/// Two cameras with different lenses: 1.6 times the focal length, and another size.
 #[test]
 fn a_zoomed_camera_keeps_its_own_focal_length() {
     let left = Pinhole { size: SIZE, focal: 1300.0, k1: 0.0, to_world: DMat3::IDENTITY };
@@ -189,8 +190,8 @@ fn a_zoomed_camera_keeps_its_own_focal_length() {
     assert!(grid_distance([SIZE, size], &truth, &map).0 < 0.4);
 }
 
-/// No homography is exact where lenses distort: the one that is told is the nearest, since a step of any of its
-/// numbers, in either direction, takes it farther from the truth.
+/// No homography is exact for distorting lenses. The reported one is the nearest: a step of any of its numbers, in
+/// either direction, takes it farther from the truth.
 #[test]
 fn the_homography_of_lenses_that_distort_is_the_nearest() {
     let left = Pinhole { size: SIZE, focal: 1500.0, k1: -0.12, to_world: DMat3::IDENTITY };
@@ -200,7 +201,7 @@ fn the_homography_of_lenses_that_distort_is_the_nearest() {
     let pictures = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
     let found = pair(&found, [&pictures[0], &pictures[1]], &CalibrateOptions::default()).unwrap();
     assert_eq!(found.views.name(), ModelName::Rotation);
-    // Noise of both pictures: what the right one shows larger counts less there.
+    // Both pictures have noise, so an error counts less where the right picture is magnified.
     let cost = |matrix: DMat3| {
         let map = flat(matrix);
         let (mut sum, mut many) = (0.0, 0.0);
@@ -228,7 +229,7 @@ fn the_homography_of_lenses_that_distort_is_the_nearest() {
     }
 }
 
-/// The right picture's first pixel lies behind the left camera: the matrix has the sign of what both see.
+/// The right picture's first pixel lies behind the left camera. The sign of the matrix is that of the common area.
 #[test]
 fn a_homography_has_in_front_what_both_see() {
     let left = Pinhole { size: SIZE, focal: 800.0, k1: 0.0, to_world: DMat3::IDENTITY };
@@ -237,7 +238,7 @@ fn a_homography_has_in_front_what_both_see() {
     let found = Matcher { many: 600, wrong: 0.3, noise: 0.4, seed: 3 }.find([SIZE; 2], &truth);
     let pictures = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
     for model in [ModelChoice::Homography, ModelChoice::Rotation] {
-        // Without distortion, so that a homography is all there is.
+        // Without distortion, so that a homography is exact.
         let options = CalibrateOptions { model, radial: false, ..CalibrateOptions::default() };
         let found = pair(&found, [&pictures[0], &pictures[1]], &options).unwrap();
         let (off, seen) = grid_distance([SIZE; 2], &truth, &|p| found.views.map(0, 1, p));

@@ -1,4 +1,4 @@
-//! What must be refused, each for its reason.
+//! Inputs that must be refused, each for its own reason.
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
@@ -33,7 +33,7 @@ fn refusal(correspondences: &[Correspondence], options: &CalibrateOptions) -> Re
     }
 }
 
-/// Two cameras 30° apart.
+/// Returns the map between two cameras 30° apart.
 fn turned() -> impl Fn(DVec2) -> Option<DVec2> {
     let left = Pinhole { size: SIZE, focal: 1100.0, k1: 0.0, to_world: DMat3::IDENTITY };
     between(left, Pinhole { to_world: turn(30.0, 2.0, 1.0), ..left })
@@ -76,7 +76,7 @@ proptest! {
         prop_assert!(matches!(refusal, Refusal::SameView { .. }), "{refusal}");
     }
 
-    /// Whatever comes in: an answer or a refusal.
+    /// Any input gives an answer or a refusal.
     #[test]
     fn nothing_panics(
         points in prop::collection::vec((0_i32..6, 0_i32..6, 0_i32..6, 0_i32..6), 0..60),
@@ -143,7 +143,7 @@ fn what_lies_on_a_line_or_in_one_place_is_refused() {
     let truth = turned();
     let mut random = Random::new(4);
     let noise = |random: &mut Random| DVec2::new(unit(random), unit(random)) - 0.5;
-    // On a line across the right picture.
+    // Correspondences on a line across the right picture.
     let line: Vec<_> = (0..200)
         .filter_map(|i| {
             let right = DVec2::new(f64::from(i) * 3.0, 300.0 + f64::from(i));
@@ -167,7 +167,7 @@ fn what_lies_on_a_line_or_in_one_place_is_refused() {
             | Refusal::SameView { .. }
     );
     assert!(expected, "{on_line}");
-    // A car of 60×60 pixels that moved, and nothing else right.
+    // A car of 60×60 pixels that moved; all other correspondences are wrong.
     let mut found = matcher(150, 1.0).find([SIZE; 2], &|_| None);
     for _ in 0..80 {
         let right = DVec2::new(700.0, 500.0) + 60.0 * noise(&mut random);
@@ -184,7 +184,7 @@ fn what_lies_on_a_line_or_in_one_place_is_refused() {
 
 #[test]
 fn too_little_overlap_and_too_much_zoom_are_refused() {
-    // 2 % of the left picture, as a strip.
+    // The overlap is a strip of 2 % of the left picture.
     let shift = DMat3::from_translation(DVec2::new(1176.0, 0.0));
     let found = matcher(200, 0.0).find([SIZE; 2], &flat(shift));
     let strip = refusal(&found, &CalibrateOptions::default());
@@ -198,7 +198,7 @@ fn too_little_overlap_and_too_much_zoom_are_refused() {
 
 #[test]
 fn a_plane_is_no_turning_camera() {
-    // Seen from the side: no rotation does this.
+    // A plane seen from the side, which no rotation explains.
     let plane = DMat3::from_cols_array(&[0.8, 0.3, 4e-4, -0.3, 1.0, -1e-5, 150.0, -60.0, 1.0]);
     let found = matcher(400, 0.3).find([SIZE; 2], &flat(plane));
     let [left, right] = &pictures();

@@ -1,4 +1,4 @@
-//! From a calibration to a rig, and whether a rig still fits.
+//! Making a rig from a calibration, and checking whether a rig still fits.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use panoweave::geometry::Geometry;
@@ -19,7 +19,8 @@ fn calibrated(left: Pinhole, right: Pinhole, matcher: Matcher) -> Result<Calibra
     pair(&found, [&pictures[0], &pictures[1]], &CalibrateOptions::default())
 }
 
-/// The pixel of a canvas ray in a camera, by the documented formulas; cameras here have no more than k1.
+/// Returns the pixel of a canvas ray in a camera, by the documented formulas. Cameras here have no distortion beyond
+/// k1.
 fn pixel(camera: &Camera, ray: DVec3) -> Option<DVec2> {
     let p = camera.from_ray * ray;
     if p.z <= 0.0 {
@@ -31,7 +32,7 @@ fn pixel(camera: &Camera, ray: DVec3) -> Option<DVec2> {
         .then(|| at * (1.0 + camera.distortion[0] * r2) * camera.focal + camera.centre)
 }
 
-/// What the stitch shows of a picture: from its first pixel's centre up to its size.
+/// Returns whether the stitch samples a picture at `pixel`: from its first pixel's centre up to its size.
 fn stitched(pixel: DVec2, size: UVec2) -> bool {
     pixel.cmpge(DVec2::ZERO).all() && pixel.cmplt(size.as_dvec2()).all()
 }
@@ -46,8 +47,8 @@ fn ray(geometry: &Geometry, at: DVec2) -> DVec3 {
     }
 }
 
-/// Shares of the left and right picture's places that lie on the canvas of a rig, and the mean distance
-/// on the canvas's pixels between what the rig and the truth say of the right picture.
+/// Returns the fractions of the left and right pictures that lie on the canvas of a rig, and the mean distance, over
+/// canvas pixels, between the rig's and the true position in the left picture.
 fn shown(rig: &Rig, map: &dyn Fn(DVec2) -> Option<DVec2>) -> ([f64; 2], f64) {
     let geometry = rig.geometry().unwrap();
     let size = geometry.canvas.size;
@@ -77,8 +78,8 @@ fn shown(rig: &Rig, map: &dyn Fn(DVec2) -> Option<DVec2>) -> ([f64; 2], f64) {
 proptest! {
     #![proptest_config(crate::calibrate::config(16))]
 
-    /// Whatever the turn: the rig shows both pictures whole, aligned as the truth has it, and comes back from
-    /// its text.
+    /// For any turn, the rig shows both pictures whole, aligned like the truth, and survives a round trip through
+    /// text.
     #[test]
     fn a_rig_shows_both_pictures(
         yaw in 12.0..38.0,
@@ -101,7 +102,7 @@ proptest! {
         prop_assert_eq!(&Rig::parse(&text, &rig.file).unwrap(), &rig);
         let quality = rig.quality.as_ref().unwrap();
         prop_assert_eq!(quality.inliers as usize, found.inliers.len());
-        // The left camera is upright, whichever way the right one lies.
+        // The left camera is upright, however the right one is rolled.
         if let CameraPose::Mount(mount) = &rig.cameras[0].view {
             prop_assert!(mount.roll.abs() < 25.0, "{:?}", mount);
         }
@@ -120,7 +121,7 @@ fn a_narrow_view_is_planar_and_a_wide_one_cylindrical() {
     let wide = calibrated(left, right, matcher).unwrap();
     let rig = wide.rig(&RigOptions::default()).unwrap();
     assert_eq!(rig.panorama.projection, ProjectionName::Cylindrical);
-    // 45° and 2·atan(600/800); one pixel in the middle is one of the sources.
+    // 45° plus 2·atan(600/800). A canvas pixel in the middle is the size of a source pixel.
     let expected = 45.0 + 2.0 * (600.0_f64 / 800.0).atan().to_degrees();
     assert!((rig.panorama.fov - expected).abs() < 1.5, "{:?}", rig.panorama);
     let scale = rig.geometry().unwrap().canvas.scale.x;
@@ -149,7 +150,7 @@ fn a_cropped_panorama_has_no_black_edges() {
         let geometry = crop.geometry().unwrap();
         let size = geometry.canvas.size;
         for (x, y) in (0..size.x).flat_map(|x| (0..size.y).map(move |y| (x, y))) {
-            // Every seventh pixel and the whole border.
+            // Check every seventh pixel and the whole border.
             let border = x == 0 || y == 0 || x + 1 == size.x || y + 1 == size.y;
             if !border && !(x + y).is_multiple_of(7) {
                 continue;
@@ -182,7 +183,7 @@ fn a_rig_that_fits_is_fine_and_a_moved_camera_is_found() {
     let moved = held(Pinhole { to_world: turn(30.5, 2.0, 1.0), ..left }).unwrap();
     assert!(moved.drifted && moved.agreeing < 0.1, "{moved:?}");
     assert!((moved.median_px - 9.0).abs() < 4.0, "{moved:?}");
-    // A cover over one lens says nothing about the rig.
+    // A covered lens says nothing about the rig.
     let covered = Matcher { wrong: 1.0, ..matcher }.find([SIZE; 2], &|_| None);
     let refusal = check(&rig, [0, 1], &covered, &CalibrateOptions::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::Chance { .. }), "{refusal}");
@@ -205,7 +206,7 @@ fn a_rig_of_a_plane_can_be_checked() {
     let rig = found.rig(&RigOptions::default()).unwrap();
     let (shares, off) = shown(&rig, &flat(plane));
     assert!(shares[0] > 0.999 && shares[1] > 0.999 && off < 0.5, "{shares:?} {off}");
-    // The left picture is not resampled: a canvas pixel is one of its pixels.
+    // The left picture is not resampled: a canvas pixel is exactly one of its pixels.
     let geometry = rig.geometry().unwrap();
     let at = |x: f64| pixel(&geometry.cameras[0], ray(&geometry, DVec2::new(x, 300.0))).unwrap();
     assert!((at(201.0) - at(200.0) - DVec2::X).length() < 1e-9);
@@ -219,13 +220,14 @@ fn a_rig_of_a_plane_can_be_checked() {
     assert!(moved.drifted && (moved.median_px - 6.0).abs() < 1.0, "{moved:?}");
 }
 
-/// What is asked for is made, or refused with the degrees and what suits; nothing else comes silently.
+/// A requested projection is either made or refused with the angle and a suitable projection; it is never replaced
+/// silently.
 #[test]
 fn a_projection_that_cannot_show_the_view_is_refused() {
     let matcher = Matcher { many: 600, wrong: 0.3, noise: 0.5, seed: 1 };
     let left = Pinhole { size: SIZE, focal: 500.0, k1: 0.0, to_world: DMat3::IDENTITY };
     let right = Pinhole { to_world: turn(60.0, 1.0, 0.0), ..left };
-    // 2·atan(600/500) and 60° are 160°.
+    // 2·atan(600/500) plus 60° is 160°.
     let wide = calibrated(left, right, matcher).unwrap();
     let asked = |projection| RigOptions { projection: Some(projection), crop: false };
     let refusal = wide.rig(&asked(ProjectionName::Planar)).unwrap_err();
@@ -238,7 +240,7 @@ fn a_projection_that_cannot_show_the_view_is_refused() {
     assert!(message.contains("160°") || message.contains(&format!("{degrees:.0}°")), "{message}");
     let fine = wide.rig(&asked(ProjectionName::Cylindrical)).unwrap();
     assert_eq!(fine.panorama.projection, ProjectionName::Cylindrical);
-    // Upright, and so high that the pole is seen.
+    // An upright camera that looks so high that the pole is visible.
     let up = Pinhole { to_world: turn(0.0, 50.0, 0.0), ..left };
     let high = calibrated(left, up, matcher).unwrap();
     let refusal = high.rig(&asked(ProjectionName::Cylindrical)).unwrap_err();
@@ -257,7 +259,7 @@ fn a_projection_that_cannot_show_the_view_is_refused() {
     assert!(flat.rig(&asked(ProjectionName::Planar)).is_ok());
 }
 
-/// A panorama one pixel wide has no rectangle of a cell's corners.
+/// A panorama one pixel wide cannot be cropped: it contains no rectangle of cell corners.
 #[test]
 fn a_crop_to_nothing_is_refused() {
     let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.5, seed: 1 };

@@ -11,7 +11,7 @@ use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, t
 
 const SIZE: UVec2 = UVec2::new(1200, 900);
 
-/// Cameras in a ring, `step` degrees apart, each a little off.
+/// Returns cameras in a ring, `step` degrees apart, each slightly off.
 fn ring(many: usize, step: f64, focal: f64, k1: f64) -> Vec<Pinhole> {
     let camera = |i: usize| {
         let off = |n: usize| ((i * 7 + n * 5) % 11) as f64 / 5.0 - 1.0;
@@ -25,7 +25,7 @@ fn pictures(many: usize) -> Vec<Photo> {
     (0..many).map(|i| Photo::new(format!("camera {i}"), SIZE)).collect()
 }
 
-/// All pairs; those that do not overlap have nothing but wrong correspondences.
+/// Returns all pairs. Pairs that do not overlap have only wrong correspondences.
 fn pairs(cameras: &[Pinhole], matcher: Matcher) -> Vec<PhotoPair> {
     let mut pairs = Vec::new();
     for left in 0..cameras.len() {
@@ -42,7 +42,7 @@ fn pairs(cameras: &[Pinhole], matcher: Matcher) -> Vec<PhotoPair> {
     pairs
 }
 
-/// The largest mean distance of a pair that overlaps.
+/// Returns the largest mean distance of an overlapping pair.
 fn worst(found: &Bundle, cameras: &[Pinhole]) -> f64 {
     let off = |left: usize, right: usize| {
         let truth = between(cameras[left], cameras[right]);
@@ -73,8 +73,8 @@ proptest! {
         let found = found.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
         prop_assert_eq!(found.views.name(), ModelName::Rotation);
         let off = worst(&found, &cameras);
-        // The largest of up to ten means, of pairs that may share an eighth of a picture, where focal length
-        // and distortion of three cameras are known least: one case in eighty is over 1.6 times the noise.
+        // This is the largest of up to ten means. Pairs may share only an eighth of a picture, and with three cameras
+        // the focal length and distortion are the least certain: one case in eighty is over 1.6 times the noise.
         prop_assert!(off < 0.5 + 2.5 * noise, "off by {} px", off);
         let again = bundle(&pictures(many), &pairs, &CalibrateOptions::default()).unwrap();
         prop_assert_eq!(&again, &found);
@@ -103,7 +103,7 @@ fn the_focal_length_is_that_of_the_ring() {
     }
     let rig = found.rig(&RigOptions::default()).unwrap();
     assert_eq!(rig.panorama.projection, ProjectionName::Cylindrical);
-    // The cameras are level to a degree, and the ring's middle is ahead.
+    // The cameras are level to a few degrees, and the middle of the ring is ahead.
     let mounts: Vec<_> = rig.cameras.iter().map(|camera| camera.mount().unwrap()).collect();
     for mount in &mounts {
         assert!(mount.pitch.abs() < 3.0 && mount.roll.abs() < 3.0, "{mount:?}");
@@ -114,7 +114,7 @@ fn the_focal_length_is_that_of_the_ring() {
 
 #[test]
 fn a_wall_in_five_photographs_is_chained() {
-    // Five pictures of one plane, each from another place; matrices to the plane of the first.
+    // Five pictures of one plane, each from another place, as matrices to the plane of the first.
     let plane = |i: usize| {
         let t = i as f64;
         let bent = if i.is_multiple_of(2) { 1.0 } else { -1.0 };
@@ -162,9 +162,9 @@ fn pictures_that_nothing_connects_are_named() {
     };
     let message = refusal.to_string();
     let Refusal::Disconnected { names, reasons } = refusal else { panic!("{message}") };
-    // With camera 2 gone, 3 is 50° from 1 and 75° from 0.
+    // Without camera 2, camera 3 is 50° from camera 1 and 75° from camera 0.
     assert!(names.contains(&"camera 2".to_owned()), "{names:?}");
-    // Each says why, of a picture that is lost and one that is not.
+    // Each reason is about a disconnected and a connected picture.
     assert!(!reasons.is_empty() && reasons.len() <= 3, "{reasons:?}");
     assert!(
         reasons.iter().all(|r| r.starts_with("camera ") && r.contains("chance")),
@@ -178,7 +178,8 @@ fn pictures_that_nothing_connects_are_named() {
     assert!(matches!(refusal, Refusal::Pictures { found: 1 }), "{refusal}");
 }
 
-/// The same poster, 350 pixels across, on what two pictures see; noise and wrong ones besides.
+/// Returns a pair in which both pictures show the same poster, 350 pixels across, with noise and wrong
+/// correspondences.
 fn poster(left: usize, right: usize, many: usize) -> PhotoPair {
     let shift = DVec2::new(-420.0, 35.0);
     let seen = |p: DVec2| {
@@ -189,8 +190,8 @@ fn poster(left: usize, right: usize, many: usize) -> PhotoPair {
     PhotoPair { left, right, correspondences: matcher.find([SIZE; 2], &seen) }
 }
 
-/// Pictures that hang together, and a poster that the first and the last have in common: whether the tree
-/// needs the false pair or takes it first for being the strongest.
+/// The pictures are connected, and the first and the last show the same poster. The tree either needs the false pair,
+/// or takes it first because it is the strongest.
 #[test]
 fn a_poster_on_two_walls_does_not_spoil_the_rest() {
     for (step, many_poster) in [(30.0, 120), (18.0, 900)] {
@@ -205,7 +206,7 @@ fn a_poster_on_two_walls_does_not_spoil_the_rest() {
             both,
             &CalibrateOptions::default(),
         );
-        assert!(alone.is_ok(), "a false pair that is none: {}", alone.unwrap_err());
+        assert!(alone.is_ok(), "the false pair is refused: {}", alone.unwrap_err());
         let found = bundle(&pictures(4), &pairs, &CalibrateOptions::default())
             .unwrap_or_else(|refusal| panic!("{step}°: {refusal}"));
         let off = worst(&found, &cameras[..]);
@@ -230,7 +231,7 @@ fn where_it_is_not_clear_which_pair_is_false_it_is_named() {
     assert!(message.contains(&source.to_string()), "{message}");
 }
 
-/// Nine cameras 40° apart, 60° wide, see all around: a whole turn, from behind the reference to behind it.
+/// Nine cameras, 60° wide and 40° apart, cover a whole turn.
 #[test]
 fn a_closed_ring_is_a_whole_turn() {
     let cameras = ring(9, 40.0, 600.0 / f64::tan(30.0_f64.to_radians()), 0.0);
@@ -244,19 +245,19 @@ fn a_closed_ring_is_a_whole_turn() {
     let canvas = rig.geometry().unwrap().canvas;
     let turn = std::f64::consts::TAU * canvas.scale.x;
     assert!((turn - f64::from(canvas.size.x)).abs() < 1e-6, "{turn} {}", canvas.size);
-    // Within the pixel that rounding adds.
+    // Exact to the pixel that rounding adds.
     let middle = canvas.centre.x - (f64::from(canvas.size.x) - 1.0) / 2.0;
     assert!(middle.abs() <= 0.5, "{middle}");
     let mount = rig.cameras[found.reference].mount().unwrap();
     assert!(mount.yaw.abs() < 0.1, "{mount:?}");
-    // Without one of them there is a gap, and the middle is across from it.
+    // Without one camera there is a gap, and the middle is opposite it.
     let open = ring(8, 40.0, cameras[0].focal, 0.0);
     let found = bundle(&pictures(8), &pairs(&open, matcher), &CalibrateOptions::default()).unwrap();
     let rig = found.rig(&RigOptions::default()).unwrap();
     assert!((rig.panorama.fov - 340.0).abs() < 4.0, "{:?}", rig.panorama);
 }
 
-/// One camera of three lies on its side, and it is the one in the tree's middle.
+/// One of three cameras is rolled, and it is in the middle of the tree.
 #[test]
 fn most_cameras_say_what_is_up() {
     for rolls in [[0.0, 90.0, 0.0], [0.0, -90.0, 0.0], [0.0, 180.0, 0.0], [90.0, 0.0, 90.0]] {
@@ -270,7 +271,7 @@ fn most_cameras_say_what_is_up() {
         assert_eq!(found.reference, 1);
         let rig = found.rig(&RigOptions::default()).unwrap();
         let mounts: Vec<_> = rig.cameras.iter().map(|camera| camera.mount().unwrap()).collect();
-        // As most of them lie, 0 and 2 are upright.
+        // Most cameras decide: 0 and 2 are upright.
         for mount in [mounts[0], mounts[2]] {
             assert!(mount.roll.abs() < 5.0, "{rolls:?}: {mount:?}");
         }
@@ -279,11 +280,11 @@ fn most_cameras_say_what_is_up() {
     }
 }
 
-/// Matrices lead to the reference, whose own is the identity, and the front is in front, even where a
-/// picture's first pixel lies behind.
+/// Matrices map to the reference picture, whose own matrix is the identity. Their sign puts the common area in front,
+/// even if a picture's first pixel lies behind.
 #[test]
 fn planes_of_several_pictures_lead_to_the_reference() {
-    // 90° across and 45° apart: the third one's first pixel lies behind the plane of the first.
+    // 90° wide and 45° apart: the third picture's first pixel lies behind the plane of the first.
     let cameras = ring(3, 45.0, 600.0, 0.0);
     let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.5, seed: 3 };
     let options =

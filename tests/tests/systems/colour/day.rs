@@ -1,4 +1,4 @@
-//! A long day of live video: light that drifts, a camera that steps, the dark, a lamp.
+//! A long day of live video: drifting light, a camera that steps, darkness, and a lamp.
 
 use std::f64::consts::TAU;
 
@@ -11,13 +11,13 @@ use crate::colour::{Pair, differences, sums};
 const SECOND: u32 = 30;
 const MINUTE: u32 = 60 * SECOND;
 
-/// Frames from a picture to its estimate.
+/// Frames between a picture and its estimate.
 const LATENCY: u32 = 3;
 
-/// Frames in which a step must be followed: 3 s.
+/// Frames within which a step must be followed: 3 s.
 const FOLLOWED: u32 = 90;
 
-/// What happens. Until the tenth minute both exposures drift by ±30 %.
+/// The events. Until the tenth minute both exposures drift by ±30 %.
 const STEP: u32 = 3 * MINUTE;
 const STEP_BACK: u32 = 5 * MINUTE;
 const DARK: u32 = 7 * MINUTE;
@@ -27,7 +27,7 @@ const LAMP_OFF: u32 = 10 * MINUTE;
 const CALM: u32 = 10 * MINUTE;
 const END: u32 = 13 * MINUTE;
 
-/// Both exposures in a frame.
+/// Returns both exposures in a frame.
 fn exposures(frame: u32) -> [f64; 2] {
     let minutes = f64::from(frame.min(CALM)) / f64::from(MINUTE);
     let light = if (DARK..LIGHT).contains(&frame) { 0.02 } else { 1.0 };
@@ -37,7 +37,7 @@ fn exposures(frame: u32) -> [f64; 2] {
     [drift(8.0, 0.0), step * drift(5.0, 1.0)]
 }
 
-/// Pixels of the overlap as both cameras see them. A tenth of them show the lamp.
+/// Returns pixels of the overlap as both cameras see them. The lamp covers a tenth of them.
 fn look(scene: &[[f64; 3]], frame: u32, mut noise: impl FnMut() -> f64) -> Vec<Pair> {
     let lit = (LAMP..LAMP_OFF).contains(&frame);
     let exposures = exposures(frame);
@@ -50,7 +50,7 @@ fn look(scene: &[[f64; 3]], frame: u32, mut noise: impl FnMut() -> f64) -> Vec<P
     scene.iter().enumerate().map(pixel).collect()
 }
 
-/// The difference of the cameras' mean luma without noise or white, corrected.
+/// Returns the difference of the cameras' corrected mean luma, without noise and saturation.
 fn residual(scene: &[[f64; 3]], frame: u32, colours: &Colours) -> f64 {
     let exposures = exposures(frame);
     let mean = |c: usize| scene.iter().map(|light| light[c]).sum::<f64>() / scene.len() as f64;
@@ -77,9 +77,9 @@ fn a_day() {
     let mut rest = None;
     for frame in 0..END {
         if frame % EVERY == 0 {
-            // Every pixel stands for ten.
+            // Each simulated pixel stands for ten.
             let mut sums = sums(&look(&scene, frame, &mut noise), 10.0);
-            // And ±0.5 % of each sum.
+            // Plus ±0.5 % noise on each sum.
             for sum in sums.left.iter_mut().chain(&mut sums.right) {
                 *sum *= 1.0 + noise() as f32 / 800.0;
             }
@@ -99,9 +99,9 @@ fn a_day() {
 
         let dark = (DARK..LIGHT).contains(&frame);
         if dark {
-            // What was on its way still comes.
+            // An estimate that was in flight still arrives.
             if frame >= DARK + SECOND {
-                assert_eq!(now, before, "the colours move in the dark, frame {frame}");
+                assert_eq!(now, before, "the colours move in the dark in frame {frame}");
             }
         } else {
             let left = residual(&scene, frame, &now);
@@ -119,7 +119,7 @@ fn a_day() {
     }
 }
 
-/// No input level of either camera comes out more than a level from where it did.
+/// Checks that no input level of either camera moves by more than one level.
 fn assert_steady(before: &Colours, now: &Colours, frame: u32) {
     for (a, b) in [(before.left, now.left), (before.right, now.right)] {
         if a == b {

@@ -1,5 +1,5 @@
-//! Colour matching on the host: what the estimate does to pictures, and how the colours move on a
-//! long day.
+//! Colour matching on the host: the effect of the estimate on pictures, and the movement of the colours over a long
+//! day.
 
 mod day;
 mod pictures;
@@ -11,21 +11,21 @@ use panoweave::ops::colour::Colours;
 use panoweave_tests::oracle::grade as apply;
 use shared_types::colour::{BLACK, ColourSums, LUMA, SATURATED};
 
-/// Levels of one pixel that both cameras see.
+/// The levels of one pixel in both cameras.
 type Pair = [[f64; 3]; 2];
 
 fn luma(levels: [f64; 3]) -> f64 {
     (0..3).map(|c| f64::from(LUMA[c]) * levels[c]).sum()
 }
 
-/// Whether the kernel counts a pixel: neither cut off at white nor nearly black.
+/// Returns whether the kernel counts a pixel: neither saturated nor nearly black.
 fn counts(pair: &Pair) -> bool {
     let white = pair.iter().flatten().any(|level| *level > f64::from(SATURATED));
     let black = pair.iter().any(|levels| luma(*levels) < f64::from(BLACK));
     !white && !black
 }
 
-/// The nine sums, each pixel with the same weight.
+/// Returns the nine sums, with the same weight for each pixel.
 fn sums(pairs: &[Pair], weight: f64) -> ColourSums {
     let mut sums = [[0.0; 4]; 2];
     let mut weights = 0.0;
@@ -42,7 +42,7 @@ fn sums(pairs: &[Pair], weight: f64) -> ColourSums {
     ColourSums { left, right, weight: weights as f32 }
 }
 
-/// Left mean less right mean of red, green, blue and luma in corrected pixels.
+/// Returns the left mean minus the right mean of red, green, blue and luma in corrected pixels.
 fn differences<'a>(pairs: impl IntoIterator<Item = &'a Pair>, colours: &Colours) -> [f64; 4] {
     let mut sum = [0.0; 4];
     let mut pixels = 0.0;

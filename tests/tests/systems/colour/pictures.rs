@@ -1,4 +1,4 @@
-//! What the estimate does to pictures of one scene by two cameras whose exposures are known to differ.
+//! The effect of the estimate on pictures of one scene by two cameras whose exposures are known to differ.
 
 use std::path::Path;
 
@@ -11,19 +11,19 @@ use crate::colour::{Pair, counts, differences, sums};
 
 const RATIOS: [f64; 6] = [1.2, 1.75, 2.0, 3.5, 5.0, 8.0];
 
-/// How a camera makes levels of light from 0 to 1, and back.
+/// The response of a camera from light (0 to 1) to levels, and its inverse.
 struct Response {
     name: &'static str,
     level: fn(f64) -> f64,
     light: fn(f64) -> f64,
-    /// Of the differences of single pixels, what may stay: gains and gammas fit powers.
+    /// Fraction of the per-pixel differences that may remain; gains and gammas can only fit powers.
     pixels: f64,
 }
 
 const RESPONSES: [Response; 3] = [
     Response { name: "linear", level: |light| light, light: |level| level, pixels: 0.1 },
     Response { name: "sRGB", level: srgb, light: srgb_light, pixels: 0.2 },
-    // Highlights are compressed.
+    // Compresses highlights.
     Response {
         name: "film",
         level: |light| (1.0 - (-4.0 * light).exp()) / (1.0 - (-4.0_f64).exp()),
@@ -40,7 +40,7 @@ fn srgb_light(level: f64) -> f64 {
     if level <= 0.040_45 { level / 12.92 } else { ((level + 0.055) / 1.055).powf(2.4) }
 }
 
-/// How a camera sees a pixel that the brighter one sees as `levels`, in whole levels.
+/// Returns the whole levels of the darker camera for a pixel that the brighter one sees as `levels`.
 fn darker(levels: [f64; 3], response: &Response, ratio: f64) -> [f64; 3] {
     levels.map(|level| {
         let light = (response.light)(level / 255.0) / ratio;
@@ -53,11 +53,11 @@ fn pixels(file: &Path) -> Vec<[f64; 3]> {
     picture.pixels().iter().step_by(SKIP).map(|p| [p.r, p.g, p.b].map(f64::from)).collect()
 }
 
-/// Every so many pixels of a photograph are looked at.
+/// Step between the pixels of a photograph that are used.
 const SKIP: usize = 7;
 
-/// What correction leaves, as shares of what was: of the difference of luma means, of the channels'
-/// means together, and of the mean of the pixels' luma differences.
+/// Returns the fractions that remain after correction: of the difference of luma means, of the channel means together,
+/// and of the mean per-pixel luma difference.
 fn left_over(pairs: &[Pair]) -> [f64; 3] {
     let colours = estimate(&sums(pairs, SKIP as f64), &EstimateLimits::default()).unwrap();
     let counted = || pairs.iter().filter(|pair| counts(pair));
@@ -70,7 +70,7 @@ fn left_over(pairs: &[Pair]) -> [f64; 3] {
     std::array::from_fn(|i| after[i] / before[i])
 }
 
-/// Checks one scene at all ratios with all responses, each camera in turn the brighter one.
+/// Checks one scene at all ratios and with all responses; each camera takes its turn as the brighter one.
 fn check(name: &str, scene: &[[f64; 3]]) {
     for response in &RESPONSES {
         for ratio in RATIOS {
@@ -92,7 +92,7 @@ fn check(name: &str, scene: &[[f64; 3]]) {
 #[test]
 fn made_up_scenes() {
     let mut random = Random::new(11);
-    // Dark with lights, evenly grey, bright; each with its own tint.
+    // Dark with lights, evenly grey, and bright; each with its own tint.
     for (name, power, tint) in
         [("night", 3.0, [1.0, 0.8, 0.6]), ("day", 1.0, [0.9, 1.0, 0.8]), ("snow", 0.3, [1.0; 3])]
     {

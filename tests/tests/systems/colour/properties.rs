@@ -1,4 +1,4 @@
-//! What holds for every estimate and every way that colours move.
+//! Properties of every estimate and of every movement of colours.
 
 use glam::Vec3;
 use panoweave::ops::colour::{
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use shared_types::colour::ColourSums;
 use shared_types::stitch::Colour;
 
-/// Sums with these means over 20,000 pixels.
+/// Returns sums with these means over 20,000 pixels.
 fn of_means(left: [f32; 3], right: [f32; 3]) -> ColourSums {
     let sums = |[r, g, b]: [f32; 3]| {
         let luma = shared_types::colour::LUMA.dot(Vec3::new(r, g, b));
@@ -43,7 +43,7 @@ fn any_colours() -> impl Strategy<Value = Colours> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..Default::default() })]
 
-    /// Any nine numbers: infinite, not numbers, negative.
+    /// Any nine numbers, including infinite, NaN and negative ones.
     #[test]
     fn any_sums_give_colours_within_limits_or_none(
         left in prop::array::uniform4(any::<f32>()),
@@ -73,7 +73,7 @@ proptest! {
         prop_assert_eq!(equal, Colours::IDENTITY);
     }
 
-    /// A brighter day changes nothing while gains suffice.
+    /// A brighter day changes nothing while the gains suffice.
     #[test]
     fn light_has_no_scale(
         left in means(),
@@ -95,7 +95,7 @@ proptest! {
         }
     }
 
-    /// At the means, no step makes luma differ more; gammas only ever brighten the darker camera.
+    /// At the means, no step increases a difference in luma, and gammas only brighten the darker camera.
     #[test]
     fn means_come_together(left in means(), right in means()) {
         let found = estimate(&of_means(left, right), &EstimateLimits::default()).unwrap();
@@ -117,7 +117,7 @@ proptest! {
         prop_assert!(dark <= 1.0 && bright >= 1.0, "{found:?}");
     }
 
-    /// Whatever comes in, rounded levels move by one at most, and the colours arrive.
+    /// For any estimates, rounded levels move by at most one per frame, and the colours arrive.
     #[test]
     fn no_frame_steps_visibly(
         estimates in prop::collection::vec(prop::option::of(any_colours()), 1..6),
@@ -143,7 +143,7 @@ proptest! {
         prop_assert!(arrived <= 1, "{arrived} levels away");
     }
 
-    /// Any settings that are accepted keep their own bound.
+    /// All accepted settings keep their own bound.
     #[test]
     fn any_largest_step_is_kept(
         rate in 0.001_f32..=1.0,
@@ -167,7 +167,7 @@ proptest! {
     }
 }
 
-/// Rounded outputs of both cameras' channels at every input level.
+/// Returns the rounded outputs of both cameras' channels at every input level.
 fn levels(colours: &Colours) -> Vec<i32> {
     let table = |colour: &Colour, c| -> Vec<i32> {
         (0..=255).map(|level| apply(colour, c, level.into()).round() as i32).collect()

@@ -1,7 +1,7 @@
-//! Photos of the same thing in different exposure, and what the estimated colours leave of the difference.
+//! Photos of the same scene in different exposures, and the difference that remains after the estimated colours.
 //!
-//! The difference is that of the cameras' means over all of the overlap, as `quality` measures it, which is
-//! held against an oracle of its own. `PANOWEAVE_LOOK` names a folder for panoramas before and after.
+//! The difference is between the cameras' means over the whole overlap, measured as in `quality`, which has its own
+//! oracle test. If `PANOWEAVE_LOOK` names a folder, panoramas before and after are written there.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use panoweave::quality::OverlapMeter;
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::{by_planes, data, panoweave_devices};
 
-/// Left and right picture of a scene, and the homography right to left.
+/// Returns the left and right picture of a scene, and the homography from right to left.
 fn scene(name: &str, left: &str) -> Option<([PathBuf; 2], String)> {
     let table = fs::read_to_string(data("stitch_ref/pairs.csv")?).unwrap();
     let mut rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
@@ -26,7 +26,7 @@ fn scene(name: &str, left: &str) -> Option<([PathBuf; 2], String)> {
     Some(([a?, b?], row[9].to_owned()))
 }
 
-/// Checks that the colours take away at least `part` of the difference.
+/// Checks that the colours remove at least `part` of the difference.
 fn check(name: &str, found: Option<([PathBuf; 2], String)>, part: f64) {
     let Some((files, homography)) = found else { return };
     let pictures = files.map(|file| Picture::open(file).unwrap());
@@ -54,7 +54,7 @@ fn check(name: &str, found: Option<([PathBuf; 2], String)>, part: f64) {
         let (before, after) = (measure(&Colours::IDENTITY), measure(&colours));
         let taken = 1.0 - after / before;
         println!(
-            "{device}, {name}: {before:.2} levels before, {after:.2} after, {:.1} % taken away; gains {} and {}, gammas {:.3} and {:.3}",
+            "{device}, {name}: {before:.2} levels before, {after:.2} after, {:.1} % removed; gains {} and {}, gammas {:.3} and {:.3}",
             100.0 * taken,
             colours.left.gain,
             colours.right.gain,
@@ -109,7 +109,7 @@ fn brussels() {
     check("Brussels", found, 0.8);
 }
 
-/// Registered exposures: the homography is no motion.
+/// These exposures are registered, so the homography contains no motion.
 #[test]
 fn memorial() {
     let file = |name: &str| data(format!("exposure/memorial/{name}"));

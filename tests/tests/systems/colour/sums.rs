@@ -1,5 +1,5 @@
-//! The overlap and the sums over it against a naive search and f64, the gamma table against its
-//! formula, and the GPU against the CPU to the bit.
+//! The overlap and its sums against a naive search and f64, the gamma table against its formula, and bit equality of
+//! GPU and CPU.
 
 use cuda_std::arg::HostArg;
 use cuda_std::launch::Params;
@@ -27,7 +27,7 @@ use shared_types::colour::{
 };
 use shared_types::stitch::Colour;
 
-/// Two pictures and a warp, made at random.
+/// Two random pictures and a random warp.
 struct Case {
     size: UVec2,
     sources: [Raster; 2],
@@ -35,18 +35,18 @@ struct Case {
     padding: [u64; 5],
 }
 
-/// What one device makes of a [`Case`].
+/// The results of one device for a [`Case`].
 #[derive(Debug, PartialEq)]
 struct Found {
     place: OverlapBox,
     pixels: Vec<OverlapPixel>,
-    /// Of every launch; none where there is no overlap.
+    /// The sums of every launch; empty if there is no overlap.
     sums: Vec<ColourSums>,
 }
 
-/// A camera that counts has one of these weights.
+/// Weights with which a camera contributes.
 const COUNTS: [f32; 4] = [1.0, 0.5, 0.1_f32.next_up(), f32::INFINITY];
-/// One that does not has one of these.
+/// Weights with which it does not.
 const COUNTS_NOT: [f32; 6] = [0.0, 0.1, -1.0, f32::NAN, 0.05, f32::NEG_INFINITY];
 
 fn encodings() -> [YuvEncoding; 4] {
@@ -57,7 +57,7 @@ fn encodings() -> [YuvEncoding; 4] {
         .unwrap()
 }
 
-/// Noise, of which a part is cut off at white and a part nearly black.
+/// Returns noise, part of it saturated and part of it nearly black.
 fn picture(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
     let mut raster = Raster::noise(random, size, format);
     match &mut raster.pixels {
@@ -71,7 +71,7 @@ fn picture(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
             }
         }
         Pixels::Nv12 { y, uv, .. } => {
-            // Mostly colours, not the levels beyond them.
+            // Mostly colours within the gamut.
             uv.iter_mut().filter(|_| random.below(4) > 0).for_each(|chroma| {
                 (chroma.u, chroma.v) = (112 + chroma.u / 8, 112 + chroma.v / 8);
             });
@@ -82,7 +82,7 @@ fn picture(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
 }
 
 impl Case {
-    /// Both cameras count in a few rectangles, but for holes: none, one pixel, pieces, or everything.
+    /// Both cameras contribute in a few rectangles with holes: nothing, one pixel, pieces, or everything.
     fn random(seed: u64, most: UVec2) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
@@ -113,7 +113,7 @@ impl Case {
         for at in 0..area {
             let (x, y) = (at % size.x as usize, at / size.x as usize);
             let inside = rectangles.iter().any(|(xs, ys)| xs.contains(&x) && ys.contains(&y));
-            // One reason at most not to count.
+            // At most one reason not to contribute.
             let not = if inside { r.below(30) } else { r.below(6) };
             for plane in 0..4 {
                 let extent = [left, right][plane / 2].to_array()[plane % 2] as f32;
@@ -134,7 +134,7 @@ impl Case {
         Self { size, sources, planes, padding }
     }
 
-    /// Both cameras count everywhere.
+    /// Both cameras contribute everywhere.
     fn whole(random: &mut Random, size: UVec2, format: PixelFormat) -> Self {
         let sources = [0, 1].map(|_| picture(random, uvec2(50, 40), format));
         let planes = std::array::from_fn(|plane| match plane {
@@ -148,7 +148,7 @@ impl Case {
         oracle::overlap(&self.planes, self.sources.each_ref().map(|source| source.size))
     }
 
-    /// Finds the overlap and sums up `launches` times, all into the same memory.
+    /// Finds the overlap and computes the sums `launches` times in the same memory.
     fn run(&self, stream: &Stream, launches: usize) -> Found {
         let device = stream.device();
         let [planes_left, planes_right, overlap, source_left, source_right] = self.padding;
@@ -196,8 +196,8 @@ impl Case {
         let mut sums = Buffer::new(device, 1).unwrap();
         macro_rules! sum_up {
             ($kernel:ident, $left:ident, $right:ident) => {
-                // SAFETY: the grid covers the overlap, memory has the sizes that the kernel asks for,
-                // and the overlap was made for these pictures.
+                // SAFETY: the grid covers the overlap, all memory has the sizes that the kernel requires, and the
+                // overlap was made for these pictures.
                 unsafe {
                     stream.launch_unchecked(&config, &$kernel {
                         left: $left,
@@ -212,7 +212,7 @@ impl Case {
         }
         let sums = (0..launches)
             .map(|_| {
-                // A result that is not written must show.
+                // A result that is not written must be noticed.
                 let nonsense = ColourSums { weight: f32::NAN, ..ColourSums::default() };
                 sums.upload(stream, &[nonsense]).unwrap();
                 match (frames[0].view(), frames[1].view()) {
@@ -224,15 +224,18 @@ impl Case {
                 }
                 .unwrap();
                 let left = running.download(stream).unwrap();
-                assert!(left.iter().all(|sum| *sum == 0), "ready for the next launch");
+                assert!(
+                    left.iter().all(|sum| *sum == 0),
+                    "the running sums must be reset for the next launch"
+                );
                 sums.download(stream).unwrap()[0]
             })
             .collect();
         Found { place, pixels: pixels.download(stream).unwrap(), sums }
     }
 
-    /// Compares what a device found with the oracle, and returns the largest error of a sum as a part of
-    /// what rounding allows: of the result, and of each pixel's weight by half a step.
+    /// Compares a device's results with the oracle. Returns the largest error of a sum relative to the allowed
+    /// rounding: that of the result, plus half a step of each pixel's weight.
     fn check(&self, found: &Found) -> f64 {
         let overlap = self.exact_overlap();
         let width = self.size.x as usize;
@@ -266,7 +269,7 @@ impl Case {
     }
 }
 
-/// The launch of the kernels over the overlap.
+/// Returns a launch that covers the overlap.
 fn cover(size: UVec2) -> LaunchConfig {
     LaunchConfig {
         grid: [size.x.div_ceil(BLOCK[0]), size.y.div_ceil(BLOCK_ROWS), 1],
@@ -289,7 +292,7 @@ fn overlap_and_sums_are_those_of_a_naive_search_in_f64() {
         assert!(worst <= 1.0, "{device}: {worst}");
         let with = found.iter().filter(|found| !found.sums.is_empty()).count();
         assert!((200..400).contains(&with), "{with} of 400 maps have an overlap");
-        // Sums are equal only if they have the same bits: there are neither NaN nor −0.
+        // Equality of the sums means equality of the bits, because there is neither NaN nor −0.
         match &first {
             None => first = Some(found),
             Some(cpu) => assert!(*cpu == found, "{device} and the CPU differ"),
@@ -299,7 +302,7 @@ fn overlap_and_sums_are_those_of_a_naive_search_in_f64() {
 
 #[test]
 fn grids_of_every_shape_are_summed_up_whole() {
-    // Blocks are 32 by 64 pixels. More of them than a block has threads: a row, a column, a field.
+    // Blocks are 32 by 64 pixels. Use more blocks than a block has threads, as a row, a column and a field.
     let many = [uvec2(32 * 257, 1), uvec2(1, 64 * 257), uvec2(32 * 16 + 1, 64 * 16 + 1)];
     let few = [uvec2(32, 64), uvec2(33, 64), uvec2(32, 65), uvec2(31, 63)];
     for (seed, size) in (0..).zip(many.into_iter().chain(few)) {
@@ -319,7 +322,7 @@ fn grids_of_every_shape_are_summed_up_whole() {
 fn a_hundred_runs_are_identical() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        // Blocks whose order is nobody's to say: 5 on the CPU, 660 on a GPU.
+        // Several blocks in undefined order: 5 on the CPU, 660 on a GPU.
         let size = if device.cuda_info().is_some() { uvec2(700, 1900) } else { uvec2(5 * 32, 64) };
         let mut random = Random::new(7);
         for format in [PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default())] {
@@ -330,7 +333,7 @@ fn a_hundred_runs_are_identical() {
     }
 }
 
-/// A warp in which both cameras see the panorama as it is, and both count.
+/// Returns a warp in which both cameras see the panorama unchanged, and both contribute.
 fn looking_straight(size: UVec2) -> Warp {
     let at = |axis: usize| {
         let place = |y, x| [x as f32, y as f32][axis];
@@ -345,7 +348,7 @@ fn looking_straight(size: UVec2) -> Warp {
 fn levels_count_up_to_247_and_from_luma_8_on() {
     let format = FrameFormat::rgba8(1, 1).pixels;
     let grey = |level| Rgba8::opaque(level, level, level);
-    // Luma of [0, 11, 2] is 8.0116, that of [0, 11, 1] 7.9394.
+    // The luma of [0, 11, 2] is 8.0116, that of [0, 11, 1] is 7.9394.
     let cases = [
         (grey(100), true),
         (grey(247), true),
@@ -403,10 +406,10 @@ fn the_library_gives_what_the_kernels_do() {
             with += 1;
             assert_eq!(overlap.place(), expected.place);
             let [left, right] = case.sources.each_ref().map(|source| source.upload(&stream, 4));
-            // The same memory for two launches, and then new memory.
+            // Two launches in the same memory, then one in new memory.
             let mut summing = Summing::new(&device).unwrap();
             for _ in 0..2 {
-                // SAFETY: one stream has all of them.
+                // SAFETY: all launches are on one stream.
                 unsafe { overlap.submit(&stream, left.view(), right.view(), &mut summing) }
                     .unwrap();
             }
@@ -464,7 +467,7 @@ fn table_holds_the_formula_at_every_level() {
                 gain: Vec3::from_array([0; 3].map(|_| random.between(0.0, 3.0))),
                 gamma: random.pick(&[1.0, 0.8, 1.2, 0.45, 2.2]),
             });
-            // A table that is too long is filled as far as it is one, a short one as far as it goes.
+            // A longer table is filled up to `TABLE_LEN`, a shorter one up to its end.
             for len in [TABLE_LEN, TABLE_LEN + 7, TABLE_LEN - 7, 1] {
                 let untouched = TableEntry::splat(-1.0);
                 let elements = vec![untouched; len as usize];
@@ -510,7 +513,7 @@ fn table_is_rebuilt_only_when_colours_change() {
             out.download(&stream).unwrap()[5].r
         };
         assert_eq!(stitched(grey(0.5), &mut table), 50);
-        // Behind its back the table is now one for a gain of 2.
+        // Overwrite the table, unnoticed, with one for a gain of 2.
         build_table(&stream, grey(2.0), behind_the_back(&table.view(), &device));
         assert_eq!(stitched(grey(0.5), &mut table), 200, "{device}: rebuilt for the same colours");
         let [darker, half] = [grey(0.3)[0], grey(0.5)[0]];
@@ -523,15 +526,15 @@ fn table_is_rebuilt_only_when_colours_change() {
     }
 }
 
-/// The memory of a slice, to be written.
+/// Returns write access to the memory of a slice.
 fn behind_the_back(
     table: &DeviceSlice<'_, TableEntry>,
     device: &Device,
 ) -> DeviceSliceMut<'static, TableEntry> {
     let mut params = Params::default();
     HostArg::<Slice<TableEntry>>::push(table, &mut params);
-    // SAFETY: the first parameter of a slice is its address, 8 bytes. The memory outlives the test's
-    // launches, which one stream keeps in order.
+    // SAFETY: the first parameter of a slice is its address, 8 bytes. The memory outlives the test's launches, which
+    // are ordered by one stream.
     unsafe {
         let address = params.pointers()[0].cast::<u64>().read();
         DeviceSliceMut::new(device.place(), address as *mut TableEntry, TABLE_LEN)
@@ -574,8 +577,8 @@ fn photos_differ_by_the_gains_that_others_found() {
             for c in 0..3 {
                 let [l, r] = [sums.left[c], sums.right[c]].map(f64::from);
                 assert!((l / exact[c] - 1.0).abs() < 1e-5 && (r / exact[4 + c] - 1.0).abs() < 1e-5);
-                // Others took the median of ratios. Means weigh bright pixels more, which the cameras
-                // compress the more the brighter they are: 13 % less where exposures differ most.
+                // The reference is the median of ratios. Means weight bright pixels more, and cameras compress bright
+                // levels more: the ratio is 13 % lower where exposures differ most.
                 let (found, others) = (r / l, row[6 + c].parse::<f64>().unwrap());
                 println!("{device}, {scene}: right is {found:.3} of left, others {others:.3}");
                 assert!((found / others - 1.0).abs() < 0.15, "{scene}: {found} is not {others}");

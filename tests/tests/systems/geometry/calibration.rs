@@ -69,7 +69,7 @@ fn malformed_files() {
         bomb += &format!("a{i}: &a{i} [*a{p}, *a{p}, *a{p}, *a{p}]\n");
     }
     assert_variant!(error("bomb", bomb.as_bytes()), Yaml(YamlError::Alias { line: 2, .. }));
-    // As large as allowed, of what is slowest to parse.
+    // The largest allowed files of the content that is slowest to parse.
     for unit in
         ["[", "{", "? ", "a: ", "- ", "&a ", "!!a ", "'", "|\n", "a: b\n", "[a],\n", "\t", "%"]
     {

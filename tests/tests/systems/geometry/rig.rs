@@ -38,7 +38,7 @@ yaw = 35.0
 pitch = 5.0
 "#;
 
-/// Where a camera without distortion sees a panorama ray.
+/// Returns the pixel of a panorama ray in a camera without distortion.
 fn seen(camera: &Camera, ray: DVec3) -> DVec2 {
     let p = camera.from_ray * ray;
     p.truncate() / p.z * camera.focal + camera.centre
@@ -56,16 +56,16 @@ fn geometry_follows_the_conventions() {
     assert_eq!(left.distortion, [-0.05, 0.01, 0.0, 0.0, 0.0]);
     assert_eq!(right.limit, std::f64::consts::PI);
     assert!(left.limit.is_infinite() && left.limit > 0.0);
-    // The panorama's middle looks 10° to the right; the left camera stands at -35°, so its axis lies
-    // 45° left of the middle.
+    // The middle of the panorama looks 10° to the right and the left camera stands at -35°, so its axis lies 45° left
+    // of the middle.
     let (s, c) = 45f64.to_radians().sin_cos();
     let axis = DVec3::new(-s, 0.0, c);
     assert!((seen(left, axis) - left.centre).length() < 1e-9);
-    // Rolled clockwise by 90°, its picture shows the world turned the other way: what lies above the
+    // The camera is rolled clockwise by 90°, so its picture shows the world turned the other way: a point above the
     // axis appears on its left.
     let above = seen(left, axis - DVec3::Y * 0.1);
     assert!((above - left.centre - DVec2::new(-210.0, 0.0)).length() < 1e-9, "{above}");
-    // The right camera looks up: a ray at the horizon appears below its middle.
+    // The right camera looks up, so a ray at the horizon appears below its middle.
     let (s, c) = 25f64.to_radians().sin_cos();
     let down = right.from_ray * DVec3::new(s, 0.0, c);
     let pitch = 5f64.to_radians();
@@ -107,7 +107,7 @@ fn calibration_files_are_found_beside_the_rig() {
     };
     let pi = std::f64::consts::PI;
     assert!(camera.limit == pi || slope(camera.limit).abs() < 1e-9, "{}", camera.limit);
-    // The text of it stands alone.
+    // The rig's text does not depend on the calibration files.
     let alone = Rig::parse(&rig.to_toml().unwrap(), "elsewhere/rig.toml").unwrap();
     assert_eq!(alone.cameras, rig.cameras);
 
@@ -218,14 +218,14 @@ proptest! {
 fn a_size_is_two_numbers_and_cameras_are_counted_first() {
     let three = RIG.replace("size = [1920, 1080]", "size = [1920, 1080, 7]");
     assert_variant!(Rig::parse(&three, "rig.toml").unwrap_err(), RigError::Contradiction { .. });
-    // Counted before the calibration that each names is read: this one does not exist.
+    // Cameras are counted before their calibration files are read: this file does not exist.
     let camera = "\n[[camera]]\nname = \"n\"\nlens = \"pinhole\"\nopencv = \"missing.yaml\"\n";
     let many = format!("{RIG}{}", camera.repeat(98));
     let error = Rig::parse(&many, "rig.toml").unwrap_err();
     assert_variant!(error, RigError::CameraCount { value: 100, .. });
 }
 
-/// Three cameras, of which the last is a homography, with figures and a cropped canvas.
+/// A third camera, which is a homography, and calibration figures.
 const WHOLE: &str = r#"
 [[camera]]
 name = "third"
@@ -263,12 +263,12 @@ fn three_cameras_a_homography_figures_and_a_crop_come_back_unchanged() {
     let geometry = rig.geometry().unwrap();
     assert_eq!(geometry.cameras.len(), 3);
     assert_eq!(geometry.canvas.centre, DVec2::new(2000.0, 400.5));
-    // The middle looks 10° to the right: the ray there is (sin 10°, 0, cos 10°) of the world.
+    // The middle looks 10° to the right: its ray in the world is (sin 10°, 0, cos 10°).
     let (sin, cos) = 10f64.to_radians().sin_cos();
     let z = 0.1 * sin + cos;
     let expected = DVec2::new((320.0 * sin + 319.5 * cos) / z, 239.5 * cos / z);
     assert!((seen(&geometry.cameras[2], DVec3::Z) - expected).length() < 1e-9);
-    // A canvas of half the size shows the same.
+    // A canvas of half the size shows the same view.
     let half = rig.panorama.resized(UVec2::new(2850, 950));
     assert_eq!(half.centre, Some([999.75, 200.0]));
 

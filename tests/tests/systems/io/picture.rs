@@ -20,7 +20,7 @@ fn sample(width: u32, height: u32) -> Picture {
     Picture::from_pixels(width, height, pixels.collect()).unwrap()
 }
 
-/// A PNG whose header claims another size.
+/// Returns a PNG whose header claims another size.
 fn claiming(width: u32, height: u32) -> Vec<u8> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.png");
@@ -182,7 +182,7 @@ fn truncated_files() {
     sample(64, 48).save(&path).unwrap();
     let png = fs::read(&path).unwrap();
     let jpeg = jpeg(64, 48);
-    // The last 12 bytes of a PNG are the end marker, which holds no pixels.
+    // The last 12 bytes of a PNG are the end marker, which contains no pixels.
     for (whole, needed) in [(&png, png.len() - 12), (&jpeg, jpeg.len())] {
         for length in (16..needed).step_by(41).chain([needed - 1]) {
             fs::write(&path, &whole[..length]).unwrap();
@@ -190,7 +190,7 @@ fn truncated_files() {
             assert_variant!(error, PictureError::Truncated { .. } | PictureError::Corrupt { .. });
         }
     }
-    // A JPEG whose decoder would fill the rest with gray.
+    // A JPEG whose decoder would fill the missing part with gray.
     fs::write(&path, &jpeg[..jpeg.len() / 2]).unwrap();
     assert_variant!(refusal(&path, |p| Picture::open(p)), PictureError::Truncated { .. });
     // Bytes after the end are common (depth maps, second pictures) and harmless.
@@ -230,7 +230,7 @@ fn what_cannot_be_written() {
     let wide = Picture::filled(70_000, 1, Rgba8::BLACK);
     let wide = refusal(&dir.path().join("a.jpg"), |path| wide.save(path));
     assert_variant!(wide, PictureError::Unencodable { .. });
-    // Nothing is left behind by a failure.
+    // A failure leaves no file behind.
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     assert!(Picture::from_pixels(2, 2, vec![Rgba8::BLACK; 3]).is_none());
 }
@@ -249,7 +249,7 @@ fn photographs_open() {
     assert_eq!((picture.width(), picture.height()), (640, 480));
 }
 
-/// A PNG with one more chunk before its image data.
+/// Returns a PNG with an extra chunk before its image data.
 fn with_chunk(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
     let mut bytes = claiming(4, 4);
     let mut chunk = (content.len() as u32).to_be_bytes().to_vec();
@@ -284,7 +284,7 @@ fn chunks_of_a_png_are_bounded() {
 fn a_jpeg_is_measured_by_its_scans() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("scans.jpg");
-    // A claim of 2000×2000 pixels that only metadata would have room for.
+    // The file is large enough for the claimed 2000×2000 pixels only because of its metadata.
     let mut padded = jpeg(16, 16);
     let frame = padded.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
     padded[frame + 5..frame + 9].copy_from_slice(&[0x07, 0xD0, 0x07, 0xD0]);

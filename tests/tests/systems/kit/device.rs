@@ -150,7 +150,7 @@ fn events_order_two_streams_and_take_time() {
     }
 }
 
-/// The right weight before round `n`: each round it becomes r / (1 + r), so it is 1 / (n + 1).
+/// Returns the right weight before round `n`. Each round turns r into r / (1 + r), so it is 1 / (n + 1).
 fn right_after(n: u32) -> f32 {
     1.0 / (n + 1) as f32
 }

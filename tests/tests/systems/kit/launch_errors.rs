@@ -1,4 +1,4 @@
-//! Launches that are refused before anything runs, on every device, with the reason.
+//! Launches that every device refuses before anything runs, with the reason.
 
 use conformance::arguments::Nothing;
 use conformance::bounds::{Bounds96, BoundsEmpty, BoundsNone};
@@ -6,7 +6,7 @@ use cuda_std::launch::{Kernel, LaunchError, Place, SafeKernel};
 use panoweave::device::{Buffer, Device, ErrorKind, LaunchConfig, Stream};
 use panoweave_tests::conformance::{gpu, on_each_device};
 
-/// What the launch is refused with, and in which words.
+/// Returns the reason for which a launch is refused.
 fn refusal<K: SafeKernel>(stream: &Stream, config: &LaunchConfig, kernel: &K) -> LaunchError {
     match stream.launch(config, kernel).map_err(|e| e.kind) {
         Err(ErrorKind::Launch(refusal)) => refusal,
@@ -28,7 +28,7 @@ fn a_block_over_the_kernels_bounds() {
             let expected = LaunchError::BlockTooLarge { kernel: "bounds_96", block, limit: 96 };
             assert_eq!(refusal(stream, &config([1; 3], block), &kernel), expected);
         }
-        assert_eq!(out.download(stream).unwrap(), [0], "nothing ran");
+        assert_eq!(out.download(stream).unwrap(), [0], "the kernel ran");
     });
 }
 
@@ -112,11 +112,11 @@ fn memory_of_another_device() {
     }
 }
 
-/// The same check without a GPU: a handle that says it lies on one.
+/// The same check without a GPU: a handle that claims to be on one.
 #[test]
 fn memory_that_claims_to_lie_on_a_gpu() {
     let mut word = 0_u32;
-    // SAFETY: the handle is refused for its place and never read through.
+    // SAFETY: the launch is refused because of the handle's place, so the handle is never accessed.
     let out = unsafe { cuda_std::DeviceSliceMut::new(Place::Cuda(3), &raw mut word, 1) };
     let stream = Device::cpu().stream().unwrap();
     let refused = refusal(&stream, &config([1; 3], [1; 3]), &BoundsNone { out });

@@ -1,14 +1,14 @@
-//! The PTX text itself: launch bounds, barriers, loads, and no calls.
+//! The PTX text: launch bounds, barriers, loads, and the absence of calls.
 //!
-//! Expectations stand here once more, not taken from the attributes: the test must disagree with a
-//! macro or a builder that loses one.
+//! The expectations are repeated here instead of being taken from the attributes, so that the test notices a macro or
+//! builder that loses one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use panoweave::device::PtxImage;
 use panoweave_tests::conformance::CONFORMANCE;
 
-/// The entries of a PTX text, by name.
+/// Returns the entries of a PTX text by name.
 fn entries(ptx: &str) -> BTreeMap<&str, Entry<'_>> {
     ptx.split(".visible .entry ")
         .skip(1)
@@ -27,13 +27,13 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// What stands after a directive in the head, if it does.
+    /// Returns the value of a directive in the head, if present.
     fn directive(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines();
         lines.filter_map(|line| line.strip_prefix(name)).map(str::trim).next()
     }
 
-    /// Number of instructions that begin so, predicated ones too.
+    /// Returns the number of instructions that begin with `instruction`, including predicated ones.
     fn count(&self, instruction: &str) -> usize {
         let lines = self.body.lines().map(str::trim);
         lines
@@ -50,7 +50,7 @@ fn architectures(images: &[PtxImage]) -> Vec<String> {
     images.iter().map(|image| image.arch.to_string()).collect()
 }
 
-/// Threads, blocks a multiprocessor and barriers of the kernels that do not have (1024, none, 0).
+/// Threads, blocks per multiprocessor and barriers of the kernels that differ from (1024, none, 0).
 const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("barrier_after_return", 1024, None, 1),
     ("barrier_in_branch", 1024, None, 1),
@@ -82,7 +82,7 @@ const BOUNDS: &[(&str, u32, Option<u32>, usize)] = &[
     ("two_arrays", 256, None, 1),
 ];
 
-/// The others, but for those of `memory`, which come in threes.
+/// The other kernels, except those of `memory`, which come in threes.
 const PLAIN: &[&str] = &[
     "accumulate_f32",
     "accumulate_i32",
@@ -169,7 +169,7 @@ const PLAIN: &[&str] = &[
     "vote_even",
 ];
 
-/// Element types: name, loads of one, and how such a load is written.
+/// Element types: name, number of loads per element, and the suffix of such a load.
 const ELEMENTS: &[(&str, usize, &str)] = &[
     ("u8", 1, "u8"),
     ("u16", 1, "u16"),
@@ -182,10 +182,10 @@ const ELEMENTS: &[(&str, usize, &str)] = &[
     ("vec3", 3, "u32"),
 ];
 
-/// Name, threads, blocks a multiprocessor, barriers.
+/// Name, threads, blocks per multiprocessor, barriers.
 type Bounds = (String, u32, Option<u32>, usize);
 
-/// All kernels of the conformance crate.
+/// Returns all kernels of the conformance crate.
 fn planned() -> BTreeSet<Bounds> {
     let bounds = BOUNDS.iter().map(|&(n, t, b, s)| (n.to_owned(), t, b, s));
     let plain = PLAIN.iter().map(|&name| (name.to_owned(), 1024, None, 0));
@@ -201,7 +201,7 @@ fn planned() -> BTreeSet<Bounds> {
 
 fn found(image: &PtxImage) -> BTreeSet<Bounds> {
     let bounds = |(name, entry): (&str, Entry<'_>)| {
-        let threads = entry.directive(".maxntid").expect("every kernel is bounded");
+        let threads = entry.directive(".maxntid").expect("every kernel has launch bounds");
         let threads = threads.strip_suffix(", 1, 1").expect("a bound along x");
         let blocks = entry.directive(".minnctapersm");
         let barriers = entry.count("bar.sync") + entry.count("bar.red") + entry.count("barrier");
@@ -254,7 +254,7 @@ fn nothing_else_calls_a_function() {
     for image in panoweave::kernels::IMAGES {
         assert!(!image.text.get().contains(".func"), "{}", image.arch);
     }
-    // A panic is one instruction instead.
+    // A panic is a single instruction instead of a call.
     let text = CONFORMANCE[0].text.get();
     let panics = entries(&text);
     for name in ["panic_at", "panic_with_message", "trap_at"] {
@@ -286,7 +286,8 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
         let fours = &entries["copy_fours"];
         assert_eq!(fours.count("prefetch.global.L2 "), 1, "{}", fours.body);
         assert_eq!(fours.count("ld.global.nc.u32 "), 1, "{}", fours.body);
-        // In the loop, from its label to the branch back: by the rows of a view it would be a multiplication of 64 bits.
+        // The loop from its label to the backward branch. Indexing the rows of the view would need a 64-bit
+        // multiplication.
         let body = &entries["copy_columns"].body;
         let load = body.find("ld.global.nc.u16 ").expect("a load");
         let begin = body[..load].rfind(":\n").expect("a label");
@@ -296,7 +297,7 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
         assert_eq!(multiplications, [Some("mul.wide.u32")], "{body}");
         let quad = &entries["copy_quad"];
         assert_eq!(quad.count("st.global.v4"), 1, "{}", quad.body);
-        // A writable view is read back plainly: another thread may have written.
+        // A writable view is not read through the read-only cache: another thread may have written to it.
         let entry = &entries["view_mut_load"];
         assert_eq!(entry.count("ld.global.nc"), 0, "{}", entry.body);
         assert_eq!(entry.count("ld.global."), 1, "{}", entry.body);
@@ -304,7 +305,7 @@ fn loads_are_as_wide_as_the_element_and_read_only() {
     }
 }
 
-/// Pictures and planes are read through the read-only cache, pixels as words.
+/// Pictures and planes are read through the read-only cache, and pixels are read as words.
 #[test]
 fn stitching_reads_through_the_read_only_cache() {
     for image in panoweave::kernels::IMAGES {
@@ -316,7 +317,7 @@ fn stitching_reads_through_the_read_only_cache() {
             let all = entry.count("ld.global.");
             let read_only = entry.count("ld.global.nc.");
             assert!(read_only > 0 && read_only == all, "{name}: {read_only} of {all}");
-            // Luma is bytes: the four around a place, for each camera, but for those that textures sample.
+            // Luma is read as bytes: four around a position, for each camera, unless a texture samples it.
             let luma = ["stitch_planes_nv12", "stitch_textured_planes_nv12"];
             let bytes = if luma.iter().any(|luma| name.starts_with(luma)) { 8 } else { 0 };
             assert_eq!(entry.count("ld.global.nc.u8"), bytes, "{name}");
@@ -325,7 +326,7 @@ fn stitching_reads_through_the_read_only_cache() {
     }
 }
 
-/// Windows slide in registers: a fused multiply-add for each tap of both passes and each of 16 results.
+/// Windows slide in registers: one fused multiply-add per tap of both passes and per each of 16 results.
 #[test]
 fn convolution_is_unrolled() {
     for image in panoweave::kernels::IMAGES {
@@ -344,7 +345,8 @@ fn convolution_is_unrolled() {
     }
 }
 
-/// Arrays that are not unrolled lie in local memory, which is as slow as all other: not in what runs for each frame.
+/// Arrays that are not unrolled are in local memory, which is as slow as global memory. Kernels that run for every
+/// frame must not have any.
 #[test]
 fn kernels_of_every_frame_stay_in_registers() {
     const OTHERS: [&str; 2] = ["pack", "warp_camera"];
@@ -410,8 +412,8 @@ fn special_instructions_are_used() {
     }
 }
 
-/// Of a resampling, times, targets and values, before the wait for the kernel before; of a stitch by a mesh, a layer before
-/// it, further ones and pictures behind it.
+/// A resampling prefetches times, targets and values before it waits for the previous kernel. A stitch by a mesh
+/// prefetches a layer before the wait, and further layers and pictures after it.
 #[test]
 fn lines_of_memory_are_fetched_ahead() {
     for image in panoweave::kernels::IMAGES {
@@ -424,7 +426,8 @@ fn lines_of_memory_are_fetched_ahead() {
                     assert_eq!(fetches, 3, "{name}");
                     assert!(before(entry.body.rfind("prefetch")), "{name}");
                 }
-                // Three of layers; four cameras have a line of a picture each, or one of luma and one of chroma.
+                // Three prefetches are for layers. Each of the four cameras has one for a picture line, or one for
+                // luma and one for chroma.
                 _ if name.starts_with("stitch_mesh_") => {
                     let lines = if name.starts_with("stitch_mesh_nv12") { 8 } else { 4 };
                     assert_eq!(fetches, 3 + lines, "{name}");
@@ -436,7 +439,7 @@ fn lines_of_memory_are_fetched_ahead() {
     }
 }
 
-/// From Hopper on every kernel says at once that the next may be launched, and waits for the one before.
+/// From Hopper on, every kernel lets the next one launch at once and waits for the previous one.
 #[test]
 fn kernels_for_hopper_wait_for_the_one_before() {
     for image in CONFORMANCE.iter().chain(panoweave::kernels::IMAGES) {

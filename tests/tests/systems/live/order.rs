@@ -1,5 +1,5 @@
-//! The live stitcher on the CPU, and on a GPU where there is one: what comes out, in which order, what is
-//! dropped and why, and what a late colour analysis reads.
+//! The live stitcher on the CPU, and on a GPU if there is one: content and order of the panoramas, dropped frames and
+//! their reasons, and the input of a late colour analysis.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -34,7 +34,7 @@ fn noise(format: FrameFormat, seed: u64) -> Vec<u8> {
     (0..format.bytes()).map(|_| random.bits() as u8).collect()
 }
 
-/// What one stitch of the same frames gives.
+/// Returns the result of a single stitch of the same frames.
 fn expected(
     device: &Device,
     bytes: [&[u8]; 2],
@@ -120,7 +120,7 @@ impl Wake for Unpark {
     }
 }
 
-/// The smallest `async` runtime.
+/// Runs a future to completion; a minimal `async` runtime.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);
@@ -227,7 +227,7 @@ fn dropping_a_stitcher_ends_who_waits_for_a_buffer() {
         }
         let first = panoramas.next().unwrap();
         drop(stitcher);
-        // What was finished can still be read.
+        // Finished panoramas can still be read.
         assert_eq!(first.bytes()[0], 9);
         assert!(panoramas.all(|panorama| panorama.bytes()[0] == 9));
     }
@@ -267,7 +267,7 @@ fn warp_and_options_change_between_frames() {
     }
 }
 
-/// Hot swaps while frames fly: every panorama is one warp's or the other's.
+/// With hot swaps while frames are in flight, every panorama is entirely from one warp or the other.
 #[test]
 fn a_swap_in_flight_never_mixes_two_warps() {
     for device in panoweave_devices() {
@@ -322,8 +322,8 @@ fn the_panorama_may_have_another_size_than_the_warp() {
     }
 }
 
-/// Each frame is of one colour, and analyses are launched so late that all buffers went round
-/// meanwhile: the sums are those of exactly one frame.
+/// Each frame has a single colour, and analyses are launched so late that all buffers were reused meanwhile. The sums
+/// must be those of exactly one frame.
 #[test]
 fn a_late_analysis_reads_the_frames_that_it_was_launched_for() {
     for device in panoweave_devices() {
@@ -381,7 +381,7 @@ fn colours_follow_the_light() {
             last = now;
         }
         assert!(last.0.abs_diff(last.1) <= 2, "{device}: {last:?} after 3 s");
-        // Off, it goes back as slowly.
+        // When switched off, the correction fades out just as slowly.
         stitcher.follow_colour(false);
         assert!(!stitcher.colour().following);
         for i in 90..180 {
@@ -396,7 +396,7 @@ fn colours_follow_the_light() {
     }
 }
 
-/// Colours that were set count until there is an estimate, and again when nothing follows.
+/// Manual colours apply until there is an estimate, and again when the correction is switched off.
 #[test]
 fn colours_that_were_set_are_where_following_begins_and_ends() {
     for device in panoweave_devices() {
@@ -428,7 +428,7 @@ fn colours_that_were_set_are_where_following_begins_and_ends() {
             }
         }
         assert_eq!(last, (120, 0), "{device}");
-        // What is set by hand comes at once.
+        // Colours set by hand apply at once.
         stitcher.set_options(StitchOptions::default()).unwrap();
         assert_eq!(submit(600), (80, 80));
     }
@@ -436,7 +436,7 @@ fn colours_that_were_set_are_where_following_begins_and_ends() {
 
 #[test]
 fn frames_on_the_device_are_given_back_when_they_were_read() {
-    /// Counts when it is dropped.
+    /// Counts its drops.
     struct Keep(
         Arc<AtomicUsize>,
         #[expect(dead_code, reason = "memory to be kept")] Arc<Image<Rgba8>>,
@@ -457,7 +457,7 @@ fn frames_on_the_device_are_given_back_when_they_were_read() {
             let external = || {
                 let keep = Keep(Arc::clone(&given_back), Arc::clone(&image));
                 let (place, pitch) = (device.place(), image.pitch());
-                // SAFETY: the image lives as long as `keep`, and nothing writes to it.
+                // SAFETY: `keep` keeps the image alive, and nothing writes to it.
                 unsafe {
                     let data = image.as_ptr();
                     let view = DeviceView::new(place, data, SOURCE.x, SOURCE.y, pitch);

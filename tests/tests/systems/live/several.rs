@@ -1,5 +1,5 @@
-//! Several live stitchers at once on one device, and on every GPU there is: each panorama is that of its own
-//! stitcher's frames, warp and options.
+//! Several live stitchers at once on one device, and on all GPUs: each panorama comes from its own stitcher's frames,
+//! warp and options.
 
 use std::thread;
 
@@ -11,24 +11,24 @@ use panoweave_tests::live::{FRAME, SOURCE, STILL, device_warp, stitcher, waiting
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 
-/// Stitchers on one device.
+/// Number of stitchers on one device.
 const STITCHERS: usize = 6;
 
-/// Pairs of frames for each: buffers go round several times.
+/// Number of pairs for each stitcher; enough to reuse the buffers several times.
 const PAIRS: u32 = 40;
 
-/// What tells one stitcher from another.
+/// A stitcher and everything that distinguishes it from the others.
 struct One {
     device: Device,
     stitcher: Stitcher,
     options: LiveOptions,
     shift: f32,
-    /// A few frames that come again and again.
+    /// A few pairs of frames that are repeated.
     frames: [[Vec<u8>; 2]; 3],
 }
 
 impl One {
-    /// The `i`-th on a device: pixels, warp, flip and frames are its own.
+    /// Creates the `i`-th stitcher on a device, with its own format, warp, flip and frames.
     fn new(device: &Device, i: usize) -> Self {
         let nv12 = PixelFormat::Nv12(YuvEncoding::default());
         let pixels = [PixelFormat::Rgba8, nv12][i % 2];
@@ -43,7 +43,7 @@ impl One {
         Self { device: device.clone(), stitcher, options, shift, frames }
     }
 
-    /// What single stitches of its frames give.
+    /// Returns the results of single stitches of its frames.
     fn expected(&self) -> [Vec<u8>; 3] {
         let (device, stream) = (&self.device, self.device.stream().unwrap());
         let format = FrameFormat { size: SOURCE, pixels: self.options.input };
@@ -62,7 +62,7 @@ impl One {
         })
     }
 
-    /// Pushes its pairs, each camera on a thread.
+    /// Pushes all frames of one camera.
     fn film(&self, camera: Side) {
         let format = self.stitcher.input_formats()[camera as usize];
         for i in 0..PAIRS {
@@ -73,7 +73,7 @@ impl One {
     }
 }
 
-/// The CPU and every GPU.
+/// Returns the CPU and every GPU.
 fn devices() -> Vec<Device> {
     let others = Device::cuda_devices().map_or(1, |all| all.len() as u32);
     let others = (1..others).filter_map(|ordinal| Device::cuda(ordinal).ok());
@@ -82,14 +82,14 @@ fn devices() -> Vec<Device> {
 
 #[test]
 fn stitchers_at_once_do_not_mix() {
-    // All devices at once too.
+    // Run all devices at once too.
     let all: Vec<_> = devices()
         .iter()
         .flat_map(|device| (0..STITCHERS).map(|i| One::new(device, i)).collect::<Vec<_>>())
         .collect();
     let expected: Vec<_> = all.iter().map(One::expected).collect();
     for (i, one) in expected.iter().enumerate() {
-        // Otherwise a mix would not be seen.
+        // The results must differ, or a mix-up would not be noticed.
         let others = expected[..i].iter().flatten();
         let same = others.clone().any(|other| one.contains(other));
         assert!(!same || i >= STITCHERS, "stitcher {i} shows what another does");
@@ -124,8 +124,8 @@ fn stitchers_at_once_do_not_mix() {
     }
 }
 
-/// Colours follow the light of the stitcher's own cameras: two of them with scenes that differ by as much as they can
-/// be corrected, each to where it goes alone.
+/// Each stitcher's colours follow its own cameras. Two stitchers with opposite differences in brightness each converge
+/// as they would alone.
 #[test]
 fn colours_of_stitchers_at_once_do_not_mix() {
     let levels = [[90, 120], [130, 95]];
@@ -158,7 +158,7 @@ fn colours_of_stitchers_at_once_do_not_mix() {
             scope.spawn(|| film(0));
             film(1);
         });
-        // The darker camera of each is lifted: the left one of the first, the right one of the second.
+        // The darker camera of each stitcher is lifted: the left one of the first, the right one of the second.
         let gains = stitchers.each_ref().map(|stitcher| {
             let colours = stitcher.colour().colours;
             colours.left.gain.x / colours.right.gain.x

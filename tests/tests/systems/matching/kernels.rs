@@ -1,4 +1,4 @@
-//! Kernels against naive searches and formulas in f64, and the GPU against the CPU to the bit.
+//! Kernels against naive searches and formulas in f64, and bit equality of GPU and CPU.
 
 use bytemuck::Pod;
 use glam::{DVec2, Vec2, vec2};
@@ -18,7 +18,7 @@ fn line(count: u32) -> LaunchConfig {
 #[test]
 fn the_nearest_are_those_of_a_naive_search() {
     let mut random = Random::new(1);
-    // Few values, so that products are often equal.
+    // Few different values, so that products are often equal.
     let mut some = |count: usize| -> Vec<Descriptor> {
         (0..count)
             .map(|_| Descriptor([0; Descriptor::WORDS].map(|_| random.below(3) as u32 * 0x1_00_01)))
@@ -85,7 +85,7 @@ fn peaks_are_the_largest_of_their_cells_that_top_their_neighbours() {
         for device in panoweave_devices() {
             let stream = device.stream().unwrap();
             let image = Image::from_slice(&stream, width, height, &values).unwrap();
-            // Behind those of another level.
+            // Write them after the peaks of another level.
             let (first, count) = (3, expected.len() as u32);
             let mut peaks = Buffer::new(&device, first + count).unwrap();
             let (values, out) = (image.view(), peaks.view_mut());
@@ -102,7 +102,7 @@ fn peaks_are_the_largest_of_their_cells_that_top_their_neighbours() {
     }
 }
 
-/// Threads of another row would be of the same cells, and race with the first.
+/// Threads in another row would work on the same cells and race with the first row.
 #[test]
 fn peaks_are_found_along_one_axis() {
     for device in panoweave_devices() {
@@ -130,7 +130,7 @@ fn shrinking_is_a_weighed_mean_and_adds_no_edge() {
     ];
     for (from, to) in sizes {
         let values: Vec<f32> = (0..from[0] * from[1]).map(|_| random.between(0.0, 255.0)).collect();
-        // Weights of all pixels of the picture, and of eight times as many beyond its edges, for a place of an axis.
+        // Returns the weights of pixels along an axis, including eight picture widths beyond each edge.
         let weights = |at: u32, axis: usize| {
             let step = f64::from(from[axis]) / f64::from(to[axis]);
             let middle = (f64::from(at) + 0.5) * step - 0.5;
@@ -170,7 +170,7 @@ fn shrinking_is_a_weighed_mean_and_adds_no_edge() {
     }
 }
 
-/// What every device gives, after checking that they agree to the bit.
+/// Returns the result of all devices, after checking that they are bit-identical.
 fn on_every_device<T: Pod + PartialEq>(run: impl Fn(&Stream) -> Vec<T>) -> Vec<T> {
     let mut first: Option<Vec<T>> = None;
     for device in panoweave_devices() {
@@ -183,7 +183,7 @@ fn on_every_device<T: Pod + PartialEq>(run: impl Fn(&Stream) -> Vec<T>) -> Vec<T
     first.unwrap()
 }
 
-/// Gradients of a made-up picture, some of them 0.
+/// Gradients of a random picture, some of them 0.
 struct Gradients {
     size: [u32; 2],
     along: [Vec<f32>; 2],
@@ -207,7 +207,7 @@ impl Gradients {
         DVec2::new(self.along[0][i].into(), self.along[1][i].into())
     }
 
-    /// Between pixels.
+    /// Interpolates between pixels.
     fn between(&self, at: DVec2) -> DVec2 {
         let (low, part) = (at.floor(), at - at.floor());
         let mut sum = DVec2::ZERO;
@@ -221,7 +221,7 @@ impl Gradients {
         sum
     }
 
-    /// Whether a place is as far from the picture's edges as its pixel centres without those that do not count.
+    /// Returns whether a position is far enough from the picture's edges to count.
     fn counts(&self, at: DVec2) -> bool {
         let edge = f64::from(EDGE);
         let last = DVec2::new(self.size[0].into(), self.size[1].into()) - 1.0;
@@ -229,7 +229,8 @@ impl Gradients {
     }
 }
 
-/// A gradient's length in the lobe around a direction: the cosine between them cubed, where it is not negative.
+/// Returns a gradient's length, weighted by the lobe around a direction: the cosine of their angle cubed, if it is
+/// positive.
 fn in_lobe(gradient: DVec2, angle: f64) -> f64 {
     if gradient == DVec2::ZERO {
         return 0.0;
@@ -244,7 +245,7 @@ fn close(found: f32, exact: f64, largest: f64) -> bool {
 #[test]
 fn orientations_are_sums_over_a_disc() {
     let gradients = Gradients::new([45, 37], 4);
-    // In the middle, between pixels, and where the disc leaves the picture.
+    // In the middle of a pixel, between pixels, and where the disc leaves the picture.
     let points =
         [vec2(22.0, 18.0), vec2(20.3, 17.8), vec2(8.0, 8.4), vec2(44.0, 0.0), vec2(36.6, 30.2)];
     let directions: Vec<Vec2> = (0..BINS)
@@ -297,7 +298,7 @@ fn fields_are_shares_of_samples_around_a_pose() {
         at: vec2(x, y),
         along: Vec2::from_angle(degrees.to_radians()),
     };
-    // The last ones see beyond the picture.
+    // The last poses reach outside the picture.
     let poses = [
         pose(30.0, 28.0, 0.0),
         pose(32.3, 27.6, 33.0),
@@ -309,7 +310,7 @@ fn fields_are_shares_of_samples_around_a_pose() {
         let [along_x, along_y] = images.each_ref().map(Image::view);
         let buffer = Buffer::from_slice(stream, &poses).unwrap();
         let mut fields: Buffer<Field> = Buffer::new(stream.device(), 4 * ALL_FIELDS).unwrap();
-        // In two parts, as of two levels.
+        // In two launches, as for two levels.
         for (first, count) in [(0, 1), (1, 3)] {
             let (poses, out) = (buffer.view(), fields.view_mut());
             let kernel = Describe { along_x, along_y, poses, first, count, out };
@@ -321,7 +322,7 @@ fn fields_are_shares_of_samples_around_a_pose() {
     for (p, pose) in poses.iter().enumerate() {
         let along = pose.along.as_dvec2();
         let mut exact = vec![[0.0; 8]; ALL_FIELDS as usize];
-        // Each sample is given to the fields around it; the outermost fields take half a field more.
+        // Each sample is shared among the fields around it; the outermost fields extend by half a field.
         let reach = (half + samples / 2.0) as i32;
         for (j, i) in (-reach..reach).flat_map(|j| (-reach..reach).map(move |i| (j, i))) {
             let (u, v) = (f64::from(i) + 0.5, f64::from(j) + 0.5);
@@ -347,7 +348,7 @@ fn fields_are_shares_of_samples_around_a_pose() {
         for (field, exact) in exact.iter().enumerate() {
             let found = found[p * ALL_FIELDS as usize + field];
             for (found, exact) in found.iter().zip(exact) {
-                // A sample just at an edge that does not count may fall on the other side in f32.
+                // A sample close to the edge of the counted area may be on the other side in f32.
                 assert!(close(*found, *exact, largest), "pose {p}, field {field}: {found} {exact}");
             }
         }
@@ -360,7 +361,7 @@ fn descriptors_are_square_roots_of_shares() {
     let poses = 3;
     let mut fields: Vec<Field> =
         (0..poses * ALL_FIELDS).map(|_| [0; 8].map(|_| random.between(0.0, 9.0))).collect();
-    // One edge outweighs all else; and nothing at all.
+    // One edge that outweighs everything else, and no gradients at all.
     fields[5][2] = 500.0;
     fields[2 * ALL_FIELDS as usize..].fill([0.0; 8]);
     let found = on_every_device(|stream| {

@@ -1,4 +1,4 @@
-//! A made-up picture against itself, turned, darkened and shrunk.
+//! A generated picture matched with itself, turned, darkened and shrunk.
 
 use glam::{DVec2, UVec2, uvec2};
 use panoweave::device::{Image, Stream};
@@ -11,7 +11,7 @@ use shared_types::Rgba8;
 
 const SIZE: UVec2 = uvec2(200, 160);
 
-/// Level at a place of the scene: overlapping rectangles, smooth over a pixel.
+/// Returns a function from positions in the scene to levels: overlapping rectangles with edges one pixel wide.
 fn scene() -> impl Fn(DVec2) -> f64 {
     let mut random = Random::new(5);
     let mut next = |low: f32, high: f32| f64::from(random.between(low, high));
@@ -41,7 +41,7 @@ fn picture(size: UVec2, level: impl Fn(DVec2) -> f64) -> Picture {
     Picture::from_pixels(size.x, size.y, pixels).unwrap()
 }
 
-/// The matches of two pictures.
+/// Returns the matches of two pictures.
 fn matches(stream: &Stream, left: &Picture, right: &Picture) -> Vec<Correspondence> {
     let pictures = [left.clone(), right.clone()];
     let mut found = links(stream, &pictures, &MatchOptions::default()).unwrap();
@@ -68,7 +68,7 @@ fn turned_darkened_and_shrunk_pictures_are_matched() {
             (37.0, 1.0, 0.6),
             (-12.0, 0.7, 1.0),
         ] {
-            // From the right picture to the left one.
+            // Maps from the right picture to the left one.
             let turn = DVec2::from_angle(f64::to_radians(degrees));
             let to_left = |at: DVec2| turn.rotate(at - middle) / scale + middle;
             let right = picture(SIZE, |at| gain * scene(to_left(at)));
@@ -99,7 +99,7 @@ fn pictures_of_any_size_are_described_and_wrong_sizes_refused() {
     }
 }
 
-/// Pictures of sizes that alternate, as each described by itself.
+/// Pictures with alternating sizes match as if each were described alone.
 #[test]
 fn every_two_of_several_pictures_are_matched() {
     let scene = scene();

@@ -1,5 +1,5 @@
-//! Pictures to correspondences: kernels against naive searches, made-up turns and exposures, real pairs whose
-//! homographies others found, and pictures that have nothing to do with each other.
+//! From pictures to correspondences: kernels against naive searches, generated turns and exposures, real pairs with
+//! external homographies, and unrelated pictures.
 
 mod kernels;
 mod made_up;

@@ -1,5 +1,5 @@
-//! Real pairs: from pixels to a calibration, held against the homographies that others found. On the CPU every
-//! fifth, unless `PANOWEAVE_EVERY_PAIR` is set.
+//! Real pairs, from pixels to a calibration, compared with external homographies. On the CPU only every fifth pair
+//! runs, unless `PANOWEAVE_EVERY_PAIR` is set.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,16 +13,16 @@ use panoweave::ops::matching::{MatchOptions, links};
 use panoweave_tests::made_up::{flat, grid_distance};
 use panoweave_tests::{data, panoweave_devices};
 
-/// Nine numbers row by row.
+/// Parses nine numbers, row by row.
 fn matrix(text: &str) -> DMat3 {
     let numbers: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
     DMat3::from_cols_array(&numbers.try_into().unwrap()).transpose()
 }
 
-/// What lenses that distort may add to a distance from a homography, in pixels.
+/// Extra distance from a homography that lens distortion may cause, in pixels.
 const LENS: f64 = 1.5;
 
-/// Two pictures, and how many pixels off the truth a calibration may be, right to left.
+/// Two pictures, their homography from right to left, and the allowed error of a calibration in pixels.
 struct Case {
     name: String,
     pictures: [PathBuf; 2],
@@ -36,7 +36,7 @@ fn cases() -> Option<Vec<Case>> {
         let fields: Vec<&str> = line.split(',').collect();
         let path = |name: &str| data(format!("scenes/{}/{name}", fields[0]));
         let allowed = match fields[0] {
-            // Things at many distances: the truth is one of many.
+            // The scene has objects at many distances, so the reference is one of many valid homographies.
             "roofs" | "mex_b" => 12.0,
             _ => 2.0,
         };
@@ -55,7 +55,7 @@ fn cases() -> Option<Vec<Case>> {
             name: name.to_owned(),
             pictures: [at(format!("A.{extension}"))?, at(format!("B.{extension}"))?],
             truth: matrix(&fs::read_to_string(at("_model.txt".into())?).unwrap()),
-            // Their points are marked by hand.
+            // The reference points were marked by hand.
             allowed: 3.0,
         });
     }
@@ -88,7 +88,7 @@ fn real_pairs_are_calibrated_as_others_did() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let mut failed = Vec::new();
-        // On a CPU whose every access is checked a pair takes some ten seconds.
+        // On a CPU that checks every access, a pair takes about ten seconds.
         let all =
             device.cuda_info().is_some() || std::env::var_os("PANOWEAVE_EVERY_PAIR").is_some();
         for case in cases.iter().step_by(if all { 1 } else { 5 }) {
@@ -98,7 +98,7 @@ fn real_pairs_are_calibrated_as_others_did() {
                     let sizes = [found.pictures[0].size, found.pictures[1].size];
                     let truth = flat(case.truth);
                     let off = grid_distance(sizes, &truth, &flat(found.homography_right_to_left)).0;
-                    // Cameras whose lenses distort show things where no homography does.
+                    // With lens distortion, a camera model differs from any homography.
                     let bent = grid_distance(sizes, &truth, &|p| found.views.map(0, 1, p)).0;
                     println!(
                         "  {:?}: {off:.2} px off, {bent:.2} px with the lenses, {} inliers, {:.2}, rms {:.2}, seam {:.2}, overlap {:.2}",

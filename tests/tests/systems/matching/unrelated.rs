@@ -1,4 +1,5 @@
-//! Pictures that make no pair, from pixels to the refusal: each with the reason that its viewer would give.
+//! Pictures that do not form a pair, from pixels to the refusal: each is refused for the reason that a viewer would
+//! give.
 
 use glam::UVec2;
 use panoweave::device::{Image, Stream};
@@ -9,7 +10,7 @@ use panoweave_tests::random::Random;
 use panoweave_tests::{data, panoweave_devices};
 use shared_types::Rgba8;
 
-/// A picture and what was found in it.
+/// A picture and its description.
 struct Seen {
     name: &'static str,
     size: UVec2,
@@ -33,7 +34,7 @@ fn refusal(stream: &Stream, left: &Seen, right: &Seen) -> Refusal {
     refusal
 }
 
-/// Independent levels from 0 to 255.
+/// Returns independent levels from 0 to 255.
 fn noise(size: UVec2, seed: u64) -> Picture {
     let mut random = Random::new(seed);
     let mut level = || random.below(256) as u8;
@@ -58,23 +59,23 @@ fn pictures_that_make_no_pair_are_refused_with_the_reason() {
         let blank = seen(&stream, "blank", &blank);
         let noises = [noise(size, 1), noise(size, 2)].map(|n| seen(&stream, "noise", &n));
 
-        // Another scene: enough looks alike, but in no order.
+        // Another scene: enough points look alike, but without a common order.
         let found = refusal(&stream, &weir, &river);
         assert!(matches!(found, Refusal::Chance { .. }), "{device}: {found}");
         let found = refusal(&stream, &river, &weir);
         assert!(matches!(found, Refusal::Chance { .. }), "{device}: {found}");
-        // The same camera's picture twice.
+        // The same picture twice.
         let found = refusal(&stream, &weir, &weir);
         assert!(
             matches!(found, Refusal::SameView { shift_px } if shift_px < 0.01),
             "{device}: {found}"
         );
-        // Nothing to be found in a lens cap.
+        // A lens cap has no features.
         for (left, right) in [(&weir, &blank), (&blank, &weir), (&blank, &blank)] {
             let found = refusal(&stream, left, right);
             assert!(matches!(found, Refusal::TooFew { found: 0 }), "{device}: {found}");
         }
-        // Whatever noise has in common with anything is too little, or chance.
+        // Matches with noise are too few, or chance.
         for (left, right) in [(&weir, &noises[0]), (&noises[0], &weir), (&noises[0], &noises[1])] {
             let found = refusal(&stream, left, right);
             assert!(

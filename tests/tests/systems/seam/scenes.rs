@@ -1,5 +1,5 @@
-//! Made-up scenes with something near, and photos of rooftops: what feathering shows twice, a seam shows
-//! once. `PANOWEAVE_LOOK` names a folder for panoramas with both.
+//! Generated scenes with a near object, and photos of rooftops: feathering shows near objects twice, a seam shows them
+//! once. If `PANOWEAVE_LOOK` names a folder, panoramas with both are written there.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use shared_types::Rgba8;
 use crate::seam::weights::{check, with_seam};
 use crate::seam::{BESIDE, Scene, alone, ghost, seen, stitched, with_disc};
 
-/// Pixels that show the disc, in their share of red.
+/// Returns the number of pixels that show the disc fully, and of those that show it half transparent.
 fn red(panorama: &[Rgba8]) -> [f64; 2] {
     let share = |pixel: &Rgba8| ((f64::from(pixel.r) - f64::from(pixel.g) - 40.0) / 170.0).max(0.0);
     let full = panorama.iter().filter(|pixel| share(pixel) > 0.9).count();
@@ -25,7 +25,7 @@ fn red(panorama: &[Rgba8]) -> [f64; 2] {
     [full as f64, half as f64]
 }
 
-/// A disc that the cameras see at different places.
+/// Checks a disc that the cameras see at different positions.
 fn check_disc(device: &Device, homography: [f64; 9], centres: [[f64; 2]; 2], once: bool) {
     const RADIUS: f64 = 14.0;
     let stream = device.stream().unwrap();
@@ -38,11 +38,11 @@ fn check_disc(device: &Device, homography: [f64; 9], centres: [[f64; 2]; 2], onc
     let feathered = stitched(&stream, &scene.pictures, &scene.warp);
     let seamed = stitched(&stream, &scene.pictures, &out);
     let area = std::f64::consts::PI * RADIUS * RADIUS;
-    // A ghost is half of it, or two of it.
+    // A ghost is half transparent, and appears twice.
     let [_, half] = red(&feathered);
     assert!(half > 0.3 * area, "feathering shows no ghost: {half} on {device}");
     let [full, half] = red(&seamed);
-    // Its rim is, where a camera's pixels are resampled.
+    // The rim of the disc is half transparent too, because a camera's pixels are resampled.
     let rim = cameras.iter().map(|camera| red(camera)[1]).fold(0.0, f64::max);
     assert!(half < rim + 0.02 * area, "a ghost of {half} pixels of {area} on {device}");
     let (none, one) = (full < 0.1 * area, (full / area - 1.0).abs() < 0.1);
@@ -58,18 +58,18 @@ fn what_is_near_is_shown_once() {
         [cos, -sin, 85.0, sin, cos, -10.0, 0.0, 0.0, 1.0]
     };
     for device in panoweave_devices() {
-        // Both places overlap: a line between them cuts it.
+        // The two positions overlap, so a seam between them cuts the disc.
         check_disc(&device, BESIDE, [[126.0, 60.0], [111.0, 60.0]], true);
         check_disc(&device, BESIDE, [[112.0, 40.0], [124.0, 48.0]], true);
         check_disc(&device, rolled, [[126.0, 55.0], [112.0, 60.0]], true);
         let below = [1.0, 0.0, 0.0, 0.0, 1.0, 50.0, 0.0, 0.0, 1.0];
         check_disc(&device, below, [[80.0, 92.0], [82.0, 80.0]], true);
-        // Nearer still, both places are apart, and the line may go between: neither camera shows it then.
+        // If the disc is nearer still, the positions are apart. A seam between them shows no disc at all.
         check_disc(&device, BESIDE, [[139.0, 60.0], [101.0, 60.0]], false);
     }
 }
 
-/// Checks photos: the ghost in levels that feathering shows, by how much a seam has less.
+/// Checks that in these photos a seam removes at least the fraction `least` of the ghosting of feathering.
 fn check_photos(scene: &str, left: &str, least: f64) {
     let Some(table) = data("stitch_ref/pairs.csv") else { return };
     let table = std::fs::read_to_string(table).unwrap();
@@ -95,7 +95,7 @@ fn check_photos(scene: &str, left: &str, least: f64) {
         let show = |warp: &DeviceWarp| stitch_pictures(&stream, l, r, warp, &options).unwrap();
         let found = [show(&warp), show(&seamed)];
         let seen = seen(&on_host);
-        // The cameras alone, in the same colours.
+        // Each camera alone, in the same colours.
         let cameras = [0, 1].map(|camera| {
             let mut planes = on_host.planes().clone();
             for (at, seen) in seen.iter().enumerate() {
@@ -108,7 +108,7 @@ fn check_photos(scene: &str, left: &str, least: f64) {
         });
         let [before, after] =
             found.each_ref().map(|picture| ghost(picture.pixels(), &cameras, &seen));
-        eprintln!("{scene} on {device}: {before:.2} levels of ghost become {after:.2}");
+        eprintln!("{scene} on {device}: {before:.2} levels of ghosting become {after:.2}");
         assert!(after < (1.0 - least) * before, "{scene} on {device}: {before} to {after}");
         if let Some(folder) = std::env::var_os("PANOWEAVE_LOOK") {
             for (picture, what) in found.iter().zip(["feather", "seam"]) {

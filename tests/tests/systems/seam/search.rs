@@ -1,4 +1,4 @@
-//! The search for the path against all paths there are, each judged by the labels that it gives to cells.
+//! The path search against all possible paths; each path is judged by the labels that it gives to cells.
 
 use glam::UVec2;
 use kernels_gpu::seam::{SeamPath, SeamSides};
@@ -7,14 +7,14 @@ use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::seam::{BIAS, BIAS_CELLS, BLOCK_THREADS, BREACH, PLACES, STEP, SeamCosts, Sees};
 
-/// Cells, across by along, row by row: who sees them, and what they cost where both do.
+/// The cells of the grid, row by row: the cameras that see each, and the cost of each cell that both see.
 struct Field {
     size: [usize; 2],
     cells: Vec<u32>,
     cost: Vec<u32>,
 }
 
-/// What a device finds.
+/// The results of a device.
 #[derive(Debug, PartialEq)]
 struct Found {
     path: Vec<u32>,
@@ -39,11 +39,12 @@ impl Field {
         Self { size, cells, cost }
     }
 
-    /// What a labelling costs: over all pairs of neighbours, and all cells that are partly another's.
+    /// Returns the cost of a labelling: the sum over all pairs of neighbours, and over all cells that belong partly to
+    /// the other camera.
     fn energy(&self, path: &[u32]) -> i64 {
         let [across, along] = self.size;
         let (mut cut, mut breaches) = (0, 0);
-        // Whether a cell that both see shows the far camera.
+        // Whether a cell that both cameras see shows the far one.
         let far = |x: usize, y: usize| x >= path[y] as usize;
         let at = |x: usize, y: usize| y * across + x;
         for y in 0..along {
@@ -64,7 +65,7 @@ impl Field {
                     if there & Sees::BOTH == 0 {
                         breaches += i64::from(there & other != 0);
                     } else if far(i, j) != far(x, y) {
-                        // Once from either side.
+                        // Each cut is counted from both sides.
                         cut += i64::from(self.cost[at(x, y)] + self.cost[at(i, j)]);
                     }
                 }
@@ -95,7 +96,7 @@ impl Field {
             costs: costs.view_mut(),
         };
         let config = LaunchConfig { grid: [1; 3], block: [PLACES, 1, 1], dynamic_shared: 0 };
-        // SAFETY: one block of so many threads; costs are small.
+        // SAFETY: the launch is one block with the required number of threads, and the costs are small.
         unsafe { stream.launch_unchecked(&config, &kernel).unwrap() };
         Found { path: best.download(stream).unwrap(), costs: costs.download(stream).unwrap()[0] }
     }
@@ -105,7 +106,7 @@ fn bias(path: &[u32], current: &[u32]) -> i64 {
     path.iter().zip(current).map(|(a, b)| i64::from(BIAS * a.abs_diff(*b).min(BIAS_CELLS))).sum()
 }
 
-/// All paths over so many places and rows that move by no more than a step.
+/// Returns all paths over `places` positions and `rows` rows whose steps are at most `STEP`.
 fn paths(places: u32, rows: usize) -> Vec<Vec<u32>> {
     let mut paths: Vec<Vec<u32>> = (0..places).map(|place| vec![place]).collect();
     for _ in 1..rows {
@@ -148,11 +149,12 @@ fn no_path_is_cheaper() {
     }
 }
 
-/// As the kernel has it, but place by place over sums of labels, with integers that have no bounds.
+/// Returns the least cost with the kernel's recurrence, but computed one position at a time from sums of labels, with
+/// integers that cannot overflow.
 fn least_by_rows(field: &Field) -> i64 {
     let [across, along] = field.size;
     let places = across as u32 + 1;
-    // What a path of so many rows costs less what one of a row less does is what its last row adds.
+    // The contribution of the last row is the cost of a path minus the cost of the path without that row.
     let cut = |rows: usize| Field {
         size: [across, rows],
         cells: field.cells[..rows * across].to_vec(),
@@ -188,7 +190,7 @@ fn least_by_rows(field: &Field) -> i64 {
 fn large_fields_too() {
     let mut random = Random::new(2);
     for size in [[90, 70], [40, 600], [511, 9]] {
-        // Of what a camera sees alone, a few: rows that cost more than `MOST` are all alike.
+        // Few cells that only one camera sees, because rows that cost more than `MOST` are all treated alike.
         let mut field = Field::random(&mut random, size);
         for (at, cell) in field.cells.iter_mut().enumerate() {
             let x = at % size[0];
@@ -218,7 +220,7 @@ fn of_equal_paths_the_first_straight_one_is_found() {
         let stream = device.stream().unwrap();
         let found = field.search(&stream, &[11; 30], false);
         assert_eq!(found.path, vec![0; 30], "{device}");
-        // A bias breaks the tie between crossings; staying outside is cheaper still.
+        // A path along the outside costs nothing; the current path cuts one pair of cost 10 per row.
         let UVec2 { x, y } = UVec2::new(found.costs.best, found.costs.current);
         assert_eq!([x, y], [0, 30 * 10]);
     }

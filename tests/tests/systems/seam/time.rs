@@ -1,4 +1,4 @@
-//! A seam over time: noise moves it never, what crosses it only when the gain is clear.
+//! A seam over time: noise never moves it, and a crossing object does so only for a clear gain.
 
 use panoweave::device::Device;
 use panoweave::io::picture::Picture;
@@ -10,7 +10,7 @@ use shared_types::Rgba8;
 
 use crate::seam::{BESIDE, Scene, background, upload};
 
-/// The same picture with the noise of a camera: ±`most` levels, evenly.
+/// Returns the picture with uniform camera noise of ±`most` levels.
 fn noisy(picture: &Picture, random: &mut Random, most: f32) -> Picture {
     let mut level = |level: u8| (f32::from(level) + random.between(-most, most)).round() as u8;
     let pixels = picture.pixels().iter();
@@ -18,7 +18,7 @@ fn noisy(picture: &Picture, random: &mut Random, most: f32) -> Picture {
     Picture::from_pixels(picture.width(), picture.height(), pixels).unwrap()
 }
 
-/// A video of some scene, looked at every frame.
+/// A video of a scene, with a seam search in every frame.
 struct Video {
     scene: Scene,
     seam: Seam,
@@ -27,7 +27,7 @@ struct Video {
 }
 
 impl Video {
-    /// Two cameras that agree but for a bar that stands nearer.
+    /// Creates two cameras that agree except for a bar that stands nearer.
     fn new(device: &Device) -> Self {
         let stream = device.stream().unwrap();
         let bar = |from: f64| {
@@ -42,7 +42,7 @@ impl Video {
         Self { scene, seam, tracker: SeamTracker::default(), device: device.clone() }
     }
 
-    /// One frame. Whether the seam moves; it does only to what costs clearly less.
+    /// Shows one frame and returns whether the seam moves; it may move only to a clearly lower cost.
     fn frame(&mut self, [left, right]: [&Picture; 2]) -> bool {
         let stream = self.device.stream().unwrap();
         let (left, right) = (upload(&stream, left), upload(&stream, right));
@@ -72,12 +72,12 @@ fn noise_moves_nothing() {
                     pictures.each_ref().map(|picture| noisy(picture, &mut random, most));
                 video.frame([&left, &right])
             });
-            assert_eq!(moves.count(), 1, "only to its first place, at ±{most} on {device}");
+            assert_eq!(moves.count(), 1, "only the first move is allowed, at ±{most} on {device}");
         }
     }
 }
 
-/// Frames in which the seam moves while somebody crosses the overlap, whom one camera sees earlier.
+/// Returns the frames in which the seam moves while an object, which one camera sees earlier, crosses the overlap.
 fn moves(device: &Device, contrast: f64) -> Vec<usize> {
     let mut random = Random::new(10);
     let mut video = Video::new(device);

@@ -1,4 +1,4 @@
-//! Weights: that they sum to 1, have no steps, end at each picture's edge, and follow the path.
+//! Weights: they sum to 1, have no steps, end at each picture's edge, and follow the path.
 
 use panoweave::device::Stream;
 use panoweave::ops::colour::Colours;
@@ -8,7 +8,7 @@ use panoweave_tests::panoweave_devices;
 
 use crate::seam::{BESIDE, Scene, background, seen};
 
-/// A warp with a seam, the seam, and the warp on the host.
+/// Returns a warp with a seam, and the seam.
 pub(crate) fn with_seam(stream: &Stream, scene: &Scene, feather: f32) -> (DeviceWarp, Seam) {
     let [left, right] = scene.images(stream);
     let mut seam = Seam::new(stream, &scene.warp, SeamOptions { feather }).unwrap();
@@ -19,8 +19,8 @@ pub(crate) fn with_seam(stream: &Stream, scene: &Scene, feather: f32) -> (Device
     (out, seam)
 }
 
-/// Checks weights against what the cameras see, and returns how many neighbours differ by more than a
-/// feather of 16 pixels, and 16 times the former weights, would have it.
+/// Checks weights against what the cameras see. Returns the number of neighbours that differ by more than a feather of
+/// 16 pixels plus 16 times the former difference allows.
 pub(crate) fn check(former: &Warp, warp: &Warp) -> usize {
     assert_eq!(former.planes()[..4], warp.planes()[..4], "only weights change");
     let [left, right] = [4, 5].map(|plane| &warp.planes()[plane]);
@@ -54,7 +54,7 @@ pub(crate) fn check(former: &Warp, warp: &Warp) -> usize {
 fn a_straight_path_is_a_ramp_of_the_feather() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        // The same everywhere: the path is as straight as can be.
+        // The scene is uniform, so the path is straight.
         let scene = Scene::new(&stream, BESIDE, [&|_, _| [99.0; 3], &|_, _| [99.0; 3]]);
         for feather in [1.0, 4.0, 16.0] {
             let (warp, seam) = with_seam(&stream, &scene, feather);

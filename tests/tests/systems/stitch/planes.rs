@@ -1,5 +1,5 @@
-//! The `planes` stitch in every format and gamma against the specification's formula in f64, and the
-//! GPU against the CPU.
+//! The `planes` stitch in every format and gamma against the specification's formula in f64, and the GPU against the
+//! CPU.
 
 use glam::{UVec2, Vec3, uvec2};
 use kernels_gpu::colour::GammaTable as BuildTable;
@@ -21,7 +21,7 @@ use shared_types::colour::{TABLE_BLOCK, TABLE_LEN};
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
 use shared_types::{Chroma, Rgba8};
 
-/// Coordinates that something could go wrong with, for a picture `size` wide or high.
+/// Returns critical coordinates for a picture that is `size` wide or high.
 fn extreme(random: &mut Random, size: f32) -> f32 {
     let near = random.pick(&[0.0, size, size - 1.0, size * 0.5]);
     random.pick(&[
@@ -42,7 +42,7 @@ fn extreme(random: &mut Random, size: f32) -> f32 {
     ])
 }
 
-/// A stitch made at random: sizes, formats, pitches, planes, options.
+/// A random stitch: sizes, formats, pitches, planes, options.
 #[derive(Clone)]
 struct Case {
     size: UVec2,
@@ -53,7 +53,7 @@ struct Case {
     padding: [u64; 5],
 }
 
-/// How a kernel computes gamma, and what it should give.
+/// The gamma computation of a kernel.
 #[derive(Clone, Copy, Debug)]
 enum Gamma {
     Linear,
@@ -64,7 +64,7 @@ enum Gamma {
 
 const GAMMAS: [Gamma; 4] = [Gamma::Linear, Gamma::Exact, Gamma::Fast, Gamma::Table];
 
-/// Every meaning of Y'CbCr.
+/// Returns every combination of matrix and range.
 fn encodings() -> [YuvEncoding; 4] {
     let of = |matrix, range| YuvEncoding { matrix, range };
     [
@@ -76,7 +76,7 @@ fn encodings() -> [YuvEncoding; 4] {
 }
 
 impl Case {
-    /// Every four seeds in a row have the four pairs of formats.
+    /// Creates a random case. Four consecutive seeds cover the four pairs of formats.
     fn random(seed: u64, most: usize) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
@@ -112,7 +112,7 @@ impl Case {
         Self { size: canvas, output, sources, planes, params, padding }
     }
 
-    /// The same with the gammas that a kernel takes them to be.
+    /// Returns the case with the gammas that this kernel supports.
     fn of(mut self, gamma: Gamma) -> Self {
         if let Gamma::Linear = gamma {
             (self.params.left.gamma, self.params.right.gamma) = (1.0, 1.0);
@@ -126,7 +126,7 @@ impl Case {
         let frames = [self.sources[0].upload(stream, left), self.sources[1].upload(stream, right)];
         let planes =
             DevicePlanes::upload(stream, self.size, &self.planes, [planes_left, planes_right]);
-        // What the kernel does not write must show.
+        // Pixels that the kernel does not write must be noticed.
         let mut count = 0_u8;
         let unwritten = Raster::from_bytes(self.size, self.output, || {
             count = count.wrapping_add(1);
@@ -138,7 +138,7 @@ impl Case {
         Raster::download(stream, &out)
     }
 
-    /// Runs the kernel and returns how far it is from the formula, and how far it may be.
+    /// Runs the kernel and returns its error against the formula, and the allowed error.
     fn check(&self, stream: &Stream, gamma: Gamma) -> [f64; 2] {
         let found = self.run(stream, gamma);
         let (grade, most): (Grade, _) = match gamma {
@@ -147,7 +147,7 @@ impl Case {
         };
         let sources = self.sources.each_ref();
         let exact = oracle::stitch(self.size, sources, &self.planes, &self.params, grade);
-        // Half a level is the rounding; the arithmetic adds little.
+        // Half a level is for rounding; the arithmetic adds little.
         [oracle::worst(&found, &exact), most + 0.51]
     }
 
@@ -157,16 +157,16 @@ impl Case {
     }
 }
 
-/// The most by which a colour read from a table can be off, in levels, for gains up to 3 or so.
+/// Returns the maximum error of a colour read from a table, in levels, for gains up to about 3.
 ///
-/// The curve is c(x) = 255·(gain·x/255)^gamma up to white and white from there on; a table has it at
-/// whole levels and is a straight line between. The line is off where the curve bends:
-/// - At white the slope falls from gain·gamma to 0, at a share t of the way between two levels: by
+/// The curve is c(x) = 255·(gain·x/255)^gamma up to white, and white from there on. A table holds it at whole levels
+/// and is linear in between. The error is largest where the curve bends:
+/// - At white the slope falls from gain·gamma to 0, at a fraction t of the way between two levels. The error is
 ///   slope·t·(1 − t).
-/// - At black a power is steep, or flat: from 0 to 1 by c(1)·|xᵗ − x| for t = gamma, at most where
-///   x = t^(1/(1 − t)).
+/// - At black a power is steep, or flat. From 0 to 1 the error is c(1)·|xᵗ − x| for t = gamma, which is largest at x =
+///   t^(1/(1 − t)).
 ///
-/// Elsewhere it is off by less than a hundredth: an eighth of the second derivative.
+/// Elsewhere the error is under a hundredth: an eighth of the second derivative.
 fn table_error(colour: &Colour) -> f64 {
     let t = f64::from(colour.gamma);
     let channel = |gain: f32| {
@@ -303,7 +303,7 @@ fn a_hundred_runs_are_identical() {
     }
 }
 
-/// Planes by which the left camera alone sees element `i` at `at(i)`.
+/// Returns planes in which only the left camera contributes, with element `(x, y)` at position `at(x, y)`.
 fn left_alone(size: UVec2, at: impl Fn(u32, u32) -> [f32; 2]) -> [Vec<f32>; 6] {
     let all = || (0..size.y).flat_map(|y| (0..size.x).map(move |x| (x, y)));
     let plane = |axis: usize| all().map(|(x, y)| at(x, y)[axis]).collect::<Vec<_>>();
@@ -311,7 +311,7 @@ fn left_alone(size: UVec2, at: impl Fn(u32, u32) -> [f32; 2]) -> [Vec<f32>; 6] {
     [plane(0), plane(1), plane(0), plane(1), flat(1.0), flat(0.0)]
 }
 
-/// One picture seen by both cameras, as it is.
+/// Returns a case in which both cameras see one picture.
 fn case(picture: &Raster, size: UVec2, planes: [Vec<f32>; 6], output: PixelFormat) -> Case {
     let sources = [picture.clone(), picture.clone()];
     Case { size, output, sources, planes, params: StitchParams::default(), padding: [0; 5] }
@@ -344,9 +344,9 @@ fn a_table_errs_where_the_curve_bends_and_no_more() {
             let most = table_error(&colour);
             println!("{device}, gain {gain}, gamma {gamma}: off by {worst:.3}, bound {most:.3}");
             assert!(worst <= most, "{device}, gain {gain}, gamma {gamma}: {worst}");
-            // The bound is no larger than it must be.
+            // The bound is not larger than necessary.
             assert!(worst >= 0.9 * most - 0.02, "{device}, gain {gain}, gamma {gamma}: {worst}");
-            // What the documentation says of the factors that colour analysis gives.
+            // The bound that the documentation gives for the factors found by colour analysis.
             let usual = gain <= 2.0 && (0.8..=1.2).contains(&gamma);
             assert!(!usual || worst <= 0.61, "{device}, gain {gain}, gamma {gamma}: {worst}");
         }
@@ -360,7 +360,7 @@ fn nv12_through_an_identity_is_unchanged() {
         for (seed, size) in (0..).zip([uvec2(40, 30), uvec2(37, 29), uvec2(1, 1), uvec2(2, 1)]) {
             let mut random = Random::new(seed);
             for encoding in encodings() {
-                // Colours that there are, and a slope of chroma, which interpolation leaves as it is.
+                // Colours within the gamut, and a chroma slope that interpolation preserves.
                 let y = (0..size.element_product()).map(|_| 90 + random.below(70) as u8).collect();
                 let UVec2 { x: columns, y: rows } = chroma_size(size);
                 let cells = (0..rows).flat_map(|j| (0..columns).map(move |i| (i as u8, j as u8)));
@@ -377,8 +377,8 @@ fn nv12_through_an_identity_is_unchanged() {
     }
 }
 
-/// Colour bars as they are published: their share of full colour, then Y, Cb, Cr of white, yellow, cyan,
-/// green, magenta, red, blue and black. Some full chroma is half a level from its end, and rounded up.
+/// Published colour bars: their fraction of full colour, then Y, Cb, Cr of white, yellow, cyan, green, magenta, red,
+/// blue and black. Some full chroma values are half a level from the end of the range, and are rounded up.
 type Bars = (YuvEncoding, f32, [[u8; 3]; 8]);
 
 fn bars() -> [Bars; 5] {
@@ -460,7 +460,7 @@ fn bars() -> [Bars; 5] {
 
 #[test]
 fn colour_bars_have_their_published_levels() {
-    // A bar is one chroma sample wide; the camera looks at the middle of it.
+    // A bar is one chroma sample wide, and the camera samples its middle.
     let size = uvec2(16, 2);
     let planes = || left_alone(size, |x, _| [(x / 2 * 2) as f32 + 0.5, 0.5]);
     for device in panoweave_devices() {
@@ -478,14 +478,14 @@ fn colour_bars_have_their_published_levels() {
             let uv = bars.iter().map(|&[_, u, v]| Chroma { u, v }).collect();
             let levels = Raster { size, pixels: Pixels::Nv12 { y, uv, encoding } };
 
-            // Three quarters of 255 are no level; a gain makes them.
+            // Three quarters of 255 is not a whole level, so a gain produces it.
             let mut case = case(&coloured(255), size, planes(), PixelFormat::Nv12(encoding));
             case.params.left.gain = Vec3::splat(share);
             assert_eq!(case.run(&stream, Gamma::Linear), levels, "{device}, {encoding:?}");
             let case = self::case(&levels, size, planes(), PixelFormat::Rgba8);
             let (found, colours) =
                 (case.run(&stream, Gamma::Linear), coloured((share * 255.0) as u8));
-            // Published levels are rounded: half a level of each is up to two of blue.
+            // Published levels are rounded, and half a level of each is up to two levels of blue.
             let (Pixels::Rgba8(found), Pixels::Rgba8(colours)) = (&found.pixels, &colours.pixels)
             else {
                 unreachable!("both are RGBA")
@@ -584,7 +584,7 @@ fn nothing_is_written_where_chroma_is_missing() {
                     let params = StitchParams::default();
                     launch(&stream, size, views, &planes, params, gamma);
                     let DeviceFrame::Nv12 { y, uv, .. } = out else { unreachable!("it is NV12") };
-                    // Black, and no colour, would be 16 and 128.
+                    // Black without colour would be 16 and 128.
                     assert!(y.download(&stream).unwrap().iter().all(|&y| y == 0), "{gamma:?}");
                     let untouched = Chroma { u: 0, v: 0 };
                     assert!(uv.download(&stream).unwrap().iter().all(|&uv| uv == untouched));
@@ -660,7 +660,7 @@ fn frames_that_do_not_go_together_are_refused() {
         let StitchError::Formats { left: l, right: r } = error else { panic!("{error}") };
         assert_eq!((l.pixels, r.pixels), (left, right));
     }
-    // As large as a luma plane, a column too few, a row too many.
+    // As large as the luma plane, one column too few, one row too many.
     let good = frame(size, a);
     for chroma in [size, uvec2(2, 2), uvec2(3, 3)] {
         let bad = || DeviceFrame::Nv12 {

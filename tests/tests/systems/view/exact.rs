@@ -1,4 +1,5 @@
-//! What a view must show, in f64: the documented conventions and camera models, written anew.
+//! The expected pixels of a view in f64: an independent implementation of the documented conventions and camera
+//! models.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use panoweave::geometry::rig::{CameraPose as Mounted, LensName, Rig, RigCamera};
@@ -9,10 +10,10 @@ use panoweave_tests::oracle::{bilinear, grade};
 use panoweave_tests::raster::Raster;
 use shared_types::warp::{Canvas, Projection};
 
-/// Pixels within which f32 may take the other side of an edge.
+/// Distance in pixels within which f32 may take the other side of an edge.
 const NEAR: f64 = 1e-3;
 
-/// What one pixel must be, and whether f32 can be held to it.
+/// The expected colour of a pixel, and whether an f32 result must match it.
 pub(crate) type Pixel = (Option<[f64; 3]>, bool);
 
 /// The pixels of a view, row by row.
@@ -44,7 +45,7 @@ impl Rays {
 }
 
 impl Exact {
-    /// By the colour of each ray in the panorama's frame.
+    /// Computes the pixels from the colour of each ray in the panorama's frame.
     pub(crate) fn new(
         view: &ViewPose,
         flip: bool,
@@ -58,13 +59,13 @@ impl Exact {
         Self { colours, sure }
     }
 
-    /// Pixels that show something.
+    /// Returns the number of pixels that show something.
     pub(crate) fn seen(&self) -> usize {
         self.colours.iter().flatten().count()
     }
 }
 
-/// Where a camera's picture shows a ray of the world, if its lens does; and whether that is sure.
+/// Returns the pixel of a world ray in a camera, if its lens covers the ray, and whether that is certain.
 fn pixel(camera: &RigCamera, limit: f64, ray: DVec3) -> (Option<DVec2>, bool) {
     let mount = match &camera.view {
         Mounted::Mount(mount) => mount,
@@ -100,7 +101,7 @@ fn pixel(camera: &RigCamera, limit: f64, ray: DVec3) -> (Option<DVec2>, bool) {
     ((radius <= limit).then_some(at), (radius / limit - 1.0).abs() > 1e-5)
 }
 
-/// Whether a picture has something at a place, and whether that is sure.
+/// Returns whether a position is inside a picture, and whether that is certain.
 fn inside(at: DVec2, size: DVec2) -> (bool, bool) {
     let inside = at.cmpge(DVec2::ZERO).all() && at.cmplt(size).all();
     let edges = [at.x, at.y, size.x - at.x, size.y - at.y];
@@ -110,9 +111,9 @@ fn inside(at: DVec2, size: DVec2) -> (bool, bool) {
 /// The two cameras of a rig and their pictures.
 pub(crate) struct Cameras<'a> {
     rig: &'a Rig,
-    /// From the panorama's frame to the world's.
+    /// Rotation from the panorama's frame to the world's.
     to_world: DMat3,
-    /// Where the lenses' polynomials turn: that is not written anew.
+    /// Turning points of the lens polynomials. This is the only part taken from the library.
     limits: [f64; 2],
     pictures: [&'a Raster; 2],
     options: &'a StitchOptions,
@@ -126,8 +127,8 @@ impl<'a> Cameras<'a> {
         Self { rig, to_world, limits, pictures, options }
     }
 
-    /// What they show of a ray: each counts by what `weigh` says of the ray and of the distances to the pictures'
-    /// edges, as fractions of their shorter sides.
+    /// Returns the blended colour of a ray. `weigh` computes the weights from the ray and the distances to the
+    /// pictures' edges, as fractions of their shorter sides.
     pub(crate) fn show(&self, ray: DVec3, weigh: impl Fn(DVec3, [f64; 2]) -> [f64; 2]) -> Pixel {
         let mut all_sure = true;
         let places = [0, 1].map(|i| {
@@ -157,7 +158,7 @@ impl<'a> Cameras<'a> {
     }
 }
 
-/// Where a canvas shows a ray: its pixel, and whether it is sure that it does or does not.
+/// Returns the canvas pixel of a ray, and whether it is certain that the canvas covers or does not cover it.
 pub(crate) fn on_canvas(canvas: &Canvas, ray: DVec3) -> (Option<DVec2>, bool) {
     let DVec3 { x, y, z } = ray;
     let p = match canvas.projection {
@@ -168,7 +169,7 @@ pub(crate) fn on_canvas(canvas: &Canvas, ray: DVec3) -> (Option<DVec2>, bool) {
     };
     let at = p * canvas.scale + canvas.centre;
     let size = canvas.size.as_dvec2();
-    // A pixel reaches half a pixel from its middle.
+    // A pixel extends half a pixel from its centre.
     let (is_inside, sure) = inside(at + 0.5, size);
     (is_inside.then(|| at.clamp(DVec2::ZERO, size - 1.0)), sure)
 }

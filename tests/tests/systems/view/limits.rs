@@ -1,4 +1,4 @@
-//! Limits: what is kept shows no black, changes no more than it must, and moves as steadily as what was asked for.
+//! Limits: a limited view shows no black, changes no more than necessary, and moves as smoothly as the requested one.
 
 use glam::UVec2;
 use panoweave::device::Device;
@@ -13,7 +13,7 @@ use proptest::test_runner::TestCaseError;
 use crate::view::exact::{Cameras, Rays};
 use crate::view::{WHITE, cylinder, plain, rgba, runner, shown, sources};
 
-/// Two cameras whose pictures overlap, one of them perhaps a fisheye.
+/// Generates two cameras with overlapping pictures; either may be a fisheye.
 fn rigs() -> impl Strategy<Value = Rig> {
     let camera = || (-8.0..8.0, -8.0..8.0, -0.08..0.04, any::<bool>());
     (0.6..1.5_f64, 0.3..0.8, camera(), camera()).prop_map(|(focal, apart, left, right)| {
@@ -48,10 +48,13 @@ fn sizes() -> impl Strategy<Value = UVec2> {
 }
 
 fn limits(rig: &Rig, flip: bool) -> ViewLimits {
-    Viewer::new(&rig.geometry().unwrap(), flip).unwrap().limits().expect("they cover something")
+    Viewer::new(&rig.geometry().unwrap(), flip)
+        .unwrap()
+        .limits()
+        .expect("the cameras cover something")
 }
 
-/// Pixels of a view of white pictures that are not white.
+/// Returns the number of non-white pixels in a view of white pictures.
 fn dark(device: &Device, rig: &Rig, flip: bool, view: &ViewPose, size: UVec2) -> usize {
     let stream = device.stream().unwrap();
     let viewer = Viewer::new(&rig.geometry().unwrap(), flip).unwrap();
@@ -61,7 +64,7 @@ fn dark(device: &Device, rig: &Rig, flip: bool, view: &ViewPose, size: UVec2) ->
     rgba(&found).iter().filter(|pixel| **pixel != WHITE).count()
 }
 
-/// Whether some camera shows each pixel along a view's edge, in f64.
+/// Returns whether every pixel along a view's edge is covered by some camera, in f64.
 fn edge_is_seen(rig: &Rig, flip: bool, view: &ViewPose, size: UVec2) -> bool {
     let pictures = sources(rig).map(|size| plain(size, WHITE));
     let options = StitchOptions::default();
@@ -73,7 +76,7 @@ fn edge_is_seen(rig: &Rig, flip: bool, view: &ViewPose, size: UVec2) -> bool {
     columns.chain(rows).all(shown)
 }
 
-/// The largest difference of two views' angles.
+/// Returns the largest difference between the angles of two views.
 fn distance(a: &ViewPose, b: &ViewPose) -> f64 {
     let of = |view: &ViewPose| [view.pan, view.tilt, view.roll, view.fov];
     of(a).iter().zip(of(b)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
@@ -99,7 +102,7 @@ fn a_view_that_is_kept_shows_no_black() {
                 view,
                 kept
             );
-            // Every pixel along the edge of a large one: the nearer to the edge, the more it shows.
+            // Check every pixel along the edge of a large view: small gaps show close to the edge.
             prop_assert!(edge_is_seen(&rig, flip, &kept, size * 12), "{} became {}", view, kept);
             for device in &devices {
                 let dark = dark(device, &rig, flip, &kept, size);
@@ -111,7 +114,7 @@ fn a_view_that_is_kept_shows_no_black() {
     runner(40).run(&cases, check).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A view in the middle of one that is inside is inside too; so nothing of it may change, not even by rounding.
+/// A narrower view with the same centre is inside too, so it must not change at all, not even by rounding.
 #[test]
 fn a_view_that_is_inside_stays_as_it_is() {
     let check = |(rig, asked, share): (Rig, Vec<(ViewPose, UVec2)>, f64)| {
@@ -129,7 +132,7 @@ fn a_view_that_is_inside_stays_as_it_is() {
     runner(30).run(&cases, check).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A view on the way from one to another.
+/// Interpolates between two views.
 fn between(from: &ViewPose, to: &ViewPose, share: f64) -> ViewPose {
     let at = |from: f64, to: f64| from + (to - from) * share;
     ViewPose {
@@ -140,8 +143,8 @@ fn between(from: &ViewPose, to: &ViewPose, share: f64) -> ViewPose {
     }
 }
 
-/// Along a way from view to view, what is kept goes no more than some times as fast as what is asked for, and never
-/// jumps: where a step is large, it is looked for in its halves, down to a ten-thousandth of a degree.
+/// Between two views, the limited view moves at most a constant factor faster than the requested one, and never jumps.
+/// Large steps are bisected, down to a ten-thousandth of a degree.
 #[test]
 fn a_view_that_is_kept_moves_steadily() {
     const STEPS: u32 = 60;
@@ -192,34 +195,35 @@ fn a_view_moves_no_more_than_it_must() {
     let view = |pan, tilt, roll, fov| ViewPose { pan, tilt, roll, fov };
     let inside = view(0.0, 0.0, 0.0, 20.0);
     assert_eq!(limits.keep(&inside, size), inside);
-    // Beside: panned back, and nothing else.
+    // Beside: the view is panned back, and nothing else changes.
     let beside = limits.keep(&view(120.0, 0.0, 0.0, 20.0), size);
     assert_eq!(beside, ViewPose { pan: beside.pan, ..inside });
     assert!((50.0..75.0).contains(&beside.pan), "{beside}");
-    // Above: tilted back.
+    // Above: the view is tilted back.
     let above = limits.keep(&view(0.0, 70.0, 0.0, 20.0), size);
     assert_eq!(above, ViewPose { tilt: above.tilt, ..inside });
     assert!((2.0..40.0).contains(&above.tilt), "{above}");
-    // Too wide: as wide as it goes, whatever was asked for; and there, a little wider does not fit.
+    // Too wide: the view becomes the widest possible one, whatever was requested. A slightly narrower view is not
+    // changed.
     let widest = limits.keep(&view(0.0, 0.0, 0.0, MAX_FOV), size);
     assert!((30.0..120.0).contains(&widest.fov), "{widest}");
     let wide = limits.keep(&view(0.0, 0.0, 0.0, 0.5 * (widest.fov + MAX_FOV)), size);
     assert!(distance(&wide, &widest) < 1e-4, "{wide} and {widest}");
     let narrow = ViewPose { fov: widest.fov - 1e-3, ..widest };
     assert_eq!(limits.keep(&narrow, size).fov, narrow.fov);
-    // Rolled on its side, it is higher than wide, and so are its limits.
+    // A view rolled on its side is higher than wide, and so are its limits.
     let side = limits.keep(&view(0.0, 0.0, 90.0, MAX_FOV), size);
     assert!(side.fov < widest.fov, "{side} and {widest}");
-    // Half a turn takes it into its own outline.
+    // Half a turn maps the view to its own outline.
     let over = limits.keep(&view(120.0, 70.0, 180.0, 20.0), size);
     let upright = limits.keep(&view(120.0, 70.0, 0.0, 20.0), size);
     assert!(distance(&ViewPose { roll: 0.0, ..over }, &upright) < 1e-6, "{over} and {upright}");
-    // What cannot be is brought to what can.
+    // An impossible field of view is limited to the smallest one.
     let nothing = limits.keep(&view(0.0, 0.0, 0.0, 1e-9), size);
     assert_eq!(nothing.fov, MIN_FOV);
 }
 
-/// Turned by 180°, what was on the right is on the left, and what was above is below.
+/// Turned by 180°, right and left are swapped, and so are top and bottom.
 #[test]
 fn a_panorama_that_is_turned_over_turns_its_limits() {
     let check = |(rig, asked): (Rig, Vec<(ViewPose, UVec2)>)| {
@@ -236,7 +240,7 @@ fn a_panorama_that_is_turned_over_turns_its_limits() {
     runner(20).run(&(rigs(), asked), check).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A camera that looks straight up is none for views.
+/// A camera that looks straight up cannot be used for views.
 #[test]
 fn cameras_that_cover_nothing_have_no_limits() {
     let mut rig = cylinder();

@@ -1,4 +1,4 @@
-//! Views of live video: each is that of its pair at its time, and what does not fit is refused.
+//! Views of live video: each view shows its pair at its time, and mismatched arguments are refused.
 
 use std::sync::Arc;
 use std::thread;
@@ -20,7 +20,7 @@ use panoweave_tests::random::Random;
 
 const SIZE: UVec2 = uvec2(37, 23);
 
-/// Two cameras with frames of [`SOURCE`]'s size, turned outwards by so many degrees.
+/// Returns two cameras with frames of [`SOURCE`]'s size, turned outwards by `yaw` degrees.
 fn rig(yaw: f64, width: u32) -> Rig {
     let UVec2 { x, y } = SOURCE;
     let camera = |name: &str, yaw: f64| {
@@ -36,7 +36,7 @@ fn rig(yaw: f64, width: u32) -> Rig {
     Rig::parse(&text, "made up").unwrap()
 }
 
-/// The cameras, and their warp.
+/// Returns a viewer for the cameras, and their warp.
 fn viewer(device: &Device, rig: &Rig) -> (Viewer, DeviceWarp) {
     let geometry = rig.geometry().unwrap();
     let warp = DeviceWarp::render(&device.stream().unwrap(), &geometry).unwrap();
@@ -49,13 +49,13 @@ fn with_view(device: &Device, path: ViewPath, options: LiveOptions) -> Stitcher 
     Stitcher::with_view(device, warp, VirtualCamera { viewer, path }, options).unwrap()
 }
 
-/// Where a camera looks that moves.
+/// Returns the pose of a moving camera.
 fn moving(time: Duration) -> ViewPose {
     let t = time.as_secs_f64();
     ViewPose { pan: 40.0 * t - 8.0, tilt: 3.0 - 10.0 * t, roll: 20.0 * t, fov: 30.0 + 20.0 * t }
 }
 
-/// The bytes of one view of these frames.
+/// Returns the bytes of a single view of these frames.
 fn single(
     device: &Device,
     viewer: &Viewer,
@@ -111,7 +111,7 @@ fn each_view_is_that_of_its_pair_at_its_time() {
                 let expected =
                     single(&device, &viewer, None, formats, [left, right], &moving(time));
                 assert!(panorama.bytes() == expected, "{device}, {input:?} to {output:?}, {i}");
-                assert!(expected != last, "two views alike");
+                assert!(expected != last, "two views are the same");
                 last = expected;
             }
         }
@@ -128,7 +128,7 @@ fn a_view_has_a_size_of_its_own() {
     assert_eq!(stitcher.input_formats().map(|format| format.size), [SOURCE; 2]);
 }
 
-/// Levels of the left and the right edge, where the cameras see a gray each.
+/// Submits two gray frames and returns the levels at the left and the right edge of the view.
 fn edges(stitcher: &Stitcher, time: Duration) -> Result<[u8; 2], LiveError> {
     let (left, right) = (stamp(50), stamp(200));
     let mut panoramas = stitcher.panoramas();
@@ -154,7 +154,7 @@ fn of_a_view_that_cannot_be_the_last_one_stays() {
         let stitcher = with_view(&device, Arc::new(path), waiting());
         let seen: Vec<_> =
             (0..6).map(|t| edges(&stitcher, Duration::from_secs(t)).unwrap()).collect();
-        // Before there was any, straight ahead: both cameras are seen.
+        // Before the first valid view, the camera looks straight ahead and sees both pictures.
         let [first, views @ .., last] = &seen[..] else { unreachable!("six views") };
         assert!(first[0] == 50 && first[1] == 200, "{seen:?} on {device}");
         assert_eq!(views, [[50, 50]; 4], "on {device}");
@@ -166,7 +166,7 @@ fn of_a_view_that_cannot_be_the_last_one_stays() {
 #[test]
 fn a_path_that_panics_ends_the_stitcher() {
     let path = |time: Duration| {
-        assert!(time < Duration::from_secs(2), "a path that panics, as this test wants it");
+        assert!(time < Duration::from_secs(2), "a deliberate panic of this test's path");
         ViewPose::default()
     };
     for device in panoweave_devices() {
@@ -178,7 +178,7 @@ fn a_path_that_panics_ends_the_stitcher() {
         let (left, right) = (stamp(1), stamp(2));
         let refused = stitcher.submit(frame(&left), frame(&right), Duration::from_secs(3));
         assert!(matches!(refused, Err(LiveError::Panicked)), "{refused:?} on {device}");
-        // It is counted when the readers know already.
+        // The readers may learn of the failure before the pair is counted.
         while stitcher.counters().dropped.lost == 0 {
             thread::sleep(Duration::from_millis(1));
         }
@@ -209,7 +209,7 @@ fn viewers_are_swapped_between_frames() {
         stitcher.swap_viewer(warp, second.clone()).unwrap();
         assert!(check(&second) != before, "another viewer shows the same");
 
-        // What does not fit is refused, and the former stays.
+        // A mismatched viewer is refused, and the current one stays.
         let (_, warp) = viewer(&device, &rig(20.0, 90));
         let said = stitcher.swap_viewer(warp, first.clone()).unwrap_err().to_string();
         assert!(said.contains("is 90×47 pixels but the canvas 101×47"), "{said}");
@@ -263,7 +263,7 @@ fn a_warp_of_another_geometry_is_refused() {
     }
 }
 
-/// The seam fades in, and then the view has the weights of the seam that stills of the same frames have.
+/// The seam fades in. Afterwards the view has the same seam weights as a still picture of the same frames.
 #[test]
 fn a_seam_is_seen_in_views() {
     let ahead = ViewPose { fov: 50.0, ..ViewPose::default() };
@@ -272,7 +272,7 @@ fn a_seam_is_seen_in_views() {
         let options = LiveOptions { blend: Blend::Seam(seam), ..waiting() };
         let stitcher = with_view(&device, Arc::new(move |_| ahead), options);
         let formats = [stitcher.input_formats()[0], stitcher.output_format()];
-        // Gray in gray, so that there is something to agree on.
+        // Gray gradients, so that the pictures agree in some places.
         let bytes = [50_u32, 90].map(|level| {
             let pixel = move |at: u32| [(level + at % SOURCE.x + at / SOURCE.x % 7) as u8; 4];
             (0..SOURCE.element_product()).flat_map(pixel).collect::<Vec<u8>>()
@@ -296,10 +296,10 @@ fn a_seam_is_seen_in_views() {
         let with = seamed(&stream, &warp, l, r, Colours::IDENTITY, seam).unwrap();
         let single = |weights| single(&device, &viewer, weights, formats, [left, right], &ahead);
         let (feathered, seamed) = (single(None), single(Some(&with)));
-        assert!(feathered != seamed, "a seam that is no seam on {device}");
+        assert!(feathered != seamed, "the seam changes nothing on {device}");
         assert!(*shown.last().unwrap() == seamed, "the last view has no seam on {device}");
         let far = shown[0].iter().zip(&feathered).map(|(a, b)| a.abs_diff(*b)).max();
-        // Weights come from the planes there, and are computed here.
+        // Weights come from the planes in one case, and are computed in the other.
         assert!(far.unwrap() <= 1, "{far:?} levels in the first view on {device}");
         assert_eq!(stitcher.counters().seam_moves, 1, "on {device}");
     }

@@ -1,5 +1,5 @@
-//! The virtual camera: views against camera models and formulas in f64 and against what stands already, limits,
-//! tracks, live views, and refusals. On the CPU, and on a GPU where there is one.
+//! The virtual camera: views against camera models and formulas in f64 and against stitched panoramas, limits, tracks,
+//! live views, and refusals. They run on the CPU, and on a GPU if there is one.
 
 mod cameras;
 mod exact;
@@ -23,7 +23,7 @@ use panoweave_tests::raster::{Pixels, Raster, chroma_size, upload_plane};
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use shared_types::{Chroma, Rgba8};
 
-/// Two cameras that overlap, a pinhole and a fisheye, with all that lenses and mounts have.
+/// Two overlapping cameras, a pinhole and a fisheye, with all lens and mount parameters.
 const CAMERAS: &str = r#"
 [[camera]]
 name = "left"
@@ -46,30 +46,30 @@ pitch = -3.0
 roll = -2.0
 "#;
 
-/// What rounding to a level takes, and on the way f32.
+/// Allowed error from rounding to a level and from arithmetic in f32.
 const ROUNDING: f64 = 0.55;
 
-/// As [`ROUNDING`], where pictures without edges are read through textures, whose places have 8 bits of fraction.
+/// Like [`ROUNDING`], for pictures without edges read through textures, whose positions have 8 fraction bits.
 const TEXTURED: f64 = 0.65;
 
-/// So many cases, the same ones each time.
+/// Returns a test runner with a fixed seed.
 fn runner(cases: u32) -> TestRunner {
     let rng_seed = RngSeed::Fixed(20_261_121);
     TestRunner::new(Config { cases, rng_seed, failure_persistence: None, ..Config::default() })
 }
 
-/// [`CAMERAS`] with a panorama, given by its lines.
+/// Returns [`CAMERAS`] with a panorama, given by its lines.
 fn rig(panorama: &str) -> Rig {
     let text = format!("[panorama]\n{panorama}\n{CAMERAS}");
     Rig::parse(&text, "made up").unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A panorama that shows all of [`CAMERAS`].
+/// Returns a rig whose panorama shows all of [`CAMERAS`].
 fn cylinder() -> Rig {
     rig("projection = \"cylindrical\"\nwidth = 401\nheight = 180\nfov = 150.0")
 }
 
-/// [`CAMERAS`] with the panorama that a view, which is not rolled, is.
+/// Returns [`CAMERAS`] with the panorama that equals a view without roll.
 fn planar(view: &ViewPose, size: UVec2) -> Rig {
     let ViewPose { pan, tilt, fov, .. } = view;
     let UVec2 { x, y } = size;
@@ -82,7 +82,7 @@ fn sources(rig: &Rig) -> [UVec2; 2] {
     [0, 1].map(|camera| UVec2::from(rig.cameras[camera].size))
 }
 
-/// A picture without edges: from pixel to pixel, no channel or plane steps by more than 7 levels.
+/// Returns a picture without edges: channels and planes change by at most 7 levels between neighbouring pixels.
 fn smooth(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
     let mut wave = || {
         let [a, b] = [(); 2].map(|()| f64::from(random.between(-0.1, 0.1)));
@@ -112,7 +112,7 @@ fn smooth(random: &mut Random, size: UVec2, format: PixelFormat) -> Raster {
     Raster { size, pixels }
 }
 
-/// A picture of one colour.
+/// Returns a picture of one colour.
 fn plain(size: UVec2, colour: Rgba8) -> Raster {
     Raster { size, pixels: Pixels::Rgba8(vec![colour; size.element_product() as usize]) }
 }
@@ -126,7 +126,7 @@ fn rgba(raster: &Raster) -> &[Rgba8] {
     }
 }
 
-/// A frame on the device whose content must not be seen again.
+/// Returns a frame on the device whose content must be overwritten completely.
 fn unwritten(stream: &Stream, format: FrameFormat) -> DeviceFrame {
     let mut count = 0_u8;
     let byte = || {
@@ -136,7 +136,7 @@ fn unwritten(stream: &Stream, format: FrameFormat) -> DeviceFrame {
     Raster::from_bytes(format.size, format.pixels, byte).upload(stream, 12)
 }
 
-/// A picture on the device whose rows begin where a GPU's textures ask for.
+/// Uploads a picture in rows that are aligned for a GPU's textures.
 fn aligned(stream: &Stream, picture: &Raster) -> DeviceFrame {
     fn plane<T: Pod>(stream: &Stream, size: UVec2, elements: &[T]) -> Image<T> {
         let row = u64::from(size.x) * size_of::<T>() as u64;
@@ -152,7 +152,7 @@ fn aligned(stream: &Stream, picture: &Raster) -> DeviceFrame {
     }
 }
 
-/// A view of these pictures.
+/// Returns a view of these pictures.
 fn shown(
     stream: &Stream,
     viewer: &Viewer,
@@ -169,7 +169,7 @@ fn shown(
     Raster::download(stream, &out)
 }
 
-/// What a warp stitches of these pictures, as RGBA.
+/// Returns the stitch of these pictures as RGBA.
 fn stitched(
     stream: &Stream,
     warp: &DeviceWarp,
@@ -182,7 +182,7 @@ fn stitched(
     Raster::download(stream, &out)
 }
 
-/// Pixels that differ by more than a level.
+/// Returns the number of pixels that differ by more than a level.
 fn differing(a: &Raster, b: &Raster) -> usize {
     assert_eq!(a.size, b.size);
     let far = |a: &Rgba8, b: &Rgba8| {

@@ -1,4 +1,4 @@
-//! Views of a panorama: against the projections in f64, and all round where its ends meet.
+//! Views of a panorama: against the projections in f64, and across the line where the ends of a full turn meet.
 
 use glam::{UVec2, uvec2};
 use panoweave::device::Device;
@@ -65,7 +65,7 @@ fn a_view_of_a_panorama_follows_its_projection() {
         let size = uvec2(1 + r.below(90) as u32, 1 + r.below(70) as u32);
         let exact = Exact::new(&view, false, size, |ray| {
             let (place, sure) = on_canvas(&canvas, ray);
-            // What stands for no colour is cut off.
+            // Levels out of the gamut are clamped.
             let levels = |at: glam::DVec2| bilinear(&panorama, at.x, at.y);
             (place.map(|at| levels(at).map(|level| level.clamp(0.0, 255.0))), sure)
         });
@@ -83,7 +83,7 @@ fn a_view_of_a_panorama_follows_its_projection() {
     assert!(shows[0] > shows[1] / 4 && shows[0] < shows[1] * 9 / 10, "{shows:?}");
 }
 
-/// A ray straight back lies on the line where the ends meet, and one straight up where they shrink to a point.
+/// A ray straight back is on the line where the ends meet; a ray straight up is where that line shrinks to a point.
 #[test]
 fn all_round_there_is_no_dark_line() {
     for device in panoweave_devices() {

@@ -1,4 +1,4 @@
-//! What cannot be viewed is refused, with what is wrong.
+//! Invalid views are refused with the reason.
 
 use glam::{UVec2, Vec3};
 use panoweave::device::Device;
@@ -35,7 +35,7 @@ fn formats(pixels: [PixelFormat; 2]) -> [FrameFormat; 2] {
     [FrameFormat { size: left, pixels: pixels[0] }, FrameFormat { size: right, pixels: pixels[1] }]
 }
 
-/// Angles that are no view, and what must be said.
+/// Returns invalid views, and a required part of each error message.
 fn bad_views() -> Vec<(ViewPose, &'static str)> {
     let view = ViewPose::default();
     let mut bad = Vec::new();
@@ -67,7 +67,7 @@ fn a_view_that_cannot_be() {
             assert!(matches!(error, ViewError::View(_)), "{error}");
             assert!(error.to_string().contains(text), "{error}");
         }
-        // All others can, however far they turn.
+        // All other angles are valid, however large.
         for view in [
             ViewPose { fov: MIN_FOV, ..ViewPose::default() },
             ViewPose { fov: MAX_FOV, ..ViewPose::default() },
@@ -105,7 +105,7 @@ fn frames_that_do_not_fit() {
     }
 }
 
-/// A frame of NV12 whose chroma is too small.
+/// Returns an NV12 frame whose chroma plane is too small.
 fn without_chroma(device: &Device, size: UVec2) -> DeviceFrame {
     let encoding = YuvEncoding::default();
     let format = |size: UVec2| FrameFormat::nv12(size.x, size.y, encoding);

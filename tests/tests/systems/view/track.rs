@@ -1,4 +1,4 @@
-//! Tracks: keyframes against linear interpolation and a Gaussian mean in f64, and files that are none.
+//! Tracks: keyframes against linear interpolation and a Gaussian mean in f64, and invalid files.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn track(stream: &Stream, keys: &Keys, rate: Rate, smoothing: f64) -> Track {
     Track::new(stream, &keyframes, Path::new("made up"), rate, smoothing).unwrap()
 }
 
-/// Linear between keyframes, and as the outer ones beyond.
+/// Interpolates linearly between keyframes, with constant values outside them.
 fn linear(keys: &Keys, t: f64) -> [f64; 4] {
     let Some(next) = keys.iter().position(|(time, _)| *time > t) else {
         return keys[keys.len() - 1].1;
@@ -32,7 +32,7 @@ fn linear(keys: &Keys, t: f64) -> [f64; 4] {
     std::array::from_fn(|i| a[i] + (b[i] - a[i]) * (t - from) / (to - from))
 }
 
-/// The mean of the frames around one, weighed by a Gaussian that is cut off beyond three deviations.
+/// Returns the Gaussian-weighted mean of the frames around `frame`, cut off at three standard deviations.
 fn smoothed(keys: &Keys, frame: i64, rate: f64, smoothing: f64) -> [f64; 4] {
     let deviation = smoothing * rate;
     let reach = (3.0 * deviation).ceil() as i64;
@@ -53,7 +53,7 @@ fn values(view: ViewPose) -> [f64; 4] {
 fn random_keys(seed: u64) -> Keys {
     let mut random = Random::new(seed);
     let r = &mut random;
-    // Some are before the first frame.
+    // Some keyframes are before the first frame.
     let mut time = f64::from(r.between(-1.0, 0.5));
     (0..1 + r.below(8))
         .map(|_| {
@@ -98,7 +98,7 @@ fn keyframes_are_interpolated_and_smoothed() {
     }
 }
 
-/// So that a view on the very edge of what a view can be stays one.
+/// A constant track stays exactly constant, so a view at the limit of the valid range remains valid.
 #[test]
 fn a_track_that_stays_stays_and_is_a_view() {
     for device in panoweave_devices() {
@@ -147,7 +147,7 @@ fn the_roll_may_be_left_out_and_columns_come_in_any_order() {
     assert_eq!(plain.at(halfway), ViewPose { pan: 2.0, tilt: 3.0, roll: 0.0, fov: 45.0 });
     let rolled = open("t,roll,fov,pan,tilt\n0,8,50,1,2\n1,4,40,3,4\n");
     assert_eq!(rolled.at(halfway), ViewPose { roll: 6.0, ..plain.at(halfway) });
-    // Whatever follows is as the last keyframe.
+    // After the last keyframe, its view stays.
     assert_eq!(plain.at(Duration::MAX), ViewPose { pan: 3.0, tilt: 4.0, roll: 0.0, fov: 40.0 });
 }
 
@@ -193,7 +193,7 @@ fn what_is_no_track_is_refused() {
         assert!(matches!(error, TrackError::Smoothing(_)), "{error}");
         assert!(error.to_string().contains("from 0 to 60 s"), "{error}");
     }
-    // The longest smoothing of a single keyframe is that keyframe.
+    // With the longest smoothing, a single keyframe is unchanged.
     let longest = Track::open(&stream, &file, Rate::new(60, 1).unwrap(), 60.0).unwrap();
     assert!((longest.at(Duration::from_secs(100)).fov - 60.0).abs() < 1e-9);
 }

@@ -1,4 +1,4 @@
-//! Views that take their weights from a warp: a seam goes where the warp has it.
+//! Views with the weights of a warp: the seam of the view is the seam of the warp.
 
 use std::cell::RefCell;
 
@@ -22,7 +22,7 @@ use crate::view::{
     ROUNDING, cylinder, differing, plain, planar, rgba, shown, smooth, sources, stitched,
 };
 
-/// The warp of a rig with a seam, where pictures without edges but different ones agree most.
+/// Returns a warp with a seam for two smooth but different pictures, and the pictures.
 fn with_seam(stream: &Stream, rig: &Rig, feather: f32) -> (DeviceWarp, [Raster; 2]) {
     let mut random = Random::new(11);
     let pictures = sources(rig).map(|size| smooth(&mut random, size, PixelFormat::Rgba8));
@@ -54,14 +54,14 @@ fn on_the_views_own_canvas_it_is_the_stitch_with_that_seam() {
             };
             let off = differing(&look(Some(&warp)), &expected);
             assert!(off <= 3, "{off} pixels differ, feather {feather} on {device}");
-            // The seam is no feathered overlap.
+            // The seam differs from a feathered overlap.
             let feathered = differing(&look(None), &expected);
             assert!(feathered > 1000, "{feathered} pixels differ without the seam on {device}");
         }
     }
 }
 
-/// Two pictures of one colour each: the share of either is what the warp's planes say at that ray.
+/// Each picture has a single colour, so the share of each must equal the warp's planes at that ray.
 #[test]
 fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
     let rig = cylinder();
@@ -82,7 +82,7 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
                 mix(width as usize, height as usize, at.x, at.y, |i| [f64::from(plane[i])]);
             weight
         };
-        // Where it crosses the middle row: views look there.
+        // The views look at the point where the seam crosses the middle row.
         let row =
             &planes.plane(Plane::WeightLeft)[(height / 2 * width) as usize..][..width as usize];
         let first = row.iter().rposition(|weight| *weight > 0.5).unwrap();
@@ -93,7 +93,7 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
             ViewPose { pan: pan - 4.0, tilt: 8.0, roll: 25.0, fov: 40.0 },
             ViewPose { pan: pan + 2.0, tilt: -5.0, roll: -100.0, fov: 75.0 },
         ] {
-            // How often the planes part what both cameras see: left, between, right.
+            // Pixels in the overlap where the planes show left, a mixture, or right.
             let count = RefCell::new([0; 3]);
             let weigh = |ray, margins: [f64; 2]| {
                 let (place, _) = on_canvas(&geometry.canvas, ray);
@@ -114,8 +114,8 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
             let found =
                 shown(&stream, &viewer, pictures.each_ref(), Some(&warp), &view, &options, format);
             let off = oracle::worst_where(&found, &exact.colours, &exact.sure);
-            // A ramp of 3 pixels of the canvas between colours 220 levels apart: f32 places are off by
-            // some ten-thousandths.
+            // The ramp is 3 canvas pixels wide between colours 220 levels apart; f32 positions are off by a few
+            // ten-thousandths.
             assert!(off <= ROUNDING, "{off} levels: {view} on {device}");
             let counts = count.into_inner();
             let [left, between, right] = counts;

@@ -1,9 +1,8 @@
-//! A fisheye picture laid flat, against an outside implementation.
+//! A rectified fisheye picture, against an external implementation.
 //!
-//! The golden is exact bilinear in f64 of the map that OpenCV's fisheye model gives for the new
-//! camera matrix `K` with its focal lengths times `scale_xy` and its principal point moved by
-//! `shift_xy`, and zero outside of the picture. A rig's panorama has no principal point of its own,
-//! so the canvas is given as a geometry.
+//! The golden picture is an exact bilinear sampling in f64 of the map that OpenCV's fisheye model gives for a new
+//! camera matrix: `K` with its focal lengths multiplied by `scale_xy` and its principal point moved by `shift_xy`. It
+//! is zero outside the picture. The panorama of a rig has no principal point, so the canvas is given as a geometry.
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::device::Device;
@@ -21,7 +20,7 @@ use shared_types::warp::Canvas;
 const SCALE: DVec2 = DVec2::new(0.7, 0.8);
 const SHIFT: DVec2 = DVec2::new(-150.0, -100.0);
 
-/// The calibrated camera and its copy that looks the other way. The canvas is a stand-in.
+/// The calibrated camera, and a copy that looks the other way. The canvas is a placeholder.
 const RIG: &str = r#"
 [panorama]
 projection = "planar"
@@ -41,7 +40,7 @@ opencv = "front.yaml"
 yaw = 180.0
 "#;
 
-/// The rig with the file's own canvas.
+/// Returns the rig's geometry with the canvas of the calibration file.
 fn geometry() -> Option<Geometry> {
     let calibration = data("rigs/surround/front.yaml")?;
     let found = Intrinsics::open(&calibration, 1).unwrap();
@@ -60,13 +59,13 @@ fn flatten(geometry: &Geometry, picture: &Picture) -> (Warp, Picture) {
     (warp.download(&stream).unwrap(), flat)
 }
 
-/// Pixels of `flat` whose four neighbours lie inside of the picture, and by how many levels the
-/// worst of them differs from `golden`.
+/// Returns the number of pixels of `flat` whose four neighbours are inside the picture, and their largest difference
+/// from `golden` in levels.
 fn compare(warp: &Warp, flat: &Picture, golden: &Picture) -> (usize, u8) {
     let last = warp.sources()[0].as_vec2() - 1.0;
     let inside = |at: &usize| {
         let (u, v) = (warp.plane(Plane::LeftX)[*at], warp.plane(Plane::LeftY)[*at]);
-        // A coordinate on the last row may have been rounded to it.
+        // A coordinate on the last row may be the result of rounding.
         u >= 0.001 && v >= 0.001 && u < last.x - 0.001 && v < last.y - 0.001
     };
     let difference =
@@ -90,7 +89,7 @@ fn a_flattened_fisheye_is_the_golden_one() {
     assert_eq!(geometry.canvas.size, size);
     let (warp, flat) = flatten(&geometry, &picture);
 
-    // The copy looks away.
+    // The copy looks the other way.
     assert!(warp.plane(Plane::WeightRight).iter().all(|&weight| weight == 0.0));
     assert_eq!(geometry.cameras[0].from_ray, DMat3::IDENTITY);
     let (count, worst) = compare(&warp, &flat, &golden);
@@ -98,7 +97,7 @@ fn a_flattened_fisheye_is_the_golden_one() {
     assert!(count * 2 > flat.pixels().len(), "only {count} pixels are inside");
     assert!(worst <= 1, "{worst} levels apart");
 
-    // A principal point a tenth of a pixel off is seen: the comparison can fail.
+    // The comparison can fail: it notices a principal point that is off by a tenth of a pixel.
     let mut off = geometry.clone();
     off.cameras[0].centre.x += 0.1;
     let (warp, flat) = flatten(&off, &picture);

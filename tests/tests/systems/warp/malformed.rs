@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::malformed::{assert_variant, refusal};
 use crate::warp::file::sample;
 
-/// A valid file: its header and its planes.
+/// Returns the header and the planes of a valid file.
 fn valid() -> (Value, Vec<u8>) {
     parts(&sample())
 }
 
-/// The file of a warp: its header and its tensors.
+/// Returns the header and the tensors of a warp's file.
 pub(crate) fn parts(warp: &Warp) -> (Value, Vec<u8>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("valid.safetensors");
@@ -30,7 +30,7 @@ pub(crate) fn assemble(header: &[u8], planes: &[u8]) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes(), header, planes].concat()
 }
 
-/// Puts the right checksum into the header.
+/// Puts the correct checksum into the header.
 pub(crate) fn seal(header: &mut Value, planes: &[u8]) {
     let m = &header["__metadata__"];
     let mut text =
@@ -57,14 +57,14 @@ impl Folder {
         refusal(&path, |path| Warp::open(path))
     }
 
-    /// The error of a valid file after a change of its header.
+    /// Returns the error of a valid file with a changed header.
     fn header_error(&self, change: impl FnOnce(&mut Value)) -> WarpError {
         let (mut header, planes) = valid();
         change(&mut header);
         self.error(&assemble(&serde_json::to_vec(&header).unwrap(), &planes))
     }
 
-    /// The error of a file with changed planes and the right checksum.
+    /// Returns the error of a file with changed planes and the correct checksum.
     fn plane_error(&self, plane: usize, element: usize, value: f32) -> WarpError {
         let (mut header, mut planes) = valid();
         let at = 4 * (plane * 2000 + element);
@@ -166,7 +166,7 @@ fn wrong_metadata() {
     for sum in [None, Some(""), Some("xyzxyzxy"), Some("+1234567"), Some("123")] {
         assert_variant!(metadata("checksum", sum), WarpError::Metadata { key: "checksum", .. });
     }
-    // What the checksum covers besides the planes.
+    // Metadata that the checksum covers.
     for (key, value) in [("left", "41x30"), ("projection", "planar"), ("rig", "# another")] {
         assert_variant!(metadata(key, Some(value)), WarpError::Checksum { .. });
     }
@@ -177,7 +177,7 @@ fn wrong_metadata() {
 fn wrong_tensors() {
     let folder = Folder::new();
     let gone = folder.header_error(|h| {
-        // The last plane, so that the offsets stay without a gap.
+        // Remove the last plane, so that the offsets have no gap.
         h.as_object_mut().unwrap().remove("weight_right");
     });
     assert_variant!(gone, WarpError::PlaneMissing { plane: Plane::WeightRight, .. });
@@ -248,7 +248,7 @@ fn impossible_numbers() {
     }
 }
 
-/// A file one of whose bits, so far into a range of bytes, is flipped is refused, or opens as what it was.
+/// Flips a bit at a fraction of a range of bytes. The file must be refused or open unchanged.
 pub(crate) fn check_flip(
     mut bytes: Vec<u8>,
     range: &Range<usize>,
@@ -262,7 +262,7 @@ pub(crate) fn check_flip(
     let path = dir.path().join("flip.safetensors");
     fs::write(&path, &bytes).unwrap();
     match Warp::open(&path) {
-        // Such as a hex digit of the checksum in upper case.
+        // For example, an upper-case hex digit in the checksum.
         Ok(warp) => {
             prop_assert!(in_header);
             prop_assert_eq!(&warp, original);

@@ -1,4 +1,4 @@
-//! Warp files that hold the mesh too: round trips, and the format as it is documented.
+//! Warp files that contain a mesh: round trips, and the documented format.
 
 use std::fs;
 
@@ -13,8 +13,8 @@ use crate::warp::file::sample;
 
 pub(crate) const SIZE: UVec2 = uvec2(170, 260);
 
-/// Two cameras that meet in the middle and are black in the last columns. Above, tiles are one patch; then there are
-/// cells; below, each pixel has its place.
+/// Returns a warp of two cameras that meet in the middle and are black in the last columns. Tiles at the top are
+/// single patches, those below are divided into cells, and those at the bottom store each pixel.
 pub(crate) fn bent() -> Warp {
     let plane = |at: &dyn Fn(f32, f32) -> f32| {
         let pixels = (0..SIZE.y).flat_map(|y| (0..SIZE.x).map(move |x| (x, y)));
@@ -51,7 +51,7 @@ fn a_mesh_comes_back_with_its_warp() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.safetensors");
     let noise = random_warp(&mut Random::new(8), uvec2(70, 40));
-    // What is far from the sources, and where nothing is seen.
+    // Positions far outside the sources, where nothing is visible.
     let wild = [1e30, -1e38, 3e38, f32::MAX, 1.0, 0.5].map(|value| vec![value; 40 * 40]);
     let wild = Warp::new(uvec2(40, 40), [uvec2(9, 9); 2], wild).unwrap();
     let mut warps = vec![sample(), bent(), noise, wild];
@@ -74,10 +74,10 @@ fn a_mesh_comes_back_with_its_warp() {
             assert_eq!(opened.mesh().map(Mesh::error), Some(error));
             opened.save(&path).unwrap();
             assert_eq!(fs::read(&path).unwrap(), first, "equal warps give equal files");
-            // Notes leave the mesh.
+            // Changing the metadata keeps the mesh.
             assert_eq!(opened.clone().made_from(None, None).mesh(), meshed.mesh());
             opened.without_mesh().save(&path).unwrap();
-            assert_eq!(fs::read(&path).unwrap(), plain, "version 1 is as ever");
+            assert_eq!(fs::read(&path).unwrap(), plain, "version 1 is unchanged");
         }
     }
     for error in [0.0, -1.0, f32::NAN, f32::INFINITY] {
@@ -86,7 +86,7 @@ fn a_mesh_comes_back_with_its_warp() {
     }
 }
 
-/// What the table in `warp/file.rs` says, read by another program.
+/// A reader of the format in the table of `warp/file.rs`, written independently.
 struct Documented<'a> {
     tensors: SafeTensors<'a>,
 }
@@ -180,7 +180,7 @@ fn other_programs_read_the_mesh() {
             shown += 1;
         }
         let weights = names.map(|[.., weight]| f64::from(warp.plane(weight)[at]));
-        // All lie within the sources.
+        // All positions are inside the sources.
         let counting = weights.map(|weight| if weight > 0.001 { weight } else { 0.0 });
         let whole = counting[0] + counting[1];
         for (found, weight) in found.into_iter().zip(counting) {

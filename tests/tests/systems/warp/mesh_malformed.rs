@@ -1,4 +1,4 @@
-//! Every way in which the mesh in a warp file can be malformed, or be that of another warp.
+//! Every way in which the mesh in a warp file can be malformed, or belong to another warp.
 
 use std::fs;
 
@@ -50,11 +50,11 @@ fn wrong_metadata() {
         });
         assert_variant!(error, WarpError::Metadata { key: "mesh_error", .. });
     }
-    // The checksum covers it.
+    // The checksum covers the error bound.
     let mut parts = VALID.clone();
     parts.header["__metadata__"]["mesh_error"] = json!("0.5");
     assert_variant!(folder.error(&parts.bytes()), WarpError::Checksum { .. });
-    // A file with a mesh is none of version 1, nor one without of version 2.
+    // Version 1 must not have a mesh, and version 2 must have one.
     let first = error(&folder, |parts| parts.header["__metadata__"]["version"] = json!("1"));
     assert_variant!(first, WarpError::UnexpectedTensor { .. });
     let third = error(&folder, |parts| parts.header["__metadata__"]["version"] = json!("3"));
@@ -71,7 +71,7 @@ fn wrong_tensors() {
     let folder = Folder::new();
     for name in PARTS {
         let gone = error(&folder, |parts| {
-            // Behind all others, so that there is no gap.
+            // Empty the tensor first, so that the offsets have no gap.
             parts.replace(name, 0, Vec::new());
             parts.header.as_object_mut().unwrap().remove(name);
         });
@@ -102,7 +102,7 @@ fn wrong_tensors() {
             assert_variant!(moved, WarpError::Header { .. });
         }
     }
-    // In another order, each where its bytes are.
+    // In another order, with matching offsets.
     let order = error(&folder, |parts| {
         let (patches, places) = (parts.range("mesh_patches"), parts.range("mesh_places"));
         let split = patches.start + places.len();
@@ -133,7 +133,7 @@ fn sizes_that_no_mesh_of_the_panorama_has() {
         ("mesh_places", 8192, VALID.layers()),
         ("mesh_shares", 2048, VALID.layers()),
     ] {
-        // Stated alone: nothing is taken for them.
+        // Only the header claims these sizes; no memory must be allocated for them.
         for count in [most + 1, 1 << 40] {
             let claimed = error(&folder, |parts| {
                 let before = parts.range(name);
@@ -187,7 +187,7 @@ fn wrong_cameras_and_cells() {
             );
         }
     }
-    // Cameras of a tile twice, in the wrong order, or black behind another.
+    // A camera twice in a tile, cameras in the wrong order, and a black layer after another.
     let last = VALID.layers() - 1;
     for camera in [0, 65_535] {
         let found = fault(&folder, |parts| parts.set(last, Field::Camera, camera));
@@ -208,7 +208,7 @@ fn wrong_cameras_and_cells() {
             );
         }
     }
-    // A black tile is nothing else.
+    // A black tile has no other fields.
     for cell in [8, 16, 0] {
         let found = fault(&folder, |parts| parts.set(black, Field::Cell, cell));
         assert_variant!(found, MeshFault::Cell { .. } | MeshFault::Index { .. });
@@ -244,7 +244,7 @@ fn wrong_indices() {
             }
             let found = fault(&folder, |parts| parts.set(layer, field, wrong));
             if wrong == NONE && !matches!(field, Field::Places) {
-                // As if the layer had none of it; who comes next then has another index, or is too many.
+                // The layer then lacks the part, so later layers have other indices or the count is wrong.
                 assert_variant!(found, MeshFault::Index { .. } | MeshFault::Count { .. });
                 continue;
             }
@@ -255,7 +255,7 @@ fn wrong_indices() {
             );
         }
     }
-    // Two tiles that name the same, each in its order: what one block writes another would too.
+    // Two layers with the same index, each in order: two blocks would write the same memory.
     for field in [Field::Places, Field::Shares, Field::Next] {
         let parts = &*VALID;
         let named: Vec<_> = (0..parts.layers())
@@ -266,7 +266,7 @@ fn wrong_indices() {
         let found = fault(&folder, |parts| parts.set(last, field, one));
         assert_variant!(found, MeshFault::Index { layer, found, .. } if (layer, found) == (last, one));
     }
-    // Only the last of several layers takes what is left, and only one by itself is all there is.
+    // Only the last of several layers takes the remaining share, and only a single layer takes the whole.
     let shared = VALID.find(|parts, layer| parts.get(layer, Field::Shares) < REST);
     let alone = VALID.find(|parts, layer| {
         parts.get(layer, Field::Shares) == NONE && parts.get(layer, Field::Camera) < 2
@@ -278,7 +278,7 @@ fn wrong_indices() {
     }
     let found = fault(&folder, |parts| parts.set(last, Field::Next, last as u32 + 1));
     assert_variant!(found, MeshFault::Index { layer, part: "mesh_layers", expected: NONE, .. } if layer == last);
-    // A chain without an end, and one into another tile.
+    // An endless chain, and a chain into another tile.
     let first = VALID.find(|parts, layer| parts.get(layer, Field::Next) != NONE);
     let next = VALID.get(first, Field::Next);
     for target in [first as u32, next, 0] {
@@ -328,13 +328,13 @@ fn meshes_of_other_planes() {
         change(&mut planes);
         let changed = Warp::new(warp.size(), warp.sources(), planes).unwrap();
         let (_, data) = crate::warp::malformed::parts(&changed);
-        // The planes of the one, the mesh of the other.
+        // The planes of one warp with the mesh of the other.
         fault(&folder, |parts| parts.data[..data.len()].copy_from_slice(&data))
     };
     for (plane, camera) in
         [(Plane::LeftX, 0), (Plane::LeftY, 0), (Plane::RightX, 1), (Plane::RightY, 1)]
     {
-        // A single pixel.
+        // A single changed pixel.
         let found = other(&|planes| planes[plane as usize][100 * 170 + 70] += 0.07);
         assert_variant!(found, MeshFault::Place { camera: c, x: 70, y: 100, .. } if c == camera);
         let found = other(&|planes| planes[plane as usize].iter_mut().for_each(|v| *v += 0.1));
@@ -346,12 +346,12 @@ fn meshes_of_other_planes() {
     assert_variant!(found, MeshFault::Share { camera: 0, x: 135, y: 0, .. });
     let found = other(&|planes| planes[5][40] = 1.0);
     assert_variant!(found, MeshFault::Share { camera: 0 | 1, x: 40, y: 0, .. });
-    // Stated nearer than it is.
+    // The stated error bound is smaller than the real error.
     let found = fault(&folder, |parts| {
         parts.header["__metadata__"]["mesh_error"] = json!("0.0001");
     });
     assert_variant!(found, MeshFault::Place { .. });
-    // Shares, and what overflows.
+    // A changed share, and patches that overflow.
     let found = fault(&folder, |parts| {
         let at = parts.range("mesh_shares").start;
         parts.data[at + 2 * 20 * 32] ^= 1;
@@ -366,7 +366,7 @@ fn meshes_of_other_planes() {
     assert_variant!(found, MeshFault::Place { x: 0, y: 0, camera: 0, .. });
 }
 
-/// What opens is whole: every pixel can be asked for, and is where the planes say.
+/// Checks an opened file: every pixel can be queried, and its position matches the planes.
 fn check_opened(warp: &Warp) {
     let mesh = warp.mesh().unwrap();
     for at in 0..SIZE.element_product() {
@@ -389,7 +389,7 @@ proptest! {
         check_flip(bytes, &range, at, bit, in_header, &meshed())?;
     }
 
-    /// Changes that are sealed, some of them small.
+    /// Changes numbers, some of them slightly, and corrects the checksum.
     #[test]
     fn a_changed_number_is_an_error_or_harmless(
         part in 0..5usize,

@@ -1,4 +1,4 @@
-//! A warp file with a mesh, to be changed.
+//! A warp file with a mesh, for tests that change it.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ pub(crate) const PARTS: [&str; 5] =
 pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const REST: u32 = NONE - 1;
 
-/// A file to be changed: header and tensors.
+/// The header and tensors of a file.
 #[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) header: Value,
@@ -28,7 +28,7 @@ pub(crate) static VALID: LazyLock<Parts> = LazyLock::new(|| {
     Parts { header, data }
 });
 
-/// Fields of a layer.
+/// The fields of a layer.
 #[derive(Clone, Copy)]
 pub(crate) enum Field {
     Camera,
@@ -67,12 +67,12 @@ impl Parts {
         self.count("mesh_layers")
     }
 
-    /// The first layer that does.
+    /// Returns the first layer for which `does` returns true.
     pub(crate) fn find(&self, does: impl Fn(&Self, usize) -> bool) -> usize {
         (0..self.layers()).find(|layer| does(self, *layer)).unwrap()
     }
 
-    /// Gives a tensor so many elements and these bytes, and moves what is behind.
+    /// Replaces the content of a tensor with `count` elements, and moves the tensors after it.
     pub(crate) fn replace(&mut self, name: &str, count: usize, bytes: Vec<u8>) {
         let range = self.range(name);
         let grown = bytes.len() as i64 - range.len() as i64;
@@ -88,7 +88,7 @@ impl Parts {
         self.data.splice(range, bytes);
     }
 
-    /// One element more of a tensor, a copy of the first, or one less.
+    /// Adds a copy of the first element to a tensor, or removes the last element.
     pub(crate) fn resize(&mut self, name: &str, more: bool) {
         let (count, mut bytes) = (self.count(name), self.data[self.range(name)].to_vec());
         let element = bytes.len() / count;
@@ -112,17 +112,17 @@ impl Parts {
     }
 }
 
-/// The error of the file after a change that is sealed.
+/// Returns the error of the file after a change, with a correct checksum.
 pub(crate) fn error(folder: &Folder, change: impl FnOnce(&mut Parts)) -> WarpError {
     let mut parts = VALID.clone();
     change(&mut parts);
     folder.error(&parts.sealed())
 }
 
-/// What is said of the mesh.
+/// Returns the error of the mesh after a change, with a correct checksum.
 pub(crate) fn fault(folder: &Folder, change: impl FnOnce(&mut Parts)) -> MeshFault {
     match error(folder, change) {
         WarpError::Mesh { error, .. } => error,
-        other => panic!("{other:?} is not of the mesh"),
+        other => panic!("{other:?} is not a mesh error"),
     }
 }

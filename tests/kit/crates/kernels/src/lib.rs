@@ -1,6 +1,6 @@
-//! Published crates in kernels: each kernel applies one function of one crate to 64 bytes a thread.
+//! Published crates in kernels: each kernel applies one function of one crate to 64 bytes per thread.
 //!
-//! The functions are ordinary Rust. The host calls them too and compares.
+//! The functions are ordinary Rust. The host calls them too and compares the results.
 
 use cuda_std::prelude::*;
 
@@ -30,18 +30,18 @@ macro_rules! kernels {
 }
 kernels!(sha256 blake3_hash aes128 secp256k1 small_rng eigenvalues sorted rotated);
 
-/// SHA-256 by crate `sha2`.
+/// Returns the SHA-256 digest, by crate `sha2`.
 pub fn sha256(input: &Input) -> Output {
     use sha2::Digest as _;
     sha2::Sha256::digest(input).into()
 }
 
-/// BLAKE3.
+/// Returns the BLAKE3 hash, by crate `blake3`.
 pub fn blake3_hash(input: &Input) -> Output {
     *blake3::hash(input).as_bytes()
 }
 
-/// Two blocks of AES-128 by crate `aes`; the key is the third.
+/// Encrypts two blocks with AES-128, by crate `aes`. The first 16 bytes are the key.
 pub fn aes128(input: &Input) -> Output {
     use aes::cipher::{BlockCipherEncrypt as _, KeyInit as _};
     let (key, text) = (&input[..16], &input[16..48]);
@@ -54,7 +54,7 @@ pub fn aes128(input: &Input) -> Output {
     output
 }
 
-/// The x coordinate of a multiple of the generator of secp256k1, by crate `k256`.
+/// Returns the x coordinate of a multiple of the secp256k1 generator, by crate `k256`.
 pub fn secp256k1(input: &Input) -> Output {
     use k256::elliptic_curve::ops::Reduce as _;
     use k256::elliptic_curve::point::AffineCoordinates as _;
@@ -63,7 +63,7 @@ pub fn secp256k1(input: &Input) -> Output {
     (k256::ProjectivePoint::GENERATOR * scalar).to_affine().x().into()
 }
 
-/// Numbers, a range and a shuffle by crate `rand`.
+/// Draws bytes and letters and shuffles them, by crate `rand`.
 pub fn small_rng(input: &Input) -> Output {
     use rand::seq::SliceRandom as _;
     use rand::{Rng as _, RngExt as _, SeedableRng as _};
@@ -77,7 +77,8 @@ pub fn small_rng(input: &Input) -> Output {
     output
 }
 
-/// The eigenvalues of a symmetric matrix and the diagonal of its inverse, by crate `nalgebra`.
+/// Returns the eigenvalues of a symmetric matrix, the diagonal of its inverse, its determinant and its norm, by crate
+/// `nalgebra`.
 pub fn eigenvalues(input: &Input) -> Output {
     let matrix = nalgebra::Matrix3::from_fn(|row, column| {
         let (low, high) = (row.min(column), row.max(column));
@@ -98,7 +99,7 @@ pub fn eigenvalues(input: &Input) -> Output {
     bytes(numbers)
 }
 
-/// The bytes through a vector, a heap and a map of crate `heapless`.
+/// Passes the bytes through a heap, a map and a vector of crate `heapless`.
 pub fn sorted(input: &Input) -> Output {
     let mut heap = heapless::BinaryHeap::<u8, heapless::binary_heap::Min, 64>::new();
     let mut counts = heapless::index_map::FnvIndexMap::<u8, u8, 64>::new();
@@ -117,7 +118,7 @@ pub fn sorted(input: &Input) -> Output {
     })
 }
 
-/// A vector after a rotation and a point after a shear, by crate `glam`.
+/// Returns a rotated vector and a sheared point, by crate `glam`.
 pub fn rotated(input: &Input) -> Output {
     use glam::{Mat4, Quat, Vec3};
     let number = |i: usize| f32::from(input[i]) / 37.0 - 3.0;

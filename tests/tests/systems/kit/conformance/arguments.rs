@@ -1,4 +1,4 @@
-//! Arguments arrive as they were passed.
+//! Arguments reach the kernel unchanged.
 
 use conformance::arguments::*;
 use glam::{DMat3, DVec2, DVec3, IVec2, UVec2, Vec2, Vec3};
@@ -101,7 +101,7 @@ fn an_unsafe_kernel() {
     all_give(&vec![43; 96], |stream| {
         let mut out = zeros(stream, 96);
         let kernel = FillUnchecked { value: 42, out: out.view_mut() };
-        // SAFETY: the grid has as many threads as the buffer elements.
+        // SAFETY: the grid has as many threads as the buffer has elements.
         unsafe { stream.launch_unchecked(&line(3, 32), &kernel) }.unwrap();
         download(stream, &out)
     });

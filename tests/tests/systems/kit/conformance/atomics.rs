@@ -1,11 +1,11 @@
-//! Atomics: whatever the order, the result is one.
+//! Atomics: the result does not depend on the order.
 
 use conformance::atomics::*;
 use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Threads: more than one block, and not a multiple of a warp.
+/// The threads fill more than one block, and are not a multiple of a warp.
 const BLOCKS: u32 = 37;
 const BLOCK: u32 = 100;
 

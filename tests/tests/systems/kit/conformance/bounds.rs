@@ -1,4 +1,4 @@
-//! Blocks of exactly the launch bounds run; larger ones do not start.
+//! Blocks of exactly the launch bounds run; larger blocks are refused.
 
 use conformance::bounds::*;
 use cuda_std::launch::{Kernel, LaunchBounds};

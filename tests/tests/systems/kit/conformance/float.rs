@@ -9,7 +9,7 @@ use panoweave_tests::conformance::{all_give, on_each_device};
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Values at which functions go wrong, and many between.
+/// Returns critical values and many in between.
 fn arguments() -> Vec<f32> {
     let mut values = vec![
         0.0,
@@ -35,8 +35,7 @@ fn arguments() -> Vec<f32> {
     values
 }
 
-/// Distance in units of the last place of `exact`, as an f32 has them; 0 where both are NaN or
-/// equal.
+/// Returns the error in units of the last place of `exact` as an f32, or 0 if both are NaN or equal.
 fn ulps(found: f32, exact: f64) -> f64 {
     let nearest = exact as f32;
     if found == nearest || found.is_nan() && exact.is_nan() {
@@ -50,7 +49,7 @@ fn ulps(found: f32, exact: f64) -> f64 {
     (f64::from(found) - exact).abs() / unit
 }
 
-/// Nearest integer, ties to even, by the definition.
+/// Rounds to the nearest integer, ties to even, by the definition.
 fn round(x: f64) -> f64 {
     let below = x.floor();
     let is_odd = (below / 2.0).floor() * 2.0 != below;
@@ -65,11 +64,11 @@ fn level(x: f64) -> u32 {
     if x.is_nan() { 0 } else { round(x.clamp(0.0, 255.0)) as u32 }
 }
 
-/// What the PTX ISA promises of `lg2.approx` and `ex2.approx`: relative, but absolute for a logarithm of
-/// [0.5, 2].
+/// The error bound of `lg2.approx` and `ex2.approx` in the PTX ISA. It is relative, except that it is absolute for
+/// logarithms of [0.5, 2].
 const FAST: f64 = 1.0 / (1 << 22) as f64;
 
-/// Whether `found` is 0 where the hardware takes a subnormal for 0.
+/// Returns whether `found` is 0 because the hardware flushes subnormals.
 fn is_flushed(found: f32, exact: f64) -> bool {
     found == 0.0 && exact.abs() < f64::from(f32::MIN_POSITIVE)
 }
@@ -110,7 +109,7 @@ fn functions_of_one_argument() {
             }
 
             let log = exact.log2();
-            // Absolute where the logarithm is near 0.
+            // The error is absolute where the logarithm is near 0.
             let log_unit = if (0.5..=2.0).contains(&x) { 1.0 } else { log.abs() };
             let error = relative(fast_log2, log, log_unit);
             assert!(error <= FAST, "log2 {error:e} {}", context());
@@ -126,7 +125,7 @@ fn functions_of_one_argument() {
     }
 }
 
-/// Error of `found` in units of `unit`; 0 where both are NaN or the same infinity.
+/// Returns the error of `found` in units of `unit`, or 0 if both are NaN or the same infinity.
 fn relative(found: f32, exact: f64, unit: f64) -> f64 {
     if ulps(found, exact) == 0.0 { 0.0 } else { (f64::from(found) - exact).abs() / unit }
 }
@@ -191,15 +190,15 @@ fn functions_of_two_arguments() {
     }
 }
 
-/// With factors of 12 bits and a sum of 24, the exact result is a float; rounding the product first
-/// would lose its lower half.
+/// With factors of 12 bits and a sum of 24, the exact result is a float. Rounding the product first would lose its
+/// lower half.
 #[test]
 fn mul_add_rounds_once() {
     let n = noise(3000);
     let factor = |n: u32| 1.0 + (n % 4096) as f32 / 4096.0;
     let x: Vec<f32> = n.iter().map(|&n| factor(n)).collect();
     let y: Vec<f32> = n.iter().map(|&n| factor(n >> 12)).collect();
-    // Minus the product, rounded: what is left is the rounding error, which is a float.
+    // Subtract the rounded product: the remainder is the rounding error, which is a float.
     let z: Vec<f32> = x.iter().zip(&y).map(|(x, y)| -(x * y)).collect();
     let expected: Vec<f32> = x
         .iter()
@@ -218,9 +217,9 @@ fn mul_add_rounds_once() {
     });
 }
 
-/// Defines a test of the arithmetic of one type of 16 bits. An f32 holds sums and products of two
-/// such numbers to enough bits that rounding them again is rounding once; the unit tests of
-/// `HalfArithmetic` hold `mul_add` against integers.
+/// Defines a test of the arithmetic of a 16-bit type. An f32 holds sums and products of two such numbers precisely
+/// enough that rounding them again equals rounding once. The unit tests of `HalfArithmetic` compare `mul_add` with
+/// integers.
 macro_rules! half_arithmetic {
     ($test:ident, $kernel:ident, $half:ident) => {
         #[test]
@@ -235,7 +234,7 @@ macro_rules! half_arithmetic {
                 .iter()
                 .map(|number| {
                     let [a, b, c] = number.map($half::from_bits);
-                    // A product of bf16 may be below the subnormals of an f32.
+                    // A product of bf16 may be smaller than the subnormals of an f32.
                     let wide = |x: f64| bits($half::from_f32(x as f32));
                     let four = |a: $half, c: $half| {
                         let (x, y) = (a.to_f64(), b.to_f64());

@@ -1,4 +1,4 @@
-//! Where threads are.
+//! Thread and block indices.
 
 use conformance::indices::{CountThreads, Indices, Pixels, ThreadPlace};
 use panoweave::device::{Image, LaunchConfig};
@@ -6,7 +6,7 @@ use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{config, download, launch, zeros};
 
-/// What every thread must see, in order of block and rank.
+/// Returns the expected indices of every thread, ordered by block and rank.
 fn expected([gx, gy, gz]: [u32; 3], [bx, by, bz]: [u32; 3]) -> Vec<ThreadPlace> {
     let mut places = Vec::new();
     for block in 0..gx * gy * gz {

@@ -1,4 +1,4 @@
-//! Facts that a kernel asks of its machine, and printing.
+//! Machine properties that a kernel can query, and printing.
 
 use conformance::machine::{Machine, Speak};
 use panoweave::device::LaunchConfig;
@@ -19,7 +19,7 @@ fn facts_of_the_machine() {
     }
 }
 
-/// `cuda_std` tests the text; here the launch succeeds on every device.
+/// Checks that the launch succeeds on every device; `cuda_std` tests the printed text.
 #[test]
 fn kernels_print() {
     on_each_device(|stream| {

@@ -6,7 +6,7 @@ use panoweave_tests::conformance::on_each_device;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Pairs of small numbers, of numbers over many orders of magnitude, and special ones.
+/// Returns pairs of small numbers, of numbers over many orders of magnitude, and of special values.
 fn pairs() -> Vec<(f64, f64)> {
     const SPECIAL: [f64; 11] =
         [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.5, 3.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
@@ -21,11 +21,11 @@ fn pairs() -> Vec<(f64, f64)> {
             _ => (x * 10.0_f64.powf(20.0 * y), 3.0 * x),
         }
     }));
-    // All of them are numbers that an f32 has.
+    // Round all of them to values that an f32 represents exactly.
     pairs.iter().map(|&(x, y)| (f64::from(x as f32), f64::from(y as f32))).collect()
 }
 
-/// The functions of `FLOAT` by the host's standard library.
+/// Computes a function of `FLOAT` with the host's standard library.
 fn float(name: &str, x: f64, y: f64) -> f64 {
     match name.trim_start_matches("x.") {
         "floor()" => x.floor(),
@@ -71,7 +71,7 @@ fn float(name: &str, x: f64, y: f64) -> f64 {
     }
 }
 
-/// The functions of `SPECIAL`, by their definitions where a simple one exists.
+/// Computes a function of `SPECIAL`, by its definition if that is simple.
 fn special(name: &str, x: f64, y: f64) -> f64 {
     let whole_turns = |x: f64| x - 2.0 * (0.5 * x).round();
     match name.trim_start_matches("FloatExt::") {
@@ -91,7 +91,7 @@ fn special(name: &str, x: f64, y: f64) -> f64 {
         "rcbrt(x)" => 1.0 / x.cbrt(),
         "saturate(x)" if x.is_nan() => 0.0,
         "saturate(x)" => x.clamp(0.0, 1.0),
-        // The unit tests hold the rest against tables.
+        // The unit tests check the others against tables.
         "error_function(x)" => x.error_function(),
         "complementary_error_function(x)" => x.complementary_error_function(),
         "inv_complementary_error_function(x)" => x.inv_complementary_error_function(),
@@ -110,12 +110,12 @@ fn special(name: &str, x: f64, y: f64) -> f64 {
     }
 }
 
-/// The error that is allowed at an exact result: relative, and absolute for functions that cancel near
-/// their zeros. A Euclidean quotient may be off by 1, because it is rounded before it is cut off.
+/// Returns the allowed error at an exact result: relative, and absolute for functions that cancel near their zeros. A
+/// Euclidean quotient may be off by 1, because it is rounded before it is truncated.
 fn allowed(name: &str, exact: f64, ulp: f64) -> f64 {
     let cancels = ["j0", "j1", "jn", "y0", "y1", "yn", "log_gamma", "sinpi", "cospi", "sincospi"];
     let cancels = cancels.iter().any(|f| name.starts_with(&format!("FloatExt::{f}(")));
-    // The standard library's own inverse hyperbolic functions lose digits; `atanh` does near -1.
+    // The standard library's own inverse hyperbolic functions lose digits, and `atanh` does so near -1.
     let ulps = match name {
         "x.atanh()" => 65_536.0,
         "x.powi(7)" | "x.asinh()" | "x.acosh()" => 16.0,
@@ -130,10 +130,10 @@ fn allowed(name: &str, exact: f64, ulp: f64) -> f64 {
     }
 }
 
-/// Compares one result. `ulp` is the relative distance of two numbers, `least` the absolute one of
-/// two subnormals.
+/// Compares one result. `ulp` is the relative distance between two numbers, `least` the absolute distance between two
+/// subnormals.
 fn check(name: &str, at: (f64, f64), found: f64, exact: f64, [ulp, least]: [f64; 2], device: &str) {
-    // The power of which it is the reciprocal may overflow.
+    // The power may overflow before its reciprocal is taken.
     let is_lost = name == "x.powi(-3)" && found == 0.0 && exact.abs() <= least / ulp;
     let is_right = found == exact
         || is_lost
@@ -142,7 +142,7 @@ fn check(name: &str, at: (f64, f64), found: f64, exact: f64, [ulp, least]: [f64;
     assert!(is_right, "{name} of {at:?} on {device}: {found:e} instead of {exact:e}");
 }
 
-/// Runs a kernel with every function on every device, and compares.
+/// Defines a test that runs a kernel with every function on every device, and compares the results.
 macro_rules! compare {
     ($test:ident, $kernel:ident, $float:ident, $names:ident, $oracle:ident) => {
         #[test]
@@ -168,7 +168,7 @@ macro_rules! compare {
                 for (name, found) in $names.iter().zip(results) {
                     for (&(x, y), found) in pairs.iter().zip(found) {
                         let exact = $oracle(name, x, y);
-                        // It may be beyond the type's numbers.
+                        // The exact result may be out of the type's range.
                         let exact = match exact as $float {
                             infinite if infinite.is_infinite() => infinite.into(),
                             _ => exact,

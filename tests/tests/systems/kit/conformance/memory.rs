@@ -8,7 +8,7 @@ use panoweave_tests::conformance::{all_give, on_each_device};
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// The only test that sets these constants: they belong to the device, which all tests share.
+/// Only this test may set these constants: they belong to the device, which all tests share.
 #[test]
 fn constants_are_zero_until_set_and_then_what_was_set() {
     let values: Vec<f32> = (0..64).map(|k| (k * k) as f32 - 1000.0).collect();
@@ -64,13 +64,13 @@ fn a_slice_goes_on_from_any_element_and_fetches_what_there_is() {
     });
 }
 
-/// Copies, mirrors and reverses elements of one type.
+/// Defines a test that copies, mirrors and reverses elements of one type.
 macro_rules! elements {
     ($name:ident, $type:ty, $copy:ident, $mirror:ident, $share:ident) => {
         #[test]
         fn $name() {
             let values: Vec<$type> = elements(35 * 9);
-            // Bytes are compared: a float of any bits must come through.
+            // Compare bytes: a float must keep all its bits, even if it is a NaN.
             all_give(&bytes(&values), |stream| {
                 let input = upload(stream, &values);
                 let mut out = zeros(stream, input.len());
@@ -105,7 +105,7 @@ macro_rules! elements {
 #[test]
 fn elements_side_by_side_are_one_access() {
     let values: Vec<u8> = elements(35 * 9);
-    // The last three of a row are no four.
+    // The last three elements of a row are fewer than four.
     let expected: Vec<u8> = (0..35 * 9).map(|i| if i % 35 < 32 { values[i] } else { 0 }).collect();
     for (pitch, expected) in [(40, expected), (37, vec![0; 35 * 9])] {
         all_give(&expected, |stream| {
@@ -136,7 +136,7 @@ fn a_column_is_read_downwards() {
     });
 }
 
-/// Elements of any bits.
+/// Returns elements with arbitrary bits.
 fn elements<T: Pod>(len: usize) -> Vec<T> {
     let words = noise((len * size_of::<T>()).div_ceil(4) as u32);
     bytemuck::pod_collect_to_vec(&bytemuck::cast_slice::<u32, u8>(&words)[..len * size_of::<T>()])

@@ -1,7 +1,7 @@
-//! Every feature of `cuda_std` on every device: the CPU, and the first GPU where there is one.
+//! Every feature of `cuda_std` on every device: the CPU, and the first GPU if there is one.
 //!
-//! Each test computes what must come out by a formula of its own, and demands it of every device,
-//! exactly for integers and within a stated tolerance for floats.
+//! Each test computes the expected result by its own formula and requires it on every device: exactly for integers,
+//! and within a stated tolerance for floats.
 
 mod arguments;
 mod atomics;
@@ -25,12 +25,12 @@ use bytemuck::Pod;
 use cuda_std::launch::SafeKernel;
 use panoweave::device::{Buffer, LaunchConfig, Stream};
 
-/// A launch without dynamic shared memory.
+/// Returns a launch without dynamic shared memory.
 fn config(grid: [u32; 3], block: [u32; 3]) -> LaunchConfig {
     LaunchConfig { grid, block, dynamic_shared: 0 }
 }
 
-/// Blocks of `block` threads in one dimension.
+/// Returns a one-dimensional launch with blocks of `block` threads.
 fn line(blocks: u32, block: u32) -> LaunchConfig {
     config([blocks, 1, 1], [block, 1, 1])
 }
@@ -51,7 +51,7 @@ fn download<T: Pod>(stream: &Stream, buffer: &Buffer<T>) -> Vec<T> {
     buffer.download(stream).unwrap()
 }
 
-/// Numbers without pattern, the same every time.
+/// Returns numbers without a pattern, the same on every run.
 fn noise(len: u32) -> Vec<u32> {
     (0..len)
         .map(|i| {

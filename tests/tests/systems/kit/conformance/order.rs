@@ -1,11 +1,11 @@
-//! Launches in a stream are in order, also where a GPU begins one before the one before has ended.
+//! Launches in a stream take effect in order, even if a GPU begins one before the previous one has ended.
 
 use conformance::order::{Shifted, ShiftedLate};
 use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// More blocks than any GPU holds at a time would make it slow on the CPU; these are on several multiprocessors.
+/// Enough blocks for several multiprocessors. More blocks than a GPU can hold at a time would be slow on the CPU.
 const BLOCKS: u32 = 300;
 const BLOCK: u32 = 256;
 const SHIFT: u32 = 12_345;
@@ -23,7 +23,7 @@ fn launches_see_what_the_ones_before_wrote() {
         let mut b = zeros(stream, len as u32);
         for i in 0..LAUNCHES {
             let (input, out) = (a.view(), b.view_mut());
-            // Both kinds before and behind both.
+            // Each kind follows, and is followed by, both kinds.
             if i % 4 < 2 {
                 let kernel = Shifted { input, shift: SHIFT, out };
                 launch(stream, line(BLOCKS, BLOCK), &kernel);

@@ -1,11 +1,11 @@
-//! Reductions over warps and blocks. Floats are whole numbers, so that every order gives one sum.
+//! Reductions over warps and blocks. All floats are whole numbers, so the sum does not depend on the order.
 
 use conformance::reduce::*;
 use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Sum, minimum and maximum of each warp, for each of its lanes.
+/// Returns the sum, minimum and maximum of each warp, for each of its lanes.
 fn expected<T: Copy>(values: &[T], add: fn(T, T) -> T, less: fn(T, T) -> bool) -> Vec<[T; 3]> {
     let warp = |warp: &[T]| {
         let mut all = [warp[0]; 3];
@@ -47,7 +47,7 @@ fn reductions_of_floats() {
 
 #[test]
 fn words_are_added_up_in_one_instruction() {
-    // Over the range of 32 bits, and the bytes that are largest.
+    // Sums that overflow 32 bits, and the largest bytes.
     let [mut a, mut b, mut c] = [0, 1, 2].map(|i| noise(3 * 192)[i * 192..][..192].to_vec());
     (a[5], b[5], c[5]) = (u32::MAX, u32::MAX, u32::MAX);
     let bytes = |word: u32| (0..4).map(move |i| u64::from(word >> (8 * i) & 0xff));

@@ -1,4 +1,4 @@
-//! Warp shuffles against the table of the PTX manual for `shfl.sync`.
+//! Warp shuffles against the table for `shfl.sync` in the PTX manual.
 
 use bytemuck::Pod;
 use conformance::shuffle::*;
@@ -10,7 +10,7 @@ const LANES: usize = 32;
 const WIDTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 const ARGUMENTS: [u32; 11] = [0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33];
 
-/// Which lane each lane reads, or `None` where it keeps its own value.
+/// A function that returns the lane that each lane reads, or `None` if it keeps its own value.
 type Source = fn(lane: i32, argument: i32, width: i32) -> Option<i32>;
 
 fn down(lane: i32, argument: i32, width: i32) -> Option<i32> {
@@ -23,7 +23,7 @@ fn up(lane: i32, argument: i32, width: i32) -> Option<i32> {
     (source >= lane / width * width).then_some(source)
 }
 
-/// Earlier segments are within reach, later ones are not.
+/// Earlier segments are in range, later ones are not.
 fn xor(lane: i32, argument: i32, width: i32) -> Option<i32> {
     let source = lane ^ (argument % 32);
     (source < (lane / width + 1) * width).then_some(source)
@@ -33,7 +33,7 @@ fn idx(lane: i32, argument: i32, width: i32) -> Option<i32> {
     Some(lane / width * width + argument % width)
 }
 
-/// What each thread must get, and whether its source was in range.
+/// Returns the expected value of each thread, and whether its source is in range.
 fn expected<T: Copy>(
     values: &[T],
     source: Source,
@@ -49,7 +49,7 @@ fn expected<T: Copy>(
     shuffled.unzip()
 }
 
-/// Checks one kernel with every width and argument, over two blocks of three warps.
+/// Checks one kernel with every width and argument, on two blocks of three warps.
 macro_rules! check {
     ($kernel:ident, $source:expr, $values:expr) => {{
         let values = $values;
@@ -74,12 +74,12 @@ macro_rules! check {
     }};
 }
 
-/// Any bits, as another type of the same size.
+/// Reinterprets words as another type.
 fn of<T: Pod>(words: &[u32]) -> Vec<T> {
     bytemuck::pod_collect_to_vec(words)
 }
 
-/// Finite numbers that use both words of an `f64`.
+/// Returns finite numbers that use both words of an `f64`.
 fn doubles() -> Vec<f64> {
     noise(192).iter().map(|&n| f64::from(n) / 3.0).collect()
 }

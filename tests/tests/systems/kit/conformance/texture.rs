@@ -11,25 +11,25 @@ use panoweave_tests::conformance::on_each_device;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Size of the picture: odd, and rows that do not fill their pitch.
+/// Size of the picture: odd, with rows that do not fill their pitch.
 const WIDTH: u32 = 13;
 const HEIGHT: u32 = 7;
 
-/// How far a linear sample may lie from the exact one through the rounding of the weights' product:
-/// half of 1/256 times a difference of differences of texels, which is at most 2.
+/// Maximum error of a linear sample due to the rounding of the product of the weights: half of 1/256, times a
+/// difference of differences of texels, which is at most 2.
 const LINEAR_PRODUCT: f64 = 1.0 / 256.0;
 
-/// How far it may lie from the exact one in all: also half a step of the fraction in each direction.
+/// Maximum total error of a linear sample, including half a step of the fraction in each direction.
 const LINEAR_TO_EXACT: f64 = LINEAR_PRODUCT + 2.0 / 512.0;
 
-/// How far a sample may lie from the exact one where nothing but floats is rounded.
+/// Maximum error of a sample if only floats are rounded.
 const ROUNDING: f64 = 1e-6;
 
-/// Channel `c` of texel `(x, y)`, in memory and as a fraction of full scale.
+/// A channel of a texel, in memory and as a number.
 trait Scalar: Pod {
     const MAX: f64;
-    /// How far a GPU's linear sample may lie from the CPU's, of full scale. Both take the same 8-bit
-    /// weights; an H100 rounds sums of floats as floats, those of integers to 16 bits.
+    /// Maximum difference between a GPU's and the CPU's linear sample, as a fraction of full scale. Both use the same
+    /// 8-bit weights; an H100 rounds sums of floats to floats, and sums of integers to 16 bits.
     const FILTERED: f64;
     fn of(noise: u32) -> Self;
     fn value(self) -> f64;
@@ -39,7 +39,7 @@ impl Scalar for u8 {
     const MAX: f64 = 255.0;
     const FILTERED: f64 = 1.02 / (1 << 17) as f64;
     fn of(noise: u32) -> Self {
-        // Both ends are frequent, where mistakes of scale show.
+        // Both ends are frequent, because scaling errors show there.
         match noise % 4 {
             0 => 0,
             1 => 255,
@@ -77,7 +77,7 @@ impl Scalar for f32 {
     }
 }
 
-/// A picture of `channels` channels.
+/// A picture with `channels` channels.
 struct Picture<S> {
     channels: usize,
     scalars: Vec<S>,
@@ -95,7 +95,7 @@ impl<S: Scalar> Picture<S> {
         bytemuck::pod_collect_to_vec(&self.scalars)
     }
 
-    /// Channel `c` of texel `(x, y)`, wherever that is.
+    /// Returns channel `c` of texel `(x, y)`, which may lie outside the picture.
     fn texel(&self, x: i64, y: i64, c: usize, address: Address) -> f64 {
         let (w, h) = (i64::from(WIDTH), i64::from(HEIGHT));
         let inside = x >= 0 && x < w && y >= 0 && y < h;
@@ -106,7 +106,7 @@ impl<S: Scalar> Picture<S> {
         self.scalars[(y * w + x) as usize * self.channels + c].value()
     }
 
-    /// What a sample with unlimited precision is, as a fraction of full scale.
+    /// Returns the sample with unlimited precision, as a fraction of full scale.
     fn exact(&self, at: Vec2, c: usize, mode: TextureMode) -> f64 {
         let (x, y) = (f64::from(at.x), f64::from(at.y));
         let texel = |x, y| self.texel(x as i64, y as i64, c, mode.address);
@@ -124,8 +124,8 @@ impl<S: Scalar> Picture<S> {
     }
 }
 
-/// Coordinates inside, on every edge and beyond; multiples of 1/256, so that the filter's fraction
-/// is exact, and others. Away from texel borders, where a point sample may fall either way.
+/// Returns coordinates inside the picture, on every edge and outside: multiples of 1/256, for which the filter's
+/// fraction is exact, and others. The others avoid texel borders, where a point sample may go either way.
 fn coordinates() -> Vec<Vec2> {
     let mut coordinates = Vec::new();
     for y in -5..=2 * HEIGHT as i32 + 5 {
@@ -161,7 +161,7 @@ fn read(stream: &Stream, texture: &Texture<'_, Vec4>, coordinates: &[Vec2]) -> V
     download(stream, &out).iter().map(|quad: &Quad| quad.0).collect()
 }
 
-/// Images and arrays of `T`, filled alike.
+/// Returns an image and an array of `T` with the same content.
 fn image_and_array<T: Texel>(stream: &Stream, texels: &[T]) -> (Image<T>, Array<T>) {
     let image = Image::from_slice(stream, WIDTH, HEIGHT, texels).unwrap();
     let mut array = Array::new(stream.device(), WIDTH, HEIGHT).unwrap();
@@ -192,8 +192,8 @@ fn check<T: Texel, S: Scalar>(format: &str) {
     }
 }
 
-/// Compares the samples at `coordinates` with what they must be, and with those of the CPU. Prints
-/// what it finds before it judges.
+/// Compares the samples at `coordinates` with the exact ones and with those of the CPU. Prints the findings before
+/// asserting.
 fn compare<S: Scalar>(
     name: &str,
     picture: &Picture<S>,
@@ -202,7 +202,7 @@ fn compare<S: Scalar>(
     samples: &[[f32; 4]],
     on_cpu: &[[f32; 4]],
 ) {
-    // How far over its tolerance the worst sample is, and which one that is.
+    // The largest excess of a sample over its tolerance, and a description of that sample.
     let mut worst = (f64::NEG_INFINITY, String::new());
     let (mut from_exact, mut from_cpu) = (0.0_f64, 0.0_f64);
     let mut missing = BTreeSet::new();
@@ -233,7 +233,7 @@ fn compare<S: Scalar>(
     assert!(missing.iter().all(|(_, value)| value == "0"), "{name}: {missing:?}");
 }
 
-/// Whole integers, exactly, by point.
+/// Checks that point samples return whole integers exactly.
 fn check_elements<T: Texel, S: Scalar>(format: &str) {
     let picture = Picture::<S>::new(size_of::<T>() / size_of::<S>());
     let texels = picture.texels::<T>();

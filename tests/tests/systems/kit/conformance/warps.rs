@@ -1,4 +1,4 @@
-//! Reductions and matches among some lanes, shuffles of every width, and barriers that count.
+//! Reductions and matches among some lanes, shuffles of every width, and counting barriers.
 
 use conformance::warps::{
     CountAtBarrier, MatchLanes, ReduceLanesI8, ReduceLanesI16, ReduceLanesI32, ReduceLanesI64,
@@ -8,7 +8,7 @@ use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 
-/// Masks of one lane, some and all.
+/// Masks with one lane, some lanes and all lanes.
 const MASKS: [u32; 5] = [1, 0x8000_0000, 0x5555_5555, 0x0ff0_1234, u32::MAX];
 
 /// Checks the reductions of one type against folds over the lanes of a mask.

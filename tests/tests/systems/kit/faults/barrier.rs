@@ -9,7 +9,7 @@ use crate::kit::faults::{NOBODY, fault, file, line, message, run, shape, stream,
 fn some_threads_have_returned() {
     let stream = stream();
     let kernel = BarrierAfterReturn { guilty: 150 };
-    // Blocks 0 and 1 are whole, 2 is split, 3 has returned altogether.
+    // Blocks 0 and 1 are complete, block 2 is split, and block 3 has returned completely.
     let fault = fault(&stream, &line(4, 64), &kernel, [2, 0, 0], [0, 0, 0]);
     let FaultKind::BarrierDivergence { waiting, threads, barrier, others } = &fault.kind else {
         panic!("{fault}");
@@ -28,7 +28,7 @@ fn some_threads_have_returned() {
 fn nobody_has_returned() {
     let kernel = BarrierAfterReturn { guilty: NOBODY };
     run(&stream(), &line(4, 64), &kernel).unwrap();
-    // A block whose threads have all returned has no barrier to miss.
+    // A block whose threads have all returned does not miss a barrier.
     let kernel = BarrierAfterReturn { guilty: 128 };
     run(&stream(), &line(4, 64), &kernel).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Accesses outside of every kind of memory.
+//! Out-of-bounds accesses to every kind of memory.
 
 use conformance::faults::*;
 use cuda_std::cpu::{AccessKind, FaultKind, Index};
@@ -16,7 +16,7 @@ fn config() -> LaunchConfig {
     shape([2, 2, 1], [6, 4, 1]).with_dynamic_shared(40)
 }
 
-/// Expects the guilty thread's access to be reported in these words.
+/// Checks that the guilty thread's access is reported with the message `words`.
 #[track_caller]
 fn check<K: Kernel>(
     stream: &Stream,
@@ -42,7 +42,7 @@ fn pixel(index: (u32, u32)) -> [Index; 2] {
     [Index::Pixel(index.0, index.1), Index::Pixel(9, 5)]
 }
 
-/// Each corner just outside of 9 × 5, and far away.
+/// Positions just outside each corner of 9 × 5, and far away.
 const OUTSIDE: [((u32, u32), &str); 4] =
     [((9, 0), "(9,0)"), ((0, 5), "(0,5)"), ((9, 5), "(9,5)"), ((u32::MAX, 4), "(4294967295,4)")];
 

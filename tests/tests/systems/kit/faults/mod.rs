@@ -1,7 +1,7 @@
-//! Every mistake planted in `conformance::faults` is reported by the CPU: the right kind, kernel,
-//! block and thread. The same kernels without the mistake pass, so that the report means something.
+//! The CPU reports every mistake planted in `conformance::faults` with the right kind, kernel, block and thread. The
+//! same kernels pass without the mistake, so the report is meaningful.
 //!
-//! Not on a GPU, where these are undefined: see `planted.rs`.
+//! These tests do not run on a GPU, where the mistakes are undefined behaviour: see `planted.rs`.
 
 mod barrier;
 mod bounds;
@@ -16,7 +16,7 @@ use cuda_std::cpu::{Fault, FaultKind, ThreadId};
 use cuda_std::launch::Kernel;
 use panoweave::device::{Buffer, Device, ErrorKind, LaunchConfig, Stream};
 
-/// A thread that no grid here has: nobody is guilty.
+/// A thread that does not exist in any grid here, so that no thread is guilty.
 const NOBODY: u32 = u32::MAX;
 
 fn stream() -> Stream {
@@ -27,7 +27,7 @@ fn zeros<T: Pod>(stream: &Stream, len: u32) -> Buffer<T> {
     Buffer::new(stream.device(), len).unwrap()
 }
 
-/// Blocks of `block` threads in one dimension.
+/// Returns a one-dimensional launch with blocks of `block` threads.
 fn line(blocks: u32, block: u32) -> LaunchConfig {
     shape([blocks, 1, 1], [block, 1, 1])
 }
@@ -36,9 +36,9 @@ fn shape(grid: [u32; 3], block: [u32; 3]) -> LaunchConfig {
     LaunchConfig { grid, block, dynamic_shared: 0 }
 }
 
-/// Runs a kernel that may be at fault.
+/// Runs a kernel that may contain a mistake.
 fn run<K: Kernel>(stream: &Stream, config: &LaunchConfig, kernel: &K) -> Result<(), Fault> {
-    // SAFETY: on the CPU every mistake is found before it does harm.
+    // SAFETY: the CPU detects every mistake before it does harm.
     match unsafe { stream.launch_unchecked(config, kernel) } {
         Ok(()) => Ok(()),
         Err(e) => match e.kind {
@@ -48,7 +48,7 @@ fn run<K: Kernel>(stream: &Stream, config: &LaunchConfig, kernel: &K) -> Result<
     }
 }
 
-/// The fault that a kernel runs into, once its kernel and thread are as expected.
+/// Returns the fault of a kernel, after checking the kernel and the thread.
 #[track_caller]
 fn fault<K: Kernel>(
     stream: &Stream,
@@ -63,7 +63,7 @@ fn fault<K: Kernel>(
     fault
 }
 
-/// The message without the line and column of a place in the source.
+/// Returns the message without the lines and columns of source locations.
 fn message(fault: &Fault) -> String {
     let mut text = fault.to_string();
     for place in places(&fault.kind) {
@@ -73,7 +73,7 @@ fn message(fault: &Fault) -> String {
     text
 }
 
-/// The file's name without the folder: it depends on where cargo was called.
+/// Returns the file name without the folder, which depends on where cargo runs.
 fn file(place: &Location<'_>) -> String {
     place.file().rsplit(['/', '\\']).next().unwrap().to_owned()
 }

@@ -6,7 +6,7 @@ use cuda_std::cpu::{Fault, FaultKind};
 
 use crate::kit::faults::{NOBODY, fault, line, message, run, stream, zeros};
 
-/// Access, the other access, the other thread and the offset of a race.
+/// Returns the access, the other access, the other thread and the offset of a race.
 #[track_caller]
 fn race(fault: &Fault) -> (AccessKind, AccessKind, u32, usize) {
     match &fault.kind {
@@ -53,7 +53,7 @@ fn a_read_after_sync_warp() {
         kernel.lane_mask = lane_mask;
         run(&stream, &line(2, 128), &kernel).unwrap();
     }
-    // Thread 0 reads element 32, which its warp does not wait for.
+    // Thread 0 reads element 32, which belongs to a warp that it did not wait for.
     kernel.lane_mask = 32;
     let found = fault(&stream, &line(1, 128), &kernel, [0; 3], [0, 0, 0]);
     assert_eq!(race(&found), (Load, Store, 32, 128));
@@ -81,7 +81,7 @@ fn two_writers() {
     assert_eq!(race(&found), (Store, Store, 0, 28));
     kernel.barrier = 1;
     run(&stream, &line(1, 64), &kernel).unwrap();
-    // One thread may write as often as it likes.
+    // A single thread may write repeatedly.
     (kernel.guilty, kernel.barrier) = (0, 0);
     run(&stream, &line(1, 64), &kernel).unwrap();
 }
@@ -98,7 +98,7 @@ fn atomics_race_with_plain_accesses_only() {
         let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [guilty, 0, 0]);
         assert_eq!(race(&found), (Load, Atomic, guilty - 1, 8));
     }
-    // The other way round: the plain access comes first.
+    // The reverse order: the plain access comes first.
     kernel.guilty = 0;
     let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [1, 0, 0]);
     assert_eq!(race(&found), (Atomic, Load, 0, 8));

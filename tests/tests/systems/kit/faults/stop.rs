@@ -1,4 +1,4 @@
-//! Kernels that stop themselves, and that nothing is left behind of any fault.
+//! Kernels that stop themselves. No fault affects the following launches.
 
 use conformance::faults::{BarrierAfterReturn, PanicAt, PanicWithMessage, TrapAt};
 use cuda_std::cpu::FaultKind;

@@ -1,4 +1,4 @@
-//! Warp operations that name lanes which do not take part.
+//! Warp operations whose mask names lanes that do not take part.
 
 use conformance::faults::{LaneMissing, LaneMissingInShuffle, LaneOutsideMask, SyncOutsideMask};
 use cuda_std::cpu::FaultKind;
@@ -21,7 +21,7 @@ fn a_lane_is_missing_at_sync_warp() {
         "kernel `lane_missing`, block (0,0,0) thread (0,0,0): warp divergence: \
          sync_warp at faults.rs waits for lanes 0x00000080 of mask 0xffffffff"
     );
-    // In the second warp it is that warp's first lane that waits in vain.
+    // In the second warp, the first lane of that warp waits in vain.
     kernel.guilty = 63;
     let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [32, 0, 0]);
     assert!(matches!(found.kind, FaultKind::WarpDivergence { missing: 0x8000_0000, .. }));

@@ -1,4 +1,4 @@
-//! Two to four cameras blended in one launch, against a formula in f64; what does not fit is refused.
+//! Two to four cameras blended in one launch, against a formula in f64; mismatched arguments are refused.
 
 use panoweave::device::{Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat};
@@ -15,7 +15,7 @@ use shared_types::stitch::Colour;
 
 use crate::stitch::mesh::case::{NV12, frame, wave, waves};
 
-/// A pixel of a smooth picture.
+/// Returns a pixel of a smooth picture.
 fn smooth(_: &mut Random, x: u32, y: u32) -> Rgba8 {
     let [r, g, b] = [0, 1, 2].map(|channel| wave(channel, x, y).round() as u8);
     Rgba8::opaque(r, g, b)
@@ -43,7 +43,7 @@ fn several_cameras_are_blended_at_once() {
                     assert_eq!(a, 255);
                     for (level, exact) in [r, g, b].into_iter().zip(blend(&all)) {
                         let off = (f64::from(level) - exact).abs();
-                        // As above; a camera that counts less than a thousandth is left out.
+                        // A camera with a weight under a thousandth is skipped, which adds to the error of the mesh.
                         assert!(off < 1.2, "{device}, {seed}: {off} levels at {x}, {y}");
                     }
                 }
@@ -79,7 +79,7 @@ fn several_cameras_in_nv12_are_blended_at_once() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let (mut several, mut worst) = (0, [0.0_f64; 2]);
-        // The panorama's sides are odd.
+        // The panorama has odd sides.
         for seed in 0..25 {
             let (geometry, _) = made_up(seed, smooth);
             if geometry.cameras.len() > 4 {
@@ -114,7 +114,7 @@ fn several_cameras_in_nv12_are_blended_at_once() {
             }
         }
         assert!(several > 5, "{several}");
-        // Into NV12 four pixels share their chroma, sampled between them.
+        // In NV12 four pixels share their chroma, which is sampled between them.
         assert!(worst[0] < 1.2 && worst[1] < 2.0, "{device}: {worst:?} levels");
     }
 }
@@ -157,7 +157,7 @@ fn what_does_not_fit_several_cameras_is_refused() {
         let error =
             stitch_cameras(&stream, &frames, &mesh, &colours, options, &mut small).unwrap_err();
         assert!(matches!(error, StitchError::OutputSize { .. }), "{error}");
-        // Its sides are odd.
+        // The panorama has odd sides.
         let format = FrameFormat { size: CANVAS, pixels: NV12 };
         let mut chroma = DeviceFrame::new(&device, format).unwrap();
         let options = CamerasOptions { flip: true, edge_boost: false };

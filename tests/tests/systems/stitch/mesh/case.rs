@@ -1,4 +1,4 @@
-//! Warps with pictures in every pair of formats, their stitches, and how far two of those are apart.
+//! Warps with pictures in every pair of formats, their stitches, and the difference of two stitches.
 
 use glam::{UVec2, Vec3};
 use panoweave::device::Stream;
@@ -15,7 +15,7 @@ pub(crate) const NV12: PixelFormat =
 pub(crate) const FULL: PixelFormat =
     PixelFormat::Nv12(YuvEncoding { matrix: YuvMatrix::Bt601, range: Range::Full });
 
-/// Pairs of formats, in and out.
+/// Pairs of input and output formats.
 pub(crate) const FORMATS: [[PixelFormat; 2]; 5] = [
     [PixelFormat::Rgba8, PixelFormat::Rgba8],
     [NV12, NV12],
@@ -24,7 +24,7 @@ pub(crate) const FORMATS: [[PixelFormat; 2]; 5] = [
     [FULL, FULL],
 ];
 
-/// Levels that change by at most 4 from a pixel to the next, so that a place that is 1/32 pixel off shows.
+/// Returns levels that differ by at most 4 between neighbouring pixels, so an error of 1/32 pixel is noticed.
 pub(crate) fn wave(seed: u32, x: u32, y: u32) -> f64 {
     let (x, y, s) = (f64::from(x), f64::from(y), f64::from(seed));
     120.0 + 45.0 * (0.05 * x + s).sin() + 45.0 * (0.05 * y + 0.02 * x + 2.0 * s).cos()
@@ -39,7 +39,7 @@ pub(crate) fn waves(size: UVec2, format: PixelFormat, seed: u32) -> Raster {
             Pixels::Rgba8(plane(size).map(pixel).collect())
         }
         PixelFormat::Nv12(encoding) => {
-            // Chroma that luma leaves room for.
+            // Chroma that is valid for every luma of the wave.
             let chroma = |channel, (x, y)| {
                 (128.0 + (wave(channel, 2 * x, 2 * y) - 120.0) * 0.25).round() as u8
             };
@@ -87,7 +87,7 @@ impl Case {
         Self { warp, pictures, output, options }
     }
 
-    /// By a warp that is made for it.
+    /// Stitches with a newly uploaded warp.
     pub(crate) fn stitched(&self, stream: &Stream, options: &StitchOptions) -> Raster {
         let warp = DeviceWarp::upload(stream, &self.warp).unwrap();
         self.stitched_by(stream, &warp, options)
@@ -105,13 +105,13 @@ impl Case {
         Raster::download(stream, &out)
     }
 
-    /// The pictures in rows that begin as textures ask.
+    /// Uploads the pictures in rows that are aligned for textures.
     pub(crate) fn frames(&self, stream: &Stream) -> [DeviceFrame; 2] {
         self.pictures.each_ref().map(|picture| frame(stream, picture))
     }
 }
 
-/// A picture in rows that begin as textures ask.
+/// Uploads a picture in rows that are aligned for textures.
 pub(crate) fn frame(stream: &Stream, picture: &Raster) -> DeviceFrame {
     let mut frame = DeviceFrame::new(stream.device(), picture.format()).unwrap();
     match (&mut frame, &picture.pixels) {
@@ -125,7 +125,7 @@ pub(crate) fn frame(stream: &Stream, picture: &Raster) -> DeviceFrame {
     frame
 }
 
-/// All levels of a picture, plane by plane.
+/// Returns all levels of a picture, plane by plane.
 pub(crate) fn levels(picture: &Raster) -> Vec<u8> {
     match &picture.pixels {
         Pixels::Rgba8(pixels) => bytemuck::cast_slice(pixels).to_vec(),
@@ -133,7 +133,7 @@ pub(crate) fn levels(picture: &Raster) -> Vec<u8> {
     }
 }
 
-/// The largest difference in levels, and PSNR in dB.
+/// Returns the largest difference in levels, and the PSNR in dB.
 pub(crate) fn difference(a: &Raster, b: &Raster) -> (u8, f64) {
     let (a, b) = (levels(a), levels(b));
     assert_eq!(a.len(), b.len());

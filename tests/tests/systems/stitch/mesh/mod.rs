@@ -19,7 +19,7 @@ fn render(rig: &Rig) -> Warp {
     DeviceWarp::render(&stream, &geometry).unwrap().download(&stream).unwrap()
 }
 
-/// Which cameras the planes show at a pixel: place and share of each.
+/// Returns the cameras that the planes show at a pixel, with the position and share of each.
 fn by_planes(warp: &Warp, pixel: UVec2) -> Vec<(usize, [f32; 2], f64)> {
     let at = (pixel.y * warp.size().x + pixel.x) as usize;
     let of = |plane| warp.plane(plane)[at];
@@ -40,7 +40,7 @@ fn by_planes(warp: &Warp, pixel: UVec2) -> Vec<(usize, [f32; 2], f64)> {
     seen.into_iter().map(|(camera, place, weight)| (camera, place, weight / whole)).collect()
 }
 
-/// Holds every pixel of a mesh against the planes, and gives the largest errors of places and of shares.
+/// Compares every pixel of a mesh with the planes, and returns the largest errors of positions and of shares.
 fn check(warp: &Warp, mesh: &Mesh, error: f32) -> (f32, f64) {
     let mut worst = (0.0_f32, 0.0_f64);
     for pixel in (0..warp.size().y).flat_map(|y| (0..warp.size().x).map(move |x| uvec2(x, y))) {
@@ -88,7 +88,8 @@ fn what_no_mesh_can_hold_keeps_its_places() {
     }
 }
 
-/// Quadratic maps are what patches are, so only rounding is left; of two cameras beside each other most tiles show one.
+/// A patch is a quadratic map, so only rounding errors remain. With two cameras side by side, most tiles show one
+/// camera.
 #[test]
 fn a_quadratic_warp_takes_one_patch_a_tile() {
     let size = uvec2(200, 100);
@@ -108,7 +109,7 @@ fn a_quadratic_warp_takes_one_patch_a_tile() {
     let mesh = Mesh::new(&warp, 1e-3).unwrap();
     let (off, _) = check(&warp, &mesh, 1e-4);
     assert!(off > 0.0, "exact to the bit?");
-    // The column of tiles where they meet has a layer of each.
+    // The column of tiles on the border has a layer for each camera.
     let tiles = size.x.div_ceil(TILE) * size.y.div_ceil(TILE);
     let meeting = size.y.div_ceil(TILE);
     assert_eq!(mesh.divisions(), [(tiles + meeting) as usize, 0, 0, 0]);

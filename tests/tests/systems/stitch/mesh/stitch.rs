@@ -1,5 +1,5 @@
-//! Stitches of two cameras by meshes, and by the other lookups, against formulas in f64 and against each other, on every
-//! device.
+//! Stitches of two cameras by meshes and by the other lookups, against formulas in f64 and against each other, on
+//! every device.
 
 use glam::{UVec2, Vec2, Vec3};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat};
@@ -36,8 +36,8 @@ fn meshes_show_what_the_formula_says() {
                 oracle::grade,
             );
             let off = oracle::worst(&found, &exact);
-            // A place is off by up to 1/32 pixel, a weight of the texture unit by 1/512, of slopes of up to 4.5 levels,
-            // which gamma and gain make up to 7; one half is the rounding.
+            // A position is off by up to 1/32 pixel, and a weight of the texture unit by 1/512. Slopes are up to 4.5
+            // levels per pixel, or 7 after gamma and gain. One half is the rounding.
             assert!(off < 0.5 + 2.0 * 7.0 * (1.0 / 32.0 + 1.0 / 256.0), "{device}, {seed}: {off}");
             worst = worst.max(off);
         }
@@ -62,7 +62,8 @@ fn every_lookup_gives_the_same_picture() {
                 let most = match lookup {
                     Lookup::Planes | Lookup::TexturedPlanes => 0,
                     Lookup::HardwareBilinear => 3,
-                    // Where chroma is shared, it is sampled once for four pixels, however far apart they look.
+                    // Where chroma is shared, it is sampled once for four pixels, however far apart their source
+                    // positions are.
                     Lookup::Mesh => 6,
                 };
                 assert!(worst <= most, "{device}, {seed}, {lookup:?}: {worst} levels, {psnr} dB");
@@ -74,7 +75,7 @@ fn every_lookup_gives_the_same_picture() {
     }
 }
 
-/// Photographs, whose edges are as sharp as edges come, against exact samples and powers.
+/// Photographs, which have very sharp edges, against exact samples and powers.
 #[test]
 fn photographs_keep_fifty_decibels() {
     let Some(table) = data("stitch_ref/pairs.csv") else { return };
@@ -119,7 +120,7 @@ fn flipped_panoramas_are_turned() {
                     (case.stitched(&stream, &flipped), case.stitched(&stream, &upright));
                 let shares_chroma = matches!(flipped.pixels, Pixels::Nv12 { .. });
                 if shares_chroma && (case.output.size % 2).max_element() > 0 {
-                    // What shares chroma differs: by planes.
+                    // Different pixels share chroma when flipped, so the stitch falls back to planes.
                     let planes = StitchOptions {
                         flip: true,
                         lookup: Lookup::Planes,
@@ -148,7 +149,8 @@ fn turned(picture: &Raster) -> Raster {
     Raster { size: picture.size, pixels }
 }
 
-/// Rows of the panorama may begin anywhere: where several pixels go out as one store, and where none do.
+/// Rows of the panorama may begin at any address. Depending on it, several pixels are written in one store or each on
+/// its own.
 #[test]
 fn panoramas_are_the_same_whatever_their_pitch() {
     for device in panoweave_devices() {
@@ -177,7 +179,8 @@ fn panoramas_are_the_same_whatever_their_pitch() {
     }
 }
 
-/// Not even as a neighbour of a pixel where it counts, with which it would share chroma.
+/// Positions with too small a weight must not show through, not even through the chroma shared with a neighbouring
+/// pixel.
 #[test]
 fn places_where_a_camera_does_not_count_show_nowhere() {
     for device in panoweave_devices() {
@@ -206,7 +209,7 @@ fn places_where_a_camera_does_not_count_show_nowhere() {
     }
 }
 
-/// What cannot be done by a mesh is done by planes, to the byte.
+/// Stitches that a mesh does not support fall back to planes, with identical bytes.
 #[test]
 fn what_a_mesh_cannot_do_is_done_by_planes() {
     for device in panoweave_devices() {
@@ -221,7 +224,7 @@ fn what_a_mesh_cannot_do_is_done_by_planes() {
                     assert_eq!(found, case.stitched(&stream, &planes), "{device}, {power:?}");
                 }
             }
-            // Rows that begin where no texture does.
+            // Rows that are not aligned for textures.
             let warp = DeviceWarp::upload(&stream, &case.warp).unwrap();
             let [left, right] = case.pictures.each_ref().map(|picture| picture.upload(&stream, 4));
             let by = |lookup| {
@@ -235,14 +238,14 @@ fn what_a_mesh_cannot_do_is_done_by_planes() {
     }
 }
 
-/// Of two columns, or three pixels, a patch passes through whatever is there, also where a camera does not count; chroma,
-/// which four pixels share, must not be looked up between them.
+/// With only two columns or three pixels, a patch fits any positions exactly, including those of pixels without
+/// weight. The chroma shared by four pixels must not be interpolated between them.
 #[test]
 fn columns_of_a_last_tile_that_do_not_count_show_nowhere() {
     for size in [UVec2::new(34, 40), UVec2::new(40, 34), UVec2::new(34, 34), UVec2::new(35, 33)] {
         let pixels = (0..size.element_product()).map(|i| UVec2::new(i % size.x, i / size.x));
         let is_seen = |at: UVec2| at.max_element() <= 32;
-        // Steep, so that chroma from halfway to (−1, −1) is another one.
+        // Steep, so that chroma sampled halfway to (−1, −1) differs clearly.
         let place = |at: UVec2| if is_seen(at) { at.as_vec2() + 60.25 } else { Vec2::NEG_ONE };
         let hidden: Vec<_> = pixels.clone().map(place).collect();
         let seen: Vec<_> = pixels.clone().map(|at| at.as_vec2() + 60.0).collect();
@@ -273,7 +276,7 @@ fn columns_of_a_last_tile_that_do_not_count_show_nowhere() {
     }
 }
 
-/// A frame may be that of both cameras, and stitched again after other frames.
+/// One frame may serve as both cameras, and may be stitched again after other frames.
 #[test]
 fn one_frame_may_be_both_cameras() {
     let size = UVec2::new(70, 50);

@@ -1,4 +1,4 @@
-//! Meshes of warps whose weights are written anew, and meshes that come with a warp.
+//! Meshes of warps whose weights are rewritten, and meshes that come with a warp.
 
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::{Seam, SeamOptions, seamed};
@@ -7,7 +7,7 @@ use panoweave_tests::panoweave_devices;
 
 use crate::stitch::mesh::case::{Case, FORMATS, difference};
 
-/// Weights that are written on the device make the mesh that is made of them on the host.
+/// Weights written on the device give the same mesh as weights uploaded from the host.
 #[test]
 fn meshes_follow_a_seam() {
     for device in panoweave_devices() {
@@ -49,7 +49,7 @@ fn meshes_follow_a_seam() {
     }
 }
 
-/// The mesh that a warp comes with is taken, unless it is coarser than one that would be made.
+/// A mesh that comes with a warp is used, unless it is coarser than a newly built one.
 #[test]
 fn meshes_that_come_with_a_warp_are_taken() {
     for device in panoweave_devices() {
@@ -72,12 +72,12 @@ fn meshes_that_come_with_a_warp_are_taken() {
             assert_eq!(found, made, "{device}, {seed}");
             coarser += u32::from(coarse.mesh().unwrap().bytes() < fine.mesh().unwrap().bytes());
         }
-        // Few differ by a level on a GPU, whose samples lie on a grid of 1/256 pixel.
+        // On a GPU, whose samples lie on a grid of 1/256 pixel, few pixels differ by a level.
         assert!(finer > 0 && coarser > 3, "{device}: {finer}, {coarser}");
     }
 }
 
-/// What has no mesh yet when its weights are written gets one of the new weights, again and again.
+/// If a warp has no mesh yet when its weights are written, its mesh is built from the new weights, each time.
 #[test]
 fn meshes_are_made_of_the_weights_that_there_are() {
     for device in panoweave_devices() {
@@ -86,7 +86,7 @@ fn meshes_are_made_of_the_weights_that_there_are() {
         let warp = DeviceWarp::upload(&stream, &case.warp).unwrap();
         let [left, right] = case.pictures.each_ref().map(|picture| picture.upload(&stream, 0));
         let mut seam = Seam::new(&stream, &warp, SeamOptions::default()).unwrap();
-        // SAFETY: the seam is new, and all is done on this stream.
+        // SAFETY: the seam is new, and all work is on this stream.
         unsafe {
             seam.submit(&stream, &warp, left.view(), right.view(), Colours::IDENTITY).unwrap()
         };
