@@ -81,10 +81,14 @@ impl Resample {
     fn run(&self, as_json: bool) -> Result<(), Failure> {
         let to_stdout = self.output == Path::new(STANDARD);
         if to_stdout && as_json {
-            return Err(Failure::Usage("--json and --output - both write to standard output; choose one"));
+            return Err(Failure::Usage(
+                "--json and --output - both write to standard output; choose one",
+            ));
         }
         if self.input == Path::new(STANDARD) && self.targets.times.as_ref() == Some(&self.input) {
-            return Err(Failure::Usage("the trajectory and --times cannot both be read from standard input"));
+            return Err(Failure::Usage(
+                "the trajectory and --times cannot both be read from standard input",
+            ));
         }
         if !to_stdout {
             let inputs: Vec<&Path> = [&self.input]

@@ -344,7 +344,7 @@ fn what_cannot_be_compared() {
         ("- -", "usage", "only one of the videos"),
         ("left.png right.png --csv f.csv", "usage", "--csv and --plot are of videos"),
         ("left.png right.png --plot f.svg", "usage", "--csv and --plot are of videos"),
-        ("a.y4m a.y4m --map m.png", "usage", "--map is of pictures"),
+        ("a.y4m a.y4m --map m.png", "usage", "--map requires pictures"),
         ("left.png right.png --fail-below 2", "usage", "a score from 0 to 1"),
         ("left.png right.png --fail-below nan", "usage", "a score from 0 to 1"),
         ("left.png right.png --fail-below seam=0.4", "usage", "there is no score seam"),

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_starts_anew() {
+    fn a_clock_that_was_set_back_starts_again() {
         let (pairs, alone) = run(&[(Left, 10_000), (Right, 10_000), (Left, 5), (Right, 6)], 10);
         assert_eq!((pairs, alone), (vec![(10_000, 10_000), (5, 6)], vec![]));
         let (pairs, alone) = run(&[(Left, 100), (Left, 100), (Left, 90), (Right, 100)], 10);

@@ -99,7 +99,7 @@ impl Sources {
     }
 
     /// Returns the imports that violate the levels in the crate's documentation.
-    fn upward(&self, root: &str) -> Vec<String> {
+    fn imports_of_later_levels(&self, root: &str) -> Vec<String> {
         let levels = levels(root);
         assert!(levels.len() > 5, "no levels in the documentation: {levels:?}");
         let level = |module: &Names| levels.get(module.first()?).copied();
@@ -213,8 +213,8 @@ fn root() -> &'static Path {
 fn no_import_points_up() {
     for folder in ["host/src", "kernels-gpu/src"] {
         let documentation = fs::read_to_string(root().join(folder).join("lib.rs")).expect("lib.rs");
-        let upward = Sources::read(&root().join(folder)).upward(&documentation);
-        assert!(upward.is_empty(), "{folder}: {upward:#?}");
+        let wrong = Sources::read(&root().join(folder)).imports_of_later_levels(&documentation);
+        assert!(wrong.is_empty(), "{folder}: {wrong:#?}");
     }
 }
 
@@ -242,5 +242,5 @@ fn a_planted_circle_and_a_planted_import_are_found() {
     assert_eq!(sources.circles().len(), 3, "{:?}", sources.circles());
     let levels = "//! 1. `a`: x\n//! 2. `b`, `d`: y\n//! 3. `c`: z\n//! 4. `e`: .\n//! 5. `f`: .\n";
     let expected = ["`a` imports `b::inner`", "`b::inner` imports `c`"];
-    assert_eq!(sources.upward(levels), expected);
+    assert_eq!(sources.imports_of_later_levels(levels), expected);
 }

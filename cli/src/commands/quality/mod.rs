@@ -130,7 +130,9 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     }
     let pictures = args.clips.are_pictures(&files)?;
     if args.reference.is_some() && !pictures {
-        return Err(Failure::Usage("--reference requires pictures; use `panoweave compare` for videos"));
+        return Err(Failure::Usage(
+            "--reference requires pictures; use `panoweave compare` for videos",
+        ));
     }
     let mut job = Job { args, blend, stages: Stages::new(), figures: Figures::default() };
     let device = match (pictures, panorama) {

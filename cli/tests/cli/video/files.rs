@@ -305,7 +305,7 @@ fn sound_is_copied_or_encoded_anew() {
     ] {
         let done = folder.words(&format!("video {left} r.mp4 {MAP} -o {output}"));
         assert_eq!(done.code, Some(0), "{done:?}");
-        assert_eq!(done.stderr.contains("encoded anew, as AAC"), note, "{done:?}");
+        assert_eq!(done.stderr.contains("encoding the sound again, as AAC"), note, "{done:?}");
         let probe = ffmpeg.probe(&folder, output);
         assert_eq!(probe.frames(), 15, "{output}");
         assert_eq!(probe.stream("audio").unwrap()["codec_name"], codec, "{output}");

@@ -234,7 +234,7 @@ impl Encoder {
         };
         match mux("copy") {
             Err(VideoError::Ffmpeg { said, status, .. }) if status.code().is_some() => {
-                tracing::info!("the sound is encoded anew, as AAC: {said}");
+                tracing::info!("encoding the sound again, as AAC: {said}");
                 mux("aac")?;
             }
             done => done?,

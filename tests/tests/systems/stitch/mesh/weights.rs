@@ -37,9 +37,9 @@ fn meshes_follow_a_seam() {
             seams += 1;
             let followed = case.stitched_by(&stream, &seam, &case.options);
             let seam = seam.download(&stream).unwrap();
-            let anew = DeviceWarp::upload(&stream, &seam).unwrap();
+            let updated = DeviceWarp::upload(&stream, &seam).unwrap();
             let (worst, _) =
-                difference(&followed, &case.stitched_by(&stream, &anew, &case.options));
+                difference(&followed, &case.stitched_by(&stream, &updated, &case.options));
             assert!(worst <= 1, "{device}, {seed}: {worst} levels");
             let (change, _) =
                 difference(&followed, &case.stitched_by(&stream, &warp, &case.options));
@@ -95,8 +95,12 @@ fn meshes_are_made_of_the_weights_that_there_are() {
         for part in [0.0, 0.5, 1.0] {
             seam.weigh(&stream, &warp, part, &mut out).unwrap();
             let found = case.stitched_by(&stream, &out, &case.options);
-            let anew = DeviceWarp::upload(&stream, &out.download(&stream).unwrap()).unwrap();
-            assert_eq!(found, case.stitched_by(&stream, &anew, &case.options), "{device}, {part}");
+            let updated = DeviceWarp::upload(&stream, &out.download(&stream).unwrap()).unwrap();
+            assert_eq!(
+                found,
+                case.stitched_by(&stream, &updated, &case.options),
+                "{device}, {part}"
+            );
         }
     }
 }
