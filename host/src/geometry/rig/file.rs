@@ -143,6 +143,9 @@ fn calibration(camera: &CameraTable, rig: &Path) -> Option<PathBuf> {
     Some(rig.parent().unwrap_or(Path::new("")).join(path))
 }
 
+/// K, D and the picture size of a calibration, if known.
+type Calibrated = (CameraMatrix, Vec<f64>, Option<[u32; 2]>);
+
 /// A camera's table with the path of its rig, for errors.
 struct Reader<'a> {
     camera: &'a CameraTable,
@@ -232,7 +235,7 @@ impl Reader<'_> {
     }
 
     /// Returns K, D and the size of the calibration, from the table or from its calibration file.
-    fn matrix(&self) -> Result<(CameraMatrix, Vec<f64>, Option<[u32; 2]>), RigError> {
+    fn matrix(&self) -> Result<Calibrated, RigError> {
         let camera = self.camera;
         match (camera.matrix, calibration(camera, self.rig)) {
             (Some(_), None) if camera.opencv_camera.is_some() => {
