@@ -4,4 +4,3 @@ mod embedding;
 mod kept_ptx;
 mod kit;
 mod levels;
-mod ui;

@@ -1,8 +1,8 @@
 //! A crate outside the workspace depends on `panoweave` by path, builds like any other crate, and runs.
 //!
 //! It has no variable, configuration or patch table, and a CUDA toolkit makes no difference. The first run compiles
-//! the library and its dependencies once without and once with a toolkit; later runs compile little. Larger embedding
-//! programs are in `examples/`.
+//! the library and its dependencies; the build with a toolkit compiles only this project's crates again. Larger
+//! embedding programs are in `examples/`.
 
 mod service;
 
@@ -16,13 +16,10 @@ use service::Service;
 const TOOLKITS_LIBRARY: &str = "libcuda_of_a_toolkit.so.1";
 
 #[test]
-fn without_a_cuda_toolkit() {
-    check(&Service::new("plain"), |_| ());
-}
-
-#[test]
-fn with_a_cuda_toolkit() {
-    let service = Service::new("toolkit");
+fn a_service_builds_without_and_with_a_cuda_toolkit() {
+    let service = Service::new();
+    check(&service, |_| ());
+    service.clean();
     let toolkit = toolkit(&service.folder().join("cuda"));
     check(&service, |cargo| {
         for variable in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR"] {

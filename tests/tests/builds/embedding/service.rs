@@ -31,11 +31,11 @@ fn root() -> &'static Path {
 
 impl Service {
     /// Writes the crate. Its folder is the same in every run, so cargo recognises it.
-    pub(crate) fn new(name: &str) -> Self {
+    pub(crate) fn new() -> Self {
         let mut hasher = DefaultHasher::new();
         root().hash(&mut hasher);
         let folder = format!("panoweave service {:016x}", hasher.finish());
-        let folder = env::temp_dir().join(folder).join(name);
+        let folder = env::temp_dir().join(folder);
         fs::create_dir_all(folder.join("src")).expect("a temporary folder");
         let write = |name: &str, text: &str| {
             fs::write(folder.join(name), text).expect("a file of the service");
@@ -51,7 +51,7 @@ impl Service {
         write("src/main.rs", include_str!("program.rs"));
         // Use the versions that the workspace has fetched, so that nothing is downloaded.
         fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("the lock file");
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedding").join(name);
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedding");
         Self { folder, target }
     }
 
@@ -59,10 +59,10 @@ impl Service {
         &self.folder
     }
 
-    /// Builds the crate and returns the path of its program.
-    pub(crate) fn build(&self, prepare: impl Fn(&mut Command)) -> PathBuf {
+    /// Returns a command of cargo in the crate's folder, without this build's variables.
+    fn cargo(&self, subcommand: &str) -> Command {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["build", "--offline", "--target-dir"]).arg(&self.target);
+        cargo.args([subcommand, "--offline", "--target-dir"]).arg(&self.target);
         cargo.current_dir(&self.folder);
         for (name, _) in env::vars_os() {
             let text = name.to_string_lossy();
@@ -71,6 +71,26 @@ impl Service {
                 cargo.env_remove(&name);
             }
         }
+        cargo
+    }
+
+    /// Removes the compiled crates of this project, so that the next build compiles them again.
+    pub(crate) fn clean(&self) {
+        let mut cargo = self.cargo("clean");
+        for package in ["panoweave", "kernels-gpu", "shared-types"] {
+            cargo.args(["--package", package]);
+        }
+        let kit = ["cuda-cpu", "cuda-std", "cuda-std-macros"];
+        for library in kit.into_iter().chain(["cust", "cust-core", "cust-derive", "cust-raw"]) {
+            cargo.arg("--package").arg(format!("stable-{library}"));
+        }
+        let output = cargo.output().expect("cargo starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Builds the crate and returns the path of its program.
+    pub(crate) fn build(&self, prepare: impl Fn(&mut Command)) -> PathBuf {
+        let mut cargo = self.cargo("build");
         prepare(&mut cargo);
         let output = cargo.output().expect("cargo starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

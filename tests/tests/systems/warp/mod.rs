@@ -4,6 +4,7 @@ mod file;
 mod fisheye;
 mod kernels;
 mod malformed;
+mod maths;
 mod mesh;
 mod mesh_malformed;
 mod mesh_parts;

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
-use panoweave::device::{Buffer, Device, LaunchConfig};
+use cust::typed::{Buffer, Device, LaunchConfig};
 
 #[derive(Clone, Copy, Debug, Pod, Zeroable, KernelArg)]
 #[repr(C)]

@@ -1,7 +1,7 @@
 //! One buffer read and written by the same launch, and a buffer that dies before its launch.
 
 use conformance::memory::CopyU32;
-use panoweave::device::{Buffer, Device};
+use cust::typed::{Buffer, Device};
 
 fn main() {
     let device = Device::cpu();

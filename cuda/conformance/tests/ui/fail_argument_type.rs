@@ -1,7 +1,7 @@
 //! A buffer of another element type, and a scalar where a slice belongs.
 
 use conformance::memory::CopyU32;
-use panoweave::device::{Buffer, Device};
+use cust::typed::{Buffer, Device};
 
 fn main() {
     let device = Device::cpu();

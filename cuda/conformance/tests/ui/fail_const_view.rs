@@ -1,7 +1,7 @@
 //! A read-only view where the kernel writes.
 
 use conformance::memory::MirrorU32;
-use panoweave::device::{Device, Image};
+use cust::typed::{Device, Image};
 
 fn main() {
     let device = Device::cpu();

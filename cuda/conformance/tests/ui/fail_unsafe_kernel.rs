@@ -1,7 +1,7 @@
 //! A kernel that is an `unsafe fn` is no matter for the safe launch.
 
 use conformance::arguments::FillUnchecked;
-use panoweave::device::{Buffer, Device, LaunchConfig};
+use cust::typed::{Buffer, Device, LaunchConfig};
 
 fn main() {
     let stream = Device::cpu().stream().unwrap();

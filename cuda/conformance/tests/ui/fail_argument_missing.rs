@@ -1,7 +1,7 @@
 //! An argument is left out, and there is one too many.
 
 use conformance::memory::CopyU32;
-use panoweave::device::{Buffer, Device};
+use cust::typed::{Buffer, Device};
 
 fn main() {
     let device = Device::cpu();

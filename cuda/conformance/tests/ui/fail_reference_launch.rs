@@ -1,7 +1,7 @@
 //! A kernel that takes a reference is not safe to launch: a thread of the host may keep the reference.
 
 use cuda_std::prelude::*;
-use panoweave::device::{Buffer, LaunchConfig, Stream};
+use cust::typed::{Buffer, LaunchConfig, Stream};
 
 #[kernel(dims(1))]
 fn lend(values: &[u32]) {
