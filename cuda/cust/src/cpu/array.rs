@@ -54,7 +54,7 @@ fn channel_bytes(format: Format) -> Result<usize, CUresult> {
 /// # Safety
 /// The handle is null, or of an array that lives.
 pub(super) unsafe fn array<'a>(handle: CUarray) -> Result<&'a Array, CUresult> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { handle.cast::<Array>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 

@@ -53,7 +53,7 @@ pub(super) fn check() -> Result<(), CUresult> {
 /// # Safety
 /// `to` is valid for a write.
 unsafe fn give<T>(to: *mut T, value: T) -> CUresult {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { to.write(value) };
     CUresult::CUDA_SUCCESS
 }
@@ -171,7 +171,7 @@ fn current<R>(body: impl FnOnce(&mut Settings) -> Result<R, CUresult>) -> Result
 /// `to` is valid for a write.
 unsafe fn get<T>(to: *mut T, body: impl FnOnce(&mut Settings) -> Result<T, CUresult>) -> CUresult {
     match current(body) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         Ok(value) => unsafe { give(to, value) },
         Err(error) => error,
     }

@@ -48,7 +48,7 @@ impl Side {
         };
         let (data, pitch, rows) = match self.kind {
             CUmemorytype::CU_MEMORYTYPE_ARRAY => {
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller guarantees it.
                 let array = unsafe { array(self.array) }?;
                 if end_x > array.pitch || end_y > array.rows || end_z > array.slices {
                     return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -98,7 +98,7 @@ unsafe fn copy(from: &Side, to: &Side, extent: Extent) -> Result<(), CUresult> {
     if extent.contains(&0) {
         return Ok(());
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     let (from, to) = unsafe { (from.place(extent)?, to.place(extent)?) };
     for z in 0..depth {
         for y in 0..height {
@@ -132,7 +132,7 @@ pub(super) unsafe fn slices(copied: &CUDA_MEMCPY3D) -> Result<(), CUresult> {
         pitch: copied.dstPitch,
         rows: copied.dstHeight,
     };
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { copy(&from, &to, [copied.WidthInBytes, copied.Height, copied.Depth]) }
 }
 

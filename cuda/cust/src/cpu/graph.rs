@@ -59,7 +59,7 @@ impl Launch {
         if !raw.extra.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         let KernelEntry { name, params: layouts, .. } = unsafe { kernel(raw.func) }?;
         if layouts.iter().any(|layout| layout.align > Param::ALIGN) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
@@ -100,7 +100,7 @@ impl Work {
                 let mut params: Vec<*mut c_void> =
                     launch.params.iter().map(Param::pointer).collect();
                 let (params, none) = (params.as_mut_ptr(), ptr::null_mut());
-                // SAFETY: as the caller vouches; so below.
+                // SAFETY: the caller guarantees it; so below.
                 unsafe { module::launch(function, grid, block, dynamic_shared, params, none) }
             }
             // SAFETY: as above.
@@ -131,7 +131,7 @@ fn run_fill(filled: &CUDA_MEMSET_NODE_PARAMS) -> CUresult {
 /// # Safety
 /// The handle is null, or of a graph that lives and that nobody changes now.
 unsafe fn graph<'a>(handle: CUgraph) -> Result<&'a Graph, CUresult> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { handle.cast::<Graph>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
 }
 
@@ -146,13 +146,13 @@ unsafe fn add(
     count: usize,
     work: Result<Work, CUresult>,
 ) -> CUresult {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     let graph = unsafe { handle.cast::<Graph>().as_mut() };
     code(graph.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE).and_then(|graph| {
         let work = Box::new(work?);
         let before = match count {
             0 => &[],
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             _ => unsafe { slice::from_raw_parts(dependencies, count) },
         };
         let is_known =
@@ -163,7 +163,7 @@ unsafe fn add(
         let added = handle_of(&work);
         graph.nodes.push(work);
         graph.edges.extend(before.iter().map(|&from| (from, added)));
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe { *node = added };
         Ok(())
     }))
@@ -351,7 +351,7 @@ pub(crate) unsafe fn cuGraphLaunch(exec: CUgraphExec, _stream: CUstream) -> CUre
         // SAFETY: the caller gives an executable graph that lives.
         let nodes = unsafe { exec.cast::<Vec<Work>>().as_ref() };
         let nodes = nodes.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         nodes.iter().try_for_each(|node| unsafe { node.run() })
     }))
 }

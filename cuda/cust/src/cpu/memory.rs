@@ -99,7 +99,7 @@ pub(crate) unsafe fn cuMemAllocAsync(
     bytes: usize,
     _stream: CUstream,
 ) -> CUresult {
-    // SAFETY: as the caller vouches; so below.
+    // SAFETY: the caller guarantees it; so below.
     unsafe { cuMemAlloc_v2(address, bytes) }
 }
 
@@ -137,7 +137,7 @@ pub(crate) unsafe fn cuMemAllocManaged(
     bytes: usize,
     _flags: c_uint,
 ) -> CUresult {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { cuMemAlloc_v2(address, bytes) }
 }
 
@@ -262,7 +262,7 @@ pub(crate) unsafe fn cuMemcpyHtoDAsync_v2(
     bytes: usize,
     _stream: CUstream,
 ) -> CUresult {
-    // SAFETY: as the caller vouches; so below.
+    // SAFETY: the caller guarantees it; so below.
     unsafe { cuMemcpyHtoD_v2(to, from, bytes) }
 }
 

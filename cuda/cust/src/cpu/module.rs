@@ -169,7 +169,7 @@ fn interned(name: &str) -> &'static str {
 /// # Safety
 /// The handle is null, or of a module that lives.
 unsafe fn module<'a>(handle: CUmodule) -> Result<&'a Module, CUresult> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { handle.cast::<Module>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
@@ -178,7 +178,7 @@ unsafe fn module<'a>(handle: CUmodule) -> Result<&'a Module, CUresult> {
 /// # Safety
 /// The handle is null, or of a function whose module is loaded.
 unsafe fn function<'a>(handle: CUfunction) -> Result<&'a Function, CUresult> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { handle.cast::<Function>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
@@ -187,7 +187,7 @@ unsafe fn function<'a>(handle: CUfunction) -> Result<&'a Function, CUresult> {
 /// # Safety
 /// As [`function`].
 pub(super) unsafe fn kernel(handle: CUfunction) -> Result<&'static KernelEntry, CUresult> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     Ok(unsafe { function(handle) }?.kernel)
 }
 
@@ -197,7 +197,7 @@ pub(super) unsafe fn kernel(handle: CUfunction) -> Result<&'static KernelEntry, 
 /// # Safety
 /// As [`function`].
 pub(crate) unsafe fn check_arguments(handle: CUfunction, count: usize) -> Result<(), CUresult> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     let KernelEntry { name, params, .. } = unsafe { kernel(handle) }?;
     if params.len() == count {
         return Ok(());
@@ -378,7 +378,7 @@ pub(crate) unsafe fn cuLaunchKernel(
     extra: *mut *mut c_void,
 ) -> CUresult {
     let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     code(unsafe { launch(function, grid, block, dynamic_shared, parameters, extra) })
 }
 
@@ -393,7 +393,7 @@ pub(super) unsafe fn launch(
     extra: *mut *mut c_void,
 ) -> Result<(), CUresult> {
     context::check()?;
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     let Function { kernel, constants } = unsafe { self::function(function) }?;
     let threads = block.into_iter().fold(1, u32::saturating_mul);
     let too_large = grid[0] > i32::MAX as u32 || grid[1] > 65_535 || grid[2] > 65_535;
@@ -416,7 +416,7 @@ pub(super) unsafe fn launch(
         check_races: cfg!(debug_assertions),
     };
     let parameters = Parameters(parameters);
-    // SAFETY: as the caller vouches; all device memory is host memory.
+    // SAFETY: the caller guarantees it; all device memory is host memory.
     let thread = || unsafe { (kernel.thread)(parameters.get()) };
     cpu::launch(&launch, &thread).map_err(error::report)
 }

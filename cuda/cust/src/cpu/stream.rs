@@ -29,7 +29,7 @@ struct Event {
 /// # Safety
 /// The handle is null, or of a stream that lives.
 unsafe fn stream<'a>(handle: CUstream) -> Option<&'a Stream> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { handle.cast::<Stream>().as_ref() }
 }
 
@@ -38,7 +38,7 @@ unsafe fn stream<'a>(handle: CUstream) -> Option<&'a Stream> {
 /// # Safety
 /// The handle is null, or of an event that lives.
 unsafe fn event<'a>(handle: CUevent) -> Result<&'a Event, CUresult> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { handle.cast::<Event>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 

@@ -69,7 +69,7 @@ unsafe fn make(
     description: &CUDA_TEXTURE_DESC,
 ) -> Result<Texture, CUresult> {
     let unsupported = CUresult::CUDA_ERROR_NOT_SUPPORTED;
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     let texels = unsafe { texels(resource) }?;
     let reads_integers = description.flags & CU_TRSF_READ_AS_INTEGER != 0;
     let known = CU_TRSF_READ_AS_INTEGER | CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
