@@ -4,7 +4,7 @@
 //!
 //! - [`typed`] is this project's own. A [`typed::Device`] is a GPU or the CPU, chosen when the program
 //!   runs. A launch takes a kernel's arguments by name and type, and it is safe if the kernel is. An error
-//!   says which operation failed, and where.
+//!   states the failed operation and its source location.
 //! - The other modules are rust-cuda's `cust`, with its names and signatures: [`quick_init`],
 //!   [`module::Module`], [`launch!`], [`memory::DeviceBuffer`] and so on, over the current context of a
 //!   thread. A program that was written for rust-cuda builds unchanged.
@@ -79,7 +79,7 @@
 //!
 //! # Limits
 //! - The runtime API (`cuda*`), NVTX and the OptiX parts of rust-cuda are not here.
-//! - On the CPU a process has one device and no linker, and of a module's globals only the arrays that
+//! - On the CPU a process has one device and no linker. The only globals of a module are the arrays that
 //!   `cuda_std::constant!` declares.
 //! - A [`typed::Buffer`] holds fewer than 2³² elements. [`memory::DeviceBuffer`] has no such limit.
 

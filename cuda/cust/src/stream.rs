@@ -49,7 +49,7 @@ impl Stream {
     /// [`CurrentContext::get_stream_priority_range`](crate::context::CurrentContext::get_stream_priority_range).
     /// The driver uses the nearest valid one; the default is 0.
     ///
-    /// As in rust-cuda, `NON_BLOCKING` has no effect: synchronous copies such as `copy_from` run on
+    /// `NON_BLOCKING` has no effect, as in rust-cuda: synchronous copies such as `copy_from` run on
     /// the default stream, and kernels must see the copied data.
     ///
     /// # Errors

@@ -151,10 +151,10 @@ impl Stream {
     /// Launches a kernel with its arguments.
     ///
     /// # Errors
-    /// Before the driver sees the launch: returns an error if the block exceeds the kernel's launch
-    /// bounds, the grid is empty or too large, or memory belongs to another device. After that:
-    /// returns the fault of the kernel on the CPU, or on a GPU the driver's error, which may come
-    /// from earlier work.
+    /// Returns an error before the driver sees the launch if the block exceeds the kernel's launch
+    /// bounds, the grid is empty or too large, or memory belongs to another device. Otherwise
+    /// returns the kernel's fault on the CPU, or the driver's error on a GPU, which may come from
+    /// earlier work.
     #[track_caller]
     pub fn launch<K: SafeKernel>(
         &self,
