@@ -1,4 +1,4 @@
-//! Devices as the driver numbers them, and what there is to know about each.
+//! Devices, identified by the driver's numbers, and their properties.
 
 use std::ffi::CStr;
 use std::ops::Range;
@@ -8,160 +8,160 @@ use cust_raw::driver_sys as sys;
 use crate::driver;
 use crate::error::{CudaError, CudaResult};
 
-/// A question about a device; the answer is a number.
+/// A property of a device. Its value is a number.
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeviceAttribute {
-    /// Threads of a block.
+    /// The maximum number of threads per block.
     MaxThreadsPerBlock = 1,
-    /// Threads of a block along x.
+    /// The maximum number of threads per block along x.
     MaxBlockDimX = 2,
-    /// Threads of a block along y.
+    /// The maximum number of threads per block along y.
     MaxBlockDimY = 3,
-    /// Threads of a block along z.
+    /// The maximum number of threads per block along z.
     MaxBlockDimZ = 4,
-    /// Blocks of a grid along x.
+    /// The maximum number of blocks per grid along x.
     MaxGridDimX = 5,
-    /// Blocks of a grid along y.
+    /// The maximum number of blocks per grid along y.
     MaxGridDimY = 6,
-    /// Blocks of a grid along z.
+    /// The maximum number of blocks per grid along z.
     MaxGridDimZ = 7,
-    /// Bytes of shared memory that a block gets without asking.
+    /// The shared memory per block available by default, in bytes.
     MaxSharedMemoryPerBlock = 8,
-    /// Bytes of constant memory.
+    /// The size of constant memory in bytes.
     TotalConstantMemory = 9,
-    /// Threads of a warp.
+    /// The number of threads per warp.
     WarpSize = 10,
-    /// Bytes of the largest pitch of a copy.
+    /// The largest pitch of a copy in bytes.
     MaxPitch = 11,
-    /// Registers of a block.
+    /// The maximum number of registers per block.
     MaxRegistersPerBlock = 12,
-    /// Clock rate in kHz.
+    /// The clock rate in kHz.
     ClockRate = 13,
-    /// Alignment of textures in bytes.
+    /// The required alignment of textures in bytes.
     TextureAlignment = 14,
-    /// Multiprocessors.
+    /// The number of multiprocessors.
     MultiprocessorCount = 16,
-    /// 1 if kernels are stopped after some time.
+    /// 1 if kernels have a time limit.
     KernelExecTimeout = 17,
     /// 1 if device and host share memory.
     Integrated = 18,
     /// 1 if host memory can be mapped.
     CanMapHostMemory = 19,
-    /// Who may use the device.
+    /// The compute mode, which restricts the processes that may use the device.
     ComputeMode = 20,
-    /// Largest 1-D texture.
+    /// The largest width of a 1-D texture.
     MaximumTexture1DWidth = 21,
-    /// Widest 2-D texture.
+    /// The largest width of a 2-D texture.
     MaximumTexture2DWidth = 22,
-    /// Highest 2-D texture.
+    /// The largest height of a 2-D texture.
     MaximumTexture2DHeight = 23,
-    /// Widest 3-D texture.
+    /// The largest width of a 3-D texture.
     MaximumTexture3DWidth = 24,
-    /// Highest 3-D texture.
+    /// The largest height of a 3-D texture.
     MaximumTexture3DHeight = 25,
-    /// Deepest 3-D texture.
+    /// The largest depth of a 3-D texture.
     MaximumTexture3DDepth = 26,
-    /// Widest layered 2-D texture.
+    /// The largest width of a layered 2-D texture.
     MaximumTexture2DLayeredWidth = 27,
-    /// Highest layered 2-D texture.
+    /// The largest height of a layered 2-D texture.
     MaximumTexture2DLayeredHeight = 28,
-    /// Layers of a layered 2-D texture.
+    /// The maximum number of layers of a layered 2-D texture.
     MaximumTexture2DLayeredLayers = 29,
-    /// Alignment of surfaces in bytes.
+    /// The required alignment of surfaces in bytes.
     SurfaceAlignment = 30,
-    /// 1 if kernels can run side by side.
+    /// 1 if kernels can run concurrently.
     ConcurrentKernels = 31,
-    /// 1 if memory corrects errors.
+    /// 1 if ECC is enabled.
     EccEnabled = 32,
-    /// PCI bus.
+    /// The PCI bus number.
     PciBusId = 33,
-    /// PCI device.
+    /// The PCI device number.
     PciDeviceId = 34,
     /// 1 if the driver is a TCC driver.
     TccDriver = 35,
-    /// Clock rate of the memory in kHz.
+    /// The clock rate of the memory in kHz.
     MemoryClockRate = 36,
-    /// Width of the memory bus in bits.
+    /// The width of the memory bus in bits.
     GlobalMemoryBusWidth = 37,
-    /// Bytes of the L2 cache.
+    /// The size of the L2 cache in bytes.
     L2CacheSize = 38,
-    /// Threads of a multiprocessor.
+    /// The maximum number of threads per multiprocessor.
     MaxThreadsPerMultiprocessor = 39,
-    /// Copy engines.
+    /// The number of copy engines.
     AsyncEngineCount = 40,
     /// 1 if host and device share an address space.
     UnifiedAddressing = 41,
-    /// Largest layered 1-D texture.
+    /// The largest width of a layered 1-D texture.
     MaximumTexture1DLayeredWidth = 42,
-    /// Layers of a layered 1-D texture.
+    /// The maximum number of layers of a layered 1-D texture.
     MaximumTexture1DLayeredLayers = 43,
-    /// Widest 2-D texture for gathers.
+    /// The largest width of a 2-D texture for gathers.
     MaximumTexture2DGatherWidth = 45,
-    /// Highest 2-D texture for gathers.
+    /// The largest height of a 2-D texture for gathers.
     MaximumTexture2DGatherHeight = 46,
-    /// Widest 3-D texture of the other shape.
+    /// The alternate largest width of a 3-D texture.
     MaximumTexture3DWidthAlternate = 47,
-    /// Highest 3-D texture of the other shape.
+    /// The alternate largest height of a 3-D texture.
     MaximumTexture3DHeightAlternate = 48,
-    /// Deepest 3-D texture of the other shape.
+    /// The alternate largest depth of a 3-D texture.
     MaximumTexture3DDepthAlternate = 49,
-    /// PCI domain.
+    /// The PCI domain number.
     PciDomainId = 50,
-    /// Alignment of the pitch of textures in bytes.
+    /// The required alignment of the pitch of textures in bytes.
     TexturePitchAlignment = 51,
-    /// Side of a cube texture.
+    /// The largest side of a cube texture.
     MaximumTextureCubemapWidth = 52,
-    /// Side of a layered cube texture.
+    /// The largest side of a layered cube texture.
     MaximumTextureCubemapLayeredWidth = 53,
-    /// Layers of a layered cube texture.
+    /// The maximum number of layers of a layered cube texture.
     MaximumTextureCubemapLayeredLayers = 54,
-    /// Largest 1-D surface.
+    /// The largest width of a 1-D surface.
     MaximumSurface1DWidth = 55,
-    /// Widest 2-D surface.
+    /// The largest width of a 2-D surface.
     MaximumSurface2DWidth = 56,
-    /// Highest 2-D surface.
+    /// The largest height of a 2-D surface.
     MaximumSurface2DHeight = 57,
-    /// Widest 3-D surface.
+    /// The largest width of a 3-D surface.
     MaximumSurface3DWidth = 58,
-    /// Highest 3-D surface.
+    /// The largest height of a 3-D surface.
     MaximumSurface3DHeight = 59,
-    /// Deepest 3-D surface.
+    /// The largest depth of a 3-D surface.
     MaximumSurface3DDepth = 60,
-    /// Largest layered 1-D surface.
+    /// The largest width of a layered 1-D surface.
     MaximumSurface1DLayeredWidth = 61,
-    /// Layers of a layered 1-D surface.
+    /// The maximum number of layers of a layered 1-D surface.
     MaximumSurface1DLayeredLayers = 62,
-    /// Widest layered 2-D surface.
+    /// The largest width of a layered 2-D surface.
     MaximumSurface2DLayeredWidth = 63,
-    /// Highest layered 2-D surface.
+    /// The largest height of a layered 2-D surface.
     MaximumSurface2DLayeredHeight = 64,
-    /// Layers of a layered 2-D surface.
+    /// The maximum number of layers of a layered 2-D surface.
     MaximumSurface2DLayeredLayers = 65,
-    /// Side of a cube surface.
+    /// The largest side of a cube surface.
     MaximumSurfacecubemapWidth = 66,
-    /// Side of a layered cube surface.
+    /// The largest side of a layered cube surface.
     MaximumSurfacecubemapLayeredWidth = 67,
-    /// Layers of a layered cube surface.
+    /// The maximum number of layers of a layered cube surface.
     MaximumSurfacecubemapLayeredLayers = 68,
-    /// Largest 1-D texture over linear memory.
+    /// The largest width of a 1-D texture in linear memory.
     MaximumTexture1DLinearWidth = 69,
-    /// Widest 2-D texture over linear memory.
+    /// The largest width of a 2-D texture in linear memory.
     MaximumTexture2DLinearWidth = 70,
-    /// Highest 2-D texture over linear memory.
+    /// The largest height of a 2-D texture in linear memory.
     MaximumTexture2DLinearHeight = 71,
-    /// Bytes of the largest pitch of a texture over linear memory.
+    /// The largest pitch of a 2-D texture in linear memory, in bytes.
     MaximumTexture2DLinearPitch = 72,
-    /// Widest mipmapped 2-D texture.
+    /// The largest width of a mipmapped 2-D texture.
     MaximumTexture2DMipmappedWidth = 73,
-    /// Highest mipmapped 2-D texture.
+    /// The largest height of a mipmapped 2-D texture.
     MaximumTexture2DMipmappedHeight = 74,
-    /// Compute capability, major number.
+    /// The major version of the compute capability.
     ComputeCapabilityMajor = 75,
-    /// Compute capability, minor number.
+    /// The minor version of the compute capability.
     ComputeCapabilityMinor = 76,
-    /// Largest mipmapped 1-D texture.
+    /// The largest width of a mipmapped 1-D texture.
     MaximumTexture1DMipmappedWidth = 77,
     /// 1 if streams have priorities.
     StreamPrioritiesSupported = 78,
@@ -169,35 +169,36 @@ pub enum DeviceAttribute {
     GlobalL1CacheSupported = 79,
     /// 1 if local memory is cached in L1.
     LocalL1CacheSupported = 80,
-    /// Bytes of shared memory of a multiprocessor.
+    /// The shared memory per multiprocessor in bytes.
     MaxSharedMemoryPerMultiprocessor = 81,
-    /// Registers of a multiprocessor.
+    /// The maximum number of registers per multiprocessor.
     MaxRegistersPerMultiprocessor = 82,
-    /// 1 if there is managed memory.
+    /// 1 if the device supports managed memory.
     ManagedMemory = 83,
     /// 1 if the board has several GPUs.
     MultiGpuBoard = 84,
-    /// Number of the board, the same for its GPUs.
+    /// The number of the board, equal for all its GPUs.
     MultiGpuBoardGroupId = 85,
     /// 1 if atomics between host and device are native.
     HostNativeAtomicSupported = 86,
-    /// Single precision operations in the time of a double precision one.
+    /// The ratio of single precision to double precision throughput.
     SingleToDoublePrecisionPerfRatio = 87,
     /// 1 if the device can access pageable memory.
     PageableMemoryAccess = 88,
-    /// 1 if host and device can access managed memory at once.
+    /// 1 if host and device can access managed memory concurrently.
     ConcurrentManagedAccess = 89,
     /// 1 if kernels can be preempted.
     ComputePreemptionSupported = 90,
     /// 1 if registered memory has one address on host and device.
     CanUseHostPointerForRegisteredMem = 91,
-    /// 1 if blocks of a grid can wait for each other.
+    /// 1 if the device supports cooperative launches, in which blocks of a grid can wait for each
+    /// other.
     CooperativeLaunch = 95,
-    /// Bytes of shared memory that a block can have if the kernel asks.
+    /// The maximum shared memory per block in bytes, if the kernel opts in.
     MaxSharedMemoryPerBlockOptin = 97,
-    /// Blocks of a multiprocessor.
+    /// The maximum number of blocks per multiprocessor.
     MaxBlocksPerMultiprocessor = 106,
-    /// 1 if memory can be allocated in stream order.
+    /// 1 if the device supports stream-ordered allocation.
     MemoryPoolsSupported = 115,
     /// 1 if blocks can be launched in clusters.
     ClusterLaunch = 120,
@@ -209,17 +210,17 @@ impl From<DeviceAttribute> for sys::CUdevice_attribute {
     }
 }
 
-/// A device, by the number that the driver gave it. On the CPU there is one, number 0.
+/// A device, identified by the driver's device number. The CPU has one, number 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Device {
     device: sys::CUdevice,
 }
 
 impl Device {
-    /// How many there are.
+    /// Returns the number of devices.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn num_devices() -> CudaResult<u32> {
         let mut count = 0;
         // SAFETY: the result is written.
@@ -227,10 +228,10 @@ impl Device {
         Ok(count.unsigned_abs())
     }
 
-    /// The one with this ordinal.
+    /// Returns the device with this ordinal.
     ///
     /// # Errors
-    /// No such device, or what the driver says.
+    /// Returns `InvalidDevice` if there is no such device, or the driver's error.
     pub fn get_device(ordinal: u32) -> CudaResult<Self> {
         let ordinal = i32::try_from(ordinal).map_err(|_| CudaError::InvalidDevice)?;
         let mut device = 0;
@@ -239,18 +240,18 @@ impl Device {
         Ok(Self { device })
     }
 
-    /// All of them, in the order of their ordinals.
+    /// Returns all devices in the order of their ordinals.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn devices() -> CudaResult<Devices> {
         Self::num_devices().map(|count| Devices { range: 0..count })
     }
 
-    /// Device memory in bytes.
+    /// Returns the size of the device memory in bytes.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn total_memory(self) -> CudaResult<usize> {
         let mut bytes = 0;
         // SAFETY: the result is written.
@@ -258,23 +259,23 @@ impl Device {
         Ok(bytes)
     }
 
-    /// Product name.
+    /// Returns the product name.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn name(self) -> CudaResult<String> {
         let mut name = [0_u8; 256];
         let room = name.len() as i32;
-        // SAFETY: the driver writes at most `room` bytes, a zero among them.
+        // SAFETY: the driver writes at most `room` bytes, including a terminating zero.
         unsafe { driver::cuDeviceGetName(name.as_mut_ptr().cast(), room, self.device) }?;
         let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
         Ok(name.to_string_lossy().into_owned())
     }
 
-    /// Sixteen bytes that tell the device from every other.
+    /// Returns a 16-byte identifier that is unique to the device.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn uuid(self) -> CudaResult<[u8; 16]> {
         let mut uuid = sys::CUuuid::default();
         // SAFETY: the result is written.
@@ -282,10 +283,10 @@ impl Device {
         Ok(uuid.bytes)
     }
 
-    /// One of its many numbers.
+    /// Returns the value of an attribute.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn get_attribute(self, attribute: DeviceAttribute) -> CudaResult<i32> {
         let mut value = 0;
         // SAFETY: the result is written.
@@ -293,19 +294,19 @@ impl Device {
         Ok(value)
     }
 
-    /// As the driver knows it.
+    /// Returns the driver's device number.
     #[must_use]
     pub fn as_raw(&self) -> sys::CUdevice {
         self.device
     }
 
-    /// A device that the driver named.
+    /// Wraps a device number from the driver.
     pub(crate) fn from_raw(device: sys::CUdevice) -> Self {
         Self { device }
     }
 }
 
-/// All devices, in the order of their ordinals.
+/// An iterator over all devices in the order of their ordinals.
 #[derive(Clone, Debug)]
 pub struct Devices {
     range: Range<u32>,

@@ -1,8 +1,8 @@
-//! Every call of the driver that the API makes, on a GPU or on the CPU.
+//! All driver calls of the API, on a GPU or on the CPU.
 //!
-//! The API is written once, against the functions here. Each goes to NVIDIA's driver or to
-//! [`cpu`](crate::cpu), which does the same to host memory; [`backend`] says which, once for the
-//! process. What the CPU cannot do returns `NotSupported` there.
+//! The API is written once, against the functions here. Each calls NVIDIA's driver or
+//! [`cpu`](crate::cpu), which does the same with host memory. [`backend`] chooses one of them, once
+//! for the process. Calls that the CPU does not support return `NotSupported` there.
 
 use std::env;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -13,22 +13,22 @@ use cust_raw::driver_sys::*;
 use crate::cpu;
 use crate::error::CudaResult;
 
-/// The environment variable that chooses where kernels run: `gpu`, `cpu`, or by default the GPU if
-/// there is one.
+/// The environment variable that selects where kernels run: `gpu` or `cpu`. By default kernels run
+/// on the GPU if there is one.
 pub const BACKEND_VARIABLE: &str = "CUST_DEVICE";
 
-/// Where the kernels of this process run, as launched by name.
+/// The backend that runs the kernels that this process launches by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// NVIDIA's driver.
     Gpu,
-    /// This process, with the kernels that it links.
+    /// This process, with the kernels linked into it.
     Cpu,
 }
 
-/// Where the kernels of this process run: on a GPU if there is one, else on the CPU if the program links
-/// a kernel (`use my_kernels as _;`). [`BACKEND_VARIABLE`] chooses one of the two instead. Decided at
-/// the first call.
+/// Returns the backend that runs the kernels of this process: a GPU if there is one, otherwise the
+/// CPU if the program links a kernel (`use my_kernels as _;`). [`BACKEND_VARIABLE`] overrides the
+/// choice. The first call decides.
 pub fn backend() -> Backend {
     static BACKEND: OnceLock<Backend> = OnceLock::new();
     *BACKEND.get_or_init(|| {
@@ -50,29 +50,29 @@ fn has_gpu() -> bool {
         && count > 0
 }
 
-/// Fails if a kernel on the CPU is given another number of arguments than it has parameters. On a GPU the
-/// caller alone knows.
+/// Checks on the CPU that a kernel is given as many arguments as it has parameters. On a GPU the
+/// caller must ensure this.
 ///
 /// # Safety
-/// The function is of a module that is loaded.
+/// The function must belong to a loaded module.
 pub(crate) unsafe fn check_arguments(function: CUfunction, count: usize) -> CudaResult<()> {
     match backend() {
         Backend::Gpu => Ok(()),
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         Backend::Cpu => Ok(unsafe { cpu::check_arguments(function, count) }?),
     }
 }
 
-/// Makes a function of each signature that calls one of two of the same name.
+/// Defines a function for each signature, which calls one of two functions of the same name.
 macro_rules! calls {
     ($cpu:ident: $(fn $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {$(
-        /// The driver's function, on a GPU or on the CPU.
+        /// Calls the driver's function, on a GPU or on the CPU.
         ///
         /// # Safety
-        /// What NVIDIA's manual asks of the arguments.
+        /// The arguments must meet the requirements in NVIDIA's manual.
         #[allow(non_snake_case, clippy::too_many_arguments, reason = "as the driver has it")]
         pub(crate) unsafe fn $name($($argument: $type),*) -> CudaResult<()> {
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             let result = unsafe {
                 match backend() {
                     Backend::Gpu => cust_raw::driver_sys::$name($($argument),*),

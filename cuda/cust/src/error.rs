@@ -1,7 +1,8 @@
-//! What the driver refuses, as an enum of every code it has.
+//! The driver's errors, as an enum of all its codes.
 //!
-//! On the CPU a kernel's fault says more than a code can: kernel, block, thread and cause.
-//! [`last_fault`] keeps it, and it goes to standard error as an assertion of a GPU kernel does.
+//! On the CPU a kernel's fault contains more than a code: kernel, block, thread and cause.
+//! [`last_fault`] returns it, and it is written to standard error like an assertion of a GPU
+//! kernel.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -14,21 +15,23 @@ pub use cust_raw::error::DriverError;
 
 macro_rules! codes {
     ($($name:ident = $code:literal => $raw:ident,)+) => {
-        /// A code that the driver returns in place of success.
+        /// An error code of the driver.
         #[repr(u32)]
         #[non_exhaustive]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[allow(missing_docs, reason = "the driver's own names, which NVIDIA's manual explains")]
         pub enum CudaError {
             $($name = $code,)+
-            /// Memory of a size that no allocation can have. rust-cuda's own, not the driver's.
+            /// The size of an allocation exceeds the address space. This code is rust-cuda's, not the
+            /// driver's.
             InvalidMemoryAllocation = 100_100,
-            /// An error of OptiX. rust-cuda's own; nothing here returns it.
+            /// An OptiX error. This code is rust-cuda's; nothing here returns it.
             OptixError = 100_101,
         }
 
         impl From<CUresult> for CudaError {
-            /// The code, or [`UnknownError`](Self::UnknownError) of a newer driver's.
+            /// Converts the code. A code of a newer driver becomes
+            /// [`UnknownError`](Self::UnknownError).
             fn from(code: CUresult) -> Self {
                 match code {
                     $(CUresult::$raw => Self::$name,)+
@@ -143,7 +146,7 @@ codes! {
 }
 
 impl CudaError {
-    /// The driver's code.
+    /// Returns the driver's code.
     #[must_use]
     pub fn code(self) -> u32 {
         self as u32
@@ -164,23 +167,25 @@ impl fmt::Display for CudaError {
 
 impl Error for CudaError {}
 
-/// What most calls give.
+/// The result of most calls.
 pub type CudaResult<T> = Result<T, CudaError>;
 
-/// What an explicit drop gives: the error, and the value that could not be dropped.
+/// The result of an explicit drop. The error contains the value that could not be dropped.
 pub type DropResult<T> = Result<(), (CudaError, T)>;
 
 thread_local! {
     static LAST_FAULT: RefCell<Option<Fault>> = const { RefCell::new(None) };
 }
 
-/// The last fault of a kernel that this thread launched on the CPU: kernel, block, thread and cause.
+/// Returns the last fault of a kernel that this thread launched on the CPU: kernel, block, thread
+/// and cause.
 #[must_use]
 pub fn last_fault() -> Option<Fault> {
     LAST_FAULT.with_borrow(Clone::clone)
 }
 
-/// Keeps a fault for [`last_fault`], writes it to standard error, and gives the driver's code for it.
+/// Stores a fault for [`last_fault`], writes it to standard error, and returns the driver's code
+/// for it.
 pub(crate) fn report(fault: Fault) -> CUresult {
     eprintln!("{fault}");
     let code = match fault.kind {
@@ -191,7 +196,7 @@ pub(crate) fn report(fault: Fault) -> CUresult {
     code
 }
 
-/// Writes a hint to standard error that a code alone cannot give, and gives the code.
+/// Writes a hint that a code cannot express to standard error, and returns the code.
 pub(crate) fn explain(code: CUresult, text: &str) -> CUresult {
     eprintln!("cust: {text}");
     code

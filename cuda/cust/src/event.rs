@@ -1,4 +1,4 @@
-//! Events: points in a stream that others can wait for, and between which time can be taken.
+//! Events: points in a stream that other streams and threads can wait for and that can be timed.
 
 use std::mem;
 use std::ptr;
@@ -11,30 +11,30 @@ use crate::error::{CudaError, CudaResult, DropResult};
 use crate::stream::Stream;
 
 bitflags::bitflags! {
-    /// How an event is waited for, and what it records.
+    /// The wait strategy and the features of an event.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
-        /// A waiting thread spins; the event takes time.
+        /// A waiting thread spins; the event can measure time.
         const DEFAULT = 0x0;
         /// A waiting thread sleeps.
         const BLOCKING_SYNC = 0x1;
-        /// The event takes no time, which makes it cheaper.
+        /// The event cannot measure time, which makes it cheaper.
         const DISABLE_TIMING = 0x2;
-        /// Other processes may use the event; only together with `DISABLE_TIMING`.
+        /// Other processes may use the event. Requires `DISABLE_TIMING`.
         const INTERPROCESS = 0x4;
     }
 }
 
-/// Whether an event has passed.
+/// The state of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventStatus {
-    /// Everything before it is done.
+    /// All work before it is done.
     Ready,
-    /// Something before it is not.
+    /// Some work before it is not done.
     NotReady,
 }
 
-/// A point in a stream, once it is [recorded](Self::record).
+/// A point in a stream, set by [`record`](Self::record).
 #[derive(Debug)]
 pub struct Event(sys::CUevent);
 
@@ -44,10 +44,10 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// An event of the current context.
+    /// Creates an event in the current context.
     ///
     /// # Errors
-    /// No current context, or what the driver says.
+    /// Returns an error if no context is current, or the driver's error.
     pub fn new(flags: EventFlags) -> CudaResult<Self> {
         let mut event = ptr::null_mut();
         // SAFETY: the handle is written.
@@ -55,19 +55,19 @@ impl Event {
         Ok(Self(event))
     }
 
-    /// Puts the event behind all work that `stream` has so far.
+    /// Records the event after all work submitted to `stream` so far.
     ///
     /// # Errors
-    /// A stream of another context, or what the driver says.
+    /// Returns an error if the stream belongs to another context, or the driver's error.
     pub fn record(&self, stream: &Stream) -> CudaResult<()> {
         // SAFETY: both handles are alive.
         unsafe { driver::cuEventRecord(self.0, stream.as_inner()) }
     }
 
-    /// Whether everything before the event is done.
+    /// Returns whether all work before the event is done.
     ///
     /// # Errors
-    /// What the driver says of that work.
+    /// Returns the driver's error from that work.
     pub fn query(&self) -> CudaResult<EventStatus> {
         // SAFETY: the handle is alive.
         match unsafe { driver::cuEventQuery(self.0) } {
@@ -77,19 +77,21 @@ impl Event {
         }
     }
 
-    /// Waits until everything before the event is done.
+    /// Waits until all work before the event is done.
     ///
     /// # Errors
-    /// What the driver says of that work.
+    /// Returns the driver's error from that work.
     pub fn synchronize(&self) -> CudaResult<()> {
         // SAFETY: the handle is alive.
         unsafe { driver::cuEventSynchronize(self.0) }
     }
 
-    /// Milliseconds from `start` to this event, to half a microsecond.
+    /// Returns the milliseconds from `start` to this event, with a resolution of half a
+    /// microsecond.
     ///
     /// # Errors
-    /// An event that takes no time, is not recorded or has not passed, or what the driver says.
+    /// Returns an error if an event cannot measure time, is not recorded or not done, or the
+    /// driver's error.
     pub fn elapsed_time_f32(&self, start: &Self) -> CudaResult<f32> {
         let mut milliseconds = 0.0;
         // SAFETY: both handles are alive, the result is written.
@@ -97,28 +99,28 @@ impl Event {
         Ok(milliseconds)
     }
 
-    /// Time from `start` to this event; zero if this one passed first.
+    /// Returns the time from `start` to this event; zero if this event came first.
     ///
     /// # Errors
-    /// As [`elapsed_time_f32`](Self::elapsed_time_f32).
+    /// Returns the errors of [`elapsed_time_f32`](Self::elapsed_time_f32).
     pub fn elapsed(&self, start: &Self) -> CudaResult<Duration> {
         let milliseconds = f64::from(self.elapsed_time_f32(start)?);
         Ok(Duration::from_secs_f64(milliseconds.max(0.0) / 1e3))
     }
 
-    /// The driver's handle.
+    /// Returns the driver's handle.
     #[must_use]
     pub fn as_inner(&self) -> sys::CUevent {
         self.0
     }
 
-    /// Destroys the event; what drop does without telling.
+    /// Destroys the event and reports failure, which `Drop` cannot.
     ///
     /// # Errors
-    /// What the driver says, and the event.
+    /// Returns the driver's error together with the event.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(event: Self) -> DropResult<Self> {
-        // SAFETY: made here and destroyed once; the driver lets pending waits finish.
+        // SAFETY: created here and destroyed once; the driver lets pending waits finish.
         match unsafe { driver::cuEventDestroy_v2(event.0) } {
             Ok(()) => {
                 mem::forget(event);
@@ -131,7 +133,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: made here and destroyed once. Nobody is there to tell of a failure.
+        // SAFETY: created here and destroyed once. Drop cannot report a failure.
         let _ = unsafe { driver::cuEventDestroy_v2(self.0) };
     }
 }

@@ -1,4 +1,4 @@
-//! Memory that another API allocated, such as Vulkan, and that kernels use in place.
+//! Memory allocated by another API, such as Vulkan, that kernels use in place.
 
 use std::mem;
 use std::ptr;
@@ -23,12 +23,12 @@ impl ExternalMemory {
     /// Imports `size` bytes of memory by its file descriptor, which the driver then owns.
     ///
     /// # Safety
-    /// - `fd` refers to memory that its API exported as an opaque file descriptor, and it is not used
-    ///   afterwards.
-    /// - `size` is the size that the memory was allocated with.
+    /// - `fd` must refer to memory that its API exported as an opaque file descriptor, and must not
+    ///   be used afterwards.
+    /// - `size` must be the size of the allocation.
     ///
     /// # Errors
-    /// Returns any error of the driver. On the CPU `NotSupported`.
+    /// Returns the driver's error; `NotSupported` on the CPU.
     pub unsafe fn import(fd: i32, size: usize) -> CudaResult<Self> {
         let description = sys::CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
             r#type: sys::CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD,
@@ -38,29 +38,30 @@ impl ExternalMemory {
             reserved: [0; 16],
         };
         let mut memory = ptr::null_mut();
-        // SAFETY: the handle is written, the description is complete; the rest is the caller's.
+        // SAFETY: the handle is written, the description is complete; the caller guarantees the rest.
         unsafe { driver::cuImportExternalMemory(&raw mut memory, &raw const description) }?;
         Ok(Self(memory))
     }
 
-    /// Imports other memory and releases this one.
+    /// Imports other memory and releases the current one.
     ///
     /// # Safety
-    /// As [`import`](Self::import). Buffers that were mapped from the old memory are not used any more.
+    /// The requirements are the same as for [`import`](Self::import). Buffers mapped from the old
+    /// memory must not be used afterwards.
     ///
     /// # Errors
-    /// As [`import`](Self::import); the old memory stays then.
+    /// Returns the errors of [`import`](Self::import) and then keeps the old memory.
     pub unsafe fn reimport(&mut self, fd: i32, size: usize) -> CudaResult<()> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         *self = unsafe { Self::import(fd, size) }?;
         Ok(())
     }
 
-    /// Maps a part of the memory into the device's address space. The caller frees the mapping by
-    /// [`cuda_free`](crate::memory::cuda_free), before the memory is dropped.
+    /// Maps a part of the memory into the device's address space. The caller must free the mapping
+    /// with [`cuda_free`](crate::memory::cuda_free) before the memory is dropped.
     ///
     /// # Errors
-    /// Returns `InvalidValue` for a part that is not within the memory, or any other error of the driver.
+    /// Returns `InvalidValue` if the part is not within the memory, or the driver's error.
     pub fn mapped_buffer<T: DeviceCopy>(
         &self,
         size_in_bytes: usize,
@@ -86,10 +87,10 @@ impl ExternalMemory {
     /// Releases the memory and reports failure, which `Drop` cannot.
     ///
     /// # Errors
-    /// Returns any error of the driver, together with the memory.
+    /// Returns the driver's error together with the memory.
     #[allow(clippy::should_implement_trait, reason = "named as the others are")]
     pub fn drop(this: Self) -> DropResult<Self> {
-        // SAFETY: imported once, released once.
+        // SAFETY: imported once and released once.
         match unsafe { driver::cuDestroyExternalMemory(this.0) } {
             Ok(()) => {
                 mem::forget(this);
@@ -102,7 +103,7 @@ impl ExternalMemory {
 
 impl Drop for ExternalMemory {
     fn drop(&mut self) {
-        // SAFETY: imported once, released once. A failure cannot be reported from here.
+        // SAFETY: imported once and released once. Drop cannot report a failure.
         let _ = unsafe { driver::cuDestroyExternalMemory(self.0) };
     }
 }

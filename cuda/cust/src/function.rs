@@ -1,4 +1,4 @@
-//! Kernels of a module, the shapes of their launches, and [`launch!`](crate::launch).
+//! Kernels of a module, their launch shapes, and [`launch!`](crate::launch).
 
 use std::marker::PhantomData;
 
@@ -10,40 +10,40 @@ use crate::driver;
 use crate::error::{CudaError, CudaResult};
 use crate::module::Module;
 
-/// Defines a size of three axes, from whatever may stand for one.
+/// Defines a size with three axes and its conversions.
 macro_rules! size {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub struct $name {
-            /// Along x.
+            /// The size along x.
             pub x: u32,
-            /// Along y.
+            /// The size along y.
             pub y: u32,
-            /// Along z.
+            /// The size along z.
             pub z: u32,
         }
 
         impl $name {
-            /// Along x alone.
+            /// Creates a size along x.
             #[must_use]
             pub fn x(x: u32) -> Self {
                 Self { x, y: 1, z: 1 }
             }
 
-            /// Along x and y.
+            /// Creates a size along x and y.
             #[must_use]
             pub fn xy(x: u32, y: u32) -> Self {
                 Self { x, y, z: 1 }
             }
 
-            /// Along all three axes.
+            /// Creates a size along all three axes.
             #[must_use]
             pub fn xyz(x: u32, y: u32, z: u32) -> Self {
                 Self { x, y, z }
             }
 
-            /// The product of the three, as the driver takes it.
+            /// Returns the product of the three axes in the driver's type.
             fn count(self) -> CudaResult<i32> {
                 let count = u64::from(self.x) * u64::from(self.y);
                 let count = count.checked_mul(self.z.into());
@@ -104,38 +104,38 @@ macro_rules! size {
     };
 }
 
-/// The number, or the largest one, with which a launch fails.
+/// Returns the number, limited to `u32::MAX`, with which a launch fails.
 fn saturated(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 size! {
-    /// Blocks of a grid.
+    /// The number of blocks in a grid.
     GridSize
 }
 size! {
-    /// Threads of a block.
+    /// The number of threads in a block.
     BlockSize
 }
 
-/// A question about a kernel; the answer is a number.
+/// A property of a kernel. Its value is a number.
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FunctionAttribute {
-    /// Threads of the largest block.
+    /// The maximum number of threads per block.
     MaxThreadsPerBlock = 0,
-    /// Bytes of static shared memory of a block.
+    /// Static shared memory per block in bytes.
     SharedMemorySizeBytes = 1,
-    /// Bytes of constant memory.
+    /// Constant memory in bytes.
     ConstSizeBytes = 2,
-    /// Bytes of local memory of a thread.
+    /// Local memory per thread in bytes.
     LocalSizeBytes = 3,
-    /// Registers of a thread.
+    /// Registers per thread.
     NumRegisters = 4,
-    /// PTX version that it was compiled from: major times ten, and minor.
+    /// The PTX version of the source: ten times the major version plus the minor version.
     PtxVersion = 5,
-    /// Architecture that it was compiled for: major times ten, and minor.
+    /// The compiled architecture: ten times the major version plus the minor version.
     BinaryVersion = 6,
     /// 1 if it was compiled to cache global loads in L1.
     CacheModeCa = 7,
@@ -158,10 +158,11 @@ impl<'a> Function<'a> {
         Self { inner, module: PhantomData }
     }
 
-    /// One of its numbers. On the CPU nothing is measured, and what has no meaning there is 0.
+    /// Returns the value of an attribute. The CPU measures nothing; attributes without a meaning
+    /// there are 0.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn get_attribute(&self, attribute: FunctionAttribute) -> CudaResult<i32> {
         let (mut value, which) = (0, sys::CUfunction_attribute(attribute as u32));
         // SAFETY: the module is alive, the result is written.
@@ -169,28 +170,30 @@ impl<'a> Function<'a> {
         Ok(value)
     }
 
-    /// Sets how cache and shared memory divide while it runs; a wish, not an order.
+    /// Sets the kernel's preferred division of memory between the L1 cache and shared memory. The
+    /// driver may ignore it.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn set_cache_config(&mut self, config: CacheConfig) -> CudaResult<()> {
         // SAFETY: the module is alive.
         unsafe { driver::cuFuncSetCacheConfig(self.inner, config as u32) }
     }
 
-    /// Sets the width of a bank of shared memory while it runs.
+    /// Sets the width of a shared memory bank for the kernel.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn set_shared_memory_config(&mut self, config: SharedMemoryConfig) -> CudaResult<()> {
         // SAFETY: the module is alive.
         unsafe { driver::cuFuncSetSharedMemConfig(self.inner, config as u32) }
     }
 
-    /// Lets blocks have so many bytes of dynamic shared memory: beyond 48 KiB a kernel has to ask.
+    /// Sets the maximum dynamic shared memory per block in bytes. A kernel needs this call to use
+    /// more than 48 KiB.
     ///
     /// # Errors
-    /// More than the device has, or what the driver says.
+    /// Returns an error if the device has less, or the driver's error.
     pub fn set_max_dynamic_shared_size_bytes(&mut self, bytes: u32) -> CudaResult<()> {
         let bytes = i32::try_from(bytes).map_err(|_| CudaError::InvalidValue)?;
         let which = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -198,16 +201,17 @@ impl<'a> Function<'a> {
         unsafe { driver::cuFuncSetAttribute(self.inner, which, bytes) }
     }
 
-    /// The driver's handle.
+    /// Returns the driver's handle.
     #[must_use]
     pub fn to_raw(&self) -> sys::CUfunction {
         self.inner
     }
 
-    /// Bytes of dynamic shared memory that a block can have when so many blocks share a multiprocessor.
+    /// Returns the dynamic shared memory in bytes that a block can have when this many blocks share
+    /// a multiprocessor.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn available_dynamic_shared_memory_per_block(
         &self,
         blocks: GridSize,
@@ -227,10 +231,10 @@ impl<'a> Function<'a> {
         Ok(bytes)
     }
 
-    /// Blocks that a multiprocessor can run at once.
+    /// Returns the maximum number of blocks that a multiprocessor can run at once.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn max_active_blocks_per_multiprocessor(
         &self,
         block_size: BlockSize,
@@ -249,11 +253,11 @@ impl<'a> Function<'a> {
         Ok(blocks.unsigned_abs())
     }
 
-    /// The smallest grid and the block, by their numbers of blocks and threads, with which most threads
-    /// run at once. A block is at most `block_size_limit` threads, any number if that is 0.
+    /// Returns the smallest number of blocks and the number of threads per block that maximise
+    /// occupancy. A block has at most `block_size_limit` threads; 0 means no limit.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn suggested_launch_configuration(
         &self,
         dynamic_smem_size: usize,
@@ -277,14 +281,15 @@ impl<'a> Function<'a> {
 
 /// Launches a kernel by name: `launch!(kernel<<<grid, block, dynamic_shared, stream>>>(arguments…))`.
 ///
-/// `kernel` is a [`Function`], or `module.kernel` for the module's function of that name. Grid and block
-/// are what converts into [`GridSize`] and [`BlockSize`](crate::function::BlockSize). A kernel's slice
-/// takes two arguments here, a device pointer and its length. Evaluates to a
-/// [`CudaResult`](crate::error::CudaResult).
+/// `kernel` is a [`Function`], or `module.kernel` for the module's function of that name. Grid and
+/// block are values that convert into [`GridSize`] and [`BlockSize`](crate::function::BlockSize). A
+/// slice parameter of the kernel takes two arguments here, a device pointer and its length.
+/// Evaluates to a [`CudaResult`](crate::error::CudaResult).
 ///
 /// # Safety
-/// The call is unsafe: number and types of the arguments are the kernel's, device memory lives until the
-/// kernel is done, and what the kernel itself asks for holds.
+/// The call is unsafe. The number and types of the arguments must match the kernel's parameters,
+/// device memory must live until the kernel is done, and the caller must meet the kernel's own
+/// requirements.
 #[macro_export]
 macro_rules! launch {
     ($module:ident . $function:ident <<<$grid:expr, $block:expr, $shared:expr, $stream:ident>>>( $($arg:expr),* $(,)? )) => {

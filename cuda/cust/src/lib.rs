@@ -4,7 +4,7 @@
 //!
 //! - [`typed`] is this project's own. A [`typed::Device`] is a GPU or the CPU, chosen when the program
 //!   runs. A launch takes a kernel's arguments by name and type, and it is safe if the kernel is. An error
-//!   says which operation failed, and where.
+//!   states the failed operation and its source location.
 //! - The other modules are rust-cuda's `cust`, with its names and signatures: [`quick_init`],
 //!   [`module::Module`], [`launch!`], [`memory::DeviceBuffer`] and so on, over the current context of a
 //!   thread. A program that was written for rust-cuda builds unchanged.
@@ -79,7 +79,7 @@
 //!
 //! # Limits
 //! - The runtime API (`cuda*`), NVTX and the OptiX parts of rust-cuda are not here.
-//! - On the CPU a process has one device and no linker, and of a module's globals only the arrays that
+//! - On the CPU a process has one device and no linker. The only globals of a module are the arrays that
 //!   `cuda_std::constant!` declares.
 //! - A [`typed::Buffer`] holds fewer than 2³² elements. [`memory::DeviceBuffer`] has no such limit.
 
@@ -121,19 +121,20 @@ bitflags::bitflags! {
     }
 }
 
-/// Initialises the driver; to be called before anything else is asked of it, as often as one likes.
+/// Initialises the driver. Call it before any other function; repeated calls are allowed.
 ///
 /// # Errors
-/// `NoDevice` without a GPU where the program links no kernels either, or what the driver says.
+/// Returns `NoDevice` if there is no GPU and the program links no kernels either, or the driver's
+/// error.
 pub fn init(flags: CudaFlags) -> CudaResult<()> {
     // SAFETY: no preconditions.
     unsafe { driver::cuInit(flags.bits()) }
 }
 
-/// Initialises the driver, and makes the first device's primary context current on this thread.
+/// Initialises the driver and makes the first device's primary context current on this thread.
 ///
 /// # Errors
-/// As [`init`], or what the driver says.
+/// Returns the errors of [`init`], or the driver's error.
 #[must_use = "the context must be kept alive: without it calls fail"]
 pub fn quick_init() -> CudaResult<Context> {
     init(CudaFlags::empty())?;
@@ -153,10 +154,10 @@ impl CudaApiVersion {
         Self { version }
     }
 
-    /// The newest version that the driver supports.
+    /// Returns the newest version that the driver supports.
     ///
     /// # Errors
-    /// No driver, or what it says.
+    /// Returns an error if there is no driver, or the driver's error.
     pub fn get() -> CudaResult<Self> {
         let mut version = 0;
         // SAFETY: the result is written.
@@ -164,13 +165,13 @@ impl CudaApiVersion {
         Ok(Self { version })
     }
 
-    /// Major version, such as 12 of 12.8.
+    /// Returns the major version, such as 12 of 12.8.
     #[must_use]
     pub fn major(self) -> i32 {
         self.version / 1000
     }
 
-    /// Minor version, such as 8 of 12.8.
+    /// Returns the minor version, such as 8 of 12.8.
     #[must_use]
     pub fn minor(self) -> i32 {
         self.version % 1000 / 10
@@ -181,7 +182,7 @@ pub(crate) mod private {
     pub trait Sealed {}
 }
 
-/// What the macros expand to. Not for use by hand.
+/// Items that the macros expand to; not a public interface.
 #[doc(hidden)]
 pub mod __private {
     pub use linkme;

@@ -1,6 +1,6 @@
-//! The linker: makes one cubin from PTX, cubins and fatbins that refer to each other.
+//! The linker, which combines PTX, cubins and fatbins that refer to each other into one cubin.
 //!
-//! A GPU is needed. On the CPU kernels are linked into the program, and each call here returns
+//! It needs a GPU. On the CPU kernels are linked into the program, and every call here returns
 //! `NotSupported`.
 
 use std::ffi::{CString, c_void};
@@ -13,7 +13,7 @@ use cust_raw::driver_sys::CUjitInputType as Input;
 use crate::driver;
 use crate::error::{CudaError, CudaResult};
 
-/// Code that is being linked.
+/// The state of a link operation.
 #[derive(Debug)]
 pub struct Linker {
     state: sys::CUlinkState,
@@ -25,10 +25,10 @@ unsafe impl Send for Linker {}
 unsafe impl Sync for Linker {}
 
 impl Linker {
-    /// Makes a linker for the device of the current context.
+    /// Creates a linker for the device of the current context.
     ///
     /// # Errors
-    /// Returns any error of the driver. On the CPU `NotSupported`.
+    /// Returns the driver's error; `NotSupported` on the CPU.
     pub fn new() -> CudaResult<Self> {
         let mut state = ptr::null_mut();
         // SAFETY: the handle is written; there are no options.
@@ -39,10 +39,10 @@ impl Linker {
     /// Adds PTX.
     ///
     /// # Errors
-    /// Returns `InvalidValue` for a text with a zero in it, `InvalidPtx` for PTX that the driver rejects,
-    /// or any other error of the driver.
+    /// Returns `InvalidValue` if the text contains a zero, `InvalidPtx` if the driver rejects the
+    /// PTX, or another driver error.
     pub fn add_ptx(&mut self, ptx: impl AsRef<str>) -> CudaResult<()> {
-        // The driver takes PTX with the zero at its end.
+        // The driver takes PTX with its terminating zero.
         let ptx = CString::new(ptx.as_ref()).map_err(|_| CudaError::InvalidValue)?;
         self.add(Input::CU_JIT_INPUT_PTX, ptx.as_bytes_with_nul())
     }
@@ -50,7 +50,7 @@ impl Linker {
     /// Adds a cubin.
     ///
     /// # Errors
-    /// Returns any error of the driver.
+    /// Returns the driver's error.
     pub fn add_cubin(&mut self, cubin: impl AsRef<[u8]>) -> CudaResult<()> {
         self.add(Input::CU_JIT_INPUT_CUBIN, cubin.as_ref())
     }
@@ -58,14 +58,14 @@ impl Linker {
     /// Adds a fatbin.
     ///
     /// # Errors
-    /// Returns any error of the driver.
+    /// Returns the driver's error.
     pub fn add_fatbin(&mut self, fatbin: impl AsRef<[u8]>) -> CudaResult<()> {
         self.add(Input::CU_JIT_INPUT_FATBINARY, fatbin.as_ref())
     }
 
     fn add(&mut self, kind: Input, data: &[u8]) -> CudaResult<()> {
-        // SAFETY: the state is alive. The driver reads the data before it returns, and writes nothing to
-        // it; the name ends with a zero; there are no options.
+        // SAFETY: the state is alive. The driver only reads the data, and does so before it
+        // returns; the name ends with a zero; there are no options.
         unsafe {
             driver::cuLinkAddData_v2(
                 self.state,
@@ -80,14 +80,15 @@ impl Linker {
         }
     }
 
-    /// Links what was added. [`Module::from_cubin`](crate::module::Module::from_cubin) loads the result.
+    /// Links the added code. [`Module::from_cubin`](crate::module::Module::from_cubin) loads the
+    /// result.
     ///
     /// # Errors
-    /// Returns any error of the driver, such as an unresolved symbol.
+    /// Returns the driver's error, such as for an unresolved symbol.
     pub fn complete(self) -> CudaResult<Vec<u8>> {
         let (mut cubin, mut bytes) = (ptr::null_mut::<c_void>(), 0);
-        // SAFETY: the state is alive, the results are written, and the state owns the cubin, so that it
-        // is there until `self` is dropped.
+        // SAFETY: the state is alive, the results are written, and the state owns the cubin, which
+        // therefore lives until `self` is dropped.
         unsafe {
             driver::cuLinkComplete(self.state, &raw mut cubin, &raw mut bytes)?;
             Ok(slice::from_raw_parts(cubin.cast::<u8>(), bytes).to_vec())
@@ -97,7 +98,7 @@ impl Linker {
 
 impl Drop for Linker {
     fn drop(&mut self) {
-        // SAFETY: made once, destroyed once. A failure cannot be reported from here.
+        // SAFETY: created once and destroyed once. Drop cannot report a failure.
         let _ = unsafe { driver::cuLinkDestroy(self.state) };
     }
 }

@@ -1,6 +1,7 @@
 //! Modules: compiled kernels and globals, loaded into the current context.
 //!
-//! On the CPU a module's kernels are the functions that the program links: the PTX says which ones.
+//! On the CPU a module's kernels are functions linked into the program. The PTX determines which
+//! ones.
 
 use std::ffi::{CStr, CString, c_void};
 use std::fmt;
@@ -17,7 +18,7 @@ use crate::error::{CudaError, CudaResult, DropResult};
 use crate::function::Function;
 use crate::memory::{CopyDestination, DeviceCopy, DevicePointer};
 
-/// How hard the driver optimises PTX.
+/// The optimisation level for PTX.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "levels")]
@@ -63,38 +64,38 @@ pub enum JitTarget {
     Compute121 = 121,
 }
 
-/// What the driver takes of a fatbin that has no binary for the device.
+/// The driver's choice for a fatbin that has no binary for the device.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitFallback {
-    /// PTX, to be compiled.
+    /// Compile the PTX.
     PreferPtx = 0,
-    /// A binary of an older architecture that runs too.
+    /// Use a compatible binary of an older architecture.
     PreferCompatibleBinary = 1,
 }
 
-/// What is asked of the driver's compiler.
+/// An option of the driver's PTX compiler.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModuleJitOption {
-    /// Most registers of a thread.
+    /// The maximum number of registers per thread.
     MaxRegisters(u32),
-    /// How hard to optimise.
+    /// The optimisation level.
     OptLevel(OptLevel),
     /// Compile for the current context's device, which is the default.
     DetermineTargetFromContext,
     /// Compile for this architecture.
     Target(JitTarget),
-    /// What to do without a binary for the device.
+    /// The choice if there is no binary for the device.
     Fallback(JitFallback),
-    /// Whether to make debug information.
+    /// Whether to generate debug information.
     GenenerateDebugInfo(bool),
-    /// Whether to keep line numbers.
+    /// Whether to generate line numbers.
     GenerateLineInfo(bool),
 }
 
 impl ModuleJitOption {
-    /// The options as the driver takes them: names, and as many values.
+    /// Converts the options for the driver: names, and as many values.
     #[must_use]
     pub fn into_raw(options: &[Self]) -> (Vec<sys::CUjit_option>, Vec<*mut c_void>) {
         use sys::CUjit_option as Raw;
@@ -126,10 +127,10 @@ unsafe impl Send for Module {}
 unsafe impl Sync for Module {}
 
 impl Module {
-    /// The PTX, cubin or fatbin in a file.
+    /// Loads the PTX, cubin or fatbin in a file.
     ///
     /// # Errors
-    /// No such file, or what the driver says.
+    /// Returns an error if the file does not exist, or the driver's error.
     pub fn from_file<P: AsRef<Path>>(path: P) -> CudaResult<Self> {
         let path = c_string(path.as_ref().as_os_str().as_bytes())?;
         let mut inner = ptr::null_mut();
@@ -138,77 +139,81 @@ impl Module {
         Ok(Self { inner })
     }
 
-    /// A fatbin.
+    /// Loads a fatbin.
     ///
     /// # Errors
-    /// What the driver says. On the CPU `NoBinaryForGpu`: machine code does not say which kernels it has.
+    /// Returns the driver's error. On the CPU returns `NoBinaryForGpu`, because machine code does
+    /// not list its kernels.
     pub fn from_fatbin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
         Self::from_cubin(bytes, options)
     }
 
-    /// A cubin.
+    /// Loads a cubin.
     ///
     /// # Errors
-    /// As [`from_fatbin`](Self::from_fatbin).
+    /// Returns the errors of [`from_fatbin`](Self::from_fatbin).
     pub fn from_cubin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
         let mut bytes = bytes.as_ref().to_vec();
-        // If it is text after all.
+        // The terminating zero is for an image that is text.
         bytes.push(0);
-        // SAFETY: the image ends with a zero; a binary says its own length.
+        // SAFETY: the image ends with a zero; a binary states its own length.
         unsafe { Self::load(bytes.as_ptr().cast(), options) }
     }
 
-    /// PTX that ends with a zero.
+    /// Loads PTX that ends with a zero.
     ///
     /// # Errors
-    /// PTX that the driver refuses, or what else it says.
+    /// Returns `InvalidPtx` if the driver rejects the PTX, or another driver error.
     pub fn from_ptx_cstr(ptx: &CStr, options: &[ModuleJitOption]) -> CudaResult<Self> {
         // SAFETY: the text ends with a zero.
         unsafe { Self::load(ptx.as_ptr().cast(), options) }
     }
 
-    /// PTX.
+    /// Loads PTX.
     ///
     /// # Errors
-    /// PTX with a zero in it or that the driver refuses, or what else it says.
+    /// Returns `InvalidValue` if the PTX contains a zero, `InvalidPtx` if the driver rejects it, or
+    /// another driver error.
     pub fn from_ptx<T: AsRef<str>>(ptx: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
         Self::from_ptx_cstr(&c_string(ptx.as_ref())?, options)
     }
 
-    /// PTX.
+    /// Loads PTX.
     ///
     /// # Errors
-    /// As [`from_ptx`](Self::from_ptx).
+    /// Returns the errors of [`from_ptx`](Self::from_ptx).
     #[deprecated(note = "use `from_ptx`")]
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn from_str<T: AsRef<str>>(ptx: T) -> CudaResult<Self> {
         Self::from_ptx(ptx, &[])
     }
 
-    /// PTX that ends with a zero.
+    /// Loads PTX that ends with a zero.
     ///
     /// # Errors
-    /// As [`from_ptx`](Self::from_ptx).
+    /// Returns the errors of [`from_ptx`](Self::from_ptx).
     #[deprecated(note = "use `from_ptx_cstr`")]
     pub fn load_from_string(ptx: &CStr) -> CudaResult<Self> {
         Self::from_ptx_cstr(ptx, &[])
     }
 
     /// # Safety
-    /// The image is a text that ends with a zero, or a binary that says its own length.
+    /// The image must be text that ends with a zero, or a binary that states its own length.
     unsafe fn load(image: *const c_void, options: &[ModuleJitOption]) -> CudaResult<Self> {
         let mut inner = ptr::null_mut();
         let (mut names, mut values) = ModuleJitOption::into_raw(options);
         let (names, values, count) = (names.as_mut_ptr(), values.as_mut_ptr(), names.len() as u32);
-        // SAFETY: the handle is written; names and values are `count` each; the image is the caller's.
+        // SAFETY: the handle is written; there are `count` names and `count` values; the caller
+        // guarantees the image.
         unsafe { driver::cuModuleLoadDataEx(&raw mut inner, image, count, names, values) }?;
         Ok(Self { inner })
     }
 
-    /// A global variable or constant.
+    /// Returns a global variable or constant.
     ///
     /// # Errors
-    /// No such global, one of another size than `T`, or what the driver says.
+    /// Returns an error if there is no such global or its size differs from that of `T`, or the
+    /// driver's error.
     pub fn get_global<'a, T: DeviceCopy>(&'a self, name: &CStr) -> CudaResult<Symbol<'a, T>> {
         let (mut address, mut size) = (0, 0);
         // SAFETY: the module is alive, the results are written, the name ends with a zero.
@@ -221,11 +226,12 @@ impl Module {
         Ok(Symbol { pointer: DevicePointer::from_raw(address), module: PhantomData })
     }
 
-    /// A kernel.
+    /// Returns a kernel.
     ///
     /// # Errors
-    /// No such kernel, or what the driver says. On the CPU `NotFound` too if the program does not link the
-    /// crate that the PTX was compiled from: `use my_kernels as _;` links it.
+    /// Returns `NotFound` if there is no such kernel, or the driver's error. On the CPU, also
+    /// returns `NotFound` if the program does not link the crate that the PTX was compiled from;
+    /// `use my_kernels as _;` links it.
     pub fn get_function<T: AsRef<str>>(&self, name: T) -> CudaResult<Function<'_>> {
         let name = c_string(name.as_ref())?;
         let mut function = ptr::null_mut();
@@ -234,10 +240,10 @@ impl Module {
         Ok(Function::new(function, self))
     }
 
-    /// Unloads the module; what drop does without telling.
+    /// Unloads the module and reports failure, which `Drop` cannot.
     ///
     /// # Errors
-    /// What the driver says, and the module.
+    /// Returns the driver's error together with the module.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(module: Self) -> DropResult<Self> {
         // SAFETY: loaded here and unloaded once; functions and symbols borrow it.
@@ -253,12 +259,12 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: as above. Nobody is there to tell of a failure.
+        // SAFETY: as above. A failure cannot be reported from here.
         let _ = unsafe { driver::cuModuleUnload(self.inner) };
     }
 }
 
-/// The text with a zero behind it.
+/// Returns the text with a terminating zero.
 fn c_string(text: impl Into<Vec<u8>>) -> CudaResult<CString> {
     CString::new(text).map_err(|_| CudaError::InvalidValue)
 }

@@ -1,4 +1,4 @@
-//! What a program that launches kernels by name imports.
+//! The imports of a program that launches kernels by name.
 
 pub use crate::CudaFlags;
 pub use crate::context::{Context, ContextFlags};

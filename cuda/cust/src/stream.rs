@@ -13,12 +13,12 @@ use crate::event::Event;
 use crate::function::{BlockSize, Function, GridSize};
 
 bitflags::bitflags! {
-    /// How a stream stands to the default stream.
+    /// The relation of a stream to the default stream.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct StreamFlags: u32 {
-        /// Waits for the default stream, and is waited for by it.
+        /// The stream waits for the default stream, and the default stream waits for it.
         const DEFAULT = 0x00;
-        /// Does neither.
+        /// Neither stream waits for the other.
         const NON_BLOCKING = 0x01;
     }
 }
@@ -32,7 +32,7 @@ bitflags::bitflags! {
     }
 }
 
-/// A queue of work. Two streams run side by side; [`Event`]s make order between them.
+/// A queue of work. Two streams run concurrently; [`Event`]s order them.
 #[derive(Debug)]
 pub struct Stream {
     inner: sys::CUstream,
@@ -45,15 +45,15 @@ unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// A stream of the current context. Priorities are those of
-    /// [`CurrentContext::get_stream_priority_range`](crate::context::CurrentContext::get_stream_priority_range);
-    /// the driver takes the nearest one, and without a wish 0.
+    /// Creates a stream in the current context. The valid priorities are
+    /// [`CurrentContext::get_stream_priority_range`](crate::context::CurrentContext::get_stream_priority_range).
+    /// The driver uses the nearest valid one; the default is 0.
     ///
-    /// As in rust-cuda `NON_BLOCKING` has no effect: copies that wait, such as `copy_from`, are made on
-    /// the default stream, and kernels must see what they wrote.
+    /// `NON_BLOCKING` has no effect, as in rust-cuda: synchronous copies such as `copy_from` run on
+    /// the default stream, and kernels must see the copied data.
     ///
     /// # Errors
-    /// No current context, or what the driver says.
+    /// Returns an error if no context is current, or the driver's error.
     pub fn new(mut flags: StreamFlags, priority: Option<i32>) -> CudaResult<Self> {
         flags.remove(StreamFlags::NON_BLOCKING);
         let mut inner = ptr::null_mut();
@@ -63,19 +63,20 @@ impl Stream {
         Ok(Self { inner, is_owned: true })
     }
 
-    /// A stream that another library made, such as a C library or `cudarc`, and destroys itself.
+    /// Wraps a stream that another library, such as a C library or `cudarc`, created and destroys.
     ///
     /// # Safety
-    /// The stream belongs to the context that is current when this one is used, and outlives it.
+    /// The stream must belong to the context that is current when the result is used, and outlive
+    /// it.
     #[must_use]
     pub unsafe fn from_raw(inner: sys::CUstream) -> Self {
         Self { inner, is_owned: false }
     }
 
-    /// What it was made with.
+    /// Returns the flags of the stream.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn get_flags(&self) -> CudaResult<StreamFlags> {
         let mut bits = 0;
         // SAFETY: the handle is alive, the result is written.
@@ -83,10 +84,10 @@ impl Stream {
         Ok(StreamFlags::from_bits_truncate(bits))
     }
 
-    /// Its priority; a smaller number goes before a greater.
+    /// Returns the priority. A smaller number is a higher priority.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn get_priority(&self) -> CudaResult<i32> {
         let mut priority = 0;
         // SAFETY: the handle is alive, the result is written.
@@ -94,10 +95,11 @@ impl Stream {
         Ok(priority)
     }
 
-    /// Calls `callback` on a thread of the driver's once all work so far is done, with its result. The
-    /// callback must not call the driver. If it panics, the panic ends there.
+    /// Calls `callback` on a driver thread once all work submitted so far is done, with the result
+    /// of that work. The callback must not call the driver. A panic in it does not propagate.
     ///
-    /// The callback may run after this call has returned, so it borrows nothing; in rust-cuda it may:
+    /// The callback may run after this call has returned, so it cannot borrow anything; in
+    /// rust-cuda it can:
     ///
     /// ```compile_fail
     /// # fn f(stream: &cust::stream::Stream) {
@@ -107,35 +109,35 @@ impl Stream {
     /// ```
     ///
     /// # Errors
-    /// What the driver says; then the callback is not called.
+    /// Returns the driver's error. The callback is then not called.
     pub fn add_callback<T>(&self, callback: Box<T>) -> CudaResult<()>
     where
         T: FnOnce(CudaResult<()>) + Send + 'static,
     {
         let data = Box::into_raw(callback);
-        // SAFETY: the handle is alive; the wrapper takes the box back, once.
+        // SAFETY: the handle is alive; the wrapper takes ownership of the box once.
         let result =
             unsafe { driver::cuStreamAddCallback(self.inner, Some(call::<T>), data.cast(), 0) };
         if result.is_err() {
-            // SAFETY: the driver did not take it.
+            // SAFETY: the driver did not take ownership.
             mem::drop(unsafe { Box::from_raw(data) });
         }
         result
     }
 
-    /// Waits until all work so far is done.
+    /// Waits until all work submitted so far is done.
     ///
     /// # Errors
-    /// What the driver says of that work.
+    /// Returns the driver's error from that work.
     pub fn synchronize(&self) -> CudaResult<()> {
         // SAFETY: the handle is alive.
         unsafe { driver::cuStreamSynchronize(self.inner) }
     }
 
-    /// Makes work from now on wait for `event`, which may be another stream's.
+    /// Makes work submitted from now on wait for `event`, which another stream may have recorded.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn wait_event(&self, event: &Event, flags: StreamWaitEventFlags) -> CudaResult<()> {
         // SAFETY: both handles are alive.
         unsafe { driver::cuStreamWaitEvent(self.inner, event.as_inner(), flags.bits()) }
@@ -144,12 +146,12 @@ impl Stream {
     /// Launches a kernel; [`launch!`](crate::launch) calls it.
     ///
     /// # Safety
-    /// `args` are pointers to the kernel's parameters, in their order and of their types, and the rest is
-    /// what the kernel asks for.
+    /// `args` must point to the kernel's parameters, in their order and with their types. The
+    /// caller must also meet the kernel's own requirements.
     ///
     /// # Errors
-    /// A shape that the kernel or the device does not allow; on the CPU a fault of the kernel; what the
-    /// driver says, of earlier work too.
+    /// Returns an error if the kernel or the device does not allow the shape, a fault of the kernel
+    /// on the CPU, or the driver's error, which may come from earlier work.
     #[doc(hidden)]
     pub unsafe fn launch<G, B>(
         &self,
@@ -166,7 +168,7 @@ impl Stream {
         let (grid, block): (GridSize, BlockSize) = (grid.into(), block.into());
         // SAFETY: the function borrows its module.
         unsafe { driver::check_arguments(function.to_raw(), args.len()) }?;
-        // SAFETY: the handles are alive; the rest is the caller's.
+        // SAFETY: the handles are alive; the caller guarantees the rest.
         unsafe {
             driver::cuLaunchKernel(
                 function.to_raw(),
@@ -184,22 +186,22 @@ impl Stream {
         }
     }
 
-    /// The driver's handle.
+    /// Returns the driver's handle.
     #[must_use]
     pub fn as_inner(&self) -> sys::CUstream {
         self.inner
     }
 
-    /// Destroys the stream; what drop does without telling.
+    /// Destroys the stream and reports failure, which `Drop` cannot.
     ///
     /// # Errors
-    /// What the driver says, and the stream.
+    /// Returns the driver's error together with the stream.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(stream: Self) -> DropResult<Self> {
         if !stream.is_owned {
             return Ok(());
         }
-        // SAFETY: made here and destroyed once; the driver lets its work finish.
+        // SAFETY: created here and destroyed once; the driver lets the stream's work finish.
         match unsafe { driver::cuStreamDestroy_v2(stream.inner) } {
             Ok(()) => {
                 mem::forget(stream);
@@ -213,24 +215,24 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         if self.is_owned {
-            // SAFETY: made here and destroyed once. Nobody is there to tell of a failure.
+            // SAFETY: created here and destroyed once. Drop cannot report a failure.
             let _ = unsafe { driver::cuStreamDestroy_v2(self.inner) };
         }
     }
 }
 
-/// Calls a callback that `add_callback` boxed.
+/// Calls a callback boxed by `add_callback`.
 ///
 /// # Safety
-/// `data` is the box, which is not used again.
+/// `data` must be the box, and nothing may use it again.
 unsafe extern "C" fn call<T: FnOnce(CudaResult<()>) + Send>(
     _stream: sys::CUstream,
     status: sys::CUresult,
     data: *mut c_void,
 ) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     let callback = unsafe { Box::from_raw(data.cast::<T>()) };
-    // A panic must not cross into the driver. The hook has reported it.
+    // A panic must not unwind into the driver. The panic hook has already reported it.
     let _ = panic::catch_unwind(AssertUnwindSafe(|| {
         callback(status.to_result().map_err(Into::into));
     }));

@@ -1,7 +1,7 @@
-//! Surface objects: reads and writes of an array's texels by kernels.
+//! Surface objects, through which kernels read and write the texels of an array.
 //!
-//! `cuda_std` has no surface instructions, so a surface is for kernels from elsewhere, such as CUDA C++.
-//! On the CPU, making one returns `NotSupported`.
+//! `cuda_std` has no surface instructions, so surfaces are for other kernels, such as those in CUDA
+//! C++. On the CPU, creating one returns `NotSupported`.
 
 use std::ffi::c_ulonglong;
 use std::mem::ManuallyDrop;
@@ -13,7 +13,7 @@ use crate::error::CudaResult;
 use crate::memory::array::ArrayObject;
 use crate::texture::{ResourceDescriptor, ResourceDescriptorFlags, ResourceType};
 
-/// The handle of a surface, as kernels take it.
+/// The handle of a surface in the form that kernels take.
 pub type SurfaceHandle = c_ulonglong;
 
 /// A surface object, together with its array.
@@ -24,17 +24,17 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// Returns the handle, as kernels take it. It is valid as long as the surface lives.
+    /// Returns the handle in the form that kernels take. It is valid as long as the surface lives.
     #[must_use]
     pub fn handle(&self) -> SurfaceHandle {
         self.handle
     }
 
-    /// Makes a surface over the resource, an array with
+    /// Creates a surface for the resource, an array with
     /// [`SURFACE_LDST`](crate::memory::array::ArrayObjectFlags::SURFACE_LDST).
     ///
     /// # Errors
-    /// Returns any error of the driver; on the CPU `NotSupported`. The resource is destroyed then.
+    /// Returns the driver's error; `NotSupported` on the CPU. The resource is then destroyed.
     pub fn new(resource_desc: ResourceDescriptor) -> CudaResult<Self> {
         let raw = resource_desc.as_raw();
         let mut handle = 0;
@@ -44,10 +44,10 @@ impl Surface {
         Ok(Self { handle, resource: ManuallyDrop::new(resource_desc) })
     }
 
-    /// Makes a surface over an array.
+    /// Creates a surface for an array.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Returns the errors of [`new`](Self::new).
     pub fn from_array(array: ArrayObject) -> CudaResult<Self> {
         let flags = ResourceDescriptorFlags::empty();
         Self::new(ResourceDescriptor { flags, ty: ResourceType::Array { array } })
@@ -56,10 +56,10 @@ impl Surface {
     /// Destroys the surface and returns its array.
     ///
     /// # Errors
-    /// Returns any error of the driver; the array is not destroyed then.
+    /// Returns the driver's error. The array is then not destroyed.
     pub fn into_array(self) -> CudaResult<Option<ArrayObject>> {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: made once, destroyed once; nothing drops the resource again.
+        // SAFETY: created once and destroyed once; nothing drops the resource again.
         unsafe {
             driver::cuSurfObjectDestroy(this.handle)?;
             let ResourceType::Array { array } = ManuallyDrop::take(&mut this.resource).ty;
@@ -70,7 +70,8 @@ impl Surface {
 
 impl Drop for Surface {
     fn drop(&mut self) {
-        // SAFETY: made once, destroyed once. An array that a surface is still bound to stays.
+        // SAFETY: created once and destroyed once. If destroying the surface fails, its array stays
+        // alive.
         unsafe {
             if driver::cuSurfObjectDestroy(self.handle).is_ok() {
                 ManuallyDrop::drop(&mut self.resource);

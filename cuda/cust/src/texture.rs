@@ -1,8 +1,8 @@
-//! Texture objects: reads of an array through the texture unit.
+//! Texture objects, through which the texture unit reads an array.
 //!
-//! A kernel takes [`Texture::handle`] as its argument, a `Texture2d` of `cuda_std`. On the CPU textures
-//! have two dimensions, coordinates in texels, clamped or zero outside, and channels of `u8`, `u16`,
-//! `f32` or 32-bit integers; others return `NotSupported`.
+//! A kernel takes [`Texture::handle`] as an argument of `cuda_std`'s type `Texture2d`. On the CPU,
+//! textures are two-dimensional, with coordinates in texels, clamping or zeros outside, and
+//! channels of `u8`, `u16`, `f32` or 32-bit integers. Others return `NotSupported`.
 
 use std::ffi::{c_float, c_uint, c_ulonglong};
 use std::mem::ManuallyDrop;
@@ -14,10 +14,10 @@ use crate::driver;
 use crate::error::CudaResult;
 use crate::memory::array::{ArrayDescriptor, ArrayFormat, ArrayObject};
 
-/// The handle of a texture, as kernels take it.
+/// The handle of a texture in the form that kernels take.
 pub type TextureHandle = c_ulonglong;
 
-/// What a read outside the array returns.
+/// The result of a read outside the array.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextureAdressingMode {
@@ -42,7 +42,7 @@ impl TextureAdressingMode {
     }
 }
 
-/// What a read between texel centres returns.
+/// The result of a read between texel centres.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextureFilterMode {
@@ -62,38 +62,40 @@ impl TextureFilterMode {
 }
 
 bitflags::bitflags! {
-    /// How a texture reads.
+    /// The interpretation of texels and coordinates.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct TextureDescriptorFlags: c_uint {
-        /// Integers are read as they are, not as fractions of their range.
+        /// Integers are read without conversion to fractions of their range.
         const READ_AS_INTEGER = sys::CU_TRSF_READ_AS_INTEGER;
-        /// Coordinates run from 0 to 1, not in texels.
+        /// Coordinates range from 0 to 1 instead of counting texels.
         const NORMALIZED_COORDINATES = sys::CU_TRSF_NORMALIZED_COORDINATES;
         /// Filtering between mipmap levels is exact.
         const DISABLE_TRILINEAR_OPTIMIZATION = sys::CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
     }
 }
 
-/// How a texture answers. The default reads points, clamped, in texels.
+/// The read behaviour of a texture. The default reads without filtering, clamped, at coordinates in
+/// texels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextureDescriptor {
-    /// Reads outside, for each dimension.
+    /// The behaviour of reads outside the array, per dimension.
     pub adress_modes: [TextureAdressingMode; 3],
-    /// Reads between texels.
+    /// The behaviour of reads between texels.
     pub filter_mode: TextureFilterMode,
-    /// Coordinates and integers.
+    /// The interpretation of coordinates and integers.
     pub flags: TextureDescriptorFlags,
-    /// Anisotropic filtering, from 1 to 16.
+    /// The maximum anisotropy, from 1 to 16.
     pub max_anisotropy: c_uint,
-    /// Reads between mipmap levels.
+    /// The behaviour of reads between mipmap levels.
     pub mipmap_filter_mode: TextureFilterMode,
-    /// Added to the mipmap level that is asked for.
+    /// A bias added to the requested mipmap level.
     pub mipmap_level_bias: c_float,
-    /// Lowest mipmap level.
+    /// The lowest mipmap level.
     pub min_mipmap_level_clamp: c_float,
-    /// Highest mipmap level.
+    /// The highest mipmap level.
     pub max_mipmap_level_clamp: c_float,
-    /// Colour outside, for [`TextureAdressingMode::Border`]. On the CPU it must be zero then.
+    /// The colour outside, for [`TextureAdressingMode::Border`]. On the CPU it must be zero in that
+    /// mode.
     pub border_color: [c_float; 4],
 }
 
@@ -179,8 +181,8 @@ impl ResourceViewFormat {
     /// Returns the format of an array's own texels.
     ///
     /// # Panics
-    /// Panics for a number of channels other than 1, 2 or 4, and for [`ArrayFormat::F64`], which no
-    /// texture has.
+    /// Panics if the number of channels is not 1, 2 or 4, and for [`ArrayFormat::F64`], which
+    /// textures do not support.
     #[must_use]
     pub fn from_array_format(format: ArrayFormat, num_channels: c_uint) -> Self {
         let formats = match format {
@@ -203,7 +205,7 @@ impl ResourceViewFormat {
     }
 }
 
-/// A view of an array: another format of the same size, or a part of its levels and layers.
+/// A view of an array, with another format of the same size or a part of its levels and layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "they are the driver's")]
 pub struct ResourceViewDescriptor {
@@ -218,10 +220,10 @@ pub struct ResourceViewDescriptor {
 }
 
 impl ResourceViewDescriptor {
-    /// Describes the view of the whole array in its own format.
+    /// Describes a view of the whole array in its own format.
     ///
     /// # Panics
-    /// As [`ResourceViewFormat::from_array_format`].
+    /// Panics like [`ResourceViewFormat::from_array_format`].
     #[must_use]
     pub fn from_array_desc(desc: &ArrayDescriptor) -> Self {
         Self {
@@ -283,17 +285,18 @@ pub struct ResourceDescriptor {
 }
 
 impl ResourceDescriptor {
-    /// Converts to the driver's description and gives up the memory, which the caller destroys.
+    /// Converts to the driver's description and releases ownership of the memory, which the caller
+    /// must destroy.
     #[must_use]
     pub fn into_raw(self) -> sys::CUDA_RESOURCE_DESC {
         let raw = self.as_raw();
         let ResourceType::Array { array } = self.ty;
-        // The handle is in `raw`.
+        // `raw` contains the handle.
         let _ = array.into_raw();
         raw
     }
 
-    /// Converts to the driver's description, which is right as long as the memory lives.
+    /// Converts to the driver's description, which is valid as long as the memory lives.
     pub(crate) fn as_raw(&self) -> sys::CUDA_RESOURCE_DESC {
         let ResourceType::Array { array } = &self.ty;
         sys::CUDA_RESOURCE_DESC {
@@ -311,17 +314,17 @@ pub struct Texture {
 }
 
 impl Texture {
-    /// Returns the handle, as kernels take it. It is valid as long as the texture lives.
+    /// Returns the handle in the form that kernels take. It is valid as long as the texture lives.
     #[must_use]
     pub fn handle(&self) -> TextureHandle {
         self.handle
     }
 
-    /// Makes a texture over the resource.
+    /// Creates a texture for the resource.
     ///
     /// # Errors
-    /// Returns `NotSupported` on the CPU for a texture that it does not have, or any error of the driver.
-    /// The resource is destroyed then.
+    /// Returns `NotSupported` on the CPU if it does not support the texture, or the driver's error.
+    /// The resource is then destroyed.
     pub fn new(
         resource_desc: ResourceDescriptor,
         texture_desc: TextureDescriptor,
@@ -343,10 +346,11 @@ impl Texture {
         Ok(Self { handle, resource: ManuallyDrop::new(resource_desc) })
     }
 
-    /// Makes a texture over an array that reads points, clamped, in texels.
+    /// Creates a texture for an array that reads without filtering, clamped, at coordinates in
+    /// texels.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Returns the errors of [`new`](Self::new).
     pub fn from_array(array: ArrayObject) -> CudaResult<Self> {
         let flags = ResourceDescriptorFlags::empty();
         let resource = ResourceDescriptor { flags, ty: ResourceType::Array { array } };
@@ -356,10 +360,10 @@ impl Texture {
     /// Destroys the texture and returns its array.
     ///
     /// # Errors
-    /// Returns any error of the driver; the array is not destroyed then.
+    /// Returns the driver's error. The array is then not destroyed.
     pub fn into_array(self) -> CudaResult<Option<ArrayObject>> {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: made once, destroyed once; nothing drops the resource again.
+        // SAFETY: created once and destroyed once; nothing drops the resource again.
         unsafe {
             driver::cuTexObjectDestroy(this.handle)?;
             let ResourceType::Array { array } = ManuallyDrop::take(&mut this.resource).ty;
@@ -370,7 +374,8 @@ impl Texture {
 
 impl Drop for Texture {
     fn drop(&mut self) {
-        // SAFETY: made once, destroyed once. An array that a texture still reads stays.
+        // SAFETY: created once and destroyed once. If destroying the texture fails, its array stays
+        // alive.
         unsafe {
             if driver::cuTexObjectDestroy(self.handle).is_ok() {
                 ManuallyDrop::drop(&mut self.resource);

@@ -6,12 +6,12 @@ use crate::memory::{DeviceBox, DeviceBuffer, DeviceCopy, UnifiedBuffer};
 use crate::surface::Surface;
 use crate::texture::Texture;
 
-/// Shortcuts of a value.
+/// Methods that copy a value to the device.
 pub trait DeviceCopyExt: DeviceCopy {
     /// Copies the value to the device.
     ///
     /// # Errors
-    /// Returns any error of the driver.
+    /// Returns the driver's error.
     fn as_dbox(&self) -> CudaResult<DeviceBox<Self>> {
         DeviceBox::new(self)
     }
@@ -19,43 +19,44 @@ pub trait DeviceCopyExt: DeviceCopy {
 
 impl<T: DeviceCopy> DeviceCopyExt for T {}
 
-/// Shortcuts of slices, and of arrays and vectors, which dereference to them.
+/// Methods that copy slices to the device. They also apply to arrays and vectors, which dereference
+/// to slices.
 pub trait SliceExt<T: DeviceCopy> {
     /// Copies the elements to the device.
     ///
     /// # Errors
-    /// Returns any error of the driver.
+    /// Returns the driver's error.
     fn as_dbuf(&self) -> CudaResult<DeviceBuffer<T>>;
 
     /// Copies the elements to unified memory.
     ///
     /// # Errors
-    /// Returns any error of the driver.
+    /// Returns the driver's error.
     fn as_unified_buf(&self) -> CudaResult<UnifiedBuffer<T>>;
 
-    /// Copies the elements to an array of one channel and one dimension.
+    /// Copies the elements to a one-dimensional array of one channel.
     ///
     /// # Errors
-    /// As [`ArrayObject::from_descriptor`].
+    /// Returns the errors of [`ArrayObject::from_descriptor`].
     fn as_1d_array(&self) -> CudaResult<ArrayObject>
     where
         T: ArrayPrimitive;
 
-    /// Copies the elements, row after row, to an array of one channel and two dimensions.
+    /// Copies the elements, row after row, to a two-dimensional array of one channel.
     ///
     /// # Errors
-    /// As [`ArrayObject::from_descriptor`].
+    /// Returns the errors of [`ArrayObject::from_descriptor`].
     ///
     /// # Panics
-    /// Panics if there are other than `width · height` elements.
+    /// Panics unless there are `width · height` elements.
     fn as_2d_array(&self, width: usize, height: usize) -> CudaResult<ArrayObject>
     where
         T: ArrayPrimitive;
 
-    /// Copies the elements to a texture of one dimension.
+    /// Copies the elements to a one-dimensional texture.
     ///
     /// # Errors
-    /// As [`Texture::new`].
+    /// Returns the errors of [`Texture::new`].
     fn as_1d_texture(&self) -> CudaResult<Texture>
     where
         T: ArrayPrimitive,
@@ -63,13 +64,13 @@ pub trait SliceExt<T: DeviceCopy> {
         Texture::from_array(self.as_1d_array()?)
     }
 
-    /// Copies the elements, row after row, to a texture of two dimensions.
+    /// Copies the elements, row after row, to a two-dimensional texture.
     ///
     /// # Errors
-    /// As [`Texture::new`].
+    /// Returns the errors of [`Texture::new`].
     ///
     /// # Panics
-    /// Panics if there are other than `width · height` elements.
+    /// Panics unless there are `width · height` elements.
     fn as_2d_texture(&self, width: usize, height: usize) -> CudaResult<Texture>
     where
         T: ArrayPrimitive,
@@ -77,21 +78,21 @@ pub trait SliceExt<T: DeviceCopy> {
         Texture::from_array(self.as_2d_array(width, height)?)
     }
 
-    /// Copies the elements to a surface of one dimension.
+    /// Copies the elements to a one-dimensional surface.
     ///
     /// # Errors
-    /// As [`Surface::new`].
+    /// Returns the errors of [`Surface::new`].
     fn as_1d_surface(&self) -> CudaResult<Surface>
     where
         T: ArrayPrimitive;
 
-    /// Copies the elements, row after row, to a surface of two dimensions.
+    /// Copies the elements, row after row, to a two-dimensional surface.
     ///
     /// # Errors
-    /// As [`Surface::new`].
+    /// Returns the errors of [`Surface::new`].
     ///
     /// # Panics
-    /// Panics if there are other than `width · height` elements.
+    /// Panics unless there are `width · height` elements.
     fn as_2d_surface(&self, width: usize, height: usize) -> CudaResult<Surface>
     where
         T: ArrayPrimitive;
@@ -135,7 +136,7 @@ impl<T: DeviceCopy> SliceExt<T> for [T] {
     }
 }
 
-/// An array of one channel with these elements.
+/// Creates an array of one channel with these elements.
 fn filled<T: ArrayPrimitive>(
     elements: &[T],
     [width, height]: [usize; 2],

@@ -1,6 +1,7 @@
-//! The typed interface: copies that nobody waits for, and handles that other libraries share.
+//! The typed interface: asynchronous copies, and handles shared with other libraries.
 //!
-//! Each test runs on the CPU and on the first GPU. Without a GPU the second half says so and is skipped.
+//! Each test runs on the CPU and on the first GPU. Without a GPU a test prints a line and skips the
+//! second half.
 
 use cuda_std::DeviceSlice;
 use cuda_std::launch::DevicePointer;
@@ -55,7 +56,7 @@ fn copies_own_their_host_memory_until_they_are_done() {
         drop(image.upload_async(&stream, memory)?);
         let download = image.download_async(&stream, Pinned::new(device, 100_000)?)?;
         assert!(download.wait()?[..] == elements);
-        // A copy that is forgotten leaks its memory, so the device never writes to memory of others.
+        // A forgotten copy leaks its memory, so the device never writes to freed memory.
         std::mem::forget(buffer.download_async(&stream, Pinned::new(device, 100_000)?)?);
         stream.synchronize()
     });
@@ -100,11 +101,11 @@ fn memory_changes_hands() {
         let address = buffer.as_device_ptr();
         let pointer = buffer.into_raw();
         assert_eq!(pointer, address);
-        // SAFETY: given up by a buffer of this length just now; so below.
+        // SAFETY: a buffer of this length just released ownership. The same applies below.
         let buffer = unsafe { Buffer::from_raw(device, pointer, 3) }?;
         assert_eq!(buffer.download(&stream)?, [1, 2, 3]);
         let pointer = buffer.into_raw();
-        // SAFETY: nothing is taken over.
+        // SAFETY: the call fails and takes no ownership.
         let error = unsafe { Buffer::<u32>::from_raw(device, pointer, 0) };
         assert!(matches!(error.expect_err("no elements").kind, ErrorKind::ImpossibleSize(_)));
         // SAFETY: as above.
@@ -137,7 +138,7 @@ fn kernels_read_memory_of_others() -> Result<(), DeviceError> {
     let device = Device::cpu();
     let stream = device.stream()?;
     let theirs = [1_u32, 2, 3, 4];
-    // SAFETY: the elements live, and nothing writes them, until the launch is done.
+    // SAFETY: the elements live unchanged until the launch is done.
     let input = unsafe { DeviceSlice::from_raw_parts(device.place(), theirs.as_ptr(), 4) };
     let mut out = Buffer::<u32>::new(&device, 4)?;
     let double = Double { input, out: out.view_mut() };
@@ -146,7 +147,7 @@ fn kernels_read_memory_of_others() -> Result<(), DeviceError> {
     Ok(())
 }
 
-/// A context, stream and allocation that the driver made for another library.
+/// Uses a context, stream and allocation that the driver created for another library.
 #[test]
 fn a_context_of_others_is_a_device() -> Result<(), DeviceError> {
     assert!(Device::cpu().as_context().is_null());
@@ -155,23 +156,23 @@ fn a_context_of_others_is_a_device() -> Result<(), DeviceError> {
         return Ok(());
     }
     let (mut context, mut stream, mut address) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
-    // SAFETY: the driver is initialised and each result is written; the context is current after it is
-    // made, until it is popped.
+    // SAFETY: the driver is initialised and each result is written; the new context is current
+    // until it is popped.
     let codes = unsafe {
         [
             sys::cuCtxCreate_v2(&raw mut context, 0, 0),
             sys::cuStreamCreateWithPriority(&raw mut stream, sys::CU_STREAM_NON_BLOCKING, 0),
             sys::cuMemAlloc_v2(&raw mut address, 1024),
             sys::cuMemsetD8_v2(address, 1, 1024),
-            // The stream is not ordered after the default stream, which the fill is in.
+            // The stream is not ordered after the default stream, which runs the fill.
             sys::cuCtxSynchronize(),
             sys::cuCtxPopCurrent_v2(&raw mut context),
         ]
     };
     assert_eq!(codes, [sys::CUresult::CUDA_SUCCESS; 6]);
     {
-        // SAFETY: context and stream are destroyed below, after everything of them; so is nothing else of
-        // the allocation, which the buffer takes over.
+        // SAFETY: context and stream are destroyed below, after everything that belongs to them.
+        // The buffer takes ownership of the allocation, and nothing else uses it.
         let (device, stream, buffer) = unsafe {
             let device = Device::from_context(context)?;
             let stream = Stream::from_raw(&device, stream);
@@ -182,13 +183,13 @@ fn a_context_of_others_is_a_device() -> Result<(), DeviceError> {
         assert_eq!(device.place(), Place::Cuda(0));
         assert!(buffer.download(&stream)?.iter().all(|&word| word == 0x0101_0101));
     }
-    // SAFETY: nothing uses them any more. Dropping the stream and the device left both alive.
+    // SAFETY: nothing uses them any more. Dropping the stream and the device did not destroy them.
     let codes = unsafe { [sys::cuStreamDestroy_v2(stream), sys::cuCtxDestroy_v2(context)] };
     assert_eq!(codes, [sys::CUresult::CUDA_SUCCESS; 2]);
     Ok(())
 }
 
-/// The driver limits the pitch of a copy to 2 GiB; a buffer has none.
+/// The driver limits the pitch of a copy to 2 GiB, but not the size of a buffer.
 #[test]
 fn a_buffer_may_be_larger_than_a_pitch() -> Result<(), DeviceError> {
     let device = match Device::cuda_with(0, &[]) {

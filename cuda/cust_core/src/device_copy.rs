@@ -1,8 +1,8 @@
-//! The trait.
+//! The `DeviceCopy` trait.
 
-/// A type whose values a GPU understands bit by bit.
+/// A type whose values have the same bit representation on host and GPU.
 ///
-/// Derive it: the macro checks that every field is `DeviceCopy` too.
+/// Derive it. The macro checks that every field is `DeviceCopy` too.
 ///
 /// ```
 /// use cust_core::DeviceCopy;
@@ -25,10 +25,11 @@
 /// ```
 ///
 /// # Safety
-/// - The type holds no reference to host memory. Raw pointers are allowed, since a kernel that follows
-///   one is unsafe.
-/// - Its layout is the same on host and device. `#[repr(Rust)]` structs have no such promise from the
-///   language; in practice one compiler lays both out alike, and `#[repr(C)]` makes it certain.
+/// - The type must not hold references to host memory. Raw pointers are allowed because
+///   dereferencing one in a kernel is unsafe.
+/// - The type must have the same layout on host and device. The language does not guarantee this
+///   for `#[repr(Rust)]` structs; in practice one compiler gives both the same layout. `#[repr(C)]`
+///   guarantees it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be copied to a device as it is",
     label = "not `DeviceCopy`",

@@ -1,4 +1,4 @@
-//! `DeviceCopy` for the types of `core`, and behind features for those of other crates.
+//! `DeviceCopy` for the types of `core` and, behind features, for types of other crates.
 
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use crate::DeviceCopy;
 
 macro_rules! plain {
     ($($type:ty),+ $(,)?) => {$(
-        // SAFETY: plain data of one layout.
+        // SAFETY: plain data with the same layout everywhere.
         unsafe impl DeviceCopy for $type {}
     )+};
 }
@@ -32,32 +32,32 @@ plain!(
     NonZeroIsize,
 );
 
-// SAFETY: an address; whoever follows it vouches for it.
+// SAFETY: the value is only an address; code that dereferences it must ensure that it is valid.
 unsafe impl<T> DeviceCopy for *const T {}
 // SAFETY: as above.
 unsafe impl<T> DeviceCopy for *mut T {}
-// SAFETY: no data at all.
+// SAFETY: the type has no data.
 unsafe impl<T> DeviceCopy for PhantomData<T> {}
 
 macro_rules! generic {
     ($($type:ty),+ $(,)?) => {$(
-        // SAFETY: nothing but values of `T`.
+        // SAFETY: the type contains only values of `T`.
         unsafe impl<T: DeviceCopy> DeviceCopy for $type {}
     )+};
 }
 
 generic!(MaybeUninit<T>, Wrapping<T>);
 
-// SAFETY: elements side by side.
+// SAFETY: the elements are contiguous.
 unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for [T; N] {}
-// SAFETY: both parts are plain data; one compiler lays them out for host and device.
+// SAFETY: both parts are plain data, and one compiler lays them out for host and device.
 unsafe impl<T: DeviceCopy> DeviceCopy for Option<T> {}
 // SAFETY: as above.
 unsafe impl<T: DeviceCopy, E: DeviceCopy> DeviceCopy for Result<T, E> {}
 
 macro_rules! tuples {
     ($(($($name:ident),+)),+ $(,)?) => {$(
-        // SAFETY: every part is plain data; one compiler lays them out for host and device.
+        // SAFETY: every part is plain data, and one compiler lays them out for host and device.
         unsafe impl<$($name: DeviceCopy),+> DeviceCopy for ($($name,)+) {}
     )+};
 }

@@ -1,6 +1,7 @@
-//! Which types may be copied to a GPU as they are: [`DeviceCopy`] and its derive macro.
+//! [`DeviceCopy`], the trait of types that can be copied to a GPU byte by byte, and its derive
+//! macro.
 //!
-//! Host and kernel crates share this crate, so it is `no_std` and holds nothing else.
+//! Host and kernel crates share this crate, so it is `no_std` and contains nothing else.
 #![no_std]
 
 mod device_copy;
@@ -9,7 +10,7 @@ mod impls;
 pub use cust_derive::DeviceCopyCore as DeviceCopy;
 pub use device_copy::DeviceCopy;
 
-/// The trait without the derive macro of the same name, for a crate that has a macro of its own.
+/// The trait without the derive macro of the same name, for a crate that defines its own macro.
 #[doc(hidden)]
 pub mod _hidden {
     pub use crate::device_copy::DeviceCopy;

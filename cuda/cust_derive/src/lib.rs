@@ -5,21 +5,22 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Type, parse_macro_input, parse_quote};
 
-/// `DeviceCopy` for a crate that depends on `cust_core`.
+/// Derives `DeviceCopy` for a crate that depends on `cust_core`.
 #[proc_macro_derive(DeviceCopyCore)]
 pub fn device_copy_core(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let item = parse_macro_input!(item as DeriveInput);
     implement(&item, &quote!(::cust_core::DeviceCopy)).into()
 }
 
-/// `DeviceCopy` for a crate that depends on `cust`.
+/// Derives `DeviceCopy` for a crate that depends on `cust`.
 #[proc_macro_derive(DeviceCopy)]
 pub fn device_copy(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let item = parse_macro_input!(item as DeriveInput);
     implement(&item, &quote!(::cust::memory::DeviceCopy)).into()
 }
 
-/// The impl of the trait at `path`, and a check of every field that names the field's place.
+/// Returns the impl of the trait at `path`, with a check of every field. Errors of the check point
+/// to the field.
 fn implement(item: &DeriveInput, path: &TokenStream) -> TokenStream {
     let name = &item.ident;
     let mut generics = item.generics.clone();

@@ -1,4 +1,4 @@
-//! What is known about the driver before anything is asked of a device.
+//! Information about the driver that needs no device.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,13 +14,13 @@ pub struct DriverInfo {
     library: &'static Library,
 }
 
-/// The loaded driver, or why there is none.
+/// Returns the loaded driver, or the reason why there is none.
 ///
-/// Loads the library if nothing has done so yet; initialises nothing. That the library is there
-/// does not mean that a device is: `cuInit` tells.
+/// Loads the library on the first call but does not initialise it. A loaded library does not imply
+/// that there is a device; `cuInit` reports that.
 ///
 /// # Errors
-/// See [`DriverError`]: each says what the loader said and what to do.
+/// Returns a [`DriverError`], which contains the loader's message and a remedy.
 pub fn driver() -> Result<DriverInfo, DriverError> {
     match library() {
         Ok(library) => Ok(DriverInfo { library }),
@@ -28,29 +28,31 @@ pub fn driver() -> Result<DriverInfo, DriverError> {
     }
 }
 
-/// Those of [`sys::FUNCTIONS`] that the driver does not have: a call returns `CUDA_ERROR_NOT_FOUND`.
+/// Returns the names in [`sys::FUNCTIONS`] that the driver does not have. Calls of these functions
+/// return `CUDA_ERROR_NOT_FOUND`.
 ///
-/// Without a driver that is every one of them; ask [`driver`] first.
+/// Without a driver it returns all names; call [`driver`] first.
 pub fn missing_symbols() -> Vec<&'static str> {
     sys::FUNCTIONS.iter().copied().filter(|name| find(name).is_err()).collect()
 }
 
 impl DriverInfo {
-    /// The library as it was asked for: [`crate::DEFAULT_LIBRARY`], or what the environment names.
+    /// Returns the requested library: [`crate::DEFAULT_LIBRARY`], or the value of the environment
+    /// variable.
     pub fn library(&self) -> &OsStr {
         &self.library.asked_for
     }
 
-    /// The newest CUDA version that the driver supports, as (major, minor).
+    /// Returns the newest CUDA version that the driver supports, as (major, minor).
     pub fn cuda_version(&self) -> Option<(u32, u32)> {
         let mut version = 0;
-        // SAFETY: it writes one int, and works before `cuInit` and without a device.
+        // SAFETY: the call writes one int. It works before `cuInit` and without a device.
         unsafe { sys::cuDriverGetVersion(&raw mut version) }.to_result().ok()?;
         let version = u32::try_from(version).ok()?;
         Some((version / 1000, version % 1000 / 10))
     }
 
-    /// The file that `cuInit` comes from, as this process has it mapped.
+    /// Returns the file that contains `cuInit`, as mapped into this process.
     pub fn path(&self) -> Option<PathBuf> {
         let address = self.library.symbol("cuInit")?.addr();
         let maps = fs::read_to_string("/proc/self/maps").ok()?;
@@ -64,8 +66,8 @@ impl std::fmt::Debug for DriverInfo {
     }
 }
 
-/// The file of one line of `/proc/self/maps`, if `address` is within it:
-/// `START-END PERMISSIONS OFFSET DEVICE INODE   PATH`, numbers in hexadecimal.
+/// Returns the file of a line of `/proc/self/maps` if `address` is within the line's range. The
+/// format is `START-END PERMISSIONS OFFSET DEVICE INODE   PATH`, with hexadecimal numbers.
 fn file_mapped_at(line: &str, address: usize) -> Option<PathBuf> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;

@@ -1,41 +1,41 @@
-//! What the driver refuses, and why there may be no driver at all.
+//! The driver's errors, and the errors of loading it.
 
 use crate::driver_sys::CUresult;
 
-/// What the driver gives: a code other than `CUDA_SUCCESS` is the error.
+/// The result of a driver call. A code other than `CUDA_SUCCESS` is an error.
 pub type DriverResult<T = ()> = Result<T, CUresult>;
 
 /// The CUDA driver library could not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriverError {
-    /// The loader did not find the driver, or could not load what it found.
+    /// The loader did not find the driver or could not load it.
     #[error(
-        "no CUDA driver can be loaded ({message}); install NVIDIA's driver, or start the container \
+        "cannot load a CUDA driver ({message}); install NVIDIA's driver, or start the container \
          with `--gpus all`"
     )]
     NotLoaded {
-        /// What the loader said.
+        /// The loader's message.
         message: String,
     },
-    /// The library that the environment names could not be loaded.
+    /// The library named in the environment could not be loaded.
     #[error(
-        "the library that {variable} names could not be loaded: {message}. Correct the variable, \
-         or unset it to use the installed driver",
+        "cannot load the library named in {variable}: {message}; correct the variable, or unset it \
+         to use the installed driver",
         variable = crate::LIBRARY_VARIABLE
     )]
     OverrideNotLoaded {
-        /// What the loader said.
+        /// The loader's message.
         message: String,
     },
-    /// A library was loaded, but it has no `cuInit`.
+    /// The loaded library has no `cuInit`.
     #[error(
-        "{library} is not a CUDA driver: it has no cuInit. Look for a stale file of that name in \
+        "{library} is not a CUDA driver: it has no cuInit; look for a stale file of that name in \
          the loader's path (LD_LIBRARY_PATH), or correct {variable} if it is set",
         variable = crate::LIBRARY_VARIABLE
     )]
     NotADriver {
-        /// The library as it was asked for.
+        /// The requested library.
         library: String,
     },
 }

@@ -1,9 +1,9 @@
-//! The CUDA driver API for programs that start everywhere: with an NVIDIA driver, without one, with an
-//! older one.
+//! The CUDA driver API for programs that must start on any machine: with an NVIDIA driver, without
+//! one, or with an older one.
 //!
-//! Each function of [`driver_sys`] looks for itself in `libcuda.so.1` when it is first called. A build
-//! needs no CUDA, and a missing driver is an ordinary error. The names are those of rust-cuda's
-//! `cust_raw`, which links the library and so needs CUDA to build.
+//! Each function of [`driver_sys`] looks itself up in `libcuda.so.1` on its first call. A build
+//! needs no CUDA, and a missing driver is an ordinary error. The names match rust-cuda's
+//! `cust_raw`, which links the library and therefore needs CUDA to build.
 //!
 //! # What a call returns
 //! | machine | a function of [`driver_sys`] |
@@ -12,18 +12,20 @@
 //! | driver older than the function | `CUDA_ERROR_NOT_FOUND` (500) |
 //! | no driver, or not loadable | `CUDA_ERROR_NO_DEVICE` (100); [`driver`] has the loader's reason |
 //!
-//! [`driver_sys::CUresult::to_result`] makes a `Result` of it.
+//! [`driver_sys::CUresult::to_result`] converts it to a `Result`.
 //!
 //! # Tests and fault injection
-//! [`LIBRARY_VARIABLE`] names another library to load. Symbols are looked up in it and then in the
-//! libraries it was itself linked with, so a shim that defines one function and is linked with
-//! `libcuda.so.1` replaces exactly that function. The variable is read once, at the first call.
+//! [`LIBRARY_VARIABLE`] names another library to load. Symbols are looked up in that library and
+//! then in the libraries it is linked with. A shim that defines one function and is linked with
+//! `libcuda.so.1` therefore replaces exactly that function. The variable is read once, at the first
+//! call.
 //!
 //! # Limits
-//! - The crate declares the functions of the driver API that the kit calls, and not the runtime API
-//!   (`cuda*`). One more is a line in `driver_sys/functions.rs`.
-//! - The library is never closed or loaded again; a driver that is installed later needs a new process.
-//! - A set-uid program honours the variable too: do not use this crate in one.
+//! - The crate declares the driver API functions that the kit calls, but not the runtime API
+//!   (`cuda*`). Adding a function takes a line in `driver_sys/functions.rs`.
+//! - The library is never closed or loaded again, so a driver that is installed later needs a new
+//!   process.
+//! - The variable also applies to set-uid programs, so do not use this crate in one.
 
 #[cfg(not(unix))]
 compile_error!("the driver is loaded by `dlopen`, which this system does not have");
@@ -36,11 +38,10 @@ mod library;
 pub use driver::{DriverInfo, driver, missing_symbols};
 pub use library::{DEFAULT_LIBRARY, LIBRARY_VARIABLE};
 
-/// Initialises the driver; a program calls it before it asks the driver for anything else, as often as
-/// it likes.
+/// Initialises the driver. Call it before any other driver function; repeated calls are allowed.
 ///
 /// # Errors
-/// `CUDA_ERROR_NO_DEVICE` without a device, or another error of the driver.
+/// Returns `CUDA_ERROR_NO_DEVICE` if there is no device, or another error of the driver.
 pub fn init() -> error::DriverResult {
     // SAFETY: no preconditions.
     unsafe { driver_sys::cuInit(0) }.to_result()

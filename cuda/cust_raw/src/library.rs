@@ -1,7 +1,7 @@
-//! Loads the driver library, once for the life of the process.
+//! Loads the driver library once per process.
 //!
-//! It is opened with all its symbols bound and kept private to this handle, and never closed:
-//! the functions of [`driver_sys`](crate::driver_sys) keep addresses from it.
+//! The library is opened with all its symbols bound and private to this handle. It is never closed
+//! because the functions of [`driver_sys`](crate::driver_sys) keep addresses from it.
 
 use std::env;
 use std::error::Error;
@@ -13,24 +13,25 @@ use libloading::os::unix;
 use crate::driver_sys::CUresult;
 use crate::error::DriverError;
 
-/// The driver's library as its installer names it on every Linux system.
+/// The file name of the driver library on every Linux system.
 pub const DEFAULT_LIBRARY: &str = "libcuda.so.1";
 
-/// The environment variable that names another library than [`DEFAULT_LIBRARY`], for tests.
+/// The environment variable that names a library to load instead of [`DEFAULT_LIBRARY`], for tests.
 pub const LIBRARY_VARIABLE: &str = "CUDA_DRIVER_LIBRARY";
 
 /// A loaded driver library.
 pub(crate) struct Library {
-    /// As it was asked for: a file name for the loader to find, or a path.
+    /// The requested library: a file name for the loader to find, or a path.
     pub(crate) asked_for: OsString,
     handle: unix::Library,
 }
 
-/// The library, loaded by the first call.
+/// Returns the library, which the first call loads.
 ///
-/// The loading itself is outside the cell: a constructor in the library may call `cu*` functions
-/// and so come back here on the same thread, where a lock would wait for itself. Threads that meet
-/// here open the same library; the loader counts, and the handles that lose stay open.
+/// The load itself runs outside the cell's initialiser. A constructor in the library may call `cu*`
+/// functions and re-enter this function on the same thread, where a lock would deadlock. Concurrent
+/// first calls open the same library; the loader counts references, and the extra handles stay
+/// open.
 pub(crate) fn library() -> Result<&'static Library, &'static DriverError> {
     static LIBRARY: OnceLock<Result<Library, DriverError>> = OnceLock::new();
     if LIBRARY.get().is_none()
@@ -41,7 +42,8 @@ pub(crate) fn library() -> Result<&'static Library, &'static DriverError> {
     LIBRARY.wait().as_ref()
 }
 
-/// The address of the driver's function `name`, or what a call of it gives instead.
+/// Returns the address of the driver's function `name`, or the code that a call of it returns
+/// instead.
 pub(crate) fn find(name: &str) -> Result<*mut (), CUresult> {
     match library() {
         Ok(library) => library.symbol(name).ok_or(CUresult::CUDA_ERROR_NOT_FOUND),
@@ -72,8 +74,8 @@ fn open() -> Result<Library, DriverError> {
 impl Library {
     fn open(asked_for: OsString) -> Result<Self, String> {
         let name: &OsStr = &asked_for;
-        // SAFETY: loading runs the library's constructors. It is NVIDIA's driver, which is made to
-        // be loaded this way, or a library that whoever started the process chose in its place.
+        // SAFETY: loading runs the library's constructors. The library is NVIDIA's driver, which is
+        // designed to be loaded this way, or one that the user who started the process chose.
         let opened = unsafe { unix::Library::open(Some(name), unix::RTLD_NOW | unix::RTLD_LOCAL) };
         match opened {
             Ok(handle) => Ok(Self { asked_for, handle }),
@@ -84,9 +86,10 @@ impl Library {
         }
     }
 
-    /// The address of `name` in this library or in one that it was linked with.
+    /// Returns the address of `name` in this library or in one that it is linked with.
     pub(crate) fn symbol(&self, name: &str) -> Option<*mut ()> {
-        // SAFETY: the symbol is only looked up and kept as an address; whoever calls it knows its type.
+        // SAFETY: the symbol is only looked up and kept as an address; code that calls it knows its
+        // type.
         let symbol = unsafe { self.handle.get::<*mut ()>(name) }.ok()?;
         Some(symbol.as_raw_ptr().cast())
     }

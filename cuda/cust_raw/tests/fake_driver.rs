@@ -1,4 +1,4 @@
-//! Calls arrive at the driver as they were made: first calls of several threads at once included.
+//! Checks that calls reach the driver unchanged, including concurrent first calls.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn fake(folder: &Path) -> Option<PathBuf> {
 }
 
 fn launch() -> CUresult {
-    // SAFETY: the fake compares the arguments and follows no pointer.
+    // SAFETY: the fake compares the arguments and dereferences no pointer.
     unsafe {
         sys::cuLaunchKernel(
             ptr::without_provenance_mut(0x1111_2222_3333_4444),
@@ -43,7 +43,7 @@ fn context_synchronize() -> CUresult {
 fn arguments_and_results_are_unchanged() {
     let folder = common::folder("fake");
     let Some(library) = fake(&folder) else { return };
-    // Each process has one first call, so a race needs several processes to show.
+    // Each process has only one first call, so a race needs several processes to appear.
     for _ in 0..16 {
         common::run_alone("alone_threads_meet_in_their_first_calls", &library);
     }
@@ -60,7 +60,7 @@ fn alone_threads_meet_in_their_first_calls() {
             let barrier = &barrier;
             scope.spawn(move || {
                 barrier.wait();
-                // Twice: the call that looks for the function, then the one that has it.
+                // Twice: the first call looks the function up, the second one has it.
                 for _ in 0..2 {
                     if thread % 2 == 0 {
                         assert_eq!(launch(), CUresult::CUDA_SUCCESS);
@@ -90,7 +90,7 @@ fn alone_an_old_driver_lacks_functions() {
     let result = unsafe { sys::cuMemAlloc_v2(&raw mut pointer, 16) };
     assert_eq!(result, CUresult::CUDA_ERROR_NOT_FOUND);
 
-    // The fake describes errors but has no names for them.
+    // The fake has descriptions of errors but no names.
     assert_eq!(result.to_string(), "CUDA_ERROR_NOT_FOUND (500): text of the fake");
     // SAFETY: the fake does nothing.
     let unknown = unsafe { sys::cuStreamSynchronize(ptr::null_mut()) };

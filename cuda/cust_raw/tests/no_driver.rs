@@ -1,4 +1,4 @@
-//! Without a usable driver every call is an ordinary error that can be printed.
+//! Checks that without a usable driver every call returns an ordinary error that can be printed.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use cust_raw::driver_sys::{self as sys, CUresult};
 use cust_raw::error::DriverError;
 
-/// The driver API as on a machine without a GPU.
+/// Checks the driver API on a machine without a GPU.
 fn no_device() {
     for _ in 0..2 {
         assert_eq!(cust_raw::init(), Err(CUresult::CUDA_ERROR_NO_DEVICE));
@@ -43,7 +43,7 @@ fn a_library_that_is_not_there() {
 #[test]
 #[ignore = "run by a_library_that_is_not_there"]
 fn alone_nothing_to_load() {
-    // A call before `driver()`, so that the call is what loads.
+    // This call precedes `driver()`, so the call itself loads the library.
     no_device();
     let error = cust_raw::driver().expect_err("there is no such file");
     assert!(matches!(error, DriverError::OverrideNotLoaded { .. }), "{error:?}");

@@ -1,4 +1,5 @@
-//! Contexts of old: one a user, on a stack a thread. New programs take the primary context.
+//! The legacy context API: each user has its own context, on a per-thread stack. New programs
+//! should use the primary context.
 
 use std::mem;
 use std::ptr;
@@ -28,10 +29,10 @@ impl ContextHandle for Context {
 }
 
 impl Context {
-    /// Makes a context and pushes it on this thread's stack.
+    /// Creates a context and pushes it on this thread's stack.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn create_and_push(flags: ContextFlags, device: Device) -> CudaResult<Self> {
         let mut inner = ptr::null_mut();
         // SAFETY: the result is written.
@@ -39,27 +40,27 @@ impl Context {
         Ok(Self { inner })
     }
 
-    /// The version of the API that the context was made with.
+    /// Returns the API version that the context was created with.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn get_api_version(&self) -> CudaResult<CudaApiVersion> {
         api_version(self.inner)
     }
 
-    /// A handle that does not keep the context alive.
+    /// Returns a handle that does not keep the context alive.
     #[must_use]
     pub fn get_unowned(&self) -> UnownedContext {
         UnownedContext { inner: self.inner }
     }
 
-    /// Destroys the context; what drop does without telling.
+    /// Destroys the context and reports failure, which `Drop` cannot.
     ///
     /// # Errors
-    /// What the driver says, and the context.
+    /// Returns the driver's error together with the context.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(context: Self) -> DropResult<Self> {
-        // SAFETY: made here and destroyed once.
+        // SAFETY: created here and destroyed once.
         match unsafe { driver::cuCtxDestroy_v2(context.inner) } {
             Ok(()) => {
                 mem::forget(context);
@@ -72,12 +73,12 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: made here and destroyed once. Nobody is there to tell of a failure.
+        // SAFETY: created here and destroyed once. Drop cannot report a failure.
         let _ = unsafe { driver::cuCtxDestroy_v2(self.inner) };
     }
 }
 
-/// A context that somebody else keeps alive. If nobody does, what is done in it fails.
+/// A context owned by other code. If the context is no longer alive, calls in it fail.
 #[derive(Clone, Debug)]
 pub struct UnownedContext {
     inner: sys::CUcontext,
@@ -96,33 +97,33 @@ impl ContextHandle for UnownedContext {
 }
 
 impl UnownedContext {
-    /// A context that another library made, such as a C library or `cudarc`.
+    /// Wraps a context that another library created, such as a C library or `cudarc`.
     ///
     /// # Safety
-    /// The context lives as long as anything uses this handle.
+    /// The context must live as long as anything uses this handle.
     #[must_use]
     pub unsafe fn from_raw(inner: sys::CUcontext) -> Self {
         Self { inner }
     }
 
-    /// The version of the API that the context was made with.
+    /// Returns the API version that the context was created with.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn get_api_version(&self) -> CudaResult<CudaApiVersion> {
         api_version(self.inner)
     }
 }
 
-/// The contexts of this thread, the current one on top.
+/// The context stack of this thread, with the current context on top.
 #[derive(Debug)]
 pub struct ContextStack;
 
 impl ContextStack {
-    /// Takes the current context off the stack.
+    /// Pops the current context from the stack.
     ///
     /// # Errors
-    /// An empty stack, or what the driver says.
+    /// Returns an error if the stack is empty, or the driver's error.
     pub fn pop() -> CudaResult<UnownedContext> {
         let mut inner = ptr::null_mut();
         // SAFETY: the result is written.
@@ -130,17 +131,17 @@ impl ContextStack {
         Ok(UnownedContext { inner })
     }
 
-    /// Puts a context on the stack and makes it current.
+    /// Pushes a context on the stack and makes it current.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn push<C: ContextHandle>(context: &C) -> CudaResult<()> {
         // SAFETY: the context is alive while it is borrowed; later, calls in it fail.
         unsafe { driver::cuCtxPushCurrent_v2(context.get_inner()) }
     }
 }
 
-/// The priorities that streams can have: greater ones are smaller numbers.
+/// The range of stream priorities. A smaller number is a higher priority.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StreamPriorityRange {
     /// The lowest priority.
@@ -149,16 +150,16 @@ pub struct StreamPriorityRange {
     pub greatest: i32,
 }
 
-/// What is asked of whichever context is current on this thread.
+/// Functions for the context that is current on this thread.
 #[derive(Debug)]
 pub struct CurrentContext;
 
 macro_rules! same {
     ($($name:ident($($argument:ident: $type:ty)?) -> $result:ty;)*) => {$(
-        #[doc = concat!("As [`", stringify!($name), "`](super::CurrentContext::", stringify!($name), ").")]
+        #[doc = concat!("Calls [`", stringify!($name), "`](super::CurrentContext::", stringify!($name), ").")]
         ///
         /// # Errors
-        /// No current context, or what the driver says.
+        /// Returns an error if no context is current, or the driver's error.
         pub fn $name($($argument: $type)?) -> CudaResult<$result> {
             Current::$name($($argument)?)
         }
@@ -178,18 +179,18 @@ impl CurrentContext {
         synchronize() -> ();
     }
 
-    /// As [`set_resource_limit`](super::CurrentContext::set_resource_limit).
+    /// Calls [`set_resource_limit`](super::CurrentContext::set_resource_limit).
     ///
     /// # Errors
-    /// No current context, or what the driver says.
+    /// Returns an error if no context is current, or the driver's error.
     pub fn set_resource_limit(resource: ResourceLimit, limit: usize) -> CudaResult<()> {
         Current::set_resource_limit(resource, limit)
     }
 
-    /// The context that is current; a null one if none is.
+    /// Returns the current context, or a null one if there is none.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn get_current() -> CudaResult<UnownedContext> {
         let mut inner = ptr::null_mut();
         // SAFETY: the result is written.
@@ -200,7 +201,7 @@ impl CurrentContext {
     /// Makes `context` current on this thread.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn set_current<C: ContextHandle>(context: &C) -> CudaResult<()> {
         Current::set_current(context)
     }

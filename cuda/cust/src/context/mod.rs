@@ -1,7 +1,7 @@
-//! Contexts: what a program keeps of a device, and which one is current on a thread.
+//! Contexts: a program's state on a device, and the current context of a thread.
 //!
-//! [`Context`] is a device's primary context, which every library of the process shares. The contexts
-//! of old, one a user, are in [`legacy`].
+//! [`Context`] is a device's primary context, which all libraries of the process share. [`legacy`]
+//! has the older API, in which each user creates its own context.
 
 pub mod legacy;
 
@@ -19,24 +19,24 @@ use crate::driver;
 use crate::error::{CudaResult, DropResult};
 use crate::private::Sealed;
 
-/// A context, or something that stands for one.
+/// A context or a handle of one.
 pub trait ContextHandle: Sealed {
-    /// The driver's handle.
+    /// Returns the driver's handle.
     fn get_inner(&self) -> sys::CUcontext;
 }
 
-/// How an L1 cache and shared memory divide what they have in common.
+/// The division of memory between the L1 cache and shared memory.
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CacheConfig {
-    /// As the driver thinks best.
+    /// The driver's choice.
     PreferNone = 0,
     /// More shared memory.
     PreferShared = 1,
     /// More cache.
     PreferL1 = 2,
-    /// The same of both.
+    /// Equal parts.
     PreferEqual = 3,
 }
 
@@ -56,21 +56,21 @@ impl CacheConfig {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResourceLimit {
-    /// Bytes of stack of each thread on the device.
+    /// The stack of each thread on the device, in bytes.
     StackSize = 0,
-    /// Bytes of the buffer of `printf`.
+    /// The buffer of `printf` in bytes.
     PrintfFifoSize = 1,
-    /// Bytes of the heap of `malloc` on the device.
+    /// The heap of `malloc` on the device, in bytes.
     MallocHeapSize = 2,
-    /// How deep device-side launches may wait for each other.
+    /// The maximum depth at which device-side launches may wait for each other.
     DeviceRuntimeSynchronizeDepth = 3,
-    /// How many device-side launches may be pending.
+    /// The maximum number of pending device-side launches.
     DeviceRuntimePendingLaunchCount = 4,
-    /// Bytes that one fetch brings into the L2 cache: a hint from 0 to 128.
+    /// The number of bytes that one fetch loads into the L2 cache: a hint from 0 to 128.
     MaxL2FetchGranularity = 5,
 }
 
-/// The width of a bank of shared memory. Only GPUs of compute capability 3.x have a choice.
+/// The width of a shared memory bank. Only GPUs of compute capability 3.x can change it.
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,7 +84,7 @@ pub enum SharedMemoryConfig {
 }
 
 bitflags::bitflags! {
-    /// How a thread waits for the device, and what a context prepares for.
+    /// The wait strategy of threads, and the features of a context.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct ContextFlags: u32 {
         /// A waiting thread spins.
@@ -93,16 +93,16 @@ bitflags::bitflags! {
         const SCHED_YIELD = 0x02;
         /// A waiting thread sleeps.
         const SCHED_BLOCKING_SYNC = 0x04;
-        /// As the driver thinks best.
+        /// The driver chooses the wait strategy.
         const SCHED_AUTO = 0x00;
         /// Page-locked memory may be mapped into the device's address space.
         const MAP_HOST = 0x08;
-        /// Local memory stays allocated after a kernel that needed much of it.
+        /// Local memory keeps its size after a kernel that needed much of it.
         const LMEM_RESIZE_TO_MAX = 0x10;
     }
 }
 
-/// Keeps the primary context of a device alive.
+/// A handle that keeps the primary context of a device alive.
 #[derive(Debug)]
 pub struct Context {
     inner: sys::CUcontext,
@@ -125,21 +125,21 @@ impl Clone for Context {
     /// Retains the same context again.
     ///
     /// # Panics
-    /// If the driver refuses, which it does only after a fatal error.
+    /// Panics if the driver fails to retain the context, which happens only after a fatal error.
     fn clone(&self) -> Self {
         match Self::retain(self.device) {
             Ok(context) => context,
-            Err(error) => panic!("retaining a context that is retained failed: {error}"),
+            Err(error) => panic!("cannot retain a context: {error}"),
         }
     }
 }
 
 impl Context {
-    /// Retains the primary context of `device` and makes it current on this thread. The first to do so in
-    /// the process makes the context.
+    /// Retains the primary context of `device` and makes it current on this thread. The first call
+    /// in the process creates the context.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn new(device: Device) -> CudaResult<Self> {
         let context = Self::retain(device)?;
         // SAFETY: the context is alive.
@@ -147,10 +147,10 @@ impl Context {
         Ok(context)
     }
 
-    /// Retains the primary context of `device`, and leaves alone which one is current.
+    /// Retains the primary context of `device` without making it current.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn retain(device: Device) -> CudaResult<Self> {
         let mut inner = ptr::null_mut();
         // SAFETY: the result is written.
@@ -158,45 +158,45 @@ impl Context {
         Ok(Self { inner, device })
     }
 
-    /// Destroys the primary context of `device` and everything in it, whoever uses it.
+    /// Destroys the primary context of `device` and everything in it, even if other code uses it.
     ///
     /// # Safety
-    /// Nobody in the process uses anything of the context afterwards.
+    /// Nothing in the process may use the context or its contents afterwards.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub unsafe fn reset(device: &Device) -> CudaResult<()> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe { driver::cuDevicePrimaryCtxReset_v2(device.as_raw()) }
     }
 
-    /// Sets how threads wait for the device.
+    /// Sets the wait strategy of threads.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn set_flags(&self, flags: ContextFlags) -> CudaResult<()> {
         // SAFETY: no preconditions.
         unsafe { driver::cuDevicePrimaryCtxSetFlags_v2(self.device.as_raw(), flags.bits()) }
     }
 
-    /// The driver's handle.
+    /// Returns the driver's handle.
     #[must_use]
     pub fn as_raw(&self) -> sys::CUcontext {
         self.inner
     }
 
-    /// The version of the API that the context was made with.
+    /// Returns the API version that the context was created with.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn get_api_version(&self) -> CudaResult<CudaApiVersion> {
         api_version(self.inner)
     }
 
-    /// Releases the context; what drop does without telling.
+    /// Releases the context and reports failure, which `Drop` cannot.
     ///
     /// # Errors
-    /// What the driver says, and the context.
+    /// Returns the driver's error together with the context.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(context: Self) -> DropResult<Self> {
         // SAFETY: retained once, so released once.
@@ -214,12 +214,12 @@ impl Drop for Context {
     fn drop(&mut self) {
         // SAFETY: retained once, so released once.
         let release = || unsafe { driver::cuDevicePrimaryCtxRelease_v2(self.device.as_raw()) };
-        // What fails may pass; there is nobody to tell of a failure that stays.
+        // A failure may be temporary, so retry once. Drop cannot report a persistent failure.
         let _ = release().or_else(|_| release());
     }
 }
 
-/// The version of the API that a context was made with.
+/// Returns the API version that a context was created with.
 pub(crate) fn api_version(context: sys::CUcontext) -> CudaResult<CudaApiVersion> {
     let mut version = 0;
     // SAFETY: the context is alive, the result is written.
@@ -227,15 +227,15 @@ pub(crate) fn api_version(context: sys::CUcontext) -> CudaResult<CudaApiVersion>
     Ok(CudaApiVersion::new(version as i32))
 }
 
-/// What is asked of whichever context is current on this thread.
+/// Functions for the context that is current on this thread.
 #[derive(Debug)]
 pub struct CurrentContext;
 
 impl CurrentContext {
-    /// How cache and shared memory divide.
+    /// Returns the division of memory between the L1 cache and shared memory.
     ///
     /// # Errors
-    /// No current context, or what the driver says.
+    /// Returns an error if no context is current, or the driver's error.
     pub fn get_cache_config() -> CudaResult<CacheConfig> {
         let mut config = 0;
         // SAFETY: the result is written.
@@ -243,10 +243,10 @@ impl CurrentContext {
         Ok(CacheConfig::from_raw(config))
     }
 
-    /// The context's device.
+    /// Returns the context's device.
     ///
     /// # Errors
-    /// No current context, or what the driver says.
+    /// Returns an error if no context is current, or the driver's error.
     pub fn get_device() -> CudaResult<Device> {
         let mut device = 0;
         // SAFETY: the result is written.
@@ -254,10 +254,10 @@ impl CurrentContext {
         Ok(Device::from_raw(device))
     }
 
-    /// How threads wait for the device.
+    /// Returns the wait strategy of threads and the features of the context.
     ///
     /// # Errors
-    /// No current context, or what the driver says.
+    /// Returns an error if no context is current, or the driver's error.
     pub fn get_flags() -> CudaResult<ContextFlags> {
         let mut flags = 0;
         // SAFETY: the result is written.
@@ -265,10 +265,10 @@ impl CurrentContext {
         Ok(ContextFlags::from_bits_truncate(flags))
     }
 
-    /// A limit, in the unit that it states.
+    /// Returns a limit in the unit that [`ResourceLimit`] documents.
     ///
     /// # Errors
-    /// No current context, or what the driver says.
+    /// Returns an error if no context is current, or the driver's error.
     pub fn get_resource_limit(resource: ResourceLimit) -> CudaResult<usize> {
         let mut limit = 0;
         // SAFETY: the result is written.
@@ -276,10 +276,10 @@ impl CurrentContext {
         Ok(limit)
     }
 
-    /// The width of a bank of shared memory.
+    /// Returns the width of a shared memory bank.
     ///
     /// # Errors
-    /// No current context, or what the driver says.
+    /// Returns an error if no context is current, or the driver's error.
     pub fn get_shared_memory_config() -> CudaResult<SharedMemoryConfig> {
         let mut config = 0;
         // SAFETY: the result is written.
@@ -291,10 +291,10 @@ impl CurrentContext {
         })
     }
 
-    /// The priorities that streams can have.
+    /// Returns the range of stream priorities.
     ///
     /// # Errors
-    /// No current context, or what the driver says.
+    /// Returns an error if no context is current, or the driver's error.
     pub fn get_stream_priority_range() -> CudaResult<StreamPriorityRange> {
         let mut range = StreamPriorityRange { least: 0, greatest: 0 };
         // SAFETY: the results are written.
@@ -304,28 +304,30 @@ impl CurrentContext {
         Ok(range)
     }
 
-    /// Sets how cache and shared memory divide; a wish, not an order.
+    /// Sets the preferred division of memory between the L1 cache and shared memory. The driver may
+    /// ignore it.
     ///
     /// # Errors
-    /// No current context, or what the driver says.
+    /// Returns an error if no context is current, or the driver's error.
     pub fn set_cache_config(config: CacheConfig) -> CudaResult<()> {
         // SAFETY: no preconditions.
         unsafe { driver::cuCtxSetCacheConfig(config as u32) }
     }
 
-    /// Sets a limit, in the unit that it states; the driver may round.
+    /// Sets a limit in the unit that [`ResourceLimit`] documents. The driver may round it.
     ///
     /// # Errors
-    /// No current context, a limit that the device does not have, or what the driver says.
+    /// Returns an error if no context is current or the device does not have the limit, or the
+    /// driver's error.
     pub fn set_resource_limit(resource: ResourceLimit, limit: usize) -> CudaResult<()> {
         // SAFETY: no preconditions.
         unsafe { driver::cuCtxSetLimit(resource as u32, limit) }
     }
 
-    /// Sets the width of a bank of shared memory.
+    /// Sets the width of a shared memory bank.
     ///
     /// # Errors
-    /// No current context, or what the driver says.
+    /// Returns an error if no context is current, or the driver's error.
     pub fn set_shared_memory_config(config: SharedMemoryConfig) -> CudaResult<()> {
         // SAFETY: no preconditions.
         unsafe { driver::cuCtxSetSharedMemConfig(config as u32) }
@@ -334,7 +336,7 @@ impl CurrentContext {
     /// Makes `context` current on this thread.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn set_current<C: ContextHandle>(context: &C) -> CudaResult<()> {
         // SAFETY: the context is alive while it is borrowed; later, calls in it fail.
         unsafe { driver::cuCtxSetCurrent(context.get_inner()) }
@@ -343,7 +345,7 @@ impl CurrentContext {
     /// Waits until all work of the context is done.
     ///
     /// # Errors
-    /// No current context, or what the driver says of that work.
+    /// Returns an error if no context is current, or the driver's error from that work.
     pub fn synchronize() -> CudaResult<()> {
         // SAFETY: no preconditions.
         unsafe { driver::cuCtxSynchronize() }

@@ -1,6 +1,6 @@
 //! Arrays in host memory: rows without padding, one slice after the other.
 //!
-//! Every kind of array can be made and copied. Which of them a texture can read is up to `texture`.
+//! Every kind of array can be created and copied. `texture` decides which of them it can read.
 
 use cust_raw::driver_sys::{CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUarray_format as Format, CUresult};
 
@@ -9,11 +9,11 @@ use super::memory::{allocate, code, free};
 /// An array.
 pub(super) struct Array {
     pub(super) description: CUDA_ARRAY3D_DESCRIPTOR,
-    /// Bytes of a row.
+    /// Bytes per row.
     pub(super) pitch: usize,
-    /// Rows of a slice, at least one.
+    /// Rows per slice, at least one.
     pub(super) rows: usize,
-    /// Slices, at least one.
+    /// The number of slices, at least one.
     pub(super) slices: usize,
     pub(super) data: *mut u8,
 }
@@ -35,7 +35,7 @@ impl Array {
     }
 }
 
-/// Bytes of one channel.
+/// Returns the size of one channel in bytes.
 fn channel_bytes(format: Format) -> Result<usize, CUresult> {
     match format {
         Format::CU_AD_FORMAT_UNSIGNED_INT8 | Format::CU_AD_FORMAT_SIGNED_INT8 => Ok(1),
@@ -49,12 +49,12 @@ fn channel_bytes(format: Format) -> Result<usize, CUresult> {
     }
 }
 
-/// The array of a handle.
+/// Returns the array of a handle.
 ///
 /// # Safety
-/// The handle is null, or of an array that lives.
+/// The handle must be null or belong to a live array.
 pub(super) unsafe fn array<'a>(handle: CUarray) -> Result<&'a Array, CUresult> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { handle.cast::<Array>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
@@ -62,7 +62,7 @@ pub(crate) unsafe fn cuArray3DCreate_v2(
     to: *mut CUarray,
     description: *const CUDA_ARRAY3D_DESCRIPTOR,
 ) -> CUresult {
-    // SAFETY: the caller gives a description that is complete, and a place for the result.
+    // SAFETY: the caller passes a complete description and a valid address for the result.
     code(Array::new(unsafe { *description }).map(|array| unsafe {
         *to = Box::into_raw(Box::new(array)).cast();
     }))
@@ -72,7 +72,7 @@ pub(crate) unsafe fn cuArrayDestroy(handle: CUarray) -> CUresult {
     if handle.is_null() {
         return CUresult::CUDA_ERROR_INVALID_HANDLE;
     }
-    // SAFETY: made by `cuArray3DCreate_v2`, and destroyed once, as the caller vouches.
+    // SAFETY: created by `cuArray3DCreate_v2`; the caller guarantees that it is destroyed once.
     let array = unsafe { Box::from_raw(handle.cast::<Array>()) };
     code(free(array.data.addr()))
 }

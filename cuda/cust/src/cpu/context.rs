@@ -1,6 +1,7 @@
-//! Contexts: which is current on a thread, and the settings that a program may read back.
+//! The current context of each thread, and the settings that a program may read back.
 //!
-//! On the CPU a context holds nothing; it exists so that a program that forgot to make one is told.
+//! On the CPU a context holds nothing. It exists so that calls fail in a program that forgot to
+//! create one.
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_uint};
@@ -17,7 +18,7 @@ thread_local! {
     static STACK: RefCell<Vec<CUcontext>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What the settings of contexts are, for all of them.
+/// The settings, shared by all contexts.
 struct Settings {
     flags: c_uint,
     cache: c_uint,
@@ -29,18 +30,19 @@ static SETTINGS: Mutex<Settings> = Mutex::new(Settings {
     flags: 0,
     cache: 0,
     shared: 0,
-    // The stack of a thread, the buffers of `printf` and `malloc`, two of device-side launches, and the
-    // granularity of fetches into L2: an H100's at start, but for the stack.
+    // The stack of a thread, the buffers of `printf` and `malloc`, two limits of device-side
+    // launches, and the granularity of fetches into L2. The values are an H100's defaults, except
+    // for the stack.
     limits: [256 << 10, 1 << 20, 8 << 20, 2, 2048, 64],
 });
 
-/// The handle of the context that everybody shares: an address that nobody else has.
+/// Returns the handle of the shared primary context: an address that no other context has.
 fn primary() -> CUcontext {
     static PLACE: u8 = 0;
     ptr::from_ref(&PLACE).cast_mut().cast()
 }
 
-/// Whether a context is current on this thread.
+/// Fails unless a context is current on this thread.
 pub(super) fn check() -> Result<(), CUresult> {
     STACK.with_borrow(|stack| match stack.last() {
         Some(context) if !context.is_null() => Ok(()),
@@ -48,12 +50,12 @@ pub(super) fn check() -> Result<(), CUresult> {
     })
 }
 
-/// Writes a result to where the caller wants it.
+/// Writes a result to the caller's address.
 ///
 /// # Safety
-/// `to` is valid for a write.
+/// `to` must be valid for a write.
 unsafe fn give<T>(to: *mut T, value: T) -> CUresult {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { to.write(value) };
     CUresult::CUDA_SUCCESS
 }
@@ -62,7 +64,7 @@ pub(crate) unsafe fn cuDevicePrimaryCtxRetain(
     context: *mut CUcontext,
     _device: CUdevice,
 ) -> CUresult {
-    // SAFETY: the caller gives a place for the result; so below.
+    // SAFETY: the caller passes a valid address for the result. The same applies below.
     unsafe { give(context, primary()) }
 }
 
@@ -84,7 +86,7 @@ pub(crate) unsafe fn cuCtxCreate_v2(
     _flags: c_uint,
     _device: CUdevice,
 ) -> CUresult {
-    // Its own address, so that it is told from others.
+    // Each context gets its own address so that handles differ.
     let made: CUcontext = Box::into_raw(Box::new(0_u8)).cast();
     STACK.with_borrow_mut(|stack| stack.push(made));
     // SAFETY: as above.
@@ -96,7 +98,7 @@ pub(crate) unsafe fn cuCtxDestroy_v2(context: CUcontext) -> CUresult {
         return CUresult::CUDA_ERROR_INVALID_CONTEXT;
     }
     STACK.with_borrow_mut(|stack| stack.retain(|other| *other != context));
-    // SAFETY: made by `cuCtxCreate_v2`, and destroyed once as the caller vouches.
+    // SAFETY: created by `cuCtxCreate_v2`; the caller guarantees that it is destroyed once.
     drop(unsafe { Box::from_raw(context.cast::<u8>()) });
     CUresult::CUDA_SUCCESS
 }
@@ -159,7 +161,7 @@ fn settings<R>(body: impl FnOnce(&mut Settings) -> R) -> R {
     body(&mut SETTINGS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Reads or writes the settings, if a context is current.
+/// Runs `body` on the settings if a context is current.
 fn current<R>(body: impl FnOnce(&mut Settings) -> Result<R, CUresult>) -> Result<R, CUresult> {
     check()?;
     settings(body)
@@ -168,10 +170,10 @@ fn current<R>(body: impl FnOnce(&mut Settings) -> Result<R, CUresult>) -> Result
 /// Reads a setting.
 ///
 /// # Safety
-/// `to` is valid for a write.
+/// `to` must be valid for a write.
 unsafe fn get<T>(to: *mut T, body: impl FnOnce(&mut Settings) -> Result<T, CUresult>) -> CUresult {
     match current(body) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         Ok(value) => unsafe { give(to, value) },
         Err(error) => error,
     }
@@ -185,13 +187,13 @@ fn set(body: impl FnOnce(&mut Settings)) -> CUresult {
     }))
 }
 
-/// The place of a limit.
+/// Returns a reference to a limit.
 fn limit(settings: &mut Settings, limit: c_uint) -> Result<&mut usize, CUresult> {
     settings.limits.get_mut(limit as usize).ok_or(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT)
 }
 
 pub(crate) unsafe fn cuCtxGetFlags(flags: *mut c_uint) -> CUresult {
-    // SAFETY: as above; so below.
+    // SAFETY: as above. The same applies below.
     unsafe { get(flags, |settings| Ok(settings.flags)) }
 }
 

@@ -1,5 +1,5 @@
-//! Copies of rows and slices between host memory, device memory and arrays. What lies on the device is
-//! checked against the allocations and the arrays.
+//! Copies of rows and slices between host memory, device memory and arrays. Ranges in device memory
+//! and arrays are checked against the allocations and array sizes.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -12,24 +12,24 @@ use super::array::array;
 use super::context;
 use super::memory::{code, device};
 
-/// One side of a copy, as its description names it.
+/// One side of a copy, as given in its description.
 struct Side {
     kind: CUmemorytype,
     host: *mut u8,
     address: CUdeviceptr,
     array: CUarray,
-    /// Bytes, rows and slices before the first that is copied.
+    /// Bytes, rows and slices before the copied part.
     start: [usize; 3],
-    /// Bytes of a row; 0 if rows have no padding.
+    /// Bytes per row; 0 if rows have no padding.
     pitch: usize,
-    /// Rows of a slice; 0 if slices have no padding.
+    /// Rows per slice; 0 if slices have no padding.
     rows: usize,
 }
 
-/// Bytes of a row, rows of a slice, slices.
+/// Bytes per row, rows per slice, and slices.
 type Extent = [usize; 3];
 
-/// Where the first byte of a side lies, and the bytes from row to row and from slice to slice.
+/// The address of the first byte of a side, and the bytes from row to row and from slice to slice.
 struct Place {
     first: *mut u8,
     pitch: usize,
@@ -38,7 +38,7 @@ struct Place {
 
 impl Side {
     /// # Safety
-    /// The array, if it is one, lives.
+    /// If the side is an array, the array must be alive.
     unsafe fn place(&self, extent: Extent) -> Result<Place, CUresult> {
         let [width, height, depth] = extent;
         let end = |axis: usize| self.start[axis].checked_add(extent[axis]);
@@ -48,7 +48,7 @@ impl Side {
         };
         let (data, pitch, rows) = match self.kind {
             CUmemorytype::CU_MEMORYTYPE_ARRAY => {
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller guarantees it.
                 let array = unsafe { array(self.array) }?;
                 if end_x > array.pitch || end_y > array.rows || end_z > array.slices {
                     return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -58,7 +58,7 @@ impl Side {
             _ => {
                 let pitch = if self.pitch == 0 { end_x } else { self.pitch };
                 let rows = if self.rows == 0 { end_y } else { self.rows };
-                // One row needs no pitch, and one slice no height.
+                // A single row needs no pitch, and a single slice no height.
                 let is_wrong = pitch < end_x && height > 1 || rows < end_y && depth > 1;
                 if is_wrong {
                     return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -66,7 +66,7 @@ impl Side {
                 (ptr::null_mut(), pitch, rows)
             }
         };
-        // The bytes before the first one and between it and the last.
+        // The bytes before the first copied byte, and those from the first to the last.
         let [x, y, z] = self.start;
         let offset = |slice: usize, y: usize, z: usize| {
             z.checked_mul(slice)?.checked_add(y.checked_mul(pitch)?)
@@ -91,20 +91,21 @@ impl Side {
 }
 
 /// # Safety
-/// Host memory holds what is copied, and arrays live.
+/// Host memory must hold the copied part, and arrays must be alive.
 unsafe fn copy(from: &Side, to: &Side, extent: Extent) -> Result<(), CUresult> {
     context::check()?;
     let [width, height, depth] = extent;
     if extent.contains(&0) {
         return Ok(());
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     let (from, to) = unsafe { (from.place(extent)?, to.place(extent)?) };
     for z in 0..depth {
         for y in 0..height {
             let from = from.first.wrapping_add(z * from.slice + y * from.pitch);
             let to = to.first.wrapping_add(z * to.slice + y * to.pitch);
-            // SAFETY: host memory is the caller's; the rest was checked. Both may overlap.
+            // SAFETY: the caller guarantees the host memory; the rest was checked. The two sides
+            // may overlap.
             unsafe { ptr::copy(from, to, width) };
         }
     }
@@ -112,7 +113,7 @@ unsafe fn copy(from: &Side, to: &Side, extent: Extent) -> Result<(), CUresult> {
 }
 
 /// # Safety
-/// As for [`copy`].
+/// The requirements are the same as for [`copy`].
 pub(super) unsafe fn slices(copied: &CUDA_MEMCPY3D) -> Result<(), CUresult> {
     let from = Side {
         kind: copied.srcMemoryType,
@@ -132,12 +133,12 @@ pub(super) unsafe fn slices(copied: &CUDA_MEMCPY3D) -> Result<(), CUresult> {
         pitch: copied.dstPitch,
         rows: copied.dstHeight,
     };
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { copy(&from, &to, [copied.WidthInBytes, copied.Height, copied.Depth]) }
 }
 
 pub(crate) unsafe fn cuMemcpy3D_v2(copied: *const CUDA_MEMCPY3D) -> CUresult {
-    // SAFETY: the caller gives a description that is complete and holds; so below.
+    // SAFETY: the caller passes a complete and valid description. The same applies below.
     code(unsafe { slices(&*copied) })
 }
 

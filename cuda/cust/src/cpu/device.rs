@@ -1,4 +1,4 @@
-//! The CPU as a device: its name, its numbers.
+//! The CPU as a device: its name and attributes.
 
 use std::ffi::{c_char, c_int, c_uint};
 use std::fs;
@@ -7,7 +7,7 @@ use std::thread;
 
 use cust_raw::driver_sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
-/// The CUDA version whose driver is imitated.
+/// The CUDA version of the emulated driver.
 const VERSION: c_int = 12_080;
 
 pub(crate) unsafe fn cuInit(_flags: c_uint) -> CUresult {
@@ -15,7 +15,7 @@ pub(crate) unsafe fn cuInit(_flags: c_uint) -> CUresult {
 }
 
 pub(crate) unsafe fn cuDriverGetVersion(version: *mut c_int) -> CUresult {
-    // SAFETY: the caller gives a place for the result.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { *version = VERSION };
     CUresult::CUDA_SUCCESS
 }
@@ -45,13 +45,13 @@ pub(crate) unsafe fn cuDeviceGetName(
     if (room as usize) < bytes.len() {
         return CUresult::CUDA_ERROR_INVALID_VALUE;
     }
-    // SAFETY: the caller gives `room` bytes.
+    // SAFETY: the caller passes `room` bytes.
     unsafe { ptr::copy_nonoverlapping(bytes.as_ptr().cast(), name, bytes.len()) };
     CUresult::CUDA_SUCCESS
 }
 
 pub(crate) unsafe fn cuDeviceGetUuid_v2(uuid: *mut CUuuid, _device: CUdevice) -> CUresult {
-    // SAFETY: the caller gives a place for the result.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { *uuid = CUuuid { bytes: *b"CPU of this host" } };
     CUresult::CUDA_SUCCESS
 }
@@ -68,12 +68,12 @@ pub(crate) unsafe fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> CUr
     CUresult::CUDA_SUCCESS
 }
 
-/// Returns the bytes of host memory that the process can still use, if the system tells.
+/// Returns the host memory in bytes that the process can still use, if the system reports it.
 pub(super) fn available() -> Option<usize> {
     Some(memory("MemAvailable:")).filter(|&bytes| bytes > 0)
 }
 
-/// Host memory in bytes by its name in `/proc/meminfo`; 0 where there is no such file.
+/// Returns an entry of `/proc/meminfo` in bytes; 0 if there is no such file.
 fn memory(name: &str) -> usize {
     let table = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = table.lines().find_map(|line| line.strip_prefix(name));
@@ -81,47 +81,48 @@ fn memory(name: &str) -> usize {
     kilobytes.unwrap_or(0) * 1024
 }
 
-/// The limits are those that `cuda_cpu` and the launch checks hold to, and of the GPUs that CUDA still
-/// supports; what has no meaning here is 0.
+/// Returns the limits that `cuda_cpu` and the launch checks enforce, and those of the GPUs that
+/// CUDA still supports. Attributes without a meaning here are 0.
 pub(crate) unsafe fn cuDeviceGetAttribute(
     value: *mut c_int,
     which: CUdevice_attribute,
     _device: CUdevice,
 ) -> CUresult {
     let answer = match which.0 {
-        // Threads of a block, and along its axes.
+        // Maximum threads per block, and along its axes.
         1..=3 => 1024,
         4 => 64,
-        // Blocks of a grid along its axes.
+        // Maximum blocks per grid along its axes.
         5 => i32::MAX,
         6 | 7 => 65_535,
-        // Shared memory of a block without and with asking, and constant memory.
+        // Shared memory per block by default and with opt-in, and constant memory.
         8 => 48 << 10,
         9 => 64 << 10,
         81 | 97 => 227 << 10,
-        // The warp.
+        // Warp size.
         10 => 32,
-        // The largest pitch.
+        // Largest pitch.
         11 => i32::MAX,
-        // Registers of a block and of a multiprocessor.
+        // Registers per block and per multiprocessor.
         12 | 82 => 65_536,
-        // Multiprocessors.
+        // Number of multiprocessors.
         16 => thread::available_parallelism().map_or(1, |cores| cores.get() as c_int),
-        // Alignment of textures, and of their pitch.
+        // Alignment of textures and of their pitch.
         14 => 256,
         51 => 32,
-        // Threads of a multiprocessor.
+        // Threads per multiprocessor.
         39 => 2048,
-        // Integrated; maps host memory; addresses are the host's; managed memory; stream priorities.
+        // Yes: integrated, maps host memory, addresses are the host's, stream priorities, managed
+        // memory with pageable and concurrent access.
         18 | 19 | 41 | 78 | 83 | 88 | 89 | 91 => 1,
-        // Sides of textures and surfaces.
+        // Largest sides of textures and surfaces.
         21..=26 | 52..=59 | 69..=74 => 65_536,
         // Compute capability.
         75 => 9,
         76 => 0,
         _ => 0,
     };
-    // SAFETY: the caller gives a place for the result.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { *value = answer };
     CUresult::CUDA_SUCCESS
 }

@@ -1,7 +1,7 @@
-//! Graphs whose nodes run one after the other.
+//! Graphs whose nodes run one after another.
 //!
-//! A node depends only on nodes that were there before it, so the order in which nodes were added is an
-//! order in which they can run.
+//! A node can depend only on nodes added before it, so the nodes can run in the order in which they
+//! were added.
 
 use std::ffi::{CStr, OsStr, c_char, c_uint, c_void};
 use std::fmt::Write;
@@ -40,11 +40,11 @@ enum Work {
     Empty,
 }
 
-/// A kernel's launch, with parameters of its own.
+/// A kernel launch with its own copy of the parameters.
 #[derive(Clone)]
 struct Launch {
     function: CUfunction,
-    /// Outlives the function, whose module may be unloaded before the graph.
+    /// The name outlives the function, whose module may be unloaded before the graph.
     name: &'static str,
     grid: [u32; 3],
     block: [u32; 3],
@@ -54,18 +54,18 @@ struct Launch {
 
 impl Launch {
     /// # Safety
-    /// The function is of a module, and the parameters are the kernel's.
+    /// The function must belong to a module, and the parameters must match the kernel.
     unsafe fn new(raw: &CUDA_KERNEL_NODE_PARAMS) -> Result<Self, CUresult> {
         if !raw.extra.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         let KernelEntry { name, params: layouts, .. } = unsafe { kernel(raw.func) }?;
         if layouts.iter().any(|layout| layout.align > Param::ALIGN) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         let copied = layouts.iter().enumerate().map(|(at, layout)| {
-            // SAFETY: there is a pointer for each parameter, to as many bytes as it has.
+            // SAFETY: there is a pointer for each parameter, to as many bytes as the parameter has.
             unsafe { Param::copy((*raw.kernelParams.add(at)).cast(), layout.size) }
         });
         Ok(Self {
@@ -80,7 +80,7 @@ impl Launch {
 }
 
 impl Work {
-    /// The driver's number of the type.
+    /// Returns the driver's number of the node type.
     fn kind(&self) -> u32 {
         match self {
             Self::Kernel(_) => 0,
@@ -92,7 +92,7 @@ impl Work {
     }
 
     /// # Safety
-    /// Kernels, memory and arrays live, and each kernel's own requirements hold.
+    /// Kernels, memory and arrays must be alive, and each kernel's own requirements must hold.
     unsafe fn run(&self) -> Result<(), CUresult> {
         match self {
             Self::Kernel(launch) => {
@@ -100,7 +100,7 @@ impl Work {
                 let mut params: Vec<*mut c_void> =
                     launch.params.iter().map(Param::pointer).collect();
                 let (params, none) = (params.as_mut_ptr(), ptr::null_mut());
-                // SAFETY: as the caller vouches; so below.
+                // SAFETY: the caller guarantees it. The same applies below.
                 unsafe { module::launch(function, grid, block, dynamic_shared, params, none) }
             }
             // SAFETY: as above.
@@ -126,19 +126,20 @@ fn run_fill(filled: &CUDA_MEMSET_NODE_PARAMS) -> CUresult {
     }
 }
 
-/// The graph of a handle.
+/// Returns the graph of a handle.
 ///
 /// # Safety
-/// The handle is null, or of a graph that lives and that nobody changes now.
+/// The handle must be null or belong to a live graph that nothing modifies concurrently.
 unsafe fn graph<'a>(handle: CUgraph) -> Result<&'a Graph, CUresult> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { handle.cast::<Graph>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
 }
 
-/// Adds a node that depends on `count` others.
+/// Adds a node that depends on `count` other nodes.
 ///
 /// # Safety
-/// The handle is null, or of a graph that lives and that nobody else uses now; `dependencies` are `count`, and `node` is a place for the result.
+/// The handle must be null or belong to a live graph that nothing else uses concurrently.
+/// `dependencies` must point to `count` nodes, and `node` must be valid for a write.
 unsafe fn add(
     node: *mut CUgraphNode,
     handle: CUgraph,
@@ -146,13 +147,13 @@ unsafe fn add(
     count: usize,
     work: Result<Work, CUresult>,
 ) -> CUresult {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     let graph = unsafe { handle.cast::<Graph>().as_mut() };
     code(graph.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE).and_then(|graph| {
         let work = Box::new(work?);
         let before = match count {
             0 => &[],
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             _ => unsafe { slice::from_raw_parts(dependencies, count) },
         };
         let is_known =
@@ -163,7 +164,7 @@ unsafe fn add(
         let added = handle_of(&work);
         graph.nodes.push(work);
         graph.edges.extend(before.iter().map(|&from| (from, added)));
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe { *node = added };
         Ok(())
     }))
@@ -174,7 +175,7 @@ fn handle_of(node: &Work) -> CUgraphNode {
 }
 
 pub(crate) unsafe fn cuGraphCreate(to: *mut CUgraph, _flags: c_uint) -> CUresult {
-    // SAFETY: the caller gives a place for the result.
+    // SAFETY: the caller passes a valid address for the result.
     unsafe { *to = Box::into_raw(Box::<Graph>::default()).cast() };
     CUresult::CUDA_SUCCESS
 }
@@ -183,7 +184,7 @@ pub(crate) unsafe fn cuGraphDestroy(handle: CUgraph) -> CUresult {
     if handle.is_null() {
         return CUresult::CUDA_ERROR_INVALID_VALUE;
     }
-    // SAFETY: made by `cuGraphCreate`, and destroyed once, as the caller vouches.
+    // SAFETY: created by `cuGraphCreate`; the caller guarantees that it is destroyed once.
     drop(unsafe { Box::from_raw(handle.cast::<Graph>()) });
     CUresult::CUDA_SUCCESS
 }
@@ -193,7 +194,7 @@ pub(crate) unsafe fn cuGraphGetNodes(
     nodes: *mut CUgraphNode,
     count: *mut usize,
 ) -> CUresult {
-    // SAFETY: the caller gives a graph that lives, room for `count` nodes or none, and the number.
+    // SAFETY: the caller passes a live graph, null or room for `count` nodes, and a valid count.
     code(unsafe { graph(handle) }.map(|graph| unsafe {
         if !nodes.is_null() {
             for (at, node) in graph.nodes.iter().take(*count).enumerate() {
@@ -223,7 +224,7 @@ pub(crate) unsafe fn cuGraphGetEdges(
 }
 
 pub(crate) unsafe fn cuGraphNodeGetType(node: CUgraphNode, kind: *mut CUgraphNodeType) -> CUresult {
-    // SAFETY: the caller gives a node of a graph that lives, and a place for the result.
+    // SAFETY: the caller passes a node of a live graph and a valid address for the result.
     match unsafe { node.cast::<Work>().as_ref() } {
         Some(work) => {
             // SAFETY: as above.
@@ -241,7 +242,8 @@ pub(crate) unsafe fn cuGraphAddKernelNode(
     count: usize,
     launch: *const CUDA_KERNEL_NODE_PARAMS,
 ) -> CUresult {
-    // SAFETY: the caller gives a launch with the kernel's parameters, and what `add` asks for; so below.
+    // SAFETY: the caller passes a launch with the kernel's parameters and meets the requirements of
+    // `add`. The same applies below.
     unsafe { add(node, graph, dependencies, count, Launch::new(&*launch).map(Work::Kernel)) }
 }
 
@@ -301,7 +303,7 @@ pub(crate) unsafe fn cuGraphDebugDotPrint(
     path: *const c_char,
     _flags: c_uint,
 ) -> CUresult {
-    // SAFETY: the caller gives a graph that lives and a text that ends with a zero.
+    // SAFETY: the caller passes a live graph and a text that ends with a zero.
     let (graph, path) = unsafe { (graph(handle), CStr::from_ptr(path)) };
     code(graph.and_then(|graph| {
         let text = dot(graph);
@@ -310,7 +312,7 @@ pub(crate) unsafe fn cuGraphDebugDotPrint(
     }))
 }
 
-/// The graph in Graphviz's language.
+/// Returns the graph in Graphviz's DOT language.
 fn dot(graph: &Graph) -> String {
     let number = |node: CUgraphNode| graph.nodes.iter().position(|known| handle_of(known) == node);
     let mut text = "digraph graph_1 {\n".to_owned();
@@ -340,7 +342,7 @@ pub(crate) unsafe fn cuGraphInstantiateWithFlags(
     handle: CUgraph,
     _flags: u64,
 ) -> CUresult {
-    // SAFETY: the caller gives a graph that lives, and a place for the result.
+    // SAFETY: the caller passes a live graph and a valid address for the result.
     code(unsafe { graph(handle) }.map(|graph| unsafe {
         *exec = Box::into_raw(Box::new(copy_of(graph))).cast();
     }))
@@ -348,10 +350,10 @@ pub(crate) unsafe fn cuGraphInstantiateWithFlags(
 
 pub(crate) unsafe fn cuGraphLaunch(exec: CUgraphExec, _stream: CUstream) -> CUresult {
     code(context::check().and_then(|()| {
-        // SAFETY: the caller gives an executable graph that lives.
+        // SAFETY: the caller passes a live executable graph.
         let nodes = unsafe { exec.cast::<Vec<Work>>().as_ref() };
         let nodes = nodes.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         nodes.iter().try_for_each(|node| unsafe { node.run() })
     }))
 }
@@ -360,7 +362,8 @@ pub(crate) unsafe fn cuGraphExecDestroy(exec: CUgraphExec) -> CUresult {
     if exec.is_null() {
         return CUresult::CUDA_ERROR_INVALID_VALUE;
     }
-    // SAFETY: made by `cuGraphInstantiateWithFlags`, and destroyed once, as the caller vouches.
+    // SAFETY: created by `cuGraphInstantiateWithFlags`; the caller guarantees that it is destroyed
+    // once.
     drop(unsafe { Box::from_raw(exec.cast::<Vec<Work>>()) });
     CUresult::CUDA_SUCCESS
 }

@@ -1,4 +1,4 @@
-//! Allocations, fills and copies in host memory, each checked against what is allocated.
+//! Allocations, fills and copies in host memory, each checked against the list of allocations.
 
 use std::alloc::{self, Layout};
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use cust_raw::driver_sys::{CUdevice, CUdeviceptr, CUmem_advise, CUresult, CUstre
 use super::context;
 use super::device::available;
 
-/// Alignment of every allocation, as of a GPU's.
+/// The alignment of every allocation, equal to a GPU's.
 const ALIGN: usize = 256;
 
-/// Sizes of the allocations by address.
+/// The sizes of the allocations by address.
 static ALLOCATED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
 fn allocated<R>(body: impl FnOnce(&mut BTreeMap<usize, usize>) -> R) -> R {
@@ -30,11 +30,11 @@ fn layout(bytes: usize) -> Result<Layout, CUresult> {
     }
 }
 
-/// An allocation that is compared with the memory that the host has. Linux would grant more than that, and
-/// end the process once the memory is filled.
+/// The size from which an allocation is compared with the available host memory. Linux would grant
+/// more memory than exists and kill the process once it is filled.
 const LARGE: usize = 1 << 30;
 
-/// Memory that is not initialised.
+/// Allocates memory, which counts as uninitialised.
 pub(super) fn allocate(bytes: usize) -> Result<*mut u8, CUresult> {
     context::check()?;
     let layout = layout(bytes)?;
@@ -46,25 +46,25 @@ pub(super) fn allocate(bytes: usize) -> Result<*mut u8, CUresult> {
     if data.is_null() {
         return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     }
-    // SAFETY: just allocated.
+    // SAFETY: the memory was just allocated.
     unsafe { ptr::write_bytes(data, POISON, bytes) };
     allocated(|all| all.insert(data.expose_provenance(), bytes));
     Ok(data)
 }
 
-/// Gives back what [`allocate`] gave.
+/// Frees memory from [`allocate`].
 pub(super) fn free(address: usize) -> Result<(), CUresult> {
     if address == 0 {
         return Ok(());
     }
     let bytes = allocated(|all| all.remove(&address)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
     let layout = layout(bytes)?;
-    // SAFETY: it was in the list, so it was allocated with this layout and not freed yet.
+    // SAFETY: the address was in the list, so it was allocated with this layout and not freed yet.
     unsafe { alloc::dealloc(ptr::with_exposed_provenance_mut(address), layout) };
     Ok(())
 }
 
-/// The bytes at a device address, if all of them are allocated.
+/// Returns a pointer for a device address if all of the bytes are allocated.
 pub(super) fn device(address: CUdeviceptr, bytes: usize) -> Result<*mut u8, CUresult> {
     context::check()?;
     let address = address as usize;
@@ -78,14 +78,14 @@ pub(super) fn device(address: CUdeviceptr, bytes: usize) -> Result<*mut u8, CUre
     }
 }
 
-/// A result as the driver returns it.
+/// Converts a result to the driver's code.
 pub(super) fn code(result: Result<(), CUresult>) -> CUresult {
     result.err().unwrap_or(CUresult::CUDA_SUCCESS)
 }
 
 pub(crate) unsafe fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize) -> CUresult {
     code(allocate(bytes).map(|data| {
-        // SAFETY: the caller gives a place for the result.
+        // SAFETY: the caller passes a valid address for the result.
         unsafe { *address = data.expose_provenance() as CUdeviceptr };
     }))
 }
@@ -99,7 +99,7 @@ pub(crate) unsafe fn cuMemAllocAsync(
     bytes: usize,
     _stream: CUstream,
 ) -> CUresult {
-    // SAFETY: as the caller vouches; so below.
+    // SAFETY: the caller guarantees it. The same applies below.
     unsafe { cuMemAlloc_v2(address, bytes) }
 }
 
@@ -108,7 +108,7 @@ pub(crate) unsafe fn cuMemFreeAsync(address: CUdeviceptr, _stream: CUstream) -> 
     unsafe { cuMemFree_v2(address) }
 }
 
-/// Multiple that the pitch of an allocation is, as on current GPUs.
+/// The divisor of every pitch, as on current GPUs.
 const PITCH: usize = 512;
 
 pub(crate) unsafe fn cuMemAllocPitch_v2(
@@ -125,7 +125,7 @@ pub(crate) unsafe fn cuMemAllocPitch_v2(
     let Some((found, bytes)) = size else {
         return CUresult::CUDA_ERROR_OUT_OF_MEMORY;
     };
-    // SAFETY: the caller gives a place for both results.
+    // SAFETY: the caller passes valid addresses for both results.
     unsafe {
         *pitch = found;
         cuMemAlloc_v2(address, bytes)
@@ -137,7 +137,7 @@ pub(crate) unsafe fn cuMemAllocManaged(
     bytes: usize,
     _flags: c_uint,
 ) -> CUresult {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { cuMemAlloc_v2(address, bytes) }
 }
 
@@ -165,7 +165,7 @@ pub(crate) unsafe fn cuMemHostAlloc(
     _flags: c_uint,
 ) -> CUresult {
     code(allocate(bytes).map(|found| {
-        // SAFETY: the caller gives a place for the result.
+        // SAFETY: the caller passes a valid address for the result.
         unsafe { *data = found.cast() };
     }))
 }
@@ -183,7 +183,7 @@ pub(super) fn fill<T: Copy>(address: CUdeviceptr, value: T, count: usize) -> CUr
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         for i in 0..count {
-            // SAFETY: allocated, as just checked, and aligned.
+            // SAFETY: the memory is allocated, as just checked, and aligned.
             unsafe { data.add(i).write(value) };
         }
         Ok(())
@@ -235,14 +235,14 @@ pub(crate) unsafe fn cuMemcpyHtoD_v2(
     bytes: usize,
 ) -> CUresult {
     code(device(to, bytes).map(|to| {
-        // SAFETY: the source is the caller's, the target is allocated; they may overlap.
+        // SAFETY: the caller guarantees the source; the target is allocated. They may overlap.
         unsafe { ptr::copy(from.cast(), to, bytes) };
     }))
 }
 
 pub(crate) unsafe fn cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize) -> CUresult {
     code(device(from, bytes).map(|from| {
-        // SAFETY: the target is the caller's, the source is allocated; they may overlap.
+        // SAFETY: the caller guarantees the target; the source is allocated. They may overlap.
         unsafe { ptr::copy(from, to.cast(), bytes) };
     }))
 }
@@ -262,7 +262,7 @@ pub(crate) unsafe fn cuMemcpyHtoDAsync_v2(
     bytes: usize,
     _stream: CUstream,
 ) -> CUresult {
-    // SAFETY: as the caller vouches; so below.
+    // SAFETY: the caller guarantees it. The same applies below.
     unsafe { cuMemcpyHtoD_v2(to, from, bytes) }
 }
 

@@ -1,12 +1,13 @@
-//! A driver made of the CPU: the functions of NVIDIA's driver that the API calls, done to host memory.
+//! A driver that uses the CPU: the functions of NVIDIA's driver that the API calls, implemented in
+//! host memory.
 //!
-//! There is one device, whose kernels are those that the program links. Work is done when it is
-//! submitted, so a stream is always idle and an event passes when it is recorded. Addresses are those of
-//! host memory; each copy, fill and free is checked against the allocations, and what a GPU would answer
-//! with `CUDA_ERROR_INVALID_VALUE` is answered so here.
+//! There is one device. Its kernels are the ones linked into the program. Work is done when it is
+//! submitted, so a stream is always idle and an event is done as soon as it is recorded. Addresses
+//! are host addresses. Each copy, fill and free is checked against the allocations and returns
+//! `CUDA_ERROR_INVALID_VALUE` where a GPU's driver would.
 //!
-//! A kernel's fault does not end the device as it ends a GPU: the launch returns it, and the next launch
-//! is none the worse.
+//! A kernel's fault does not end the device as it does on a GPU: the launch returns the fault, and
+//! later launches are unaffected.
 #![allow(non_snake_case, reason = "the driver's own names")]
 #![allow(clippy::too_many_arguments, reason = "they are the driver's")]
 #![allow(clippy::missing_safety_doc, reason = "what NVIDIA's manual asks of the arguments")]

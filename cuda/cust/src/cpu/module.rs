@@ -1,9 +1,9 @@
 //! Modules whose kernels are functions of this program, and their launches.
 //!
-//! The PTX is not run. A module lists the names of its kernels; each is looked up among the kernels that
-//! the program links, those of the package that the PTX was compiled from first. The arrays that
-//! `cuda_std::constant!` declares are memory of the module, which a launch copies for its threads. Other
-//! globals have no name in a host program and are not found.
+//! The PTX is not executed. A module lists the names of its kernels. Each name is looked up among
+//! the kernels linked into the program, first among those of the package that the PTX was compiled
+//! from. Arrays declared by `cuda_std::constant!` are memory of the module; each launch copies them
+//! for its threads. Other globals have no name in a host program and are not found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -24,13 +24,13 @@ use super::context;
 use super::memory::{allocate, code, free};
 use crate::error;
 
-/// How the PTX names the package that it was compiled from.
+/// The prefix of the PTX line that names the source package.
 const PACKAGE: &str = "// cuda_builder.package ";
 
-/// Shared memory that a block can have.
+/// The maximum shared memory of a block in bytes.
 const SHARED: u32 = 227 << 10;
 
-/// Constant memory that a module can have.
+/// The maximum constant memory of a module in bytes.
 const CONSTANT: usize = 64 << 10;
 
 /// A module: the package of its kernels, their names, and its constants.
@@ -38,7 +38,7 @@ struct Module {
     package: Option<String>,
     names: Vec<String>,
     constants: Arc<Constants>,
-    /// The kernels that were looked up. Each keeps its address, which is its handle.
+    /// The kernels that were looked up. Each stays at its address, which is its handle.
     functions: Mutex<BTreeMap<&'static str, Box<Function>>>,
 }
 
@@ -49,10 +49,10 @@ pub(super) struct Function {
 }
 
 impl Module {
-    /// Reads the module that a PTX text describes.
+    /// Parses the module described by a PTX text.
     fn of(ptx: &str) -> Result<Self, CUresult> {
         if !ptx.contains(".version") {
-            // A cubin or a fatbin has no names that could be read.
+            // The names in a cubin or a fatbin cannot be read.
             return Err(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
         }
         let package = ptx.lines().find_map(|line| line.strip_prefix(PACKAGE));
@@ -66,7 +66,7 @@ impl Module {
         })
     }
 
-    /// Finds the linked kernel of this name. The package tells two of one name apart.
+    /// Finds the linked kernel of this name. The package distinguishes kernels of the same name.
     fn kernel(&self, name: &str) -> Result<&'static KernelEntry, CUresult> {
         if !self.names.iter().any(|known| known == name) {
             return Err(CUresult::CUDA_ERROR_NOT_FOUND);
@@ -94,18 +94,18 @@ impl Module {
     }
 }
 
-/// The identifier that a text begins with.
+/// Returns the identifier at the start of a text.
 fn identifier(text: &str) -> Option<&str> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_$%".contains(c)))?;
     Some(&text[..end])
 }
 
-/// The constants of a module, each in an allocation of its own: name, address and bytes.
+/// The constants of a module, each in its own allocation: name, address and bytes.
 struct Constants(Vec<(&'static str, usize, usize)>);
 
 impl Constants {
-    /// Allocates the constants that a PTX text declares, zero at first, such as
-    /// `.visible .const .align 16 .b8 TAPS[256];`.
+    /// Allocates the constants declared in a PTX text, such as `.visible .const .align 16 .b8
+    /// TAPS[256];`, and sets them to zero.
     fn of(ptx: &str) -> Result<Self, CUresult> {
         let mut constants = Self(Vec::new());
         for (_, declared) in ptx.lines().filter_map(|line| line.split_once(".const ")) {
@@ -119,24 +119,24 @@ impl Constants {
                 constants.0.iter().fold(bytes, |sum, &(_, _, more)| sum.saturating_add(more));
             if total > CONSTANT {
                 let text =
-                    format!("constants of {total} bytes are over the {CONSTANT} of a module");
+                    format!("{total} bytes of constants exceed the module limit of {CONSTANT}");
                 return Err(error::explain(CUresult::CUDA_ERROR_INVALID_PTX, &text));
             }
             let data = allocate(bytes)?;
             constants.0.push((name, data.expose_provenance(), bytes));
-            // SAFETY: just allocated.
+            // SAFETY: the memory was just allocated.
             unsafe { ptr::write_bytes(data, 0, bytes) };
         }
         Ok(constants)
     }
 
-    /// Copies the present values.
+    /// Copies the current values.
     fn bank(&self) -> ConstantBank {
         let mut bank = ConstantBank::default();
         for &(name, address, bytes) in &self.0 {
             let data = ptr::with_exposed_provenance(address);
-            // SAFETY: the memory lives as long as `self`, and whoever launches a kernel writes none of its
-            // constants meanwhile.
+            // SAFETY: the memory lives as long as `self`, and the code that launches a kernel does
+            // not write its constants meanwhile.
             bank.set(name, unsafe { slice::from_raw_parts(data, bytes) });
         }
         bank
@@ -146,13 +146,13 @@ impl Constants {
 impl Drop for Constants {
     fn drop(&mut self) {
         for &(_, address, _) in &self.0 {
-            // Allocated above and freed once, so it cannot fail.
+            // Allocated above and freed once, so this cannot fail.
             let _ = free(address);
         }
     }
 }
 
-/// The name for the life of the process; each name is kept once.
+/// Returns a copy of the name that lives as long as the process. Each name is stored once.
 fn interned(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -164,40 +164,40 @@ fn interned(name: &str) -> &'static str {
     kept
 }
 
-/// The module of a handle.
+/// Returns the module of a handle.
 ///
 /// # Safety
-/// The handle is null, or of a module that lives.
+/// The handle must be null or belong to a live module.
 unsafe fn module<'a>(handle: CUmodule) -> Result<&'a Module, CUresult> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { handle.cast::<Module>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
-/// The function of a handle, which is its address.
+/// Returns the function of a handle, which is its address.
 ///
 /// # Safety
-/// The handle is null, or of a function whose module is loaded.
+/// The handle must be null or belong to a function whose module is loaded.
 unsafe fn function<'a>(handle: CUfunction) -> Result<&'a Function, CUresult> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { handle.cast::<Function>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
-/// The kernel of a handle.
+/// Returns the kernel of a handle.
 ///
 /// # Safety
-/// As [`function`].
+/// The requirements are the same as for [`function`].
 pub(super) unsafe fn kernel(handle: CUfunction) -> Result<&'static KernelEntry, CUresult> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     Ok(unsafe { function(handle) }?.kernel)
 }
 
-/// Fails if a launch passes another number of arguments than the kernel has parameters. The driver's own
-/// interface does not tell the number.
+/// Checks that a launch passes as many arguments as the kernel has parameters. The driver's own
+/// interface does not pass the number.
 ///
 /// # Safety
-/// As [`function`].
+/// The requirements are the same as for [`function`].
 pub(crate) unsafe fn check_arguments(handle: CUfunction, count: usize) -> Result<(), CUresult> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     let KernelEntry { name, params, .. } = unsafe { kernel(handle) }?;
     if params.len() == count {
         return Ok(());
@@ -213,14 +213,14 @@ pub(crate) unsafe fn check_arguments(handle: CUfunction, count: usize) -> Result
 fn load(to: *mut CUmodule, ptx: &str) -> CUresult {
     code(context::check().and_then(|()| {
         let made = Box::into_raw(Box::new(Module::of(ptx)?));
-        // SAFETY: the caller gives a place for the result.
+        // SAFETY: the caller passes a valid address for the result.
         unsafe { *to = made.cast() };
         Ok(())
     }))
 }
 
 pub(crate) unsafe fn cuModuleLoad(to: *mut CUmodule, file: *const c_char) -> CUresult {
-    // SAFETY: the caller gives a text that ends with a zero.
+    // SAFETY: the caller passes a text that ends with a zero.
     let file = unsafe { CStr::from_ptr(file) };
     match fs::read(&*file.to_string_lossy()) {
         Ok(bytes) => load(to, &String::from_utf8_lossy(&bytes)),
@@ -235,7 +235,7 @@ pub(crate) unsafe fn cuModuleLoadDataEx(
     _names: *mut CUjit_option,
     _values: *mut *mut c_void,
 ) -> CUresult {
-    // SAFETY: the caller gives a text that ends with a zero, or a binary, which has one.
+    // SAFETY: the caller passes a text that ends with a zero, or a binary, which contains one.
     let text = unsafe { CStr::from_ptr(image.cast()) };
     load(to, &text.to_string_lossy())
 }
@@ -244,7 +244,7 @@ pub(crate) unsafe fn cuModuleUnload(handle: CUmodule) -> CUresult {
     if handle.is_null() {
         return CUresult::CUDA_ERROR_INVALID_HANDLE;
     }
-    // SAFETY: made by `load`, and unloaded once, as the caller vouches.
+    // SAFETY: created by `load`; the caller guarantees that it is unloaded once.
     drop(unsafe { Box::from_raw(handle.cast::<Module>()) });
     CUresult::CUDA_SUCCESS
 }
@@ -254,10 +254,10 @@ pub(crate) unsafe fn cuModuleGetFunction(
     handle: CUmodule,
     name: *const c_char,
 ) -> CUresult {
-    // SAFETY: the caller gives a module that lives and a text that ends with a zero.
+    // SAFETY: the caller passes a live module and a text that ends with a zero.
     let (module, name) = unsafe { (module(handle), CStr::from_ptr(name)) };
     code(module.and_then(|module| module.function(&name.to_string_lossy())).map(|found| {
-        // SAFETY: the caller gives a place for the result.
+        // SAFETY: the caller passes a valid address for the result.
         unsafe { *function = found };
     }))
 }
@@ -268,13 +268,13 @@ pub(crate) unsafe fn cuModuleGetGlobal_v2(
     handle: CUmodule,
     name: *const c_char,
 ) -> CUresult {
-    // SAFETY: the caller gives a module that lives and a text that ends with a zero.
+    // SAFETY: the caller passes a live module and a text that ends with a zero.
     let (module, name) = unsafe { (module(handle), CStr::from_ptr(name)) };
     code(module.and_then(|module| {
         let mut named =
             module.constants.0.iter().filter(|(known, ..)| known.as_bytes() == name.to_bytes());
         let &(_, found, size) = named.next().ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
-        // SAFETY: the caller gives a place for each result.
+        // SAFETY: the caller passes a valid address for each result.
         unsafe { (*address, *bytes) = (found as CUdeviceptr, size) };
         Ok(())
     }))
@@ -285,7 +285,7 @@ pub(crate) unsafe fn cuFuncGetAttribute(
     which: CUfunction_attribute,
     function: CUfunction,
 ) -> CUresult {
-    // SAFETY: the caller gives a function of a module.
+    // SAFETY: the caller passes a function of a module.
     code(unsafe { kernel(function) }.map(|kernel| {
         let answer = match which {
             CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => {
@@ -294,10 +294,10 @@ pub(crate) unsafe fn cuFuncGetAttribute(
             CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
                 SHARED as c_int
             }
-            // Nothing is measured on the CPU.
+            // The CPU has no value for these attributes.
             _ => 0,
         };
-        // SAFETY: the caller gives a place for the result.
+        // SAFETY: the caller passes a valid address for the result.
         unsafe { *value = answer };
     }))
 }
@@ -307,7 +307,7 @@ pub(crate) unsafe fn cuFuncSetAttribute(
     _which: CUfunction_attribute,
     _value: c_int,
 ) -> CUresult {
-    // SAFETY: as above; so below.
+    // SAFETY: as above. The same applies below.
     code(unsafe { kernel(function) }.map(drop))
 }
 
@@ -331,11 +331,11 @@ pub(crate) unsafe fn cuOccupancyAvailableDynamicSMemPerBlock(
     _blocks: c_int,
     _block: c_int,
 ) -> CUresult {
-    // SAFETY: as above; the caller gives a place for the result, here and below.
+    // SAFETY: as above; the caller passes a valid address for the result, here and below.
     code(unsafe { kernel(function) }.map(|_| unsafe { *bytes = SHARED as usize }))
 }
 
-/// A core runs one block at a time.
+/// Reports one block, because a core runs one block at a time.
 pub(crate) unsafe fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
     blocks: *mut c_int,
     function: CUfunction,
@@ -346,7 +346,8 @@ pub(crate) unsafe fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
     code(unsafe { kernel(function) }.map(|_| unsafe { *blocks = 1 }))
 }
 
-/// Suggests the largest block up to 256 threads, which a GPU's driver often does too, and one block a core.
+/// Suggests one block per core and the largest block of up to 256 threads, which is also a common
+/// choice of a GPU's driver.
 pub(crate) unsafe fn cuOccupancyMaxPotentialBlockSize(
     grid: *mut c_int,
     block: *mut c_int,
@@ -378,12 +379,13 @@ pub(crate) unsafe fn cuLaunchKernel(
     extra: *mut *mut c_void,
 ) -> CUresult {
     let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     code(unsafe { launch(function, grid, block, dynamic_shared, parameters, extra) })
 }
 
 /// # Safety
-/// The function is of a module, the parameters are the kernel's own, and what the kernel asks for.
+/// The function must belong to a module, the parameters must be the kernel's own, and the kernel's
+/// own requirements must hold.
 pub(super) unsafe fn launch(
     function: CUfunction,
     grid: [u32; 3],
@@ -393,7 +395,7 @@ pub(super) unsafe fn launch(
     extra: *mut *mut c_void,
 ) -> Result<(), CUresult> {
     context::check()?;
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     let Function { kernel, constants } = unsafe { self::function(function) }?;
     let threads = block.into_iter().fold(1, u32::saturating_mul);
     let too_large = grid[0] > i32::MAX as u32 || grid[1] > 65_535 || grid[2] > 65_535;
@@ -416,7 +418,7 @@ pub(super) unsafe fn launch(
         check_races: cfg!(debug_assertions),
     };
     let parameters = Parameters(parameters);
-    // SAFETY: as the caller vouches; all device memory is host memory.
+    // SAFETY: the caller guarantees it; all device memory is host memory.
     let thread = || unsafe { (kernel.thread)(parameters.get()) };
     cpu::launch(&launch, &thread).map_err(error::report)
 }
@@ -430,5 +432,5 @@ impl Parameters {
     }
 }
 
-// SAFETY: what is behind them is read, by every thread of the launch, and nobody writes it meanwhile.
+// SAFETY: all threads of the launch only read the parameters, and nothing writes them meanwhile.
 unsafe impl Sync for Parameters {}

@@ -12,33 +12,33 @@ use cust_raw::driver_sys::{
 use super::context;
 use super::memory::code;
 
-/// A stream: only what it was made with.
+/// A stream, which stores only its creation parameters.
 struct Stream {
     flags: c_uint,
     priority: c_int,
 }
 
-/// An event, and when it was recorded last.
+/// An event and the time of its last recording.
 struct Event {
     takes_time: bool,
     recorded: Mutex<Option<Instant>>,
 }
 
-/// The stream of a handle; `None` of the default stream.
+/// Returns the stream of a handle; `None` for the default stream.
 ///
 /// # Safety
-/// The handle is null, or of a stream that lives.
+/// The handle must be null or belong to a live stream.
 unsafe fn stream<'a>(handle: CUstream) -> Option<&'a Stream> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { handle.cast::<Stream>().as_ref() }
 }
 
-/// The event of a handle.
+/// Returns the event of a handle.
 ///
 /// # Safety
-/// The handle is null, or of an event that lives.
+/// The handle must be null or belong to a live event.
 unsafe fn event<'a>(handle: CUevent) -> Result<&'a Event, CUresult> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { handle.cast::<Event>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
@@ -49,7 +49,7 @@ pub(crate) unsafe fn cuStreamCreateWithPriority(
 ) -> CUresult {
     code(context::check().map(|()| {
         let made = Box::into_raw(Box::new(Stream { flags, priority }));
-        // SAFETY: the caller gives a place for the result.
+        // SAFETY: the caller passes a valid address for the result.
         unsafe { *to = made.cast() };
     }))
 }
@@ -58,13 +58,15 @@ pub(crate) unsafe fn cuStreamDestroy_v2(handle: CUstream) -> CUresult {
     if handle.is_null() {
         return CUresult::CUDA_ERROR_INVALID_HANDLE;
     }
-    // SAFETY: made by `cuStreamCreateWithPriority`, and destroyed once, as the caller vouches.
+    // SAFETY: created by `cuStreamCreateWithPriority`; the caller guarantees that it is destroyed
+    // once.
     drop(unsafe { Box::from_raw(handle.cast::<Stream>()) });
     CUresult::CUDA_SUCCESS
 }
 
 pub(crate) unsafe fn cuStreamGetFlags(handle: CUstream, flags: *mut c_uint) -> CUresult {
-    // SAFETY: the caller gives a stream that lives, and a place for the result; so below.
+    // SAFETY: the caller passes a live stream and a valid address for the result. The same applies
+    // below.
     unsafe { *flags = stream(handle).map_or(0, |stream| stream.flags) };
     CUresult::CUDA_SUCCESS
 }
@@ -84,7 +86,7 @@ pub(crate) unsafe fn cuStreamAddCallback(
     let Some(callback) = callback else {
         return CUresult::CUDA_ERROR_INVALID_VALUE;
     };
-    // SAFETY: the caller vouches for the callback and its data.
+    // SAFETY: the caller guarantees the callback and its data.
     unsafe { callback(handle, CUresult::CUDA_SUCCESS, data) };
     CUresult::CUDA_SUCCESS
 }
@@ -98,7 +100,7 @@ pub(crate) unsafe fn cuStreamWaitEvent(
     waited: CUevent,
     _flags: c_uint,
 ) -> CUresult {
-    // SAFETY: the caller gives an event that lives; so below.
+    // SAFETY: the caller passes a live event. The same applies below.
     code(unsafe { event(waited) }.map(drop))
 }
 
@@ -106,7 +108,7 @@ pub(crate) unsafe fn cuEventCreate(to: *mut CUevent, flags: c_uint) -> CUresult 
     code(context::check().map(|()| {
         let takes_time = flags & CU_EVENT_DISABLE_TIMING == 0;
         let made = Box::into_raw(Box::new(Event { takes_time, recorded: Mutex::default() }));
-        // SAFETY: the caller gives a place for the result.
+        // SAFETY: the caller passes a valid address for the result.
         unsafe { *to = made.cast() };
     }))
 }
@@ -115,7 +117,7 @@ pub(crate) unsafe fn cuEventDestroy_v2(handle: CUevent) -> CUresult {
     if handle.is_null() {
         return CUresult::CUDA_ERROR_INVALID_HANDLE;
     }
-    // SAFETY: made by `cuEventCreate`, and destroyed once, as the caller vouches.
+    // SAFETY: created by `cuEventCreate`; the caller guarantees that it is destroyed once.
     drop(unsafe { Box::from_raw(handle.cast::<Event>()) });
     CUresult::CUDA_SUCCESS
 }
@@ -153,7 +155,7 @@ pub(crate) unsafe fn cuEventElapsedTime(
             Some(after) => after.as_secs_f32(),
             None => -start.duration_since(time(end)?).as_secs_f32(),
         };
-        // SAFETY: the caller gives a place for the result.
+        // SAFETY: the caller passes a valid address for the result.
         unsafe { ptr::write(milliseconds, seconds * 1e3) };
         Ok(())
     }))

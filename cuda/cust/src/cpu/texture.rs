@@ -1,9 +1,9 @@
-//! Textures over 2-D arrays and pitched memory, read as `cuda_cpu` reads them.
+//! Textures over 2-D arrays and pitched memory, with the reads of `cuda_cpu`.
 //!
-//! Supported are channels of `u8`, `u16`, `f32` and of 32-bit integers, coordinates in texels, clamped
-//! or zero outside, point or linear filtering. Everything else is `CUDA_ERROR_NOT_SUPPORTED`: 1-D, 3-D,
-//! layered and cube textures, signed small integers, `f16`, normalised coordinates, wrapping, mirroring,
-//! border colours, resource views.
+//! Supported are channels of `u8`, `u16`, `f32` and 32-bit integers, coordinates in texels,
+//! clamping or zeros outside, and point or linear filtering. Everything else returns
+//! `CUDA_ERROR_NOT_SUPPORTED`: 1-D, 3-D, layered and cube textures, signed small integers, `f16`,
+//! normalised coordinates, wrapping, mirroring, border colours and resource views.
 
 use std::ptr;
 
@@ -28,11 +28,12 @@ struct Texels {
 }
 
 /// # Safety
-/// The array, if it is one, lives.
+/// If the resource is an array, the array must be alive.
 unsafe fn texels(resource: &CUDA_RESOURCE_DESC) -> Result<Texels, CUresult> {
     match resource.resType {
         CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
-            // SAFETY: the type says that the resource is an array, which lives.
+            // SAFETY: the type says that the resource is an array, and the caller guarantees that
+            // it is alive.
             let array = unsafe { array(resource.res.array.hArray) }?;
             let description = array.description;
             let is_2d = description.Height > 0 && description.Depth == 0;
@@ -63,13 +64,13 @@ unsafe fn texels(resource: &CUDA_RESOURCE_DESC) -> Result<Texels, CUresult> {
 }
 
 /// # Safety
-/// The resource lives as long as the texture.
+/// The resource must live as long as the texture.
 unsafe fn make(
     resource: &CUDA_RESOURCE_DESC,
     description: &CUDA_TEXTURE_DESC,
 ) -> Result<Texture, CUresult> {
     let unsupported = CUresult::CUDA_ERROR_NOT_SUPPORTED;
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     let texels = unsafe { texels(resource) }?;
     let reads_integers = description.flags & CU_TRSF_READ_AS_INTEGER != 0;
     let known = CU_TRSF_READ_AS_INTEGER | CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
@@ -80,7 +81,7 @@ unsafe fn make(
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 => (Channel::U8, false),
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16 => (Channel::U16, false),
         CUarray_format::CU_AD_FORMAT_FLOAT => (Channel::F32, false),
-        // Kernels read these as integers, whose bits are those in memory.
+        // Kernels read these as integers with the bits in memory.
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32 | CUarray_format::CU_AD_FORMAT_SIGNED_INT32 => {
             (Channel::F32, true)
         }
@@ -88,7 +89,7 @@ unsafe fn make(
     };
     let filter = match description.filterMode {
         CUfilter_mode::CU_TR_FILTER_MODE_POINT => Filter::Point,
-        // Whole integers are not filtered.
+        // Whole integers cannot be filtered.
         _ if reads_integers || is_wide_integer => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         CUfilter_mode::CU_TR_FILTER_MODE_LINEAR => Filter::Linear,
     };
@@ -117,8 +118,8 @@ unsafe fn make(
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
     let format = Format { channel, channels: texels.channels };
-    // SAFETY: the texels are allocated and, by the caller, live as long as the texture; neither side is
-    // 0, and address and pitch are multiples of a channel.
+    // SAFETY: the texels are allocated, and the caller guarantees that they live as long as the
+    // texture. Neither side is 0, and address and pitch are multiples of a channel.
     Ok(unsafe { Texture::new(texels.data, [width, height], pitch, format, filter, address) })
 }
 
@@ -132,11 +133,11 @@ pub(crate) unsafe fn cuTexObjectCreate(
         if !view.is_null() {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        // SAFETY: the caller gives complete descriptions of a resource that outlives the texture, and a
-        // place for the result.
+        // SAFETY: the caller passes complete descriptions of a resource that outlives the texture,
+        // and a valid address for the result.
         unsafe {
             let made = Box::new(make(&*resource, &*description)?);
-            // A kernel finds the texture at the address that is its handle.
+            // A kernel finds the texture by its handle, which is its address.
             *texture = Box::into_raw(made).expose_provenance() as CUtexObject;
         }
         Ok(())
@@ -148,7 +149,7 @@ pub(crate) unsafe fn cuTexObjectDestroy(texture: CUtexObject) -> CUresult {
         return CUresult::CUDA_ERROR_INVALID_HANDLE;
     }
     let made = ptr::with_exposed_provenance_mut::<Texture>(texture as usize);
-    // SAFETY: made by `cuTexObjectCreate`, and destroyed once, as the caller vouches.
+    // SAFETY: created by `cuTexObjectCreate`; the caller guarantees that it is destroyed once.
     drop(unsafe { Box::from_raw(made) });
     CUresult::CUDA_SUCCESS
 }

@@ -1,4 +1,4 @@
-//! The launch of a kernel as a value: shape and arguments, kept until a graph takes them.
+//! A kernel launch as a value: its shape and arguments, stored until a graph takes them.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -10,12 +10,12 @@ use cust_raw::driver_sys as sys;
 use crate::function::{BlockSize, Function, GridSize};
 use crate::memory::DeviceCopy;
 
-/// Makes a [`KernelInvocation`] with the syntax of [`launch!`](crate::launch):
+/// Creates a [`KernelInvocation`] with the syntax of [`launch!`](crate::launch):
 /// `kernel_invocation!(kernel<<<grid, block, dynamic_shared, stream>>>(arguments…))`.
 ///
-/// `kernel` is a [`Function`](crate::function::Function), or `module.kernel` for the module's function of
-/// that name. The stream has no meaning here: the graph's launch names one. Evaluates to a
-/// [`CudaResult`](crate::error::CudaResult).
+/// `kernel` is a [`Function`](crate::function::Function), or `module.kernel` for the module's
+/// function of that name. The stream is ignored: the launch of the graph specifies one. Evaluates
+/// to a [`CudaResult`](crate::error::CudaResult).
 #[macro_export]
 macro_rules! kernel_invocation {
     ($module:ident . $function:ident <<<$grid:expr, $block:expr, $shared:expr, $stream:ident>>>( $($arg:expr),* $(,)? )) => {
@@ -34,14 +34,14 @@ macro_rules! kernel_invocation {
     };
 }
 
-/// A kernel's launch that has not been submitted.
+/// A kernel launch that has not been submitted.
 #[derive(Clone)]
 pub struct KernelInvocation {
-    /// Threads of a block.
+    /// The number of threads in a block.
     pub block_dim: BlockSize,
-    /// Blocks of the grid.
+    /// The number of blocks in the grid.
     pub grid_dim: GridSize,
-    /// Bytes of dynamic shared memory.
+    /// The dynamic shared memory in bytes.
     pub shared_mem_bytes: u32,
     function: sys::CUfunction,
     params: Vec<Param>,
@@ -69,23 +69,23 @@ impl KernelInvocation {
         }
     }
 
-    /// Appends an argument. A value of no size is not a parameter.
+    /// Appends an argument. A value of a zero-sized type is not a parameter.
     #[must_use]
     pub fn arg<T: DeviceCopy>(mut self, value: T) -> Self {
         const { assert!(align_of::<T>() <= align_of::<Chunk>(), "aligned to 64 bytes at most") };
         if size_of::<T>() > 0 {
-            // SAFETY: the value's own bytes.
+            // SAFETY: the bytes are the value's own.
             self.params.push(unsafe { Param::copy((&raw const value).cast(), size_of::<T>()) });
         }
         self
     }
 
-    /// A pointer to each argument.
+    /// Returns a pointer to each argument.
     pub(super) fn pointers(&self) -> Vec<*mut c_void> {
         self.params.iter().map(Param::pointer).collect()
     }
 
-    /// The driver's description, which is right as long as the pointers and `self` live.
+    /// Returns the driver's description, which is valid as long as the pointers and `self` live.
     pub(super) fn raw(&self, pointers: &mut [*mut c_void]) -> sys::CUDA_KERNEL_NODE_PARAMS {
         sys::CUDA_KERNEL_NODE_PARAMS {
             func: self.function,
@@ -114,11 +114,11 @@ impl fmt::Debug for KernelInvocation {
     }
 }
 
-/// A copy of a kernel's parameter, whatever its type, aligned to 64 bytes.
+/// A copy of a kernel parameter of any type, aligned to 64 bytes.
 #[derive(Clone)]
 pub(crate) struct Param(Box<[Chunk]>);
 
-/// Bytes as they are, padding too.
+/// Raw bytes, including padding.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 pub(crate) struct Chunk(
@@ -126,20 +126,20 @@ pub(crate) struct Chunk(
 );
 
 impl Param {
-    /// Largest alignment of a parameter.
+    /// The largest alignment of a parameter.
     pub(crate) const ALIGN: usize = align_of::<Chunk>();
 
     /// # Safety
-    /// `from` is valid for reads of `size` bytes.
+    /// `from` must be valid for reads of `size` bytes.
     pub(crate) unsafe fn copy(from: *const u8, size: usize) -> Self {
         let chunk = Chunk([MaybeUninit::uninit(); 64]);
         let mut chunks = vec![chunk; size.div_ceil(size_of::<Chunk>())].into_boxed_slice();
-        // SAFETY: the chunks hold at least `size` bytes; the source is the caller's.
+        // SAFETY: the chunks hold at least `size` bytes; the caller guarantees the source.
         unsafe { ptr::copy_nonoverlapping(from, chunks.as_mut_ptr().cast(), size) };
         Self(chunks)
     }
 
-    /// Its address, from which kernels only read.
+    /// Returns its address, which kernels only read.
     pub(crate) fn pointer(&self) -> *mut c_void {
         self.0.as_ptr().cast_mut().cast()
     }

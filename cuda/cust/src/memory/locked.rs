@@ -1,5 +1,5 @@
-//! Page-locked host memory. A device copies from and to it without the driver's staging buffer, so
-//! that an asynchronous copy returns at once. On the CPU it is plain memory.
+//! Page-locked host memory. A device copies it without the driver's staging buffer, so asynchronous
+//! copies return at once. On the CPU it is ordinary memory.
 
 mod locked_box;
 mod locked_buffer;

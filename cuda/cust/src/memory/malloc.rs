@@ -1,4 +1,4 @@
-//! Allocations as such: what the owning types are made from.
+//! Raw allocations, from which the owning types are built.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -10,11 +10,11 @@ use crate::error::{CudaError, CudaResult};
 use crate::memory::{DeviceCopy, DevicePointer, UnifiedPointer};
 use crate::stream::Stream;
 
-/// The alignment that every allocation of the driver has.
+/// The alignment of every driver allocation.
 const ALIGN: usize = 256;
 
-/// Bytes of so many elements, which are neither none nor beyond the address space, nor aligned to more than
-/// an allocation.
+/// Returns the size of `count` elements in bytes. Rejects a size of zero, a size beyond the address
+/// space, and elements aligned to more than an allocation.
 pub(super) fn bytes_of<T>(count: usize) -> CudaResult<usize> {
     match count.checked_mul(size_of::<T>()) {
         Some(bytes) if bytes > 0 && align_of::<T>() <= ALIGN => Ok(bytes),
@@ -22,13 +22,14 @@ pub(super) fn bytes_of<T>(count: usize) -> CudaResult<usize> {
     }
 }
 
-/// Device memory for `count` elements, its bytes undefined.
+/// Allocates device memory for `count` elements and leaves its bytes undefined.
 ///
 /// # Safety
-/// It is written before anybody reads it.
+/// The caller must write the elements before anything reads them.
 ///
 /// # Errors
-/// No bytes at all or too many, elements aligned to over 256 bytes, no memory left, or what the driver says.
+/// Returns `InvalidMemoryAllocation` for a size of zero or beyond the address space and for
+/// elements aligned to over 256 bytes, or the driver's error, such as for lack of memory.
 pub unsafe fn cuda_malloc<T: DeviceCopy>(count: usize) -> CudaResult<DevicePointer<T>> {
     let (mut address, bytes) = (0, bytes_of::<T>(count)?);
     // SAFETY: the address is written.
@@ -36,13 +37,14 @@ pub unsafe fn cuda_malloc<T: DeviceCopy>(count: usize) -> CudaResult<DevicePoint
     Ok(DevicePointer::from_raw(address))
 }
 
-/// As [`cuda_malloc`], in stream order.
+/// Allocates like [`cuda_malloc`], but in stream order.
 ///
 /// # Safety
-/// It is written before anybody reads it, and used only by work behind the allocation.
+/// The caller must write the elements before anything reads them, and use them only in work that
+/// the stream runs after the allocation.
 ///
 /// # Errors
-/// As [`cuda_malloc`], and a device without memory pools.
+/// Returns the errors of [`cuda_malloc`], or an error if the device has no memory pools.
 pub unsafe fn cuda_malloc_async<T: DeviceCopy>(
     stream: &Stream,
     count: usize,
@@ -56,25 +58,25 @@ pub unsafe fn cuda_malloc_async<T: DeviceCopy>(
 /// Frees device memory once work that uses it is done.
 ///
 /// # Safety
-/// It was allocated by [`cuda_malloc`] or [`cuda_malloc_async`] and is freed once.
+/// The memory must come from [`cuda_malloc`] or [`cuda_malloc_async`] and be freed only once.
 ///
 /// # Errors
-/// A null address, or what the driver says.
+/// Returns `InvalidMemoryAllocation` for a null pointer, or the driver's error.
 pub unsafe fn cuda_free<T: DeviceCopy>(pointer: DevicePointer<T>) -> CudaResult<()> {
     if pointer.is_null() {
         return Err(CudaError::InvalidMemoryAllocation);
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { driver::cuMemFree_v2(pointer.as_raw()) }
 }
 
 /// Frees device memory in stream order.
 ///
 /// # Safety
-/// As [`cuda_free`].
+/// The requirements are the same as for [`cuda_free`].
 ///
 /// # Errors
-/// A null address, or what the driver says.
+/// Returns `InvalidMemoryAllocation` for a null pointer, or the driver's error.
 pub unsafe fn cuda_free_async<T: DeviceCopy>(
     stream: &Stream,
     pointer: DevicePointer<T>,
@@ -82,19 +84,19 @@ pub unsafe fn cuda_free_async<T: DeviceCopy>(
     if pointer.is_null() {
         return Err(CudaError::InvalidMemoryAllocation);
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { driver::cuMemFreeAsync(pointer.as_raw(), stream.as_inner()) }
 }
 
-/// Allocates `height` rows of `width` elements, each row at an address that is fast to access. Returns
-/// the address of the first row and the pitch in bytes from one row to the next.
+/// Allocates `height` rows of `width` elements, each row aligned for fast access. Returns the
+/// address of the first row and the pitch in bytes from one row to the next.
 ///
 /// # Safety
-/// The caller writes the elements before anything reads them.
+/// The caller must write the elements before anything reads them.
 ///
 /// # Errors
 /// Returns `InvalidMemoryAllocation` for a size of zero or beyond the address space, `InvalidValue` for
-/// elements of other than 4, 8 or 16 bytes, or any other error of the driver.
+/// elements of other than 4, 8 or 16 bytes, or the driver's error.
 pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(
     width: usize,
     height: usize,
@@ -113,11 +115,11 @@ pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(
 /// Allocates unified memory for `count` elements and leaves its bytes undefined.
 ///
 /// # Safety
-/// The caller writes the elements before anything reads them.
+/// The caller must write the elements before anything reads them.
 ///
 /// # Errors
 /// Returns `InvalidMemoryAllocation` for a size of zero or beyond the address space and for elements aligned
-/// to over 256 bytes, or any error of the driver.
+/// to over 256 bytes, or the driver's error.
 pub unsafe fn cuda_malloc_unified<T: DeviceCopy>(count: usize) -> CudaResult<UnifiedPointer<T>> {
     let (mut address, bytes) = (0, bytes_of::<T>(count)?);
     // SAFETY: the address is written.
@@ -130,25 +132,26 @@ pub unsafe fn cuda_malloc_unified<T: DeviceCopy>(count: usize) -> CudaResult<Uni
 /// Frees unified memory once work that uses it is done.
 ///
 /// # Safety
-/// The memory was allocated by [`cuda_malloc_unified`] and is freed once.
+/// The memory must come from [`cuda_malloc_unified`] and be freed only once.
 ///
 /// # Errors
-/// Returns `InvalidMemoryAllocation` for a null pointer, or any error of the driver.
+/// Returns `InvalidMemoryAllocation` for a null pointer, or the driver's error.
 pub unsafe fn cuda_free_unified<T: DeviceCopy>(pointer: UnifiedPointer<T>) -> CudaResult<()> {
     if pointer.is_null() {
         return Err(CudaError::InvalidMemoryAllocation);
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { driver::cuMemFree_v2(pointer.as_raw().addr() as u64) }
 }
 
-/// Page-locked host memory for `count` elements, its bytes undefined.
+/// Allocates page-locked host memory for `count` elements and leaves its bytes undefined.
 ///
 /// # Safety
-/// It is written before anybody reads it.
+/// The caller must write the elements before anything reads them.
 ///
 /// # Errors
-/// No bytes at all or too many, elements aligned to over 256 bytes, no memory left, or what the driver says.
+/// Returns `InvalidMemoryAllocation` for a size of zero or beyond the address space and for
+/// elements aligned to over 256 bytes, or the driver's error, such as for lack of memory.
 pub unsafe fn cuda_malloc_locked<T>(count: usize) -> CudaResult<*mut T> {
     let (mut data, bytes) = (ptr::null_mut::<c_void>(), bytes_of::<T>(count)?);
     // SAFETY: the address is written.
@@ -159,14 +162,15 @@ pub unsafe fn cuda_malloc_locked<T>(count: usize) -> CudaResult<*mut T> {
 /// Frees page-locked host memory.
 ///
 /// # Safety
-/// It was allocated by [`cuda_malloc_locked`] and is freed once; no copy uses it any more.
+/// The memory must come from [`cuda_malloc_locked`] and be freed only once, when no copy uses it
+/// any more.
 ///
 /// # Errors
-/// A null address, or what the driver says.
+/// Returns `InvalidMemoryAllocation` for a null pointer, or the driver's error.
 pub unsafe fn cuda_free_locked<T>(data: *mut T) -> CudaResult<()> {
     if data.is_null() {
         return Err(CudaError::InvalidMemoryAllocation);
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { driver::cuMemFreeHost(data.cast()) }
 }

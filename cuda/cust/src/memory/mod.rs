@@ -1,4 +1,4 @@
-//! Memory of a device and of the host, and the copies between them.
+//! Memory of a device and of the host, and copies between them.
 //!
 //! | type | where it lies | content |
 //! |---|---|---|
@@ -34,13 +34,13 @@ pub use unified::*;
 use crate::driver;
 use crate::error::{CudaError, CudaResult};
 
-/// Elements that a kernel can reach.
+/// Elements that a kernel can access.
 #[expect(clippy::len_without_is_empty, reason = "as rust-cuda has it")]
 pub trait GpuBuffer<T: DeviceCopy>: private::Sealed {
-    /// Address of the first element.
+    /// Returns the address of the first element.
     fn as_device_ptr(&self) -> DevicePointer<T>;
 
-    /// Number of elements.
+    /// Returns the number of elements.
     fn len(&self) -> usize;
 }
 
@@ -64,9 +64,9 @@ impl<T: DeviceCopy> GpuBuffer<T> for UnifiedBuffer<T> {
     }
 }
 
-/// A value that a kernel can reach.
+/// A value that a kernel can access.
 pub trait GpuBox<T: DeviceCopy>: private::Sealed {
-    /// Its address.
+    /// Returns the address of the value.
     fn as_device_ptr(&self) -> DevicePointer<T>;
 }
 
@@ -84,10 +84,10 @@ impl<T: DeviceCopy> GpuBox<T> for UnifiedBox<T> {
 
 /// Bytes on a device.
 pub trait DeviceMemory {
-    /// Address of the first byte.
+    /// Returns the address of the first byte.
     fn as_raw_ptr(&self) -> sys::CUdeviceptr;
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     fn size_in_bytes(&self) -> usize;
 }
 
@@ -141,10 +141,10 @@ mod private {
     impl<T: DeviceCopy> Sealed for DeviceBox<T> {}
 }
 
-/// Copies bytes from host to device, and waits until that is done. No bytes are no call.
+/// Copies bytes from host to device and waits for the copy. For zero bytes it makes no driver call.
 ///
 /// # Safety
-/// `from` holds so many bytes, and so does the memory at `to`.
+/// `from` and the memory at `to` must hold `bytes` bytes.
 pub(crate) unsafe fn copy_in<T>(
     to: sys::CUdeviceptr,
     from: *const T,
@@ -152,15 +152,15 @@ pub(crate) unsafe fn copy_in<T>(
 ) -> CudaResult<()> {
     match bytes {
         0 => Ok(()),
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         _ => unsafe { driver::cuMemcpyHtoD_v2(to, from.cast(), bytes) },
     }
 }
 
-/// As [`copy_in`], from device to host.
+/// Copies like [`copy_in`], but from device to host.
 ///
 /// # Safety
-/// The memory at `from` holds so many bytes, and so does `to`.
+/// The memory at `from` and `to` must hold `bytes` bytes.
 pub(crate) unsafe fn copy_out<T>(
     to: *mut T,
     from: sys::CUdeviceptr,
@@ -168,15 +168,15 @@ pub(crate) unsafe fn copy_out<T>(
 ) -> CudaResult<()> {
     match bytes {
         0 => Ok(()),
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         _ => unsafe { driver::cuMemcpyDtoH_v2(to.cast(), from, bytes) },
     }
 }
 
-/// As [`copy_in`], from device to device.
+/// Copies like [`copy_in`], but from device to device.
 ///
 /// # Safety
-/// Both hold so many bytes.
+/// Both sides must hold `bytes` bytes.
 pub(crate) unsafe fn copy_across(
     to: sys::CUdeviceptr,
     from: sys::CUdeviceptr,
@@ -184,51 +184,53 @@ pub(crate) unsafe fn copy_across(
 ) -> CudaResult<()> {
     match bytes {
         0 => Ok(()),
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         _ => unsafe { driver::cuMemcpyDtoD_v2(to, from, bytes) },
     }
 }
 
-/// Copies bytes from host to device, and waits until that is done.
+/// Copies bytes from host to device and waits for the copy.
 ///
 /// # Safety
-/// `src` holds so many bytes, and so does the memory at `dst`.
+/// `src` and the memory at `dst` must hold that many bytes.
 ///
 /// # Errors
-/// What the driver says.
+/// Returns the driver's error.
 pub unsafe fn memcpy_htod(
     dst: sys::CUdeviceptr,
     src: *const c_void,
     size: usize,
 ) -> CudaResult<()> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { driver::cuMemcpyHtoD_v2(dst, src, size) }
 }
 
-/// Copies bytes from device to host, and waits until that is done.
+/// Copies bytes from device to host and waits for the copy.
 ///
 /// # Safety
-/// The memory at `src` holds so many bytes, and so does `dst`.
+/// The memory at `src` and `dst` must hold that many bytes.
 ///
 /// # Errors
-/// What the driver says.
+/// Returns the driver's error.
 pub unsafe fn memcpy_dtoh(dst: *mut c_void, src: sys::CUdeviceptr, size: usize) -> CudaResult<()> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { driver::cuMemcpyDtoH_v2(dst, src, size) }
 }
 
-/// Bytes of a row of so many elements.
+/// Returns the size of a row of `width` elements in bytes.
 fn row_bytes<T>(width: usize) -> CudaResult<usize> {
     width.checked_mul(size_of::<T>()).ok_or(CudaError::InvalidMemoryAllocation)
 }
 
-/// Copies `height` rows of `width` elements from host to device. Pitches are bytes from row to row.
+/// Copies `height` rows of `width` elements from host to device. A pitch is the number of bytes
+/// from one row to the next.
 ///
 /// # Safety
-/// Both sides hold the rows, at their pitch.
+/// Both sides must hold the rows at their pitch.
 ///
 /// # Errors
-/// A row larger than the address space, a pitch shorter than a row, or what the driver says.
+/// Returns an error if a row is larger than the address space or a pitch is shorter than a row, or
+/// the driver's error.
 pub unsafe fn memcpy_2d_htod<T: DeviceCopy>(
     dst: DevicePointer<T>,
     dpitch: usize,
@@ -248,17 +250,18 @@ pub unsafe fn memcpy_2d_htod<T: DeviceCopy>(
         Height: height,
         ..Default::default()
     };
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { driver::cuMemcpy2D_v2(&raw const copy) }
 }
 
-/// Copies `height` rows of `width` elements from device to host. Pitches are bytes from row to row.
+/// Copies `height` rows of `width` elements from device to host. A pitch is the number of bytes
+/// from one row to the next.
 ///
 /// # Safety
-/// Both sides hold the rows, at their pitch.
+/// Both sides must hold the rows at their pitch.
 ///
 /// # Errors
-/// As [`memcpy_2d_htod`].
+/// Returns the errors of [`memcpy_2d_htod`].
 pub unsafe fn memcpy_2d_dtoh<T: DeviceCopy>(
     dst: *mut T,
     dpitch: usize,
@@ -278,14 +281,14 @@ pub unsafe fn memcpy_2d_dtoh<T: DeviceCopy>(
         Height: height,
         ..Default::default()
     };
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { driver::cuMemcpy2D_v2(&raw const copy) }
 }
 
-/// Bytes of device memory that are free, and all there are.
+/// Returns the free and the total device memory in bytes.
 ///
 /// # Errors
-/// No current context, or what the driver says.
+/// Returns an error if no context is current, or the driver's error.
 pub fn mem_get_info() -> CudaResult<(usize, usize)> {
     let (mut free, mut total) = (0, 0);
     // SAFETY: the results are written.

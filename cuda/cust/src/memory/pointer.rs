@@ -1,4 +1,5 @@
-//! Pointers to unified memory. [`DevicePointer`](super::DevicePointer) is `cuda_std`'s.
+//! Pointers to unified memory. The type [`DevicePointer`](super::DevicePointer) comes from
+//! `cuda_std`.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,34 +8,34 @@ use std::ptr;
 
 use super::DeviceCopy;
 
-/// A pointer to unified memory: host and device both follow it.
+/// A pointer to unified memory, which host and device can both dereference.
 ///
-/// It owns nothing. Following it on the host while a kernel writes is a data race; wait for the
-/// kernel first.
+/// It does not own the memory. Dereferencing it on the host while a kernel writes is a data race;
+/// wait for the kernel first.
 #[repr(transparent)]
 pub struct UnifiedPointer<T: DeviceCopy>(*mut T);
 
-// SAFETY: an address that is valid on host and device alike.
+// SAFETY: the address is valid on host and device.
 unsafe impl<T: DeviceCopy> DeviceCopy for UnifiedPointer<T> {}
 
 impl<T: DeviceCopy> UnifiedPointer<T> {
     /// Wraps a pointer to unified memory.
     ///
     /// # Safety
-    /// The pointer is null, or it points into an allocation of
+    /// The pointer must be null or point into an allocation of
     /// [`cuda_malloc_unified`](super::cuda_malloc_unified).
     #[must_use]
     pub const unsafe fn wrap(pointer: *mut T) -> Self {
         Self(pointer)
     }
 
-    /// Returns the pointer for reads.
+    /// Returns the pointer as a const pointer.
     #[must_use]
     pub const fn as_raw(self) -> *const T {
         self.0
     }
 
-    /// Returns the pointer for writes.
+    /// Returns the pointer as a mutable pointer.
     #[must_use]
     pub const fn as_raw_mut(&mut self) -> *mut T {
         self.0
@@ -55,30 +56,30 @@ impl<T: DeviceCopy> UnifiedPointer<T> {
     /// Moves the pointer by `count` elements.
     ///
     /// # Safety
-    /// Both pointers lie within one allocation, or at its end.
+    /// Both pointers must lie within one allocation, or at its end.
     #[must_use]
     pub const unsafe fn offset(self, count: isize) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         Self(unsafe { self.0.offset(count) })
     }
 
     /// Moves the pointer forward by `count` elements.
     ///
     /// # Safety
-    /// Both pointers lie within one allocation, or at its end.
+    /// Both pointers must lie within one allocation, or at its end.
     #[must_use]
     pub const unsafe fn add(self, count: usize) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         Self(unsafe { self.0.add(count) })
     }
 
     /// Moves the pointer back by `count` elements.
     ///
     /// # Safety
-    /// Both pointers lie within one allocation, or at its end.
+    /// Both pointers must lie within one allocation, or at its end.
     #[must_use]
     pub const unsafe fn sub(self, count: usize) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         Self(unsafe { self.0.sub(count) })
     }
 
@@ -101,7 +102,7 @@ impl<T: DeviceCopy> UnifiedPointer<T> {
     }
 }
 
-// Not derived: a pointer is `Copy`, and equal to another, whatever it points to.
+// Not derived: the pointer is `Copy` and comparable for any `T`.
 impl<T: DeviceCopy> Clone for UnifiedPointer<T> {
     fn clone(&self) -> Self {
         *self

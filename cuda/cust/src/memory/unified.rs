@@ -1,9 +1,9 @@
-//! Unified memory: host and device share one address, and the driver moves pages to whoever uses
-//! them. On the CPU it is plain memory.
+//! Unified memory, which has one address on host and device. The driver moves pages to the side
+//! that uses them. On the CPU it is ordinary memory.
 //!
-//! The types here let the host read and write without asking whether a kernel is at work on the same
-//! memory. A launch is unsafe for this reason among others: synchronise before the host touches
-//! memory that a kernel writes.
+//! The types here let the host read and write without checking whether a kernel uses the same
+//! memory. This is one reason why a launch is unsafe: synchronise before the host touches memory
+//! that a kernel writes.
 
 mod advise;
 mod unified_box;

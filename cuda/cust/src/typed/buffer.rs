@@ -10,7 +10,7 @@ use super::memory::{ALIGN, Memory};
 use super::stream::{Rows, RowsMut};
 use super::{Device, DeviceError, ErrorKind, Pinned, PinnedCopy, Stream};
 
-/// `len` elements on a device, zero at first.
+/// A buffer of `len` elements on a device, initially zero.
 #[derive(Debug)]
 pub struct Buffer<T> {
     memory: Memory,
@@ -19,10 +19,11 @@ pub struct Buffer<T> {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// A buffer of zeros.
+    /// Creates a buffer of zeros.
     ///
     /// # Errors
-    /// A length of zero or beyond memory, or what the driver says.
+    /// Returns [`ErrorKind::ImpossibleSize`] if the buffer is empty or larger than the address
+    /// space, or the driver's error.
     #[track_caller]
     pub fn new(device: &Device, len: u32) -> Result<Self, DeviceError> {
         const { assert!(align_of::<T>() <= ALIGN, "buffers are aligned to 256 bytes") };
@@ -30,10 +31,11 @@ impl<T: Pod> Buffer<T> {
         Ok(Self { memory, len, element: PhantomData })
     }
 
-    /// A buffer filled from `elements`.
+    /// Creates a buffer filled from `elements`.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and 2³² elements or more.
+    /// Returns the errors of [`new`](Self::new), and [`ErrorKind::ImpossibleSize`] for 2³² elements
+    /// or more.
     #[track_caller]
     pub fn from_slice(stream: &Stream, elements: &[T]) -> Result<Self, DeviceError> {
         let len = u32::try_from(elements.len()).map_err(|_| {
@@ -45,18 +47,19 @@ impl<T: Pod> Buffer<T> {
         Ok(buffer)
     }
 
-    /// Takes over an allocation of `len` elements; drop frees it.
+    /// Takes ownership of an allocation of `len` elements and frees it on drop.
     ///
-    /// To use memory without taking it over, pass kernels a [`DeviceSlice`] of it.
+    /// To use memory without owning it, pass kernels a [`DeviceSlice`] of it.
     ///
     /// # Safety
-    /// - The allocation comes from [`into_raw`](Self::into_raw) of a buffer of this device that had as
-    ///   many elements of this size, or on a GPU from `cuMemAlloc` in the device's context, whose first
-    ///   elements it holds then.
-    /// - Every element is initialised, and nothing else frees or uses the allocation.
+    /// - The allocation must come from [`into_raw`](Self::into_raw) of a buffer of this device with
+    ///   the same number of elements of this size, or on a GPU from `cuMemAlloc` in the device's
+    ///   context. An allocation from `cuMemAlloc` may be longer than the buffer.
+    /// - Every element must be initialised, and nothing else may free or use the allocation.
     ///
     /// # Errors
-    /// A length of zero. The allocation stays the caller's then.
+    /// Returns [`ErrorKind::ImpossibleSize`] if the length is zero. The caller then still owns the
+    /// allocation.
     #[track_caller]
     pub unsafe fn from_raw(
         device: &Device,
@@ -64,33 +67,33 @@ impl<T: Pod> Buffer<T> {
         len: u32,
     ) -> Result<Self, DeviceError> {
         const OP: &str = "taking over a buffer";
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         let memory =
             unsafe { Memory::from_raw(device, pointer.as_raw(), bytes::<T>(OP, len as usize)?) }?;
         Ok(Self { memory, len, element: PhantomData })
     }
 
-    /// Gives up the allocation, which the caller frees: by [`from_raw`](Self::from_raw), or on a GPU by
-    /// `cuMemFree`. The caller keeps the device alive until then.
+    /// Releases ownership of the allocation. The caller frees it with [`from_raw`](Self::from_raw),
+    /// or on a GPU with `cuMemFree`, and keeps the device alive until then.
     #[must_use = "the memory is leaked if nothing frees it"]
     pub fn into_raw(self) -> DevicePointer<T> {
         DevicePointer::from_raw(self.memory.into_raw())
     }
 
-    /// The address of the first element, for other libraries.
+    /// Returns the address of the first element, for other libraries.
     #[must_use]
     pub fn as_device_ptr(&self) -> DevicePointer<T> {
         DevicePointer::from_raw(self.memory.address())
     }
 
-    /// Number of elements; never zero.
+    /// Returns the number of elements, which is never zero.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// For a kernel to read.
+    /// Returns a view that a kernel can read.
     #[must_use]
     pub fn view(&self) -> DeviceSlice<'_, T> {
         // SAFETY: the memory holds these elements and lives as long as the borrow; dropping it
@@ -98,30 +101,31 @@ impl<T: Pod> Buffer<T> {
         unsafe { DeviceSlice::new(self.memory.place(), self.memory.pointer(), self.len) }
     }
 
-    /// For a kernel to write.
+    /// Returns a view that a kernel can write.
     #[must_use]
     pub fn view_mut(&mut self) -> DeviceSliceMut<'_, T> {
         // SAFETY: as in `view`, and the borrow is exclusive.
         unsafe { DeviceSliceMut::new(self.memory.place(), self.memory.pointer(), self.len) }
     }
 
-    /// Fills the buffer and waits until it is done.
+    /// Copies `elements` into the buffer and waits for the copy.
     ///
     /// # Errors
-    /// A wrong number of elements, a stream of another device, or what the driver says.
+    /// Returns an error if the number of elements is wrong or the stream belongs to another device,
+    /// or the driver's error.
     #[track_caller]
     pub fn upload(&mut self, stream: &Stream, elements: &[T]) -> Result<(), DeviceError> {
         self.check_len("uploading a buffer", elements.len())?;
         let (from, bytes) = (host(elements), self.bytes());
-        // SAFETY: both hold the bytes; the borrow lasts until the copy is done.
+        // SAFETY: both sides hold the bytes; the borrows last until the copy is done.
         unsafe { stream.copy_rows_now(from, self.rows_mut(), bytes, 1) }
     }
 
-    /// Submits the copy of `elements` into the buffer and does not wait. The copy owns the elements until
-    /// it is done.
+    /// Submits a copy of `elements` into the buffer without waiting. The copy owns the elements
+    /// until it is done.
     ///
     /// # Errors
-    /// As [`upload`](Self::upload). The elements are freed then.
+    /// Returns the errors of [`upload`](Self::upload), and then frees the elements.
     #[track_caller]
     pub fn upload_async(
         &mut self,
@@ -130,8 +134,8 @@ impl<T: Pod> Buffer<T> {
     ) -> Result<PinnedCopy<T>, DeviceError> {
         self.check_len("uploading a buffer", elements.len())?;
         let (from, bytes) = (host(&elements), self.bytes());
-        // SAFETY: both hold the bytes. The host memory lives until the stream has been waited for:
-        // `PinnedCopy` keeps it, and freeing it waits for the device.
+        // SAFETY: both sides hold the bytes. The host memory lives until the stream has been waited
+        // for: `PinnedCopy` keeps it, and freeing it waits for the device.
         unsafe { stream.copy_rows(from, self.rows_mut(), bytes, 1) }?;
         PinnedCopy::submitted(stream, elements)
     }
@@ -139,22 +143,23 @@ impl<T: Pod> Buffer<T> {
     /// Waits for the stream's work and returns the elements.
     ///
     /// # Errors
-    /// A stream of another device, or what the driver says, of earlier work too.
+    /// Returns an error if the stream belongs to another device, or the driver's error, which may
+    /// come from earlier work.
     #[track_caller]
     pub fn download(&self, stream: &Stream) -> Result<Vec<T>, DeviceError> {
         let mut elements = vec![T::zeroed(); self.len as usize];
         let to = host_mut(&mut elements);
-        // SAFETY: both hold the bytes; the borrow lasts until the copy is done.
+        // SAFETY: both sides hold the bytes; the borrows last until the copy is done.
         unsafe { stream.copy_rows_now(self.rows(), to, self.bytes(), 1) }?;
         Ok(elements)
     }
 
-    /// Submits the copy of the buffer to `elements` and does not wait. The copy owns the elements until it
-    /// is done.
+    /// Submits a copy of the buffer to `elements` without waiting. The copy owns the elements until
+    /// it is done.
     ///
     /// # Errors
-    /// A wrong number of elements, a stream of another device, or what the driver says. The elements are
-    /// freed then.
+    /// Returns an error if the number of elements is wrong or the stream belongs to another device,
+    /// or the driver's error. The elements are then freed.
     #[track_caller]
     pub fn download_async(
         &self,
@@ -167,25 +172,26 @@ impl<T: Pod> Buffer<T> {
         PinnedCopy::submitted(stream, elements)
     }
 
-    /// Submits the copy of another buffer of the same length and does not wait.
+    /// Submits a copy of another buffer of the same length without waiting.
     ///
     /// # Errors
-    /// Another length, another device, or what the driver says.
+    /// Returns an error if the lengths or devices differ, or the driver's error.
     #[track_caller]
     pub fn copy_from(&mut self, stream: &Stream, buffer: &Self) -> Result<(), DeviceError> {
         self.check_len("copying a buffer", buffer.len as usize)?;
-        // SAFETY: both hold the bytes; they live until launches are done, and copies are ordered by the
-        // stream.
+        // SAFETY: both buffers hold the bytes. They live until all work that uses them is done, and
+        // the stream orders copies.
         unsafe { stream.copy_rows(buffer.rows(), self.rows_mut(), buffer.bytes(), 1) }
     }
 
-    /// Submits the copy of the elements to the host and does not wait.
+    /// Submits a copy of the elements to the host without waiting.
     ///
     /// # Safety
-    /// `elements` live and nothing else touches them until the copy is done.
+    /// The caller must keep `elements` alive and otherwise unused until the copy is done.
     ///
     /// # Errors
-    /// As [`download`](Self::download), and a wrong number of elements.
+    /// Returns the errors of [`download`](Self::download), or an error if the number of elements is
+    /// wrong.
     #[track_caller]
     pub unsafe fn submit_download(
         &self,
@@ -193,7 +199,7 @@ impl<T: Pod> Buffer<T> {
         elements: &mut [T],
     ) -> Result<(), DeviceError> {
         self.check_len("downloading a buffer", elements.len())?;
-        // SAFETY: both hold the bytes; the rest is the caller's.
+        // SAFETY: both sides hold the bytes; the caller guarantees the rest.
         unsafe { stream.copy_rows(self.rows(), host_mut(elements), self.bytes(), 1) }
     }
 
@@ -201,7 +207,7 @@ impl<T: Pod> Buffer<T> {
         self.len as usize * size_of::<T>()
     }
 
-    /// The elements as one row.
+    /// Returns the elements as one row.
     fn rows(&self) -> Rows<'_> {
         Rows::Device { memory: &self.memory, pitch: self.bytes() }
     }
@@ -221,7 +227,7 @@ impl<T: Pod> Buffer<T> {
     }
 }
 
-/// Host memory as one row.
+/// Returns host memory as one row.
 fn host<T: Pod>(elements: &[T]) -> Rows<'_> {
     Rows::Host { bytes: bytemuck::cast_slice(elements), pitch: size_of_val(elements) }
 }
@@ -231,7 +237,7 @@ fn host_mut<T: Pod>(elements: &mut [T]) -> RowsMut<'_> {
     RowsMut::Host { bytes: bytemuck::cast_slice_mut(elements), pitch }
 }
 
-/// Bytes of `len` elements.
+/// Returns the size of `len` elements in bytes.
 #[track_caller]
 fn bytes<T>(operation: &'static str, len: usize) -> Result<usize, DeviceError> {
     len.checked_mul(size_of::<T>()).filter(|&bytes| bytes > 0).ok_or_else(|| {

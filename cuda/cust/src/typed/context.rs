@@ -1,4 +1,4 @@
-//! Making a context current on a thread, and the thread's own again afterwards.
+//! Makes a context current on a thread and restores the thread's own context afterwards.
 
 use std::ptr;
 
@@ -7,11 +7,11 @@ use cust_raw::error::DriverResult;
 
 use super::error::is_fatal;
 
-/// How often is tried what must be done.
+/// The maximum number of attempts of [`insist`].
 const ATTEMPTS: u32 = 3;
 
-/// A context is current on this thread for as long as this lives; then the one before is again, since
-/// the thread may be another library's.
+/// A guard that keeps a context current on this thread. Drop restores the previous context, since
+/// the thread may belong to another library.
 pub(super) struct Current {
     previous: sys::CUcontext,
 }
@@ -24,7 +24,7 @@ impl Current {
         Ok(Self { previous })
     }
 
-    /// Makes `context` current, which must be alive.
+    /// Makes `context`, which must be alive, current.
     pub(super) fn enter(context: sys::CUcontext) -> DriverResult<Self> {
         let current = Self::keep()?;
         // SAFETY: the context is alive.
@@ -35,14 +35,15 @@ impl Current {
 
 impl Drop for Current {
     fn drop(&mut self) {
-        // SAFETY: it was current on this thread before, or there was none.
+        // SAFETY: this context was current on this thread before, or there was none.
         let put_back = || unsafe { sys::cuCtxSetCurrent(self.previous) }.to_result();
-        // Once more, or the other library would go on in our context.
+        // Retries once; otherwise the other library would continue in our context.
         let _ = put_back().or_else(|_| put_back());
     }
 }
 
-/// Tries what has to be done, waiting and giving back: an error that is not the end is not the last word.
+/// Retries an operation that must succeed (waits, frees) up to 3 times. Stops early if `is_the_end`
+/// says that an error is fatal.
 pub fn insist<T, E>(
     is_the_end: impl Fn(&E) -> bool,
     mut attempt: impl FnMut() -> Result<T, E>,
@@ -57,7 +58,7 @@ pub fn insist<T, E>(
     result
 }
 
-/// As [`insist`], with `context` current, which must be alive.
+/// Runs `body` like [`insist`] with `context`, which must be alive, current.
 pub(super) fn insist_in(
     context: sys::CUcontext,
     mut body: impl FnMut() -> sys::CUresult,

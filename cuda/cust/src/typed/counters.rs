@@ -1,10 +1,11 @@
-//! Counts live objects of the driver, so that a test, or a service, can see a leak.
+//! Counts live driver objects, so that a test or a service can detect leaks.
 //!
-//! Process-wide. Every handle in this module holds a [`Token`] that counts it in and out.
+//! The counts are process-wide. Every handle in this module holds a [`Token`] that adds it to a
+//! count and removes it on drop.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// What is counted.
+/// The kinds of counted objects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     DeviceBytes,
@@ -20,7 +21,7 @@ const KINDS: usize = 7;
 
 static LIVE: [AtomicI64; KINDS] = [const { AtomicI64::new(0) }; KINDS];
 
-/// Live objects of the process, on all CUDA devices. CPU devices count nothing.
+/// The live objects of the process on all CUDA devices. CPU devices count nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counters {
@@ -41,7 +42,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The counts now.
+    /// Returns the current counts.
     #[must_use]
     pub fn now() -> Self {
         let live = |kind: Kind| LIVE[kind as usize].load(Relaxed);
@@ -57,7 +58,7 @@ impl Counters {
     }
 }
 
-/// Counts something for as long as it lives.
+/// A share of a count, held for as long as the object lives.
 #[derive(Debug)]
 pub(crate) struct Token {
     kind: Kind,
@@ -73,7 +74,7 @@ impl Token {
 }
 
 impl Token {
-    /// Goes on counting what the driver failed to give back.
+    /// Keeps the object counted after drop because the driver failed to release it.
     pub(crate) fn keep(&mut self) {
         self.amount = 0;
     }

@@ -14,19 +14,19 @@ use super::gpu::{Context, Gpu};
 use super::module::{Module, Modules};
 use super::ptx::{Arch, KernelModule, PtxImage};
 
-/// Shared memory that a block gets without asking, static and dynamic.
+/// The shared memory, static and dynamic, that a block may use by default, in bytes.
 const PLAIN_SHARED: u32 = 48 << 10;
 
-/// The fatal error that has ended a GPU for this process, by ordinal: the primary context is shared by all
-/// handles, so its loss is too.
+/// The fatal error that ended each GPU for this process, by ordinal. All handles share the primary
+/// context, so losing it affects all of them.
 static LOST: [OnceLock<DeviceError>; 64] = [const { OnceLock::new() }; 64];
 
-/// GPUs beyond the last place share it.
+/// Returns the slot of a GPU. GPUs beyond the last slot share it.
 fn lost(ordinal: u32) -> &'static OnceLock<DeviceError> {
     &LOST[(ordinal as usize).min(LOST.len() - 1)]
 }
 
-/// Fails if the GPU is lost.
+/// Returns [`ErrorKind::Lost`] if the GPU is lost.
 #[track_caller]
 fn check_alive(ordinal: u32, operation: &'static str) -> Result<(), DeviceError> {
     match lost(ordinal).get() {
@@ -35,18 +35,18 @@ fn check_alive(ordinal: u32, operation: &'static str) -> Result<(), DeviceError>
     }
 }
 
-/// Remembers the error if it has ended the GPU.
+/// Records the error if it is fatal to the GPU.
 fn note(ordinal: u32, error: &DeviceError) {
     if error.is_fatal() {
-        // Only the first says why.
+        // Only the first error is the cause.
         let _ = lost(ordinal).set(error.clone());
     }
 }
 
-/// What there is to know about a GPU.
+/// A description of a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudaInfo {
-    /// Number by which CUDA knows it.
+    /// CUDA's device ordinal.
     pub ordinal: u32,
     /// Product name.
     pub name: String,
@@ -54,13 +54,13 @@ pub struct CudaInfo {
     pub arch: Arch,
     /// Device memory in bytes.
     pub memory: usize,
-    /// Multiprocessors.
+    /// The number of multiprocessors.
     pub multiprocessors: u32,
-    /// Most shared memory of a block in bytes, if the kernel asks for it.
+    /// The maximum shared memory of a block in bytes, if the kernel opts in.
     pub shared_per_block: u32,
-    /// What addresses of textures are multiples of, in bytes.
+    /// The required alignment of texture addresses in bytes.
     pub texture_alignment: u32,
-    /// What pitches of textures are multiples of, in bytes.
+    /// The required alignment of texture pitches in bytes.
     pub texture_pitch: u32,
 }
 
@@ -96,7 +96,7 @@ impl CudaInfo {
     }
 }
 
-/// Loads and initialises the driver; the number of devices.
+/// Loads and initialises the driver and returns the number of devices.
 #[track_caller]
 pub(super) fn count() -> Result<u32, DeviceError> {
     const OP: &str = "initialising the CUDA driver";
@@ -115,7 +115,7 @@ fn gpu(ordinal: u32) -> Result<Gpu, DeviceError> {
     Gpu::get(ordinal).check(OP)
 }
 
-/// The image of `module` for a GPU.
+/// Returns the image of `module` for a GPU.
 #[track_caller]
 fn image_for(module: &KernelModule, gpu: Arch) -> Result<PtxImage, DeviceError> {
     module.newest_for(gpu).ok_or_else(|| {
@@ -125,7 +125,7 @@ fn image_for(module: &KernelModule, gpu: Arch) -> Result<PtxImage, DeviceError> 
     })
 }
 
-/// An open GPU. Fields drop in order: modules before their context.
+/// An open GPU. Fields drop in order: the modules before their context.
 pub(crate) struct CudaDevice {
     modules: Modules,
     context: Context,
@@ -139,10 +139,10 @@ impl CudaDevice {
         Self::open_or_fail(ordinal, modules).inspect_err(|error| note(ordinal, error))
     }
 
-    /// Uses a context that somebody else keeps alive.
+    /// Uses a context owned by other code.
     ///
     /// # Safety
-    /// The context lives as long as the result.
+    /// The context must live as long as the result.
     #[track_caller]
     pub(super) unsafe fn from_context(
         context: sys::CUcontext,
@@ -155,7 +155,7 @@ impl CudaDevice {
             Gpu::current().check(OP)?
         };
         check_alive(ordinal, OP)?;
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         let context = unsafe { Context::from_raw(context) };
         Self::with_context(ordinal, gpu, context, modules).inspect_err(|error| note(ordinal, error))
     }
@@ -187,7 +187,7 @@ impl CudaDevice {
         Ok(device)
     }
 
-    /// Loads further kernels.
+    /// Loads more kernels.
     #[track_caller]
     pub(super) fn load(&self, module: &KernelModule) -> Result<(), DeviceError> {
         let image = image_for(module, self.info.arch)?;
@@ -205,14 +205,15 @@ impl CudaDevice {
         &self.info
     }
 
-    /// Fails if a fatal error has ended this GPU for the process, through this handle or another.
+    /// Returns [`ErrorKind::Lost`] if a fatal error has ended this GPU for the process, through
+    /// this handle or another.
     #[track_caller]
     pub(super) fn check_alive(&self, operation: &'static str) -> Result<(), DeviceError> {
         check_alive(self.info.ordinal, operation)
     }
 
-    /// Does `operation` with the context current on this thread. A fatal error marks the device as
-    /// lost, and a lost device does nothing more.
+    /// Runs `body` with the context current on this thread. A fatal error marks the device as lost;
+    /// on a lost device every call fails.
     #[track_caller]
     pub(super) fn enter<T>(
         &self,
@@ -234,7 +235,7 @@ impl CudaDevice {
         }
     }
 
-    /// Does what has to be done even if the device is lost, some times if it fails.
+    /// Runs an operation that must succeed even if the device is lost, and retries it on failure.
     #[track_caller]
     pub(super) fn insist(
         &self,
@@ -245,17 +246,17 @@ impl CudaDevice {
         result.inspect_err(|error| note(self.info.ordinal, error))
     }
 
-    /// Gives something back to the driver, on whichever thread. What it refuses stays counted, and
-    /// is freed with the context.
+    /// Releases a driver object, from any thread. An object that the driver fails to release stays
+    /// counted and is freed with the context.
     pub(super) fn release(&self, counted: Option<&mut Token>, body: impl FnMut() -> sys::CUresult) {
-        let result = self.insist("giving something back to the driver", body);
+        let result = self.insist("releasing a driver object", body);
         if let (Err(_), Some(counted)) = (result, counted) {
             counted.keep();
         }
     }
 
-    /// As [`release`](Self::release), of what the driver gives up without waiting for work that uses
-    /// it. What cannot be waited for is not given back.
+    /// Releases an object like [`release`](Self::release), for objects that the driver destroys
+    /// without waiting for work that uses them. If waiting fails, the object is not released.
     pub(super) fn release_idle(
         &self,
         counted: &mut Token,
@@ -268,10 +269,10 @@ impl CudaDevice {
         });
     }
 
-    /// Submits a launch whose shape and memory have been checked.
+    /// Submits a launch after its shape and memory have been checked.
     ///
     /// # Safety
-    /// What the kernel asks for.
+    /// The caller must meet the kernel's own requirements.
     #[track_caller]
     pub(super) unsafe fn launch<K: Kernel>(
         &self,
@@ -306,8 +307,9 @@ impl CudaDevice {
             attrs: attributes.as_mut_ptr(),
             numAttrs: 1,
         };
-        // SAFETY: the parameters are the kernel's own, by `Kernel`'s contract; the driver copies
-        // them before it returns. What is launched early waits for the kernel before it. The rest is the caller's.
+        // SAFETY: the parameters are the kernel's own, by `Kernel`'s contract, and the driver
+        // copies them before it returns. A kernel launched early waits for the one before it. The
+        // caller guarantees the rest.
         unsafe {
             let (params, none) = (params.pointers().as_mut_ptr(), ptr::null_mut());
             if function.waits {
@@ -320,11 +322,12 @@ impl CudaDevice {
         .check(OP)
     }
 
-    /// Asks for all the dynamic shared memory that the kernel can have, if the launch needs more than
-    /// comes without asking: always the same amount, since other threads may be launching it too.
+    /// Raises the kernel's dynamic shared memory limit to the maximum if the launch needs more than
+    /// the default. It always sets the same limit because other threads may be launching the kernel
+    /// too.
     #[track_caller]
     fn allow_shared(&self, function: sys::CUfunction, dynamic: u32) -> Result<(), DeviceError> {
-        const OP: &str = "asking for shared memory";
+        const OP: &str = "raising the shared memory limit";
         use sys::CUfunction_attribute as Attribute;
         let fixed = attribute(function, Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, OP)?;
         if fixed + dynamic <= PLAIN_SHARED {
@@ -336,7 +339,7 @@ impl CudaDevice {
         unsafe { sys::cuFuncSetAttribute(function, attribute, most as i32) }.check(OP)
     }
 
-    /// What a kernel takes as compiled for this GPU.
+    /// Returns the resource usage of a kernel as compiled for this GPU.
     #[track_caller]
     pub(super) fn resources(&self, kernel: &str) -> Result<KernelResources, DeviceError> {
         const OP: &str = "reading a kernel's resources";
@@ -368,11 +371,10 @@ impl CudaDevice {
                 let kind = ErrorKind::SizeMismatch { what, found, expected };
                 return Err(DeviceError::new(OP, kind));
             }
-            // Streams do not wait for this copy, nor it for them.
-            // SAFETY: the context is current.
+            // Streams and this copy do not wait for each other.
             let synchronize = || unsafe { sys::cuCtxSynchronize() }.check(OP);
             synchronize()?;
-            // SAFETY: the constant has room, as just checked.
+            // SAFETY: the check above shows that the constant has room.
             unsafe { sys::cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), bytes.len()) }
                 .check(OP)?;
             synchronize()
@@ -380,7 +382,7 @@ impl CudaDevice {
     }
 }
 
-/// An attribute of a kernel.
+/// Returns an attribute of a kernel.
 #[track_caller]
 fn attribute(
     function: sys::CUfunction,
@@ -393,16 +395,16 @@ fn attribute(
     Ok(value as u32)
 }
 
-/// What one kernel takes of a multiprocessor, as the driver compiled it.
+/// The resource usage of one kernel as compiled by the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct KernelResources {
-    /// Registers a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Static shared memory of a block in bytes.
+    /// Static shared memory per block in bytes.
     pub shared_bytes: u32,
-    /// Local memory of a thread in bytes, spills included.
+    /// Local memory per thread in bytes, including spills.
     pub local_bytes: u32,
-    /// Most threads of a block.
+    /// The maximum number of threads per block.
     pub max_threads: u32,
 }

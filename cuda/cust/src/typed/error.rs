@@ -1,5 +1,5 @@
-//! What can go wrong on a device: which operation, where in the caller's source, and whether the
-//! device is still usable afterwards.
+//! Errors of device operations: the operation, the caller's source location, and whether the device
+//! is still usable afterwards.
 
 use std::error::Error;
 use std::panic::Location;
@@ -13,48 +13,48 @@ use cust_raw::driver_sys::CUresult;
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{operation} failed at {location}: {kind}")]
 pub struct DeviceError {
-    /// What was attempted.
+    /// The attempted operation.
     pub operation: &'static str,
-    /// Where in the calling source.
+    /// The location in the caller's source.
     pub location: &'static Location<'static>,
-    /// Why it failed.
+    /// The reason for the failure.
     pub kind: ErrorKind,
 }
 
-/// Why a device operation failed.
+/// The reason why a device operation failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// No NVIDIA driver could be loaded.
-    #[error("{0}, or name the device `cpu`")]
+    #[error("{0}, or use the device `cpu`")]
     NoDriver(String),
-    /// There is a driver, but not this device.
+    /// The driver does not have this device.
     #[error("there is no CUDA device {ordinal}: the driver reports {count}")]
     NoDevice {
-        /// The ordinal asked for.
+        /// The requested ordinal.
         ordinal: u32,
-        /// How many there are.
+        /// The number of devices.
         count: u32,
     },
     /// The GPU is older than every architecture that the kernels were compiled for.
     #[error(
-        "the GPU is {gpu} but the kernels were compiled for {compiled}; build them with `CudaBuilder::arch` for it"
+        "the GPU is {gpu} but the kernels were compiled for {compiled}; rebuild them with `CudaBuilder::arch` set for this GPU"
     )]
     NoKernelImage {
         /// The GPU's architecture.
         gpu: String,
-        /// Those in the binary.
+        /// The architectures in the binary.
         compiled: String,
     },
     /// No loaded module has this kernel.
     #[error("no loaded PTX module has a kernel `{0}`; load the module it was compiled into")]
     UnknownKernel(String),
-    /// The driver refused the PTX.
+    /// The driver rejected the PTX.
     #[error("{cause}; the PTX compiler says: {log}")]
     BadPtx {
         /// The driver's error.
         cause: Box<ErrorKind>,
-        /// What its compiler wrote.
+        /// The output of its compiler.
         log: String,
     },
     /// The driver returned an error.
@@ -70,23 +70,23 @@ pub enum ErrorKind {
     /// An earlier fatal error has ended this device for the process.
     #[error("the device was lost when {0}; restart the process")]
     Lost(Box<DeviceError>),
-    /// The launch was refused before it reached the device.
+    /// A check rejected the launch before it reached the device.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// A kernel did on the CPU what is undefined on a GPU.
+    /// A kernel on the CPU did something that is undefined on a GPU.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
     /// Source and destination of a copy differ in size.
     #[error("{what}: {found:?} given, {expected:?} needed")]
     SizeMismatch {
-        /// What is of the wrong size.
+        /// The object with the wrong size.
         what: &'static str,
         /// The size given, in elements.
         found: (usize, usize),
         /// The size needed.
         expected: (usize, usize),
     },
-    /// A layer above refused the operation, for a reason of its own.
+    /// A layer above rejected the operation for a reason of its own.
     #[error(transparent)]
     Refused(Arc<dyn Error + Send + Sync>),
     /// A size that no allocation can have.
@@ -95,40 +95,39 @@ pub enum ErrorKind {
     /// Host memory ran out.
     #[error("out of host memory allocating {0} bytes")]
     OutOfHostMemory(usize),
-    /// Time was asked of an event that was never recorded.
+    /// The event whose time was requested was never recorded.
     #[error("the event was not recorded; record it on a stream first")]
     NotRecorded,
-    /// Whole integers cannot be filtered, and floats cannot be read as integers.
-    #[error(
-        "integers as they are can only be read by point from an integer format; read as `Vec4` instead"
-    )]
+    /// The texture unit cannot filter whole integers or read floats as integers.
+    #[error("reads as `UVec4` need point filtering and an integer format; read as `Vec4` instead")]
     UnreadableTexture,
-    /// Memory and stream belong to different devices.
+    /// The memory and the stream belong to different devices.
     #[error("the memory lies on {found} but the stream runs on {wanted}; copy it there first")]
     WrongDevice {
-        /// Where the memory lies.
+        /// The device of the memory.
         found: Place,
-        /// Where the stream runs.
+        /// The device of the stream.
         wanted: Place,
     },
 }
 
 impl DeviceError {
-    /// An error of `operation`, located at the caller.
+    /// Creates an error of `operation`, located at the caller.
     #[must_use]
     #[track_caller]
     pub fn new(operation: &'static str, kind: impl Into<ErrorKind>) -> Self {
         Self { operation, location: Location::caller(), kind: kind.into() }
     }
 
-    /// A refusal of `operation` by a layer above, located at the caller.
+    /// Creates an error for an `operation` that a layer above rejected, located at the caller.
     #[must_use]
     #[track_caller]
     pub fn refused(operation: &'static str, reason: impl Error + Send + Sync + 'static) -> Self {
         Self::new(operation, ErrorKind::Refused(Arc::new(reason)))
     }
 
-    /// Whether CUDA says that the process must be restarted: nothing on this device can succeed.
+    /// Returns whether, according to CUDA, the process must be restarted because nothing on this
+    /// device can succeed.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         match &self.kind {
@@ -138,13 +137,13 @@ impl DeviceError {
         }
     }
 
-    /// Whether the same may succeed if it is done again: an error of the driver's that is not fatal.
+    /// Returns whether a retry may succeed: true for driver errors that are not fatal.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         matches!(self.kind, ErrorKind::Cuda { .. }) && !self.is_fatal()
     }
 
-    /// Whether there simply is no usable device.
+    /// Returns whether the error means that there is no usable device.
     #[must_use]
     pub fn is_no_device(&self) -> bool {
         match &self.kind {
@@ -157,8 +156,8 @@ impl DeviceError {
     }
 }
 
-/// Whether by the driver API's description "the process must be terminated and relaunched", or the
-/// context is gone.
+/// Returns whether the driver API documents this error with "the process must be terminated and
+/// relaunched", or the context is gone.
 pub(super) fn is_fatal(code: CUresult) -> bool {
     matches!(
         code,
@@ -189,15 +188,15 @@ impl From<CUresult> for ErrorKind {
     }
 }
 
-/// Results that lack the operation and the caller's place in the source: the driver's, and plain
+/// A result that lacks the operation and the caller's location: the driver's results and plain
 /// reasons.
 ///
-/// A closure has no caller, so what is checked inside one is located in this crate, until
-/// [`CudaDevice::enter`](super::cuda::CudaDevice::enter) puts that right.
+/// A closure has no caller, so an error inside one is located in this crate until
+/// [`CudaDevice::enter`](super::cuda::CudaDevice::enter) sets the location.
 pub(crate) trait Check {
     type Value;
 
-    /// Adds both.
+    /// Adds the operation and the location.
     #[track_caller]
     fn check(self, operation: &'static str) -> Result<Self::Value, DeviceError>;
 }

@@ -1,4 +1,4 @@
-//! Events: points in a stream that others can wait for, and between which time can be taken.
+//! Events: points in a stream that other streams and threads can wait for and that can be timed.
 
 use std::ptr;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 use super::{Device, Kind, Stream};
 
-/// A point in a stream, once [recorded](Self::record).
+/// A point in a stream, set by [`record`](Self::record).
 #[derive(Debug)]
 pub struct Event {
     point: Point,
@@ -22,13 +22,13 @@ pub struct Event {
 
 #[derive(Debug)]
 enum Point {
-    /// Work is done when it is submitted, so a point in a stream is a point in time.
+    /// Work is done as soon as it is submitted, so a point in a stream is a point in time.
     Cpu(Mutex<Option<Instant>>),
     Cuda(sys::CUevent, Passed),
 }
 
-/// Whether a point was seen to be passed since it was recorded last: how often it was recorded, and the last of these
-/// that was.
+/// Tracks whether the latest recording is known to have completed: the number of recordings, and
+/// the last one known to have completed.
 #[derive(Debug, Default)]
 struct Passed {
     recorded: AtomicU64,
@@ -36,18 +36,21 @@ struct Passed {
 }
 
 impl Passed {
-    /// Whether the point is known to be passed; and which one, to say so.
+    /// Returns `Ok` if the latest recording is known to have completed, otherwise its number, for
+    /// [`set`](Self::set).
     fn is_known(&self) -> Result<(), u64> {
         let recorded = self.recorded.load(Ordering::Acquire);
         if self.passed.load(Ordering::Acquire) == recorded { Ok(()) } else { Err(recorded) }
     }
 
-    /// The point was passed that had been recorded before it was asked.
+    /// Marks a recording as completed. Its number must have been read before the driver was
+    /// queried.
     fn set(&self, recorded: u64) {
         self.passed.fetch_max(recorded, Ordering::AcqRel);
     }
 
-    /// It is another point now; said only then, so that no answer of the former one is taken for its own.
+    /// Counts a new recording. Called only after the driver has recorded it, so that a query of the
+    /// previous recording cannot mark this one as completed.
     fn reset(&self) {
         self.recorded.fetch_add(1, Ordering::AcqRel);
     }
@@ -59,19 +62,19 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// An event that can take time.
+    /// Creates an event that can measure time.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     #[track_caller]
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Self::with_flags(device, 0)
     }
 
-    /// An event that takes no time, and that a thread waits for asleep.
+    /// Creates an event without timing. A thread that waits for it sleeps instead of spinning.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     #[track_caller]
     pub fn for_order(device: &Device) -> Result<Self, DeviceError> {
         Self::with_flags(device, sys::CU_EVENT_BLOCKING_SYNC | sys::CU_EVENT_DISABLE_TIMING)
@@ -95,10 +98,10 @@ impl Event {
         Ok(Self { point, device: device.clone(), counted })
     }
 
-    /// Puts the event behind all work that `stream` has so far.
+    /// Records the event after all work submitted to `stream` so far.
     ///
     /// # Errors
-    /// A stream of another device, or what the driver says.
+    /// Returns an error if the stream belongs to another device, or the driver's error.
     #[track_caller]
     pub fn record(&self, stream: &Stream) -> Result<(), DeviceError> {
         const OP: &str = "recording an event";
@@ -117,10 +120,11 @@ impl Event {
         }
     }
 
-    /// Whether everything before the event is done. True before it was recorded.
+    /// Returns whether all work before the event is done. Returns `true` if the event was never
+    /// recorded.
     ///
     /// # Errors
-    /// What the driver says of that work.
+    /// Returns the driver's error from that work.
     #[track_caller]
     pub fn is_done(&self) -> Result<bool, DeviceError> {
         const OP: &str = "querying an event";
@@ -131,10 +135,10 @@ impl Event {
         }
     }
 
-    /// Waits until everything before the event is done.
+    /// Waits until all work before the event is done.
     ///
     /// # Errors
-    /// What the driver says of that work.
+    /// Returns the driver's error from that work.
     #[track_caller]
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         const OP: &str = "waiting for an event";
@@ -147,10 +151,11 @@ impl Event {
         }
     }
 
-    /// Time from `earlier` to this event; on a GPU the device's own, to half a microsecond.
+    /// Returns the time from `earlier` to this event. On a GPU the device measures it, with a
+    /// resolution of half a microsecond.
     ///
     /// # Errors
-    /// An event that is not recorded or not done, or what the driver says.
+    /// Returns an error if either event is not recorded or not done, or the driver's error.
     #[track_caller]
     pub fn since(&self, earlier: &Self) -> Result<Duration, DeviceError> {
         const OP: &str = "timing between events";
@@ -177,7 +182,7 @@ impl Event {
         }
     }
 
-    /// The driver's handle, for other libraries; null on the CPU.
+    /// Returns the driver's handle for other libraries; null on the CPU.
     #[must_use]
     pub fn as_raw(&self) -> sys::CUevent {
         match self.point {
@@ -186,7 +191,7 @@ impl Event {
         }
     }
 
-    /// The device that it belongs to.
+    /// Returns the place of the device that the event belongs to.
     #[must_use]
     pub fn place(&self) -> Place {
         self.device.place()
@@ -198,7 +203,8 @@ impl Event {
         self.same_device(OP, stream)?;
         match &self.point {
             Point::Cpu(_) => Ok(()),
-            // A wait in the stream, even for what is over, keeps the next kernel from being launched early.
+            // A wait in the stream, even for work that is done, keeps the next kernel from being
+            // launched early.
             Point::Cuda(event, passed) => match passed.is_known() {
                 Ok(()) => Ok(()),
                 Err(recorded) => self.enter(OP, || {
@@ -207,7 +213,7 @@ impl Event {
                         passed.set(recorded);
                         return Ok(());
                     }
-                    // SAFETY: both handles are alive; the driver keeps what it needs of the event.
+                    // SAFETY: both handles are alive; the driver keeps all it needs of the event.
                     unsafe { sys::cuStreamWaitEvent(stream.as_raw(), *event, 0) }.check(OP)
                 }),
             },
@@ -236,13 +242,13 @@ impl Event {
     }
 }
 
-/// Whether the driver says that an event is passed.
+/// Returns whether the driver reports an event as completed.
 ///
 /// # Safety
-/// The handle is alive, and its context current.
+/// The handle must be alive, and its context current.
 #[track_caller]
 unsafe fn is_passed(event: sys::CUevent, operation: &'static str) -> Result<bool, DeviceError> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     match unsafe { sys::cuEventQuery(event) } {
         CUresult::CUDA_ERROR_NOT_READY => Ok(false),
         result => result.check(operation).map(|()| true),

@@ -1,4 +1,4 @@
-//! What the typed interface asks of NVIDIA's driver about a device, always of a GPU.
+//! The typed interface's calls to NVIDIA's driver about a GPU and its context.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -6,7 +6,7 @@ use std::ptr;
 use cust_raw::driver_sys as sys;
 use cust_raw::error::DriverResult;
 
-/// A GPU, by the number that the driver gave it.
+/// A GPU, identified by the driver's device handle.
 #[derive(Clone, Copy)]
 pub(super) struct Gpu(sys::CUdevice);
 
@@ -26,7 +26,7 @@ impl Gpu {
         Ok(Self(device))
     }
 
-    /// The GPU of the context that is current on this thread, and its ordinal.
+    /// Returns the GPU of the context that is current on this thread, and its ordinal.
     pub(super) fn current() -> DriverResult<(u32, Self)> {
         let mut device = 0;
         // SAFETY: the result is written.
@@ -42,7 +42,7 @@ impl Gpu {
     pub(super) fn name(self) -> DriverResult<String> {
         let mut name = [0_u8; 256];
         let room = name.len() as i32;
-        // SAFETY: the driver writes at most `room` bytes, a zero among them.
+        // SAFETY: the driver writes at most `room` bytes, including a terminating zero.
         unsafe { sys::cuDeviceGetName(name.as_mut_ptr().cast(), room, self.0) }.to_result()?;
         let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
         Ok(name.to_string_lossy().into_owned())
@@ -63,11 +63,11 @@ impl Gpu {
     }
 }
 
-/// A context of a GPU: the primary one, kept alive, or one that somebody else keeps alive. Makes it
-/// current on no thread.
+/// A GPU context: the primary one, which this keeps alive, or one owned by other code. It is not
+/// made current on any thread.
 pub(super) struct Context {
     raw: sys::CUcontext,
-    /// The GPU whose primary context is released by drop.
+    /// The GPU whose primary context drop releases.
     retained: Option<Gpu>,
 }
 
@@ -77,7 +77,7 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// Retains the primary context; the first to do so in the process makes it.
+    /// Retains the primary context. The first call in the process creates it.
     pub(super) fn retain(gpu: Gpu) -> DriverResult<Self> {
         let mut raw = ptr::null_mut();
         // SAFETY: the result is written.
@@ -85,10 +85,10 @@ impl Context {
         Ok(Self { raw, retained: Some(gpu) })
     }
 
-    /// Wraps a context that somebody else keeps alive.
+    /// Wraps a context owned by other code.
     ///
     /// # Safety
-    /// The context lives as long as the result.
+    /// The context must live as long as the result.
     pub(super) unsafe fn from_raw(raw: sys::CUcontext) -> Self {
         Self { raw, retained: None }
     }
@@ -103,7 +103,7 @@ impl Drop for Context {
         let Some(gpu) = self.retained else { return };
         // SAFETY: retained once, so released once.
         let release = || unsafe { sys::cuDevicePrimaryCtxRelease_v2(gpu.0) }.to_result();
-        // What fails may pass; there is nobody to tell of a failure that stays.
+        // A failure may be temporary, so retry once. Drop cannot report a persistent failure.
         let _ = release().or_else(|_| release());
     }
 }

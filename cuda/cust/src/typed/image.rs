@@ -9,9 +9,9 @@ use super::memory::{ALIGN, Memory};
 use super::stream::{Rows, RowsMut};
 use super::{Device, DeviceError, ErrorKind, Pinned, PinnedCopy, Stream};
 
-/// `height` rows of `width` elements on a device, zero at first.
+/// An image of `height` rows of `width` elements on a device, initially zero.
 ///
-/// Rows start at multiples of 256 bytes unless a pitch was asked for.
+/// Rows start at multiples of 256 bytes unless the caller chooses a pitch.
 #[derive(Debug)]
 pub struct Image<T> {
     memory: Memory,
@@ -22,23 +22,24 @@ pub struct Image<T> {
 }
 
 impl<T: Pod> Image<T> {
-    /// An image of zeros.
+    /// Creates an image of zeros.
     ///
     /// # Errors
-    /// A size of zero or beyond memory, or what the driver says.
+    /// Returns [`ErrorKind::ImpossibleSize`] if the image is empty or larger than the address
+    /// space, or the driver's error.
     #[track_caller]
     pub fn new(device: &Device, width: u32, height: u32) -> Result<Self, DeviceError> {
-        // A row beyond 2⁶⁴ bytes has no pitch; `with_pitch` refuses it.
+        // The pitch of a row over 2⁶⁴ bytes does not exist; `with_pitch` rejects it.
         let row = u64::from(width).saturating_mul(size_of::<T>() as u64);
         let pitch = row.checked_next_multiple_of(ALIGN as u64).unwrap_or(u64::MAX);
         Self::with_pitch(device, width, height, pitch)
     }
 
-    /// An image of zeros whose rows are `pitch` bytes apart.
+    /// Creates an image of zeros whose rows are `pitch` bytes apart.
     ///
     /// # Errors
-    /// As [`new`](Self::new); also a pitch that is shorter than a row, not a multiple of the
-    /// element's alignment, or over 4 GiB.
+    /// Returns the errors of [`new`](Self::new), and [`ErrorKind::ImpossibleSize`] if the pitch is
+    /// shorter than a row, not a multiple of the element's alignment, or over 4 GiB.
     #[track_caller]
     pub fn with_pitch(
         device: &Device,
@@ -58,10 +59,10 @@ impl<T: Pod> Image<T> {
         Ok(Self { memory, width, height, pitch, element: PhantomData })
     }
 
-    /// An image filled from `elements`, row after row without padding.
+    /// Creates an image from `elements`, row after row without padding.
     ///
     /// # Errors
-    /// A number of elements other than `width · height`, or what the driver says.
+    /// Returns an error if there are not `width · height` elements, or the driver's error.
     #[track_caller]
     pub fn from_slice(
         stream: &Stream,
@@ -74,49 +75,49 @@ impl<T: Pod> Image<T> {
         Ok(image)
     }
 
-    /// Columns.
+    /// Returns the number of columns.
     #[must_use]
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn height(&self) -> u32 {
         self.height
     }
 
-    /// Bytes from one row to the next.
+    /// Returns the number of bytes from one row to the next.
     #[must_use]
     pub fn pitch(&self) -> u32 {
         self.pitch
     }
 
-    /// Address of the first row: on the CPU of host memory, on a GPU a device pointer that only
-    /// kernels and the driver can follow.
+    /// Returns the address of the first row. On the CPU it is host memory; on a GPU it is a device
+    /// pointer that only kernels and the driver can dereference.
     #[must_use]
     pub fn as_ptr(&self) -> *const T {
         self.memory.pointer()
     }
 
-    /// The device that it lies on.
+    /// Returns the device that holds the image.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.memory.device()
     }
 
-    /// For a kernel to read.
+    /// Returns a view that a kernel can read.
     #[must_use]
     pub fn view(&self) -> DeviceView<'_, T> {
         // SAFETY: the memory holds these rows and lives as long as the borrow; dropping it waits
-        // for launches. While a launch reads, streams keep writers of the same device in order.
+        // for launches. While a launch reads, streams order the writers on the same device.
         unsafe {
             let data = self.memory.pointer();
             DeviceView::new(self.memory.place(), data, self.width, self.height, self.pitch)
         }
     }
 
-    /// For a kernel to write.
+    /// Returns a view that a kernel can write.
     #[must_use]
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
         // SAFETY: as in `view`, and the borrow is exclusive.
@@ -126,18 +127,20 @@ impl<T: Pod> Image<T> {
         }
     }
 
-    /// Fills the image from `elements`, row after row without padding, and waits until it is done:
-    /// the elements may lie in page-locked memory, which a copy reads long after it was submitted.
+    /// Copies `elements` into the image, row after row without padding, and waits for the copy. The
+    /// wait is needed because the elements may lie in page-locked memory, which a copy reads long
+    /// after it was submitted.
     ///
     /// # Errors
-    /// A number of elements other than `width · height`, a stream of another device, or what the
-    /// driver says.
+    /// Returns an error if there are not `width · height` elements or the stream belongs to another
+    /// device, or the driver's error.
     #[track_caller]
     pub fn upload(&mut self, stream: &Stream, elements: &[T]) -> Result<(), DeviceError> {
         self.check_len("uploading an image", elements.len())?;
         let tight = self.width as usize * size_of::<T>();
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice(elements));
-        // SAFETY: both hold `rows` rows of `tight` bytes; the borrow lasts until it is done.
+        // SAFETY: both sides hold `rows` rows of `tight` bytes; the borrows last until the copy is
+        // done.
         unsafe {
             stream.copy_rows_now(Rows::Host { bytes, pitch: tight }, self.rows_mut(), tight, rows)
         }
@@ -146,7 +149,8 @@ impl<T: Pod> Image<T> {
     /// Waits for the stream's work and returns the elements, row after row without padding.
     ///
     /// # Errors
-    /// A stream of another device, or what the driver says, of earlier work too.
+    /// Returns an error if the stream belongs to another device, or the driver's error, which may
+    /// come from earlier work.
     #[track_caller]
     pub fn download(&self, stream: &Stream) -> Result<Vec<T>, DeviceError> {
         let mut elements = vec![T::zeroed(); self.width as usize * self.height as usize];
@@ -157,25 +161,27 @@ impl<T: Pod> Image<T> {
     /// Waits for the stream's work and copies the elements out, row after row without padding.
     ///
     /// # Errors
-    /// As [`download`](Self::download), and a wrong number of elements.
+    /// Returns the errors of [`download`](Self::download), or an error if the number of elements is
+    /// wrong.
     #[track_caller]
     pub fn download_to(&self, stream: &Stream, elements: &mut [T]) -> Result<(), DeviceError> {
         self.check_len("downloading an image", elements.len())?;
         let tight = self.width as usize * size_of::<T>();
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice_mut(elements));
-        // SAFETY: both hold `rows` rows of `tight` bytes; the borrow lasts until it is done.
+        // SAFETY: both sides hold `rows` rows of `tight` bytes; the borrows last until the copy is
+        // done.
         unsafe {
             stream.copy_rows_now(self.rows(), RowsMut::Host { bytes, pitch: tight }, tight, rows)
         }
     }
 
-    /// Submits what [`download_to`](Self::download_to) does and does not wait.
+    /// Submits the copy of [`download_to`](Self::download_to) without waiting.
     ///
     /// # Safety
-    /// `elements` live and nothing else touches them until the copy is done.
+    /// The caller must keep `elements` alive and otherwise unused until the copy is done.
     ///
     /// # Errors
-    /// As [`download_to`](Self::download_to).
+    /// Returns the errors of [`download_to`](Self::download_to).
     #[track_caller]
     pub unsafe fn submit_download(
         &self,
@@ -185,15 +191,15 @@ impl<T: Pod> Image<T> {
         self.check_len("downloading an image", elements.len())?;
         let tight = self.width as usize * size_of::<T>();
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice_mut(elements));
-        // SAFETY: both hold `rows` rows of `tight` bytes; the rest is the caller's.
+        // SAFETY: both sides hold `rows` rows of `tight` bytes; the caller guarantees the rest.
         unsafe { stream.copy_rows(self.rows(), RowsMut::Host { bytes, pitch: tight }, tight, rows) }
     }
 
-    /// Submits the copy of `elements` into the image, row after row without padding, and does not wait. The
-    /// copy owns the elements until it is done.
+    /// Submits a copy of `elements` into the image, row after row without padding, and does not
+    /// wait. The copy owns the elements until it is done.
     ///
     /// # Errors
-    /// As [`upload`](Self::upload). The elements are freed then.
+    /// Returns the errors of [`upload`](Self::upload), and then frees the elements.
     #[track_caller]
     pub fn upload_async(
         &mut self,
@@ -204,17 +210,17 @@ impl<T: Pod> Image<T> {
         let tight = self.width as usize * size_of::<T>();
         let (rows, bytes) = (self.height as usize, bytemuck::cast_slice(&elements));
         let from = Rows::Host { bytes, pitch: tight };
-        // SAFETY: both hold `rows` rows of `tight` bytes. The host memory lives until the stream has been
-        // waited for: `PinnedCopy` keeps it, and freeing it waits for the device.
+        // SAFETY: both sides hold `rows` rows of `tight` bytes. The host memory lives until the
+        // stream has been waited for: `PinnedCopy` keeps it, and freeing it waits for the device.
         unsafe { stream.copy_rows(from, self.rows_mut(), tight, rows) }?;
         PinnedCopy::submitted(stream, elements)
     }
 
-    /// Submits the copy of the image to `elements`, row after row without padding, and does not wait. The
-    /// copy owns the elements until it is done.
+    /// Submits a copy of the image to `elements`, row after row without padding, and does not wait.
+    /// The copy owns the elements until it is done.
     ///
     /// # Errors
-    /// As [`download_to`](Self::download_to). The elements are freed then.
+    /// Returns the errors of [`download_to`](Self::download_to), and then frees the elements.
     #[track_caller]
     pub fn download_async(
         &self,
@@ -227,10 +233,10 @@ impl<T: Pod> Image<T> {
         PinnedCopy::submitted(stream, elements)
     }
 
-    /// Submits the copy of another image of the same size and does not wait.
+    /// Submits a copy of another image of the same size without waiting.
     ///
     /// # Errors
-    /// Another size, another device, or what the driver says.
+    /// Returns an error if the sizes or devices differ, or the driver's error.
     #[track_caller]
     pub fn copy_from(&mut self, stream: &Stream, image: &Self) -> Result<(), DeviceError> {
         let size = |of: &Self| (of.width as usize, of.height as usize);
@@ -240,18 +246,18 @@ impl<T: Pod> Image<T> {
             return Err(DeviceError::new("copying an image", kind));
         }
         let (row, rows) = (expected.0 * size_of::<T>(), expected.1);
-        // SAFETY: both have this size; they live until launches are done, and copies are ordered by
-        // the stream.
+        // SAFETY: both images have this size. They live until all work that uses them is done, and
+        // the stream orders copies.
         unsafe { stream.copy_rows(image.rows(), self.rows_mut(), row, rows) }
     }
 
-    /// For a copy to read.
+    /// Returns the rows for a copy to read.
     #[must_use]
     pub fn rows(&self) -> Rows<'_> {
         Rows::Device { memory: &self.memory, pitch: self.pitch as usize }
     }
 
-    /// For a copy to write.
+    /// Returns the rows for a copy to write.
     #[must_use]
     pub fn rows_mut(&mut self) -> RowsMut<'_> {
         RowsMut::Device { memory: &self.memory, pitch: self.pitch as usize }

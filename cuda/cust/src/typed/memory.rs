@@ -1,4 +1,4 @@
-//! Untyped memory of a device: one allocation and its release.
+//! Untyped device memory: one allocation and its release.
 
 use std::alloc::{self, Layout};
 use std::mem::ManuallyDrop;
@@ -11,11 +11,11 @@ use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 use super::{Device, Kind};
 
-/// Alignment of every allocation, and of every row of an image: what textures ask for, and a whole
-/// number of 128-byte lines.
+/// The alignment of every allocation and of every row of an image. Textures need it, and it is a
+/// multiple of the 128-byte cache line.
 pub(super) const ALIGN: usize = 256;
 
-/// The layout of `bytes`, rounded up to [`ALIGN`].
+/// Returns the layout of `bytes`, rounded up to [`ALIGN`].
 fn layout(bytes: usize) -> Result<Layout, ErrorKind> {
     let rounded = bytes.checked_next_multiple_of(ALIGN).filter(|&bytes| bytes > 0);
     rounded
@@ -23,7 +23,7 @@ fn layout(bytes: usize) -> Result<Layout, ErrorKind> {
         .ok_or_else(|| ErrorKind::ImpossibleSize(format!("{bytes} bytes")))
 }
 
-/// Zeroed bytes on a device.
+/// An allocation of bytes on a device, initially zero.
 pub struct Memory {
     address: u64,
     layout: Layout,
@@ -31,7 +31,7 @@ pub struct Memory {
     counted: Option<Token>,
 }
 
-// SAFETY: plain bytes, reached through `&self` or `&mut self` as any other memory; on a GPU the
+// SAFETY: plain bytes, accessed through `&self` or `&mut self` like other memory; on a GPU the
 // address is a number.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
@@ -57,10 +57,10 @@ impl Memory {
                 // SAFETY: the address is written.
                 unsafe { sys::cuMemAlloc_v2(&raw mut address, layout.size()) }.check(OP)?;
                 let counted = Some(Token::new(counters::Kind::DeviceBytes, layout.size()));
-                // Given back from here on, whatever fails.
+                // From here on drop frees the memory if a call fails.
                 let memory = Self { address, layout, device: device.clone(), counted };
-                // SAFETY: it was just allocated. The null stream does not order other streams after
-                // it, so this waits for it.
+                // SAFETY: the memory was just allocated. The null stream does not order other
+                // streams after the memset, so the next call waits for it.
                 unsafe {
                     sys::cuMemsetD8_v2(address, 0, layout.size()).check(OP)?;
                     sys::cuStreamSynchronize(ptr::null_mut()).check(OP)?;
@@ -70,11 +70,11 @@ impl Memory {
         }
     }
 
-    /// Takes over an allocation of `bytes`.
+    /// Takes ownership of an allocation of `bytes`.
     ///
     /// # Safety
-    /// The allocation comes from [`into_raw`](Self::into_raw) of memory of this device with as many bytes,
-    /// or on a GPU from `cuMemAlloc` in the device's context; nothing else frees it.
+    /// The allocation must come from [`into_raw`](Self::into_raw) of memory of this device with as
+    /// many bytes, or on a GPU from `cuMemAlloc` in the device's context. Nothing else may free it.
     #[track_caller]
     pub(super) unsafe fn from_raw(
         device: &Device,
@@ -89,11 +89,11 @@ impl Memory {
         Ok(Self { address, layout, device: device.clone(), counted })
     }
 
-    /// Gives up the allocation, which the caller frees.
+    /// Releases ownership of the allocation; the caller frees it.
     pub(super) fn into_raw(self) -> u64 {
         let mut memory = ManuallyDrop::new(self);
         drop(memory.counted.take());
-        // SAFETY: read once; nothing drops the field again.
+        // SAFETY: the field is read once; nothing drops it again.
         drop(unsafe { ptr::read(&raw const memory.device) });
         memory.address
     }
@@ -106,12 +106,12 @@ impl Memory {
         self.device.place()
     }
 
-    /// Address in the device's own space; on the CPU an exposed pointer.
+    /// Returns the address in the device's address space; on the CPU an exposed pointer.
     pub(super) fn address(&self) -> u64 {
         self.address
     }
 
-    /// The first element, for views and host access on the CPU.
+    /// Returns a pointer to the first element, for views and for host access on the CPU.
     pub(super) fn pointer<T>(&self) -> *mut T {
         ptr::with_exposed_provenance_mut(self.address as usize)
     }

@@ -1,14 +1,14 @@
-//! Devices: where kernels run and memory lies, be it an NVIDIA GPU or the CPU.
+//! Devices that run kernels and hold memory: NVIDIA GPUs and the CPU.
 //!
-//! A [`Device`] gives [`Stream`]s, which take copies and kernel launches in order, and memory:
+//! A [`Device`] creates [`Stream`]s, which run copies and kernel launches in order, and memory:
 //! [`Buffer`], [`Image`], [`Array`] and page-locked [`Pinned`]. Both kinds of device have the same
-//! interface; on the CPU work is done at once, when it is submitted.
+//! interface. On the CPU, work is done when it is submitted.
 //!
-//! The NVIDIA driver is loaded at run time. Without one everything here still links and runs, and
-//! asking for a GPU is an error that says so.
+//! The NVIDIA driver is loaded at run time. Without a driver everything here still links and runs;
+//! opening a GPU returns an error that says so.
 //!
-//! Not here: managed memory, peer access, graphs. [`crate::memory`] and [`crate::graph`] have those,
-//! with rust-cuda's names.
+//! Not here: managed memory, peer access and graphs. [`crate::memory`] and [`crate::graph`] have
+//! them, under rust-cuda's names.
 
 mod buffer;
 mod context;
@@ -57,84 +57,85 @@ pub use cuda_std::Texel;
 pub use cuda_std::cpu::texture::{Address, Filter};
 pub use cuda_std::launch::{LaunchConfig, Place};
 
-/// A GPU or the CPU. Cheap to clone; clones are the same device.
+/// A GPU or the CPU. Clones are cheap and refer to the same device.
 #[derive(Clone)]
 pub struct Device(Arc<Kind>);
 
-/// What a device is.
+/// The kind of a device, with its state.
 pub(crate) enum Kind {
     Cpu { constants: Mutex<Arc<ConstantBank>> },
     Cuda(CudaDevice),
 }
 
 impl Device {
-    /// The first GPU that can be used, else the CPU. [`first_gpu`](Self::first_gpu) says why there is
-    /// no GPU.
+    /// Returns the first usable GPU, or the CPU if there is none. [`first_gpu`](Self::first_gpu)
+    /// reports why there is no GPU.
     #[must_use]
     pub fn auto() -> Self {
         Self::first_gpu().unwrap_or_else(|_| Self::cpu())
     }
 
-    /// The first GPU that can be used.
+    /// Returns the first usable GPU.
     ///
     /// # Errors
-    /// As [`cuda`](Self::cuda) of the first GPU, if no other can be used either.
+    /// Returns the error of [`cuda`](Self::cuda) for the first GPU if no GPU is usable.
     #[track_caller]
     pub fn first_gpu() -> Result<Self, DeviceError> {
         let first = Self::cuda(0);
         if first.is_ok() {
             return first;
         }
-        // Another GPU may be newer, or free.
+        // Another GPU may be newer or not in use.
         (1..cuda::count()?).find_map(|ordinal| Self::cuda(ordinal).ok()).map_or(first, Ok)
     }
 
-    /// The CPU.
+    /// Returns the CPU device.
     #[must_use]
     pub fn cpu() -> Self {
         Self(Arc::new(Kind::Cpu { constants: Mutex::default() }))
     }
 
-    /// The GPU with this ordinal, with the kernels loaded that the program
+    /// Opens the GPU with this ordinal and loads the kernels that the program
     /// [registered](crate::kernels).
     ///
     /// # Errors
-    /// No driver, no such device, an architecture older than the kernels, or what the driver says.
+    /// Returns an error if there is no driver, no such device, or no kernel image for its
+    /// architecture, or the driver's error.
     #[track_caller]
     pub fn cuda(ordinal: u32) -> Result<Self, DeviceError> {
         Self::cuda_with(ordinal, &REGISTERED)
     }
 
-    /// The GPU with this ordinal, with these kernels loaded and no others.
+    /// Opens the GPU with this ordinal and loads only these kernels.
     ///
     /// # Errors
-    /// As [`cuda`](Self::cuda).
+    /// Returns the errors of [`cuda`](Self::cuda).
     #[track_caller]
     pub fn cuda_with(ordinal: u32, modules: &[KernelModule]) -> Result<Self, DeviceError> {
         Ok(Self(Arc::new(Kind::Cuda(CudaDevice::open(ordinal, modules)?))))
     }
 
-    /// Uses a CUDA context that another library made, such as a C library or `cudarc`, with the kernels
-    /// loaded that the program [registered](crate::kernels). The context stays the library's: dropping the
-    /// device unloads the kernels and does not destroy it.
+    /// Uses a CUDA context that another library, such as a C library or `cudarc`, created, and
+    /// loads the kernels that the program [registered](crate::kernels). The library still owns the
+    /// context: dropping the device unloads the kernels but does not destroy the context.
     ///
-    /// A library that uses the primary context, as the runtime API and `cudarc` do, shares it with
-    /// [`cuda`](Self::cuda) already.
+    /// [`cuda`](Self::cuda) already shares the primary context with libraries that use it, such as
+    /// the runtime API and `cudarc`.
     ///
     /// # Safety
-    /// - The context lives as long as the device, its clones, and all memory, streams and events of it.
-    /// - Nothing of another context of the same GPU is used together with them.
+    /// - The context must outlive the device, its clones, and all their memory, streams and events.
+    /// - The caller must not combine them with objects of another context of the same GPU.
     ///
     /// # Errors
-    /// As [`cuda`](Self::cuda), and a context that is not alive.
+    /// Returns the errors of [`cuda`](Self::cuda), or an error if the context is not alive.
     #[track_caller]
     pub unsafe fn from_context(context: sys::CUcontext) -> Result<Self, DeviceError> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         let device = unsafe { CudaDevice::from_context(context, &REGISTERED) }?;
         Ok(Self(Arc::new(Kind::Cuda(device))))
     }
 
-    /// The driver's handle of the context, for other libraries; null on the CPU.
+    /// Returns the driver's handle of the context for other libraries; null on the CPU.
     #[must_use]
     pub fn as_context(&self) -> sys::CUcontext {
         match self.kind() {
@@ -143,11 +144,12 @@ impl Device {
         }
     }
 
-    /// Loads further kernels, which launches find from then on. The CPU needs no loading: every kernel
-    /// that the program links is there.
+    /// Loads more kernels, which later launches can use. The CPU needs no loading because every
+    /// kernel is linked into the program.
     ///
     /// # Errors
-    /// An architecture older than the kernels, or what the driver says.
+    /// Returns an error if there is no kernel image for the GPU's architecture, or the driver's
+    /// error.
     #[track_caller]
     pub fn load(&self, module: &KernelModule) -> Result<(), DeviceError> {
         match self.kind() {
@@ -156,16 +158,16 @@ impl Device {
         }
     }
 
-    /// What there is to know about each GPU, in order of ordinals.
+    /// Returns a description of each GPU, in order of ordinals.
     ///
     /// # Errors
-    /// No driver, or what the driver says.
+    /// Returns an error if there is no driver, or the driver's error.
     #[track_caller]
     pub fn cuda_devices() -> Result<Vec<CudaInfo>, DeviceError> {
         CudaInfo::all()
     }
 
-    /// Where this device's memory lies.
+    /// Returns the place of this device's memory.
     #[must_use]
     pub fn place(&self) -> Place {
         match self.kind() {
@@ -174,7 +176,7 @@ impl Device {
         }
     }
 
-    /// The GPU's description; `None` on the CPU.
+    /// Returns the GPU's description; `None` on the CPU.
     #[must_use]
     pub fn cuda_info(&self) -> Option<&CudaInfo> {
         match self.kind() {
@@ -183,16 +185,16 @@ impl Device {
         }
     }
 
-    /// Whether the device can still be used. False for good after a fatal error.
+    /// Returns whether the device can still be used. A fatal error makes this `false` permanently.
     #[must_use]
     pub fn is_healthy(&self) -> bool {
         self.health().is_ok()
     }
 
-    /// Whether the device can still be used.
+    /// Checks that the device can still be used.
     ///
     /// # Errors
-    /// The fatal error that has ended it, for good.
+    /// Returns [`ErrorKind::Lost`] with the fatal error that ended the device, permanently.
     #[track_caller]
     pub fn health(&self) -> Result<(), DeviceError> {
         match self.kind() {
@@ -201,20 +203,22 @@ impl Device {
         }
     }
 
-    /// A stream of default priority.
+    /// Creates a stream of default priority.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     #[track_caller]
     pub fn stream(&self) -> Result<Stream, DeviceError> {
         Stream::new(self, Priority::Default)
     }
 
-    /// Sets an array in constant memory: the first `values.len()` elements. Waits for all work on
-    /// the device, which may be reading it; what another thread launches meanwhile may see either value.
+    /// Sets the first `values.len()` elements of an array in constant memory. Waits for all work on
+    /// the device, which may be reading the array. A launch that another thread submits meanwhile
+    /// may see the old or the new values.
     ///
     /// # Errors
-    /// More values than elements, no such constant in the loaded kernels, or what the driver says.
+    /// Returns an error if there are more values than elements or the loaded kernels have no such
+    /// constant, or the driver's error.
     #[track_caller]
     pub fn set_constant<C: ConstantArray>(&self, values: &[C::Element]) -> Result<(), DeviceError>
     where
@@ -234,7 +238,7 @@ impl Device {
         match self.kind() {
             Kind::Cpu { constants } => {
                 let mut constants = constants.lock().unwrap_or_else(PoisonError::into_inner);
-                // A launch that runs meanwhile keeps what it began with.
+                // A launch that is already running keeps its own copy of the constants.
                 Arc::make_mut(&mut constants).set(C::SYMBOL, bytes);
                 Ok(())
             }
@@ -242,10 +246,10 @@ impl Device {
         }
     }
 
-    /// What a kernel takes as compiled for this GPU; `None` on the CPU.
+    /// Returns the resource usage of a kernel as compiled for this GPU; `None` on the CPU.
     ///
     /// # Errors
-    /// No such kernel in the loaded module, or what the driver says.
+    /// Returns an error if no loaded module has the kernel, or the driver's error.
     #[track_caller]
     pub fn kernel_resources(&self, kernel: &str) -> Result<Option<KernelResources>, DeviceError> {
         match self.kind() {

@@ -12,27 +12,28 @@ use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 use super::gpu::Context;
 
-/// Room for the PTX compiler's complaints.
+/// The size of the PTX compiler's error log in bytes.
 const LOG_BYTES: usize = 8 << 10;
 
-/// A loaded module. Its context outlives it, and is current whenever it is used.
+/// A loaded module. Its context outlives it and is current whenever the module is used.
 pub(super) struct Module {
-    /// The package that its kernels come from.
+    /// The package of its kernels.
     package: &'static str,
     raw: sys::CUmodule,
     context: sys::CUcontext,
-    /// Whether its kernels wait for the one before themselves, as cuda_builder makes them from Hopper on.
+    /// Whether its kernels wait for the preceding kernel themselves. `cuda_builder` compiles them
+    /// so from Hopper on.
     waits: bool,
     counted: Token,
 }
 
-// SAFETY: handles of a module and of its functions may be used from any thread whose context is current.
+// SAFETY: any thread whose context is current may use handles of a module and its functions.
 unsafe impl Send for Module {}
 // SAFETY: as above; the driver locks.
 unsafe impl Sync for Module {}
 
 impl Module {
-    /// Compiles and loads PTX text. The context is current.
+    /// Compiles and loads PTX text. The context must be current.
     #[track_caller]
     pub(super) fn load(
         context: &Context,
@@ -48,8 +49,8 @@ impl Module {
         let mut values =
             [log.as_mut_ptr().cast(), ptr::without_provenance_mut::<c_void>(LOG_BYTES)];
         let mut raw = ptr::null_mut();
-        // SAFETY: the text ends with a zero; options and values are two each, and the log has the
-        // size that they state.
+        // SAFETY: the text ends with a zero; there are two options and two values, and the log has
+        // the size that they state.
         let result = unsafe {
             sys::cuModuleLoadDataEx(
                 &raw mut raw,
@@ -72,7 +73,7 @@ impl Module {
         Ok(Self { package, raw, context: context.as_raw(), waits, counted })
     }
 
-    /// A kernel by name; `None` if the module has none of it.
+    /// Returns a kernel by name; `None` if the module does not have it.
     #[track_caller]
     fn function(&self, name: &str) -> Result<Option<sys::CUfunction>, DeviceError> {
         let c_name = c_string(name);
@@ -84,7 +85,8 @@ impl Module {
         }
     }
 
-    /// Address and size of a global or constant by name; `None` if the module has none of it.
+    /// Returns the address and size of a global or constant by name; `None` if the module does not
+    /// have it.
     #[track_caller]
     fn global(&self, name: &str) -> Result<Option<(u64, usize)>, DeviceError> {
         let c_name = c_string(name);
@@ -104,18 +106,19 @@ impl Module {
 #[derive(Clone, Copy)]
 pub(super) struct Function {
     pub(super) raw: sys::CUfunction,
-    /// Whether it may be launched before the kernel before it has ended, for which it waits itself.
+    /// Whether it may be launched before the preceding kernel has ended, because it waits for that
+    /// kernel itself.
     pub(super) waits: bool,
 }
 
-// SAFETY: the handle of a function may be used from any thread whose context is current.
+// SAFETY: any thread whose context is current may use the handle of a function.
 unsafe impl Send for Function {}
 // SAFETY: as above.
 unsafe impl Sync for Function {}
 
-/// The modules of one device, and the kernels that launches have found in them.
+/// The modules of one device, and the kernels that launches have already looked up in them.
 ///
-/// Modules are only added, so a function that was found stays.
+/// Modules are only added, so a cached function stays valid.
 #[derive(Default)]
 pub(super) struct Modules {
     loaded: RwLock<Vec<Module>>,
@@ -128,7 +131,7 @@ impl Modules {
         self.loaded.write().unwrap_or_else(PoisonError::into_inner).push(module);
     }
 
-    /// A kernel that is launched over and over: looked up once.
+    /// Returns a kernel for a launch and caches the lookup.
     #[track_caller]
     pub(super) fn known_function(
         &self,
@@ -145,8 +148,8 @@ impl Modules {
         Ok(function)
     }
 
-    /// A kernel by name: of the module of `package`, or of any other that has it, since a kernel crate
-    /// may bring the kernels of its dependencies.
+    /// Returns a kernel by name. Searches the module of `package` first and then all others,
+    /// because a kernel crate may contain the kernels of its dependencies.
     #[track_caller]
     pub(super) fn function(
         &self,
@@ -162,7 +165,7 @@ impl Modules {
         })
     }
 
-    /// Address and size of a global or constant by name.
+    /// Returns the address and size of a global or constant by name.
     #[track_caller]
     pub(super) fn global(
         &self,
@@ -174,7 +177,7 @@ impl Modules {
             .check("looking up a constant")
     }
 
-    /// The first module that has it, the package's own before others.
+    /// Returns the first result of `look`, trying the package's own modules before the others.
     #[track_caller]
     fn find<T>(
         &self,
@@ -203,7 +206,7 @@ impl Drop for Module {
     }
 }
 
-/// The text up to its first zero byte, which neither PTX nor a name has.
+/// Returns the text up to its first zero byte. Neither PTX nor names contain one.
 fn c_string(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();
     CString::new(text).unwrap_or_default()

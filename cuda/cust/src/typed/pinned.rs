@@ -1,4 +1,4 @@
-//! Page-locked host memory, from and to which a GPU copies without the driver's staging.
+//! Page-locked host memory, which a GPU copies without the driver's staging buffer.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -12,7 +12,8 @@ use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 use super::{Device, Kind};
 
-/// `len` elements of page-locked memory, zero at first; on the CPU device plain memory.
+/// A buffer of `len` elements in page-locked memory, initially zero. On the CPU device it is
+/// ordinary memory.
 #[derive(Debug)]
 pub struct Pinned<T> {
     storage: Storage,
@@ -32,10 +33,11 @@ unsafe impl<T: Pod> Send for Pinned<T> {}
 unsafe impl<T: Pod> Sync for Pinned<T> {}
 
 impl<T: Pod> Pinned<T> {
-    /// Zeros for copies from and to `device`.
+    /// Allocates zeros for copies from and to `device`.
     ///
     /// # Errors
-    /// A length of zero or beyond memory, or what the driver says.
+    /// Returns [`ErrorKind::ImpossibleSize`] if the length is zero or larger than the address
+    /// space, or an error if the allocation fails.
     #[track_caller]
     pub fn new(device: &Device, len: usize) -> Result<Self, DeviceError> {
         const OP: &str = "allocating page-locked memory";
@@ -57,7 +59,7 @@ impl<T: Pod> Pinned<T> {
             }
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 let mut data = ptr::null_mut();
-                // SAFETY: the address is written; what is zeroed was just allocated.
+                // SAFETY: the driver writes the address; the zeroed memory was just allocated.
                 unsafe {
                     sys::cuMemHostAlloc(&raw mut data, bytes, 0).check(OP)?;
                     ptr::write_bytes(data.cast::<u8>(), 0, bytes);
@@ -99,7 +101,7 @@ impl Drop for Storage {
         if let Self::Locked { data, device, counted } = self
             && let Kind::Cuda(cuda) = device.kind()
         {
-            // SAFETY: allocated here and freed once; no copy runs any more.
+            // SAFETY: allocated here and freed once; `release_idle` waits until no copy uses it.
             cuda.release_idle(counted, || unsafe { sys::cuMemFreeHost(data.cast()) });
         }
     }

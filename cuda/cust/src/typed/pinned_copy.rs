@@ -1,11 +1,11 @@
-//! Copies from and to page-locked memory that a program does not wait for.
+//! Asynchronous copies from and to page-locked memory.
 //!
-//! A copy owns its host memory until it is done, so no borrow has to outlive the call and a forgotten copy
-//! leaks memory instead of freeing it too early.
+//! A copy owns its host memory until it is done, so no borrow has to outlive the call. A forgotten
+//! copy leaks its memory instead of freeing it too early.
 
 use super::{DeviceError, Event, Pinned, Stream};
 
-/// A copy from or to page-locked memory that was submitted to a stream, together with that memory.
+/// A copy submitted to a stream, together with its page-locked memory.
 ///
 /// Dropping it waits for the device and frees the memory.
 #[derive(Debug)]
@@ -16,9 +16,9 @@ pub struct PinnedCopy<T> {
 }
 
 impl<T> PinnedCopy<T> {
-    /// Marks the end of the copy that was submitted last.
+    /// Marks the end of the most recently submitted copy.
     ///
-    /// If that fails, the memory is freed after the device has been waited for.
+    /// If that fails, waits for the device and frees the memory.
     #[track_caller]
     pub(super) fn submitted(stream: &Stream, memory: Pinned<T>) -> Result<Self, DeviceError> {
         let done = Event::for_order(stream.device())?;
@@ -29,7 +29,7 @@ impl<T> PinnedCopy<T> {
     /// Returns whether the copy is done.
     ///
     /// # Errors
-    /// Any error of the driver, of earlier work on the stream too.
+    /// Returns the driver's error, which may come from earlier work on the stream.
     #[track_caller]
     pub fn is_done(&self) -> Result<bool, DeviceError> {
         self.done.is_done()
@@ -38,7 +38,8 @@ impl<T> PinnedCopy<T> {
     /// Waits for the copy and returns the memory.
     ///
     /// # Errors
-    /// Any error of the driver, of earlier work on the stream too. The memory is freed then.
+    /// Returns the driver's error, which may come from earlier work on the stream. The memory is
+    /// then freed.
     #[track_caller]
     pub fn wait(self) -> Result<Pinned<T>, DeviceError> {
         self.done.synchronize()?;

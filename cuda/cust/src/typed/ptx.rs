@@ -1,6 +1,6 @@
-//! Compiled kernels as they are embedded in the program, and the choice among architectures.
+//! Compiled kernels embedded in the program, and the choice of the image for a GPU's architecture.
 //!
-//! A program has the kernels of any number of crates. Each crate's images register themselves by
+//! A program contains the kernels of any number of crates. Each crate registers its images with
 //! [`kernels!`](crate::kernels), and [`Device::cuda`](super::Device::cuda) loads all of them.
 
 use std::borrow::Cow;
@@ -9,16 +9,16 @@ use std::fmt;
 /// The compiled kernels of one kernel crate.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelModule {
-    /// Package of the kernel crate.
+    /// The package of the kernel crate.
     pub package: &'static str,
-    /// PTX for each architecture that was built.
+    /// The PTX for each compiled architecture.
     pub images: &'static [PtxImage],
 }
 
 /// PTX text for one architecture.
 #[derive(Clone, Copy, Debug)]
 pub struct PtxImage {
-    /// The oldest GPU that it runs on.
+    /// The oldest architecture that it runs on.
     pub arch: Arch,
     /// The PTX itself.
     pub text: PtxText,
@@ -27,9 +27,10 @@ pub struct PtxImage {
 /// The text of a [`PtxImage`].
 #[derive(Clone, Copy, Debug)]
 pub enum PtxText {
-    /// Embedded as it is.
+    /// Embedded in full.
     Static(&'static str),
-    /// Made from another image when a GPU needs it, so that the program holds the common part once.
+    /// Derived from another image when a GPU needs it, so that the program stores the common part
+    /// once.
     Made(fn() -> String),
 }
 
@@ -44,12 +45,12 @@ impl PtxText {
     }
 }
 
-/// A GPU architecture, that is a compute capability.
+/// A GPU architecture, identified by its compute capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arch {
-    /// Major version.
+    /// The major version.
     pub major: u32,
-    /// Minor version.
+    /// The minor version.
     pub minor: u32,
 }
 
@@ -60,8 +61,9 @@ impl fmt::Display for Arch {
 }
 
 impl PtxImage {
-    /// Whether it runs on `gpu`. PTX runs on every later architecture, but of a variant such as `sm_90a`
-    /// on that architecture alone, and of `sm_100f` on those of the same major version.
+    /// Returns whether the image runs on `gpu`. PTX runs on every later architecture, with two
+    /// exceptions: a variant such as `sm_90a` runs on that architecture only, and `sm_100f` runs on
+    /// the architectures of the same major version.
     fn runs_on(&self, gpu: Arch) -> bool {
         if self.arch > gpu {
             return false;
@@ -78,7 +80,7 @@ impl PtxImage {
 }
 
 impl KernelModule {
-    /// The newest image that runs on `gpu`.
+    /// Returns the newest image that runs on `gpu`.
     pub(super) fn newest_for(&self, gpu: Arch) -> Option<PtxImage> {
         let mut images = self.images.to_vec();
         images.sort_by_key(|image| std::cmp::Reverse(image.arch));
@@ -86,16 +88,16 @@ impl KernelModule {
     }
 }
 
-/// The kernels that the program registered.
+/// The kernels registered in the program.
 #[linkme::distributed_slice]
 pub static REGISTERED: [KernelModule];
 
 /// Registers the compiled kernels of one kernel crate with every GPU that the program opens.
 ///
-/// `cuda_builder` writes a file that calls it: `include!(concat!(env!("OUT_DIR"), "/kernels.rs"));`, once
-/// in the program. By hand it is
-/// `cust::kernels! { package: "my-kernels", images: [(8, 7, include_str!("kernels.sm_87.ptx"))] }`, with the
-/// compute capability before each PTX, or with a constant or static `&[PtxImage]` as `images`.
+/// `cuda_builder` writes a file that calls it; include that file once in the program:
+/// `include!(concat!(env!("OUT_DIR"), "/kernels.rs"));`. To call it directly, write `cust::kernels!
+/// { package: "my-kernels", images: [(8, 7, include_str!("kernels.sm_87.ptx"))] }`, with the
+/// compute capability before each PTX, or pass a constant or static `&[PtxImage]` as `images`.
 #[macro_export]
 macro_rules! kernels {
     (

@@ -12,64 +12,65 @@ use super::error::{Check, DeviceError, ErrorKind};
 use super::memory::Memory;
 use super::{Device, Event, Kind};
 
-/// Which of two streams with work the GPU prefers.
+/// The scheduling priority of a stream on a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// The driver's default, which is its lowest.
+    /// The driver's default, which is also its lowest priority.
     Default,
-    /// Above the default: what has to keep pace.
+    /// The driver's highest priority, for work with a deadline.
     High,
 }
 
-/// A queue of work on one device. On the CPU it is done at once.
+/// A queue of work on one device. On the CPU, work is done when it is submitted.
 ///
-/// Two streams of a GPU run side by side; order between them is made by [`Event`]s. Memory that
-/// both use without such order has unspecified contents, as with any two writers, but no more.
+/// Two streams of a GPU run concurrently; [`Event`]s order them. If both access the same memory
+/// without such an order and one writes it, the contents are unspecified, but nothing else goes
+/// wrong.
 pub struct Stream {
     /// The driver's handle; null on the CPU.
     raw: sys::CUstream,
     device: Device,
-    /// `None` on the CPU, and for a stream that another library destroys.
+    /// The leak counter. `None` on the CPU and for a stream that another library destroys.
     counted: Option<Token>,
 }
 
-// SAFETY: a stream handle may be used from any thread whose context is current, which every
-// operation makes sure of; the driver locks.
+// SAFETY: any thread whose context is current may use a stream handle, and every operation makes
+// the context current; the driver locks.
 unsafe impl Send for Stream {}
 // SAFETY: as above.
 unsafe impl Sync for Stream {}
 
-/// A kernel value that the threads of its launch share, each on some core.
+/// A kernel value shared by the threads of its launch, which run on several cores.
 struct EveryThread<'a, K>(&'a K);
 
 impl<K: Kernel> EveryThread<'_, K> {
     /// # Safety
-    /// As [`Kernel::thread`].
+    /// The requirements of [`Kernel::thread`].
     #[inline]
     unsafe fn thread(&self) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe { self.0.thread() }
     }
 }
 
-// SAFETY: threads only copy arguments out of the kernel, by its contract; which memory each of them
-// may touch is the kernel's own obligation, on the CPU as on a GPU.
+// SAFETY: by its contract, threads only copy arguments out of the kernel. The kernel itself decides
+// which memory each thread may touch, on the CPU as on a GPU.
 unsafe impl<K> Sync for EveryThread<'_, K> {}
 
 /// Rows that a copy reads, `pitch` bytes apart.
 pub enum Rows<'a> {
     /// In host memory.
     Host {
-        /// All of them.
+        /// The memory of all rows.
         bytes: &'a [u8],
-        /// Bytes from one row to the next.
+        /// The number of bytes from one row to the next.
         pitch: usize,
     },
-    /// In memory of a device, from its first byte on.
+    /// In device memory, starting at its first byte.
     Device {
         /// The allocation.
         memory: &'a Memory,
-        /// Bytes from one row to the next.
+        /// The number of bytes from one row to the next.
         pitch: usize,
     },
 }
@@ -78,32 +79,32 @@ pub enum Rows<'a> {
 pub enum RowsMut<'a> {
     /// In host memory.
     Host {
-        /// All of them.
+        /// The memory of all rows.
         bytes: &'a mut [u8],
-        /// Bytes from one row to the next.
+        /// The number of bytes from one row to the next.
         pitch: usize,
     },
-    /// In memory of a device, from its first byte on.
+    /// In device memory, starting at its first byte.
     Device {
         /// The allocation.
         memory: &'a Memory,
-        /// Bytes from one row to the next.
+        /// The number of bytes from one row to the next.
         pitch: usize,
     },
-    /// In an array of the driver's.
+    /// In a CUDA array.
     Array {
         /// Its handle.
         array: sys::CUarray,
-        /// The device that it lies on.
+        /// The device that holds the array.
         place: Place,
     },
 }
 
 impl Stream {
-    /// A stream that does not wait for the default stream.
+    /// Creates a stream that does not wait for the default stream.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     #[track_caller]
     pub fn new(device: &Device, priority: Priority) -> Result<Self, DeviceError> {
         const OP: &str = "creating a stream";
@@ -128,11 +129,10 @@ impl Stream {
         Ok(Self { raw, device: device.clone(), counted })
     }
 
-    /// Uses a stream that another library made and destroys. On the CPU, where streams hold nothing, the
-    /// handle has no meaning.
+    /// Uses a stream that another library created and destroys. The CPU ignores the handle.
     ///
     /// # Safety
-    /// The stream belongs to the device's context and outlives the result.
+    /// The stream must belong to the device's context and outlive the result.
     #[must_use]
     pub unsafe fn from_raw(device: &Device, raw: sys::CUstream) -> Self {
         let raw = match device.kind() {
@@ -142,7 +142,7 @@ impl Stream {
         Self { raw, device: device.clone(), counted: None }
     }
 
-    /// The device that it belongs to.
+    /// Returns the stream's device.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
@@ -151,26 +151,27 @@ impl Stream {
     /// Launches a kernel with its arguments.
     ///
     /// # Errors
-    /// A block over the kernel's launch bounds, an empty or oversized grid, memory of another
-    /// device: all before the driver sees it. On the CPU what the kernel did wrong; on a GPU what
-    /// the driver says, of earlier work too.
+    /// Returns an error before the driver sees the launch if the block exceeds the kernel's launch
+    /// bounds, the grid is empty or too large, or memory belongs to another device. Otherwise
+    /// returns the kernel's fault on the CPU, or the driver's error on a GPU, which may come from
+    /// earlier work.
     #[track_caller]
     pub fn launch<K: SafeKernel>(
         &self,
         config: &LaunchConfig,
         kernel: &K,
     ) -> Result<(), DeviceError> {
-        // SAFETY: a safe kernel asks for nothing.
+        // SAFETY: a safe kernel has no requirements.
         unsafe { self.launch_unchecked(config, kernel) }
     }
 
     /// Launches a kernel that is an `unsafe fn`.
     ///
     /// # Safety
-    /// What the kernel asks for.
+    /// The caller must meet the kernel's own requirements.
     ///
     /// # Errors
-    /// As [`launch`](Self::launch).
+    /// Returns the errors of [`launch`](Self::launch).
     #[track_caller]
     pub unsafe fn launch_unchecked<K: Kernel>(
         &self,
@@ -182,7 +183,7 @@ impl Stream {
         LaunchError::check_places(kernel, self.device.place()).check(OP)?;
         match self.device.kind() {
             Kind::Cuda(cuda) => cuda.enter(OP, || {
-                // SAFETY: shape and places are checked; the rest is the caller's.
+                // SAFETY: the shape and places are checked; the caller guarantees the rest.
                 unsafe { cuda.launch(self.raw, config, kernel) }
             }),
             Kind::Cpu { constants } => {
@@ -196,7 +197,7 @@ impl Stream {
                     check_races: cfg!(debug_assertions),
                 };
                 let kernel = EveryThread(kernel);
-                // SAFETY: all memory lies on the host, as checked; the rest is the caller's.
+                // SAFETY: all memory is host memory, as checked; the caller guarantees the rest.
                 cpu::launch(&launch, &|| unsafe { kernel.thread() }).map_err(Box::new).check(OP)
             }
         }
@@ -205,7 +206,7 @@ impl Stream {
     /// Waits until all work submitted so far is done.
     ///
     /// # Errors
-    /// What the driver says of that work.
+    /// Returns the driver's error from that work.
     #[track_caller]
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         const OP: &str = "waiting for a stream";
@@ -218,10 +219,10 @@ impl Stream {
         }
     }
 
-    /// Whether all work submitted so far is done.
+    /// Returns whether all work submitted so far is done.
     ///
     /// # Errors
-    /// What the driver says of that work.
+    /// Returns the driver's error from that work.
     #[track_caller]
     pub fn is_done(&self) -> Result<bool, DeviceError> {
         const OP: &str = "querying a stream";
@@ -237,29 +238,30 @@ impl Stream {
         }
     }
 
-    /// Makes work submitted from now on wait for `event`, which may be another stream's.
+    /// Makes work submitted from now on wait for `event`, which another stream may have recorded.
     ///
     /// # Errors
-    /// An event of another device, or what the driver says.
+    /// Returns an error if the event belongs to another device, or the driver's error.
     #[track_caller]
     pub fn wait(&self, event: &Event) -> Result<(), DeviceError> {
         event.make_wait(self)
     }
 
-    /// The driver's handle, for other libraries; null on the CPU.
+    /// Returns the driver's handle for other libraries; null on the CPU.
     #[must_use]
     pub fn as_raw(&self) -> sys::CUstream {
         self.raw
     }
 
-    /// Copies `rows` rows of `width` bytes and waits until that is done, even if the device is lost
-    /// meanwhile: host memory is only borrowed.
+    /// Copies `rows` rows of `width` bytes and waits for the copy. It waits even if the device is
+    /// lost meanwhile, because the host memory is only borrowed.
     ///
     /// # Safety
-    /// Both sides hold that many rows, at their pitch.
+    /// Both sides must hold that many rows at their pitch.
     ///
     /// # Errors
-    /// Memory of another device, or what the driver says, of earlier work too.
+    /// Returns an error if memory belongs to another device, or the driver's error, which may come
+    /// from earlier work.
     #[track_caller]
     pub unsafe fn copy_rows_now(
         &self,
@@ -269,25 +271,27 @@ impl Stream {
         rows: usize,
     ) -> Result<(), DeviceError> {
         const OP: &str = "waiting for a copy";
-        // SAFETY: as the caller vouches; this waits below.
+        // SAFETY: the caller guarantees it; the wait below covers the rest.
         unsafe { self.copy_rows(from, to, width, rows) }?;
         if let Kind::Cuda(cuda) = self.device.kind() {
             // SAFETY: the handle is alive.
             cuda.insist(OP, || unsafe { sys::cuStreamSynchronize(self.raw) })?;
-            // Another thread may have lost it.
+            // Another thread may have lost the device.
             cuda.check_alive(OP)?;
         }
         Ok(())
     }
 
-    /// Submits the copy of `rows` rows of `width` bytes and does not wait.
+    /// Submits a copy of `rows` rows of `width` bytes without waiting.
     ///
     /// # Safety
-    /// - Both sides hold that many rows, at their pitch.
-    /// - Host memory lives, and what is read stays as it is, until the stream has been waited for.
+    /// - Both sides must hold that many rows at their pitch.
+    /// - The caller must keep host memory alive, and the source unchanged, until the stream has
+    ///   been waited for.
     ///
     /// # Errors
-    /// Memory of another device, or what the driver says, of earlier work too.
+    /// Returns an error if memory belongs to another device, or the driver's error, which may come
+    /// from earlier work.
     #[track_caller]
     pub unsafe fn copy_rows(
         &self,
@@ -321,8 +325,9 @@ impl Stream {
                     RowsMut::Array { .. } => unreachable!("on the CPU an array is an image"),
                 };
                 for row in 0..rows {
-                    // SAFETY: both sides hold `rows` rows of `width` bytes, by the caller; two
-                    // borrows, one of them exclusive, or two allocations do not overlap.
+                    // SAFETY: the caller guarantees that both sides hold `rows` rows of `width`
+                    // bytes. They do not overlap: they are two borrows, one of them exclusive, or
+                    // two allocations.
                     unsafe {
                         let from = from.add(row * from_pitch);
                         ptr::copy_nonoverlapping(from, to.add(row * to_pitch), width);
@@ -360,26 +365,26 @@ impl Stream {
                         copy.dstArray = array;
                     }
                 }
-                // SAFETY: both sides hold the rows, by the caller.
+                // SAFETY: the caller guarantees that both sides hold the rows.
                 cuda.enter(OP, || unsafe { submit(&copy, self.raw) }.check(OP))
             }
         }
     }
 }
 
-/// The largest pitch of a copy in bytes, on every GPU.
+/// The largest pitch of a copy in bytes on every GPU.
 const MOST_PITCH: usize = i32::MAX as usize;
 
-/// Submits a copy to the driver. A single row that is longer than the largest pitch, such as a large buffer,
-/// goes by the calls that know no pitch.
+/// Submits a copy to the driver. A single row that is longer than the largest pitch, such as a
+/// large buffer, uses the calls without a pitch.
 ///
 /// # Safety
-/// As for [`Stream::copy_rows`], and the context is current.
+/// The requirements of [`Stream::copy_rows`]; also, the context must be current.
 unsafe fn submit(copy: &sys::CUDA_MEMCPY2D, stream: sys::CUstream) -> sys::CUresult {
     use sys::CUmemorytype::{CU_MEMORYTYPE_DEVICE as DEVICE, CU_MEMORYTYPE_HOST as HOST};
     let bytes = copy.WidthInBytes;
     let is_long = copy.Height == 1 && bytes > MOST_PITCH;
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe {
         match (copy.srcMemoryType, copy.dstMemoryType) {
             (HOST, DEVICE) if is_long => {
@@ -399,7 +404,7 @@ unsafe fn submit(copy: &sys::CUDA_MEMCPY2D, stream: sys::CUstream) -> sys::CUres
 impl Drop for Stream {
     fn drop(&mut self) {
         if let (Kind::Cuda(cuda), Some(counted)) = (self.device.kind(), &mut self.counted) {
-            // SAFETY: created here and destroyed once; the driver lets its work finish.
+            // SAFETY: created here and destroyed once; the driver lets the stream's work finish.
             cuda.release(Some(counted), || unsafe { sys::cuStreamDestroy_v2(self.raw) });
         }
     }

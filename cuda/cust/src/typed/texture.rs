@@ -1,4 +1,4 @@
-//! Textures: reads of an image, or of an array laid out for 2-D locality, through the texture unit.
+//! Textures: reads through the texture unit of an image or of an array laid out for 2-D locality.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -13,18 +13,18 @@ use super::error::{Check, DeviceError, ErrorKind};
 use super::stream::{Rows, RowsMut};
 use super::{Device, Image, Kind, Stream};
 
-/// How a texture answers: which filter, and what lies outside.
+/// The filter and the out-of-range behaviour of a texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextureMode {
-    /// Point or bilinear.
+    /// Point or bilinear filtering.
     pub filter: Filter,
-    /// Clamped or zero.
+    /// Clamped to the edge, or zero outside.
     pub address: Address,
 }
 
-/// What reads of type `V` ask of the texture object.
+/// The texture object mode that reads of type `V` need.
 pub trait ReadMode: TextureValue {
-    /// Whether integers are read as they are.
+    /// Whether integers are read without conversion to fractions.
     #[doc(hidden)]
     const INTEGER: bool;
 }
@@ -37,8 +37,8 @@ impl ReadMode for UVec4 {
     const INTEGER: bool = true;
 }
 
-/// An image laid out by the driver for reads that are near in both directions; only textures read
-/// it. On the CPU an [`Image`].
+/// An image in the driver's layout for reads with 2-D locality. Only textures can read it. On the
+/// CPU it is an [`Image`].
 #[derive(Debug)]
 pub struct Array<T>(Storage<T>);
 
@@ -48,20 +48,21 @@ enum Storage<T> {
     Cuda { array: sys::CUarray, width: u32, height: u32, device: Device, counted: Token },
 }
 
-// SAFETY: an array handle may be used from any thread whose context is current.
+// SAFETY: any thread whose context is current may use an array handle.
 unsafe impl<T: Texel> Send for Array<T> {}
 // SAFETY: as above.
 unsafe impl<T: Texel> Sync for Array<T> {}
 
 impl<T: Texel> Array<T> {
-    /// An array with unspecified content.
+    /// Creates an array with unspecified content.
     ///
     /// # Errors
-    /// A size that the device does not support, or what the driver says.
+    /// Returns an error if a side is zero, or the driver's error, such as for a size that the
+    /// device does not support.
     #[track_caller]
     pub fn new(device: &Device, width: u32, height: u32) -> Result<Self, DeviceError> {
         const OP: &str = "creating an array";
-        // A height of 0 means a one-dimensional array to the driver.
+        // To the driver, a height of 0 means a one-dimensional array.
         if width == 0 || height == 0 {
             let size = format!("{width}×{height} elements");
             return Err(DeviceError::new(OP, ErrorKind::ImpossibleSize(size)));
@@ -89,7 +90,7 @@ impl<T: Texel> Array<T> {
     /// Fills the array from an image of the same size.
     ///
     /// # Errors
-    /// Another size, another device, or what the driver says.
+    /// Returns an error if the sizes or devices differ, or the driver's error.
     #[track_caller]
     pub fn copy_from(&mut self, stream: &Stream, image: &Image<T>) -> Result<(), DeviceError> {
         let (width, height) = match &self.0 {
@@ -111,7 +112,7 @@ impl<T: Texel> Array<T> {
                 RowsMut::Array { array: *array, place: device.place() }
             }
         };
-        // SAFETY: both have this size; on the device, copies are ordered by the stream.
+        // SAFETY: both sides have this size; on the device, the stream orders copies.
         unsafe { stream.copy_rows(from, to, expected.0 * size_of::<T>(), expected.1) }
     }
 }
@@ -121,7 +122,7 @@ impl<T> Drop for Storage<T> {
         if let Self::Cuda { array, device, counted, .. } = self
             && let Kind::Cuda(cuda) = device.kind()
         {
-            // SAFETY: created here and destroyed once; no copy into it runs any more.
+            // SAFETY: created here and destroyed once; `release_idle` waits until no copy uses it.
             cuda.release_idle(counted, || unsafe { sys::cuArrayDestroy(*array) });
         }
     }
@@ -134,7 +135,7 @@ pub struct Texture<'a, V> {
     value: PhantomData<(&'a (), V)>,
 }
 
-/// A texture object. What it is over, whoever has it answers for.
+/// A texture object. Its owner keeps the memory behind it valid.
 #[derive(Debug)]
 pub(super) struct Made {
     object: Object,
@@ -148,11 +149,12 @@ enum Object {
 }
 
 impl<'a, V: ReadMode> Texture<'a, V> {
-    /// A texture over an image, in place.
+    /// Creates a texture that reads an image in place.
     ///
     /// # Errors
-    /// Linear filtering of whole integers, a pitch that the device cannot read, or what the driver
-    /// says.
+    /// Returns [`ErrorKind::UnreadableTexture`] for linear filtering of whole integers and for
+    /// integer reads of floats, or the driver's error, such as for a pitch that the device cannot
+    /// read.
     #[track_caller]
     pub fn of_image<T: Texel>(image: &'a Image<T>, mode: TextureMode) -> Result<Self, DeviceError> {
         // SAFETY: the image's rows, which the borrow keeps alive; no side of an image is 0.
@@ -160,10 +162,11 @@ impl<'a, V: ReadMode> Texture<'a, V> {
         Ok(Self { made, value: PhantomData })
     }
 
-    /// A texture over an array.
+    /// Creates a texture that reads an array.
     ///
     /// # Errors
-    /// Linear filtering of whole integers, or what the driver says.
+    /// Returns [`ErrorKind::UnreadableTexture`] for linear filtering of whole integers and for
+    /// integer reads of floats, or the driver's error.
     #[track_caller]
     pub fn of_array<T: Texel>(array: &'a Array<T>, mode: TextureMode) -> Result<Self, DeviceError> {
         let made = match &array.0 {
@@ -175,19 +178,21 @@ impl<'a, V: ReadMode> Texture<'a, V> {
         Ok(Self { made, value: PhantomData })
     }
 
-    /// For a kernel to read.
+    /// Returns a view that a kernel can read.
     #[must_use]
     pub fn view(&self) -> DeviceTexture<'_, V> {
-        // SAFETY: made for reads of `V`; object and texels live as long as the borrow.
+        // SAFETY: the object was made for reads of `V`; it and its texels live as long as the
+        // borrow.
         unsafe { DeviceTexture::new(self.made.device.place(), self.made.handle()) }
     }
 }
 
 impl Made {
-    /// Over rows in place.
+    /// Creates a texture that reads rows in place.
     ///
     /// # Safety
-    /// The rows live, unwritten, while anything reads through the object, and neither side is 0.
+    /// The caller must keep the rows alive and unwritten while anything reads through the object,
+    /// and neither side may be 0.
     #[track_caller]
     pub(super) unsafe fn over<V: ReadMode, T: Texel>(
         device: &Device,
@@ -208,14 +213,14 @@ impl Made {
         }
         check_mode::<V, T>(mode)?;
         let (texels, size, format) = (texels.cast(), [width, height], T::format());
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         let texture = unsafe {
             cpu::texture::Texture::new(texels, size, pitch, format, mode.filter, mode.address)
         };
         Ok(Self { object: Object::Cpu(Box::new(texture)), device: device.clone() })
     }
 
-    /// As kernels take it.
+    /// Returns the handle in the form that kernels take.
     pub(super) fn handle(&self) -> u64 {
         match &self.object {
             Object::Cpu(texture) => ptr::from_ref(&**texture).expose_provenance() as u64,
@@ -249,7 +254,7 @@ impl Made {
         };
         cuda.enter(OP, || {
             let mut handle = 0;
-            // SAFETY: the descriptors are complete, the handle is written.
+            // SAFETY: the descriptors are complete; the driver writes the handle.
             unsafe {
                 sys::cuTexObjectCreate(
                     &raw mut handle,
@@ -270,13 +275,15 @@ impl Drop for Made {
         if let (Object::Cuda { handle, counted }, Kind::Cuda(cuda)) =
             (&mut self.object, self.device.kind())
         {
-            // SAFETY: created here and destroyed once; no launch that reads it runs any more.
+            // SAFETY: created here and destroyed once; `release_idle` waits until no launch uses
+            // it.
             cuda.release_idle(counted, || unsafe { sys::cuTexObjectDestroy(*handle) });
         }
     }
 }
 
-/// A texture unit filters floats and fractions, not whole integers.
+/// Checks that the texture unit supports the mode: it filters floats and fractions but not whole
+/// integers, and it cannot read floats as integers.
 #[track_caller]
 fn check_mode<V: ReadMode, T: Texel>(mode: TextureMode) -> Result<(), DeviceError> {
     let readable = !(V::INTEGER && (mode.filter == Filter::Linear || T::CHANNEL == Channel::F32));

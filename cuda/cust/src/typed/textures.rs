@@ -1,8 +1,8 @@
-//! Textures over frames that come again and again: each is made when its memory is first seen, and kept.
+//! A cache of textures over frames whose memory is used again and again.
 //!
-//! A texture object is no more than an address, a size and a pitch: it stays right for whatever lies there with
-//! the same ones. So nothing tells when memory is freed; those that were asked for least lately go
-//! when there are too many.
+//! A texture object is only an address, a size and a pitch, so it stays valid for any contents at
+//! the same place and shape. The cache is therefore not notified when memory is freed. When it is
+//! full, it drops the least recently used object.
 
 use std::collections::VecDeque;
 
@@ -14,26 +14,26 @@ use super::memory::ALIGN;
 use super::texture::{Made, TextureMode};
 use super::{Device, DeviceError, Kind, Place};
 
-/// Most objects that are kept: those of sixty-four frames of two planes under way from each of two cameras.
+/// The maximum number of cached objects: two cameras, each with 64 frames of two planes in flight.
 const MOST: usize = 256;
 
-/// Bilinear, and beyond the edge the edge.
+/// Bilinear filtering, clamped to the edge.
 const MODE: TextureMode = TextureMode { filter: Filter::Linear, address: Address::Clamp };
 
-/// What tells one object from another: place, address, size, pitch and format.
+/// The identity of an object: place, address, size, pitch and format.
 type Key = (Place, usize, (u32, u32), u32, Format);
 
-/// Texture objects, filtered and clamped, that read as [`Vec4`].
+/// A cache of texture objects, filtered and clamped, that read as [`Vec4`].
 #[derive(Debug, Default)]
 pub struct Textures {
     made: VecDeque<(Key, Made)>,
 }
 
 impl Textures {
-    /// The handle of a texture over the view's rows; `None` where the device cannot read them as a texture, since
-    /// they do not begin where it asks for.
+    /// Returns the handle of a texture over the view's rows, or `None` if their alignment does not
+    /// allow the device to read them as a texture.
     ///
-    /// It lives until the objects are dropped or so many others have been asked for.
+    /// The handle is valid until the cache is dropped or has served 256 other textures.
     #[track_caller]
     pub fn over<T: Texel>(
         &mut self,
@@ -41,14 +41,15 @@ impl Textures {
         view: &DeviceView<'_, T>,
     ) -> Result<Option<u64>, DeviceError> {
         let ((texels, pitch), size) = (view.rows(), view.size());
-        // A launch on loads tells of rows on another device.
+        // For rows on another device, the caller's launch with plain loads reports the error.
         let elsewhere = view.place() != device.place();
         if elsewhere || !fits(device, texels.addr(), pitch) || size.0 == 0 || size.1 == 0 {
             return Ok(None);
         }
         let key = (device.place(), texels.addr(), size, pitch, T::format());
-        // On the CPU an object is a pointer, of which Rust knows what it was made from: made anew it is that of
-        // the rows that live now. One that was asked for before stays, since it may be of the same launch.
+        // On the CPU an object is a pointer with the provenance of its rows. A new object has the
+        // provenance of the rows that live now. An earlier object for the same key stays, since the
+        // same launch may use it.
         let is_gpu = matches!(device.kind(), Kind::Cuda(_));
         let same = |(kept, _): &(Key, Made)| is_gpu && *kept == key;
         let found = self.made.iter().position(same);
@@ -58,22 +59,22 @@ impl Textures {
                 if self.made.len() == MOST {
                     self.made.pop_front();
                 }
-                // SAFETY: the rows live as long as the view, and whoever launches a kernel on the handle has the
-                // view; no side is 0.
+                // SAFETY: the rows live as long as the view, and the code that launches a kernel
+                // with the handle holds the view; neither side is 0.
                 unsafe { Made::over::<Vec4, T>(device, view, MODE) }?
             }
         };
-        // The newest is last.
+        // The most recently used object is last.
         let handle = made.handle();
         self.made.push_back((key, made));
         Ok(Some(handle))
     }
 }
 
-/// Whether the device can read such rows as a texture. The CPU could read any, and takes those that begin as
-/// images do there, so that the other way is gone on it too.
+/// Returns whether the device can read these rows as a texture. The CPU could read any rows, but
+/// accepts only those aligned like an image, so that CPU runs also exercise the fallback to loads.
 fn fits(device: &Device, address: usize, pitch: u32) -> bool {
-    /// What GPUs ask of a pitch.
+    /// The pitch alignment that GPUs require, in bytes.
     const PITCH: u32 = 32;
     let (alignment, pitches) = match device.kind() {
         Kind::Cpu { .. } => (ALIGN, PITCH),

@@ -50,7 +50,7 @@ fn a_call_without_a_context_fails() {
     other.join().expect("the other thread");
 }
 
-/// The settings are the process's, so this test alone changes them.
+/// The settings are process-wide, so only this test changes them.
 #[test]
 fn settings_are_read_back() {
     let context = cpu();

@@ -1,4 +1,4 @@
-//! Graphs: nodes, their order, and launches of the whole.
+//! Graphs: nodes, their order, and launches of whole graphs.
 
 use std::fs;
 
@@ -30,7 +30,7 @@ fn a_graph_runs_copies_fills_and_kernels_in_order() {
         GpuBuffer::as_device_ptr(&total)
     ))
     .expect("a kernel");
-    // SAFETY: the arguments are the kernel's; so below.
+    // SAFETY: the arguments match the kernel's parameters. The same applies below.
     let sum = unsafe { graph.add_kernel_node(sum, [fill, copy]) }.expect("a node");
     let out = graph.add_memcpy_dtoh_node(back.as_mut_ptr(), at, 4, [sum]).expect("a node");
     let end = graph.add_empty_node([out]).expect("a node");
@@ -44,7 +44,7 @@ fn a_graph_runs_copies_fills_and_kernels_in_order() {
     let exec = graph.instantiate().expect("an executable graph");
     assert_eq!(total.as_host_vec().expect("copied"), [0], "nothing runs before a launch");
     for expected in [17, 34] {
-        // SAFETY: module and memory live on.
+        // SAFETY: the module and the memory stay alive.
         unsafe { exec.launch(&stream) }.expect("runs");
         stream.synchronize().expect("done");
         assert_eq!(total.as_host_vec().expect("copied"), [expected]);
@@ -83,7 +83,7 @@ fn wrong_nodes_are_refused() {
     // SAFETY: the number of arguments is wrong, which the CPU checks.
     assert_eq!(unsafe { graph.add_kernel_node(few, []) }, Err(invalid));
 
-    // A fault ends the launch, and a fill outside of memory does too.
+    // A fault ends the launch, and so does a fill outside the memory.
     let data = DeviceBuffer::<u32>::zeroed(4).expect("memory");
     let at = GpuBuffer::as_device_ptr(&data);
     graph.add_memset_node(at, 1_u32, 5, []).expect("a node");

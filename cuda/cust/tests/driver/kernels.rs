@@ -1,4 +1,4 @@
-//! Kernels, written as rust-cuda's are.
+//! Kernels in rust-cuda's style.
 #![allow(
     clippy::undocumented_unsafe_blocks,
     clippy::missing_safety_doc,
@@ -31,7 +31,7 @@ pub(crate) unsafe fn scale(factor: f32, plus: *const f32, data: *mut f32, len: u
     }
 }
 
-/// Writes each thread's own place in a grid of three dimensions.
+/// Writes each thread's position in a three-dimensional grid.
 #[kernel(dims(3))]
 pub(crate) unsafe fn place(out: *mut [u32; 3]) {
     let at = thread::block_idx() * thread::block_dim() + thread::thread_idx();
@@ -56,7 +56,7 @@ pub(crate) unsafe fn reverse(data: *mut u32) {
 #[kernel(launch_bounds(64))]
 pub(crate) unsafe fn narrow() {}
 
-/// Thread 3 reads one element too far.
+/// Reads out of bounds: thread 3 reads one element past the end.
 #[kernel]
 pub(crate) unsafe fn beyond(data: Slice<u32>, out: *mut u32) {
     let i = thread::index_1d();
@@ -84,6 +84,6 @@ pub(crate) unsafe fn sample(texture: Texture2d<Vec4>, at: &[Vec2], out: *mut f32
     unsafe { *out.add(i) = texture.read(at[i].x, at[i].y).x };
 }
 
-/// Not in any PTX of the tests.
+/// A kernel that no PTX of the tests lists.
 #[kernel]
 pub(crate) unsafe fn unlisted() {}

@@ -1,4 +1,4 @@
-//! Launches by name, and what refuses them.
+//! Launches by name, and the checks that reject them.
 
 use cuda_std::cpu::FaultKind;
 use cust::error::{CudaError, last_fault};
@@ -22,7 +22,7 @@ fn a_launch_passes_slices_pointers_and_values() {
     let (a, b) = (a.expect("memory"), b.expect("memory"));
     let sum = DeviceBuffer::<f32>::zeroed(3).expect("memory");
     let add = module.get_function("add").expect("a kernel");
-    // SAFETY: the kernel stays within the slices, which are of one length.
+    // SAFETY: the kernel stays within the slices, which have the same length.
     unsafe {
         launch!(add<<<2, 2, 0, stream>>>(
             a.as_device_ptr(),
@@ -66,7 +66,7 @@ fn grids_and_blocks_have_three_dimensions() {
         let all = out.as_host_vec().expect("copied");
         assert_eq!(all[..places(size).len()], places(size)[..]);
     };
-    // SAFETY: no shape has more threads than the buffer has elements; so below.
+    // SAFETY: no shape has more threads than the buffer has elements. The same applies below.
     unsafe { launch!(place<<<(2, 3, 4), (2, 2, 2), 0, stream>>>(at)) }.expect("tuples");
     check([4, 6, 8]);
     let (grid, block) = (UVec3::new(1, 2, 3), UVec3::new(2, 1, 1));
@@ -153,7 +153,7 @@ fn a_fault_says_what_the_kernel_did() {
     assert_eq!(fault.at.thread, [3, 0, 0]);
     assert!(matches!(fault.kind, FaultKind::OutOfBounds { .. }), "{fault}");
     assert!(fault.to_string().contains("at 4 outside of 4"), "{fault}");
-    // The device lives on.
+    // The device is still usable.
     assert_eq!(run(3), Ok(()));
     assert_eq!(GpuBuffer::len(&out), 8);
 }

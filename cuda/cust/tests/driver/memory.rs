@@ -1,4 +1,4 @@
-//! Memory of every kind, and the copies between them.
+//! Memory of all kinds, and copies between them.
 
 use cuda_std::cpu::POISON;
 use cust::error::CudaError;
@@ -20,7 +20,7 @@ fn stream() -> Stream {
 #[test]
 fn fresh_memory_is_poisoned_or_zero() {
     let _context = cpu();
-    // SAFETY: every pattern of bits is a `u32`.
+    // SAFETY: every bit pattern is a valid `u32`.
     let poisoned = unsafe { DeviceBuffer::<u32>::uninitialized(3) }.expect("memory");
     assert_eq!(poisoned.as_host_vec().expect("copied"), [u32::from_ne_bytes([POISON; 4]); 3]);
     let zeros = DeviceBuffer::<u32>::zeroed(3).expect("memory");
@@ -63,11 +63,12 @@ fn impossible_sizes_are_refused() {
 #[test]
 fn freed_memory_is_refused() {
     let _context = cpu();
-    // SAFETY: freed below.
+    // SAFETY: the memory is freed below.
     let pointer = unsafe { cuda_malloc::<u32>(4) }.expect("memory");
     let mut value = 0_u32;
     let to = (&raw mut value).cast();
-    // SAFETY: the memory is allocated; the CPU checks what is not. So below.
+    // SAFETY: the memory is allocated, and the CPU rejects addresses that are not. The same applies
+    // below.
     unsafe {
         memcpy_htod(pointer.as_raw(), [7_u32].as_ptr().cast(), 4).expect("copied");
         memcpy_dtoh(to, pointer.as_raw(), 4).expect("copied");
@@ -85,7 +86,7 @@ fn freed_memory_is_refused() {
 fn a_buffer_that_cannot_be_freed_comes_back() {
     let _context = cpu();
     let buffer = [1_u8, 2].as_dbuf().expect("memory");
-    // SAFETY: the CPU refuses to free an address that it did not allocate.
+    // SAFETY: the CPU rejects the release of an address that it did not allocate.
     let inner = unsafe { DeviceBuffer::from_raw_parts(buffer[1..].as_device_ptr(), 1) };
     let (error, inner) = DeviceBuffer::drop(inner).expect_err("no allocation begins there");
     assert_eq!(error, CudaError::InvalidValue);
@@ -149,7 +150,7 @@ fn copies_wait_or_are_submitted() {
 
     let locked = LockedBuffer::from_slice(&[4_u16, 5, 6]).expect("memory");
     let mut back = LockedBuffer::new(&0_u16, 3).expect("memory");
-    // SAFETY: all live until the stream is synchronised, and nothing touches them before.
+    // SAFETY: all of them live, and nothing accesses them, until the stream is synchronised.
     unsafe {
         first.async_copy_from(&locked, &stream).expect("submitted");
         second.async_copy_from(&first, &stream).expect("submitted");
@@ -182,12 +183,12 @@ fn boxes_and_variables_hold_one_value() {
     let mut value = 0;
     two.copy_to(&mut value).expect("copied");
     assert_eq!(value, 6);
-    // SAFETY: both live until the copy is done.
+    // SAFETY: both sides live until the copy is done.
     unsafe { two.async_copy_from(&8, &stream) }.expect("submitted");
     stream.synchronize().expect("done");
     assert_eq!(two.as_host_value(), Ok(8));
     let raw = DeviceBox::into_device(two);
-    // SAFETY: it was just given up.
+    // SAFETY: ownership was just released.
     let two = unsafe { DeviceBox::from_device(raw) };
     assert_eq!(GpuBox::as_device_ptr(&two), raw);
     DeviceBox::drop(two).expect("freed");
@@ -209,7 +210,7 @@ fn locked_memory_is_host_memory() {
     LockedBuffer::drop(buffer).expect("freed");
     let mut one = LockedBox::new(&1.5_f32).expect("memory");
     *one += 1.0;
-    // SAFETY: it was just given up.
+    // SAFETY: ownership was just released.
     let one = unsafe { LockedBox::from_raw(one.into_raw()) };
     assert_eq!(*one, 2.5);
 }
@@ -252,7 +253,7 @@ fn rows_are_copied_at_their_pitch() {
     let _context = cpu();
     let source = [1_u16, 2, 0, 3, 4, 0];
     let mut back = [9_u16; 4];
-    // SAFETY: two rows of two elements are within both; the memory is freed below.
+    // SAFETY: both sides hold two rows of two elements; the memory is freed below.
     unsafe {
         let (device, pitch) = cuda_malloc_pitched::<u32>(1, 2).expect("memory");
         assert!(pitch >= 4);
@@ -266,7 +267,8 @@ fn rows_are_copied_at_their_pitch() {
     assert_eq!(back, [1, 2, 3, 4]);
 }
 
-/// The driver aligns memory to 256 bytes; a reference to what needs more would be undefined behaviour.
+/// The driver aligns memory to 256 bytes. A reference to a type with a larger alignment would be
+/// undefined behaviour.
 #[test]
 fn elements_that_are_aligned_to_more_than_memory_are_refused() {
     #[derive(Clone, Copy, Debug, PartialEq, cust::DeviceCopy)]
@@ -283,7 +285,7 @@ fn elements_that_are_aligned_to_more_than_memory_are_refused() {
     assert!(LockedBuffer::from_slice(&[Page(1); 0]).is_ok());
 }
 
-/// Linux would grant the memory, and end the process once it is filled.
+/// Linux would grant the memory and kill the process once it is filled.
 #[test]
 fn more_memory_than_the_host_has_is_refused() {
     let _context = cpu();

@@ -1,4 +1,4 @@
-//! Modules: what PTX loads, and the kernels and constants that it names.
+//! Modules: loading PTX, and finding the kernels and constants that it names.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn a_module_has_the_kernels_that_its_ptx_names() {
     let _context = cpu();
     let module = Module::from_ptx(ptx(&["add", "nowhere"], ""), &[]).expect("the PTX loads");
     assert!(module.get_function("add").is_ok());
-    // Linked but not in the PTX; in the PTX but not linked; no such name; no name at all.
+    // Linked but not in the PTX; in the PTX but not linked; no such name; not a valid name.
     for name in ["unlisted", "nowhere", "ad", "ad\0d"] {
         let expected = match name.contains('\0') {
             true => CudaError::InvalidValue,
@@ -33,7 +33,7 @@ fn a_module_has_the_kernels_that_its_ptx_names() {
     Module::drop(module).expect("unloaded");
 }
 
-/// Registers a kernel as `#[kernel]` of another package would.
+/// Registers a kernel like `#[kernel]` in another package would.
 macro_rules! twice {
     ($name:ident, $package:literal, $threads:literal) => {
         #[distributed_slice(KERNELS)]

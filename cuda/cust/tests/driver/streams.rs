@@ -33,7 +33,7 @@ fn work_runs_in_order_and_then_calls_back() {
     let data = [0_u32, 1, 2, 3].as_dbuf().expect("memory");
     let total = DeviceBuffer::<u32>::zeroed(1).expect("memory");
     let (tell, told) = mpsc::channel();
-    // SAFETY: four threads for four elements; so below.
+    // SAFETY: four threads for four elements. The same applies below.
     unsafe { launch!(module.reverse<<<1, 4, 16, stream>>>(data.as_device_ptr())) }.expect("runs");
     // SAFETY: as above.
     unsafe {

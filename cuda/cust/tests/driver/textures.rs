@@ -43,14 +43,14 @@ fn a_copy_of_another_size_panics() {
     let _ = array.copy_from::<u8, _>(&[1, 2, 3]);
 }
 
-/// What a kernel reads at these coordinates.
+/// Returns the values that a kernel reads at these coordinates.
 fn read(texture: &Texture, at: &[Vec2]) -> Vec<f32> {
     let (module, stream) =
         (module(), Stream::new(StreamFlags::NON_BLOCKING, None).expect("a stream"));
     let at = at.as_dbuf().expect("memory");
     let out = DeviceBuffer::<f32>::zeroed(at.len()).expect("memory");
     let threads = at.len() as u32;
-    // SAFETY: a thread for each element; the texture lives on.
+    // SAFETY: there is a thread for each element, and the texture stays alive.
     unsafe {
         launch!(module.sample<<<1, threads, 0, stream>>>(
             texture.handle(),
@@ -63,7 +63,7 @@ fn read(texture: &Texture, at: &[Vec2]) -> Vec<f32> {
     out.as_host_vec().expect("copied")
 }
 
-/// A texture over the elements 1, 2, 3, 4 in two rows.
+/// Creates a texture over the elements 1, 2, 3, 4 in two rows.
 fn texture(descriptor: TextureDescriptor) -> Result<Texture, CudaError> {
     let array = [1.0_f32, 2.0, 3.0, 4.0].as_2d_array(2, 2).expect("an array");
     let ty = ResourceType::Array { array };

@@ -1,10 +1,10 @@
-//! How a signature becomes a function that finds the driver's when it is first called.
+//! Turns signatures into functions that look up the driver's function on their first call.
 //!
-//! Idea: each function calls through a pointer of its own, which at first points to `first`, a function
-//! of the same type that looks for the driver's, stores it in the pointer and calls it.
-//! Cost: an atomic load and an indirect call; there is nothing to test.
+//! Idea: each function calls through its own pointer. The pointer initially refers to `first`, a
+//! function of the same type that looks up the driver's function, stores it in the pointer and
+//! calls it. Cost: an atomic load and an indirect call, without a branch.
 
-/// Makes a function of each signature, and [`FUNCTIONS`](super::FUNCTIONS) of their names.
+/// Defines a function for each signature, and [`FUNCTIONS`](super::FUNCTIONS) with their names.
 macro_rules! functions {
     ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {
         /// The names of all functions of this module.
@@ -14,7 +14,7 @@ macro_rules! functions {
             #[doc = concat!("`", stringify!($name), "` of the driver.")]
             ///
             /// # Safety
-            /// What NVIDIA's manual asks of the arguments.
+            /// The arguments must meet the requirements in NVIDIA's manual.
             #[allow(clippy::too_many_arguments, reason = "they are the driver's")]
             #[inline]
             pub unsafe fn $name($($argument: $type),*) -> CUresult {
@@ -22,23 +22,25 @@ macro_rules! functions {
 
                 static FUNCTION: AtomicPtr<()> = AtomicPtr::new(first as *mut ());
 
-                /// Called until the driver's function is found; threads that meet here find the same.
+                /// Handles calls until the driver's function is known. Concurrent first calls find
+                /// the same function.
                 #[cold]
                 unsafe extern "C" fn first($($argument: $type),*) -> CUresult {
                     match library::find(stringify!($name)) {
                         Ok(address) => {
                             FUNCTION.store(address, Ordering::Release);
                             // SAFETY: the driver's function of this name has this type, and the
-                            // arguments are the caller's.
+                            // caller guarantees the arguments.
                             unsafe { transmute::<*mut (), Function>(address)($($argument),*) }
                         }
                         Err(error) => error,
                     }
                 }
 
-                // Acquire: who sees the address also sees the library mapped that it lies in.
+                // Acquire: a thread that sees the address also sees the mapping of its library.
                 let function = FUNCTION.load(Ordering::Acquire);
-                // SAFETY: `first` or what it stored, both of this type; the arguments are the caller's.
+                // SAFETY: `first`, or the function that it stored, both of this type; the caller
+                // guarantees the arguments.
                 unsafe { transmute::<*mut (), Function>(function)($($argument),*) }
             }
         )*

@@ -1,4 +1,5 @@
-//! The functions. A name with a version, such as `_v2`, is what `cuda.h` makes of the plain name.
+//! The functions. A version suffix such as `_v2` is the one that `cuda.h` appends to the plain
+//! name.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
@@ -180,7 +181,7 @@ functions! {
     fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
     fn cuMemcpy2DAsync_v2(copy: *const CUDA_MEMCPY2D, stream: CUstream);
 
-    // Memory of other APIs.
+    // External memory.
     fn cuImportExternalMemory(
         memory: *mut CUexternalMemory,
         description: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC,

@@ -1,7 +1,8 @@
-//! The driver's functions, types and constants under their own names, as `cuda.h` has them.
+//! The driver's functions, types and constants under their names in `cuda.h`.
 //!
-//! Only what this project uses; more is a line in `functions` or `types` each. What a function asks
-//! for and does is in NVIDIA's manual of the driver API.
+//! Contains only the parts that this project uses; adding one takes a line in `functions` or
+//! `types`. NVIDIA's manual of the driver API documents the requirements and effects of the
+//! functions.
 #![allow(
     missing_docs,
     non_camel_case_types,
@@ -16,6 +17,6 @@ mod types;
 
 pub use functions::*;
 pub use result::CUresult;
-/// The name of the enum behind the `typedef`, which rust-cuda's bindings have too.
+/// The enum's name behind the `typedef`, which rust-cuda's bindings have too.
 pub use result::CUresult as cudaError_enum;
 pub use types::*;

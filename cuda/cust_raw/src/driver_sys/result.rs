@@ -9,7 +9,7 @@ use std::ptr;
 use super::{cuGetErrorName, cuGetErrorString};
 use crate::error::DriverResult;
 
-/// What a driver function returns: any number, since newer drivers have newer codes.
+/// The result of a driver function. It can be any number, since newer drivers have newer codes.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use = "what the driver refuses, it only says here"]
@@ -21,7 +21,7 @@ macro_rules! codes {
         impl CUresult {
             $(pub const $name: Self = Self($code);)+
 
-            /// The name, of the codes above.
+            /// Returns the name of a code declared above.
             const fn known_name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$name => Some(stringify!($name)),)+
@@ -137,10 +137,10 @@ codes! {
 }
 
 impl CUresult {
-    /// `Err` of every code but `CUDA_SUCCESS`.
+    /// Returns `Err` for every code except `CUDA_SUCCESS`.
     ///
     /// # Errors
-    /// The code itself.
+    /// Returns the code itself.
     pub const fn to_result(self) -> DriverResult {
         match self {
             Self::CUDA_SUCCESS => Ok(()),
@@ -148,26 +148,26 @@ impl CUresult {
         }
     }
 
-    /// Its name, such as `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// Returns the name, such as `CUDA_ERROR_OUT_OF_MEMORY`.
     #[must_use]
     pub fn name(self) -> Cow<'static, str> {
         let name = self.ask(cuGetErrorName);
         name.unwrap_or_else(|| self.known_name().unwrap_or("unknown CUDA error").into())
     }
 
-    /// The driver's description.
+    /// Returns the driver's description.
     #[must_use]
     pub fn text(self) -> Cow<'static, str> {
         self.ask(cuGetErrorString).unwrap_or("no description".into())
     }
 
-    /// Asks the driver, which may be missing, or not know the code.
+    /// Queries the driver, which may be missing or not know the code.
     fn ask(
         self,
         function: unsafe fn(Self, *mut *const c_char) -> Self,
     ) -> Option<Cow<'static, str>> {
         let mut text = ptr::null();
-        // SAFETY: the driver writes a static string, or leaves or writes null.
+        // SAFETY: the driver writes a static string or null, or writes nothing.
         unsafe {
             let _ = function(self, &raw mut text);
             (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy())

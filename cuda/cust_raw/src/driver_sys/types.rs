@@ -1,13 +1,13 @@
 //! Handles, the structs and enums that functions take, and flags.
 //!
-//! The enums are only ever given to the driver, never read from it: it may know more values.
+//! The enums are only passed to the driver, never read from it, because it may know more values.
 
 use std::ffi::{c_int, c_void};
 use std::marker::{PhantomData, PhantomPinned};
 
 use super::CUresult;
 
-/// What lies behind a handle; the driver's own.
+/// Defines the opaque types behind handles.
 macro_rules! handles {
     ($($name:ident => $object:ident),+ $(,)?) => {$(
         #[repr(C)]
@@ -38,18 +38,18 @@ pub type CUdeviceptr = u64;
 pub type CUsurfObject = u64;
 pub type CUtexObject = u64;
 
-/// Sixteen bytes that tell one device from every other.
+/// A 16-byte identifier that is unique to a device.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CUuuid {
     pub bytes: [u8; 16],
 }
 
-/// Called by the driver once all work before it in the stream is done.
+/// A function that the driver calls once all earlier work in the stream is done.
 pub type CUstreamCallback =
     Option<unsafe extern "C" fn(stream: CUstream, status: CUresult, data: *mut c_void)>;
 
-/// Dynamic shared memory of a block by its threads.
+/// A function that returns a block's dynamic shared memory for its number of threads.
 pub type CUoccupancyB2DSize = Option<unsafe extern "C" fn(block: c_int) -> usize>;
 
 /// Flags of `cuStreamCreateWithPriority`.
@@ -62,10 +62,10 @@ pub const CU_EVENT_DISABLE_TIMING: u32 = 2;
 /// Flag of `cuMemHostAlloc`.
 pub const CU_MEMHOSTALLOC_PORTABLE: u32 = 1;
 
-/// Flag of `cuMemAllocManaged`: every stream of every device may use the memory.
+/// Flag of `cuMemAllocManaged`: all streams of all devices may use the memory.
 pub const CU_MEM_ATTACH_GLOBAL: u32 = 1;
 
-/// Stands for the host where a function takes a device.
+/// The host, where a function takes a device.
 pub const CU_DEVICE_CPU: CUdevice = -1;
 
 /// Flags of a texture.
@@ -80,7 +80,7 @@ pub const CUDA_ARRAY3D_SURFACE_LDST: u32 = 2;
 pub const CUDA_ARRAY3D_CUBEMAP: u32 = 4;
 pub const CUDA_ARRAY3D_TEXTURE_GATHER: u32 = 8;
 
-/// A question about a device. A number, since newer drivers answer more.
+/// An attribute of a device. A number, since newer drivers have more.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUdevice_attribute(pub u32);
@@ -100,7 +100,7 @@ impl CUdevice_attribute {
     pub const CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: Self = Self(97);
 }
 
-/// A question about a kernel. A number, since newer drivers answer more.
+/// An attribute of a kernel. A number, since newer drivers have more.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUfunction_attribute(pub u32);
@@ -174,7 +174,8 @@ pub enum CUmemorytype {
     CU_MEMORYTYPE_ARRAY = 3,
 }
 
-/// The type of a channel of an array. A number, since the driver gives it back and newer ones have more.
+/// The type of a channel of an array. A number, since the driver returns it and newer drivers have
+/// more.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUarray_format(pub u32);
@@ -215,7 +216,7 @@ pub enum CUresourcetype {
     CU_RESOURCE_TYPE_PITCH2D = 3,
 }
 
-/// Rows from one place to another; the default copies nothing, from null to null.
+/// A copy of rows. The default copies nothing, from null to null.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CUDA_MEMCPY2D {
@@ -237,7 +238,7 @@ pub struct CUDA_MEMCPY2D {
     pub Height: usize,
 }
 
-/// Slices of rows from one place to another; the default copies nothing, from null to null.
+/// A copy of slices of rows. The default copies nothing, from null to null.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CUDA_MEMCPY3D {
@@ -288,7 +289,7 @@ pub struct CUDA_ARRAY_DESCRIPTOR {
     pub NumChannels: u32,
 }
 
-/// What a texture reads. `resType` says which field of `res` counts.
+/// The memory that a texture reads. `resType` selects the valid field of `res`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CUDA_RESOURCE_DESC {
@@ -298,7 +299,7 @@ pub struct CUDA_RESOURCE_DESC {
 }
 
 impl CUDA_RESOURCE_DESC {
-    /// An array.
+    /// Describes an array.
     #[must_use]
     pub const fn array(hArray: CUarray) -> Self {
         let mut resource = Self::zeroed(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
@@ -306,7 +307,7 @@ impl CUDA_RESOURCE_DESC {
         resource
     }
 
-    /// Rows in device memory.
+    /// Describes rows in device memory.
     #[must_use]
     pub const fn pitch2D(pitch2D: CUDA_RESOURCE_DESC_pitch2D) -> Self {
         let mut resource = Self::zeroed(CUresourcetype::CU_RESOURCE_TYPE_PITCH2D);
@@ -359,7 +360,7 @@ pub struct CUDA_TEXTURE_DESC {
     pub reserved: [i32; 12],
 }
 
-/// The format in which a texture views an array. A number: the list is long.
+/// The format in which a texture views an array. A number, because the list is long.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUresourceViewFormat(pub u32);
@@ -379,7 +380,7 @@ pub struct CUDA_RESOURCE_VIEW_DESC {
     pub reserved: [u32; 16],
 }
 
-/// The type of a graph's node. A number, since the driver gives it back and newer ones have more.
+/// The type of a graph node. A number, since the driver returns it and newer drivers have more.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CUgraphNodeType(pub u32);
@@ -387,7 +388,7 @@ pub struct CUgraphNodeType(pub u32);
 /// Flag of `cuGraphDebugDotPrint`.
 pub const CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE: u32 = 1;
 
-/// A kernel's launch in a graph. `cuda.h` from CUDA 12 on calls this first version `_v1`.
+/// A kernel launch in a graph. From CUDA 12 on, `cuda.h` calls this first version `_v1`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CUDA_KERNEL_NODE_PARAMS {
@@ -415,7 +416,7 @@ pub struct CUDA_MEMSET_NODE_PARAMS {
     pub height: usize,
 }
 
-/// Memory of another API, and how it is handed over.
+/// Memory of another API, and the type of its handle.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
@@ -465,7 +466,7 @@ const _: () = {
     assert!(size_of::<CUDA_TEXTURE_DESC>() == 104);
 };
 
-/// How a kernel is launched; `attrs` are `numAttrs`.
+/// The configuration of a launch. `attrs` points to `numAttrs` attributes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CUlaunchConfig {
@@ -481,7 +482,7 @@ pub struct CUlaunchConfig {
     pub numAttrs: u32,
 }
 
-/// What is asked of a launch beside its shape. The value is a union of 64 bytes, of which a number is the first.
+/// An attribute of a launch. The value is a 64-byte union that starts with a number.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 pub struct CUlaunchAttribute {
@@ -491,6 +492,6 @@ pub struct CUlaunchAttribute {
     pub rest: [i32; 15],
 }
 
-/// The kernel may be launched before the one before it in the stream has ended, for which it waits itself, by
-/// `griddepcontrol.wait`.
+/// The kernel may be launched before the preceding kernel in the stream has ended. It waits for
+/// that kernel itself with `griddepcontrol.wait`.
 pub const CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: u32 = 6;

@@ -1,6 +1,6 @@
-//! Libraries built with `cc`, and tests that run again in a process of their own.
+//! Helpers that build libraries with `cc` and rerun tests in their own process.
 //!
-//! The driver is loaded once per process and chosen by an environment variable, so each choice
+//! The driver is loaded once per process and selected by an environment variable, so each choice
 //! needs a process. A test that needs one is marked `#[ignore]` and started by [`run_alone`].
 
 #![allow(dead_code, reason = "each test file uses its part")]
@@ -11,7 +11,7 @@ use std::{env, fs};
 
 use cust_raw::driver_sys;
 
-/// The number of devices, as the driver reports it.
+/// Returns the number of devices that the driver reports.
 pub(crate) fn device_count() -> Result<i32, driver_sys::CUresult> {
     let mut count = 0;
     // SAFETY: `count` outlives the call.
@@ -19,12 +19,12 @@ pub(crate) fn device_count() -> Result<i32, driver_sys::CUresult> {
     Ok(count)
 }
 
-/// The file `tests/c/NAME`.
+/// Returns the path of `tests/c/NAME`.
 pub(crate) fn c_source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name)
 }
 
-/// A folder for the files of one test, made anew so that no stale library is loaded.
+/// Creates an empty folder for the files of one test, so that the test cannot load a stale library.
 pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -32,7 +32,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Builds a shared library; false, with a line that says so, where there is no C compiler.
+/// Builds a shared library. Without a C compiler it prints a line and returns `false`.
 pub(crate) fn shared_library(output: &Path, arguments: &[&str]) -> bool {
     let mut cc = Command::new("cc");
     cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(output).args(arguments);

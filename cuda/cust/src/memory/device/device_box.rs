@@ -16,39 +16,39 @@ use crate::memory::{
 };
 use crate::stream::Stream;
 
-/// One value on a device. A type of no size has a null address.
+/// One value on a device. A zero-sized type has a null address.
 #[derive(Debug)]
 pub struct DeviceBox<T: DeviceCopy> {
     pointer: DevicePointer<T>,
 }
 
-// SAFETY: owned plain memory.
+// SAFETY: the box owns plain memory.
 unsafe impl<T: Send + DeviceCopy> Send for DeviceBox<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync + DeviceCopy> Sync for DeviceBox<T> {}
 
 impl<T: DeviceCopy> DeviceBox<T> {
-    /// A copy of `value`.
+    /// Copies `value` to the device.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn new(value: &T) -> CudaResult<Self> {
-        // SAFETY: written before anybody reads.
+        // SAFETY: the value is written before anything reads it.
         let mut made = unsafe { Self::uninitialized() }?;
         made.copy_from(value)?;
         Ok(made)
     }
 
-    /// A copy of `value`, in stream order.
+    /// Copies `value` to the device in stream order.
     ///
     /// # Safety
-    /// `value` lives and stays as it is until the stream's work is done, and nothing else uses the result
-    /// before then but work of the same stream.
+    /// `value` must live unchanged until the stream's work is done. Until then, only work of the
+    /// same stream may use the result.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub unsafe fn new_async(value: &T, stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe {
             let mut made = Self::uninitialized_async(stream)?;
             made.async_copy_from(value, stream)?;
@@ -59,20 +59,20 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// Frees the memory in stream order, without waiting.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn drop_async(self, stream: &Stream) -> CudaResult<()> {
         let this = ManuallyDrop::new(self);
         match this.pointer.is_null() {
             true => Ok(()),
-            // SAFETY: allocated once, freed once.
+            // SAFETY: allocated once and freed once.
             false => unsafe { cuda_free_async(stream, this.pointer) },
         }
     }
 
-    /// The value, copied to the host.
+    /// Copies the value to the host.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn as_host_value(&self) -> CudaResult<T> {
         let mut value = MaybeUninit::uninit();
         // SAFETY: the box holds a `T`, which the copy writes.
@@ -82,79 +82,80 @@ impl<T: DeviceCopy> DeviceBox<T> {
         }
     }
 
-    /// A value whose bytes are undefined; on the CPU each is `0xff`.
+    /// Allocates memory for one value and leaves its bytes undefined; on the CPU each is `0xff`.
     ///
     /// # Safety
-    /// It is written before anybody reads it.
+    /// The caller must write the value before anything reads it.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub unsafe fn uninitialized() -> CudaResult<Self> {
         let pointer = match size_of::<T>() {
             0 => DevicePointer::null(),
-            // SAFETY: freed by drop.
+            // SAFETY: drop frees the memory.
             _ => unsafe { cuda_malloc(1) }?,
         };
         Ok(Self { pointer })
     }
 
-    /// As [`uninitialized`](Self::uninitialized), in stream order.
+    /// Allocates like [`uninitialized`](Self::uninitialized), but in stream order.
     ///
     /// # Safety
-    /// It is written before anybody reads it, and used only by work behind the allocation.
+    /// The caller must write the value before anything reads it, and use it only in work that the
+    /// stream runs after the allocation.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub unsafe fn uninitialized_async(stream: &Stream) -> CudaResult<Self> {
         let pointer = match size_of::<T>() {
             0 => DevicePointer::null(),
-            // SAFETY: freed by drop.
+            // SAFETY: drop frees the memory.
             _ => unsafe { cuda_malloc_async(stream, 1) }?,
         };
         Ok(Self { pointer })
     }
 
-    /// Takes over an allocation.
+    /// Takes ownership of an allocation.
     ///
     /// # Safety
-    /// It is an allocation of the driver's that holds a `T`, and nobody else frees it.
+    /// The address must be a driver allocation that holds a `T`, and nothing else may free it.
     #[must_use]
     pub unsafe fn from_raw(pointer: sys::CUdeviceptr) -> Self {
         Self { pointer: DevicePointer::from_raw(pointer) }
     }
 
-    /// Takes over an allocation.
+    /// Takes ownership of an allocation.
     ///
     /// # Safety
-    /// As [`from_raw`](Self::from_raw).
+    /// The requirements are the same as for [`from_raw`](Self::from_raw).
     #[must_use]
     pub unsafe fn from_device(pointer: DevicePointer<T>) -> Self {
         Self { pointer }
     }
 
-    /// Gives up the allocation, which the caller frees.
+    /// Releases ownership of the allocation, which the caller must free.
     #[must_use]
     #[allow(clippy::wrong_self_convention, reason = "rust-cuda's name")]
     pub fn into_device(this: Self) -> DevicePointer<T> {
         ManuallyDrop::new(this).pointer
     }
 
-    /// Its address.
+    /// Returns the address of the value.
     #[must_use]
     pub fn as_device_ptr(&self) -> DevicePointer<T> {
         self.pointer
     }
 
-    /// Frees the memory; what drop does without telling.
+    /// Frees the memory and reports failure, which `Drop` cannot.
     ///
     /// # Errors
-    /// What the driver says, and the box.
+    /// Returns the driver's error together with the box.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
         if this.pointer.is_null() {
             return Ok(());
         }
-        // SAFETY: allocated once, freed once.
+        // SAFETY: allocated once and freed once.
         match unsafe { cuda_free(this.pointer) } {
             Ok(()) => {
                 mem::forget(this);
@@ -166,12 +167,12 @@ impl<T: DeviceCopy> DeviceBox<T> {
 }
 
 impl<T: DeviceCopy + Zeroable> DeviceBox<T> {
-    /// A value of zeros.
+    /// Allocates a value of zeros.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn zeroed() -> CudaResult<Self> {
-        // SAFETY: written before anybody reads.
+        // SAFETY: the value is written before anything reads it.
         unsafe {
             let made = Self::uninitialized()?;
             if size_of::<T>() > 0 {
@@ -181,15 +182,15 @@ impl<T: DeviceCopy + Zeroable> DeviceBox<T> {
         }
     }
 
-    /// A value of zeros, in stream order.
+    /// Allocates a value of zeros in stream order.
     ///
     /// # Safety
-    /// It is used only by work behind the allocation.
+    /// The result must be used only in work that the stream runs after the allocation.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub unsafe fn zeroed_async(stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe {
             let made = Self::uninitialized_async(stream)?;
             if size_of::<T>() > 0 {
@@ -204,7 +205,7 @@ impl<T: DeviceCopy + Zeroable> DeviceBox<T> {
 impl<T: DeviceCopy> Drop for DeviceBox<T> {
     fn drop(&mut self) {
         if !self.pointer.is_null() {
-            // SAFETY: allocated once, freed once. Nobody is there to tell of a failure.
+            // SAFETY: allocated once and freed once. Drop cannot report a failure.
             let _ = unsafe { cuda_free(self.pointer) };
         }
     }
@@ -220,7 +221,7 @@ impl<T: DeviceCopy> crate::private::Sealed for DeviceBox<T> {}
 
 impl<T: DeviceCopy> CopyDestination<T> for DeviceBox<T> {
     fn copy_from(&mut self, value: &T) -> CudaResult<()> {
-        // SAFETY: both are a `T`; so below.
+        // SAFETY: both sides hold a `T`. The same applies below.
         unsafe { copy_in(self.pointer.as_raw(), value, size_of::<T>()) }
     }
 
@@ -247,7 +248,8 @@ impl<T: DeviceCopy> AsyncCopyDestination<T> for DeviceBox<T> {
         let (to, from, bytes) = (self.pointer.as_raw(), ptr::from_ref(value), size_of::<T>());
         match bytes {
             0 => Ok(()),
-            // SAFETY: both are a `T`; the rest is the caller's. So below.
+            // SAFETY: both sides hold a `T`; the caller guarantees the rest. The same applies
+            // below.
             _ => unsafe { driver::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream.as_inner()) },
         }
     }

@@ -1,4 +1,4 @@
-//! Elements on a device, owned.
+//! An owned slice on a device.
 
 use std::mem::{self, ManuallyDrop};
 use std::ops::{Deref, DerefMut};
@@ -14,7 +14,8 @@ use crate::memory::{
 };
 use crate::stream::Stream;
 
-/// `len` elements on a device. An empty buffer, or one of a type of no size, has a null address.
+/// A buffer of `len` elements on a device. An empty buffer and a buffer of a zero-sized type have a
+/// null address.
 #[derive(Debug)]
 #[repr(C)]
 pub struct DeviceBuffer<T: DeviceCopy> {
@@ -22,38 +23,42 @@ pub struct DeviceBuffer<T: DeviceCopy> {
     len: usize,
 }
 
-// SAFETY: owned plain memory.
+// SAFETY: the buffer owns plain memory.
 unsafe impl<T: Send + DeviceCopy> Send for DeviceBuffer<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync + DeviceCopy> Sync for DeviceBuffer<T> {}
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
-    /// Elements whose bytes are undefined; on the CPU each byte is `0xff`.
+    /// Allocates memory for `len` elements and leaves their bytes undefined; on the CPU each byte
+    /// is `0xff`.
     ///
     /// # Safety
-    /// They are written before anybody reads them.
+    /// The caller must write the elements before anything reads them.
     ///
     /// # Errors
-    /// A size beyond the address space, or what the driver says.
+    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or the driver's
+    /// error.
     pub unsafe fn uninitialized(len: usize) -> CudaResult<Self> {
         let pointer = match len > 0 && size_of::<T>() > 0 {
-            // SAFETY: freed by drop.
+            // SAFETY: drop frees the memory.
             true => unsafe { cuda_malloc(len) }?,
             false => DevicePointer::null(),
         };
         Ok(Self { pointer, len })
     }
 
-    /// As [`uninitialized`](Self::uninitialized), in stream order.
+    /// Allocates like [`uninitialized`](Self::uninitialized), but in stream order.
     ///
     /// # Safety
-    /// They are written before anybody reads them, and used only by work behind the allocation.
+    /// The caller must write the elements before anything reads them, and use them only in work
+    /// that the stream runs after the allocation.
     ///
     /// # Errors
-    /// A size beyond the address space, or what the driver says.
+    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or the driver's
+    /// error.
     pub unsafe fn uninitialized_async(len: usize, stream: &Stream) -> CudaResult<Self> {
         let pointer = match len > 0 && size_of::<T>() > 0 {
-            // SAFETY: freed by drop.
+            // SAFETY: drop frees the memory.
             true => unsafe { cuda_malloc_async(stream, len) }?,
             false => DevicePointer::null(),
         };
@@ -63,35 +68,36 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Frees the memory in stream order, without waiting.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn drop_async(self, stream: &Stream) -> CudaResult<()> {
         let this = ManuallyDrop::new(self);
         match this.pointer.is_null() {
             true => Ok(()),
-            // SAFETY: allocated once, freed once.
+            // SAFETY: allocated once and freed once.
             false => unsafe { cuda_free_async(stream, this.pointer) },
         }
     }
 
-    /// Takes over an allocation.
+    /// Takes ownership of an allocation.
     ///
     /// # Safety
-    /// It is an allocation of the driver's that holds `len` elements, and nobody else frees it.
+    /// The address must be a driver allocation that holds `len` elements, and nothing else may free
+    /// it.
     #[must_use]
     pub unsafe fn from_raw_parts(pointer: DevicePointer<T>, len: usize) -> Self {
         Self { pointer, len }
     }
 
-    /// Frees the memory; what drop does without telling.
+    /// Frees the memory and reports failure, which `Drop` cannot.
     ///
     /// # Errors
-    /// What the driver says, and the buffer.
+    /// Returns the driver's error together with the buffer.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
         if this.pointer.is_null() {
             return Ok(());
         }
-        // SAFETY: allocated once, freed once.
+        // SAFETY: allocated once and freed once.
         match unsafe { cuda_free(this.pointer) } {
             Ok(()) => {
                 mem::forget(this);
@@ -101,27 +107,27 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         }
     }
 
-    /// A copy of `slice`.
+    /// Copies `slice` to the device.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
-        // SAFETY: written before anybody reads.
+        // SAFETY: the elements are written before anything reads them.
         let mut made = unsafe { Self::uninitialized(slice.len()) }?;
         made.copy_from(slice)?;
         Ok(made)
     }
 
-    /// A copy of `slice`, in stream order.
+    /// Copies `slice` to the device in stream order.
     ///
     /// # Safety
-    /// `slice` lives and stays as it is until the stream's work is done, and nothing else uses the result
-    /// before then but work of the same stream.
+    /// `slice` must live unchanged until the stream's work is done. Until then, only work of the
+    /// same stream may use the result.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub unsafe fn from_slice_async(slice: &[T], stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe {
             let mut made = Self::uninitialized_async(slice.len(), stream)?;
             made.async_copy_from(slice, stream)?;
@@ -129,7 +135,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         }
     }
 
-    /// All elements.
+    /// Returns all elements.
     #[must_use]
     pub fn as_slice(&self) -> &DeviceSlice<T> {
         self
@@ -137,12 +143,13 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 }
 
 impl<T: DeviceCopy + Zeroable> DeviceBuffer<T> {
-    /// `len` elements of zeros.
+    /// Allocates `len` elements of zeros.
     ///
     /// # Errors
-    /// A size beyond the address space, or what the driver says.
+    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or the driver's
+    /// error.
     pub fn zeroed(len: usize) -> CudaResult<Self> {
-        // SAFETY: written before anybody reads.
+        // SAFETY: the elements are written before anything reads them.
         unsafe {
             let made = Self::uninitialized(len)?;
             if !made.pointer.is_null() {
@@ -152,15 +159,16 @@ impl<T: DeviceCopy + Zeroable> DeviceBuffer<T> {
         }
     }
 
-    /// `len` elements of zeros, in stream order.
+    /// Allocates `len` elements of zeros in stream order.
     ///
     /// # Safety
-    /// They are used only by work behind the allocation.
+    /// The result must be used only in work that the stream runs after the allocation.
     ///
     /// # Errors
-    /// A size beyond the address space, or what the driver says.
+    /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or the driver's
+    /// error.
     pub unsafe fn zeroed_async(len: usize, stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe {
             let made = Self::uninitialized_async(len, stream)?;
             if !made.pointer.is_null() {
@@ -173,10 +181,10 @@ impl<T: DeviceCopy + Zeroable> DeviceBuffer<T> {
 }
 
 impl<A: DeviceCopy + Pod> DeviceBuffer<A> {
-    /// The same bytes as elements of another type.
+    /// Reinterprets the bytes as elements of another type.
     ///
     /// # Panics
-    /// Where [`try_cast`](Self::try_cast) fails.
+    /// Panics if [`try_cast`](Self::try_cast) fails.
     #[must_use]
     pub fn cast<B: Pod + DeviceCopy>(self) -> DeviceBuffer<B> {
         match self.try_cast() {
@@ -185,11 +193,11 @@ impl<A: DeviceCopy + Pod> DeviceBuffer<A> {
         }
     }
 
-    /// The same bytes as elements of another type.
+    /// Reinterprets the bytes as elements of another type.
     ///
     /// # Errors
-    /// An address that is not aligned as `B`, or bytes that are no whole number of them. The buffer is
-    /// freed then.
+    /// Returns an error if the address is not aligned for `B` or the size is not a multiple of the
+    /// size of `B`. The buffer is then freed.
     pub fn try_cast<B: Pod + DeviceCopy>(self) -> Result<DeviceBuffer<B>, PodCastError> {
         let bytes = self.size_in_bytes();
         if !self.pointer.as_raw().is_multiple_of(align_of::<B>() as u64) {
@@ -209,7 +217,7 @@ impl<T: DeviceCopy> Deref for DeviceBuffer<T> {
     type Target = DeviceSlice<T>;
 
     fn deref(&self) -> &DeviceSlice<T> {
-        // SAFETY: the buffer holds so many elements, and lives as long as the borrow.
+        // SAFETY: the buffer holds `len` elements and lives as long as the borrow.
         unsafe { DeviceSlice::from_raw_parts(self.pointer, self.len) }
     }
 }
@@ -224,7 +232,7 @@ impl<T: DeviceCopy> DerefMut for DeviceBuffer<T> {
 impl<T: DeviceCopy> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
         if !self.pointer.is_null() {
-            // SAFETY: allocated once, freed once. Nobody is there to tell of a failure.
+            // SAFETY: allocated once and freed once. Drop cannot report a failure.
             let _ = unsafe { cuda_free(self.pointer) };
         }
     }

@@ -1,4 +1,4 @@
-//! Elements on a device, borrowed.
+//! A borrowed slice on a device.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,15 +16,15 @@ use crate::error::CudaResult;
 use crate::memory::{DeviceCopy, DeviceMemory, DevicePointer, copy_across, copy_in, copy_out};
 use crate::stream::Stream;
 
-/// Elements on a device, side by side. A reference to it is an address on the device and a length: the
-/// elements cannot be reached through it, so it holds units, which take no memory.
+/// A slice of contiguous elements on a device. A reference to it is a device address and a length.
+/// The host cannot access the elements through it, so its fields are units, which take no memory.
 #[repr(transparent)]
 pub struct DeviceSlice<T: DeviceCopy> {
     element: PhantomData<T>,
     slice: [()],
 }
 
-// SAFETY: an address and a length.
+// SAFETY: the slice is only an address and a length.
 unsafe impl<T: Send + DeviceCopy> Send for DeviceSlice<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync + DeviceCopy> Sync for DeviceSlice<T> {}
@@ -39,33 +39,33 @@ impl<T: DeviceCopy> fmt::Debug for DeviceSlice<T> {
 }
 
 impl<T: DeviceCopy> DeviceSlice<T> {
-    /// Number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slice.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the slice is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Address of the first element; null of a buffer without memory.
+    /// Returns the address of the first element; null for a buffer without memory.
     #[must_use]
     pub fn as_device_ptr(&self) -> DevicePointer<T> {
-        // A reference is never null, so no memory is address 1.
+        // A reference is never null, so address 1 stands for no memory.
         let address = self.slice.as_ptr().addr() as u64;
         DevicePointer::from_raw(if address == NO_MEMORY { 0 } else { address })
     }
 
-    /// The elements, copied to the host.
+    /// Copies the elements to the host.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn as_host_vec(&self) -> CudaResult<Vec<T>> {
         let mut elements = Vec::with_capacity(self.len());
-        // SAFETY: there is room for all of them, and the copy writes them.
+        // SAFETY: the vector has room for all elements, and the copy writes them.
         unsafe {
             copy_out(elements.as_mut_ptr(), self.as_raw_ptr(), self.size_in_bytes())?;
             elements.set_len(self.len());
@@ -73,21 +73,22 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         Ok(elements)
     }
 
-    /// `len` elements at an address.
+    /// Returns `len` elements at an address.
     ///
     /// # Safety
-    /// They are there for as long as the result is used, and nobody writes them.
+    /// The elements must stay valid while the result is used, and nothing may write them.
     #[must_use]
     pub unsafe fn from_raw_parts<'a>(pointer: DevicePointer<T>, len: usize) -> &'a Self {
         let slice = ptr::slice_from_raw_parts(address(pointer), len);
-        // SAFETY: a slice of units is valid at any address but null, and has the layout of this type.
+        // SAFETY: a slice of units is valid at any address except null, and has the layout of this
+        // type.
         unsafe { &*(slice as *const Self) }
     }
 
-    /// `len` elements at an address, to be written.
+    /// Returns `len` elements at an address as a mutable slice.
     ///
     /// # Safety
-    /// They are there for as long as the result is used, and nobody else touches them.
+    /// The elements must stay valid while the result is used, and nothing else may access them.
     #[must_use]
     pub unsafe fn from_raw_parts_mut<'a>(pointer: DevicePointer<T>, len: usize) -> &'a mut Self {
         let slice = ptr::slice_from_raw_parts_mut(address(pointer), len);
@@ -95,48 +96,48 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         unsafe { &mut *(slice as *mut Self) }
     }
 
-    /// The elements before `mid` and those from there on.
+    /// Returns the elements before `mid` and those from `mid` on.
     ///
     /// # Panics
-    /// If `mid` is beyond the end.
+    /// Panics if `mid` is beyond the end.
     #[must_use]
     pub fn split_at(&self, mid: usize) -> (&Self, &Self) {
         (&self[..mid], &self[mid..])
     }
 
-    /// The elements before `mid` and those from there on, to be written.
+    /// Returns the elements before `mid` and those from `mid` on as mutable slices.
     ///
     /// # Panics
-    /// If `mid` is beyond the end.
+    /// Panics if `mid` is beyond the end.
     #[must_use]
     pub fn split_at_mut(&mut self, mid: usize) -> (&mut Self, &mut Self) {
         let (start, len) = (self.as_device_ptr(), self.len());
         assert!(mid <= len, "split at {mid} of a device slice of {len} elements");
-        // SAFETY: two parts that do not overlap.
+        // SAFETY: the two parts do not overlap.
         unsafe {
             let second = start.wrapping_add(mid);
             (Self::from_raw_parts_mut(start, mid), Self::from_raw_parts_mut(second, len - mid))
         }
     }
 
-    /// The elements of a range.
+    /// Returns the elements of a range.
     ///
     /// # Safety
-    /// The range is within the slice.
+    /// The range must be within the slice.
     unsafe fn part(&self, range: Range<usize>) -> &Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe {
             let first = self.as_device_ptr().wrapping_add(range.start);
             Self::from_raw_parts(first, range.end - range.start)
         }
     }
 
-    /// The elements of a range, to be written.
+    /// Returns the elements of a range as a mutable slice.
     ///
     /// # Safety
-    /// The range is within the slice.
+    /// The range must be within the slice.
     unsafe fn part_mut(&mut self, range: Range<usize>) -> &mut Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe {
             let first = self.as_device_ptr().wrapping_add(range.start);
             Self::from_raw_parts_mut(first, range.end - range.start)
@@ -153,48 +154,50 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     }
 }
 
-/// The address of a slice without memory.
+/// The address of a slice that has no memory.
 const NO_MEMORY: u64 = 1;
 
-/// An address as a pointer that is not null.
+/// Returns an address as a pointer that is not null.
 fn address<T: DeviceCopy>(pointer: DevicePointer<T>) -> *mut () {
     ptr::without_provenance_mut(pointer.as_raw().max(NO_MEMORY) as usize)
 }
 
-/// Defines a fill and its counterpart that does not wait.
+/// Defines a fill and its asynchronous counterpart.
 macro_rules! fills {
     ($($set:ident $set_async:ident $value:ty: $call:ident $call_async:ident;)+) => {$(
-        /// Sets every value of this width, and waits until that is done.
+        /// Fills the slice with copies of `value` and waits until that is done.
         ///
         /// # Errors
-        /// What the driver says.
+        /// Returns the driver's error.
         ///
         /// # Panics
-        /// If the slice is no whole number of such values, or not aligned to them.
+        /// Panics if the size of the slice is not a multiple of the value's size, or if the slice
+        /// is not aligned for it.
         #[track_caller]
         pub fn $set(&mut self, value: $value) -> CudaResult<()> {
             match self.count_of::<$value>() {
                 0 => Ok(()),
-                // SAFETY: the slice holds so many of them.
+                // SAFETY: the slice holds that many values.
                 count => unsafe { driver::$call(self.as_raw_ptr(), value, count) },
             }
         }
 
-        /// Submits setting every value of this width, and does not wait.
+        /// Submits a fill of the slice with copies of `value` without waiting.
         ///
         /// # Safety
-        /// Nobody touches the slice until the stream's work is done.
+        /// Nothing may access the slice until the stream's work is done.
         ///
         /// # Errors
-        /// What the driver says.
+        /// Returns the driver's error.
         ///
         /// # Panics
-        /// If the slice is no whole number of such values, or not aligned to them.
+        /// Panics if the size of the slice is not a multiple of the value's size, or if the slice
+        /// is not aligned for it.
         #[track_caller]
         pub unsafe fn $set_async(&mut self, value: $value, stream: &Stream) -> CudaResult<()> {
             match self.count_of::<$value>() {
                 0 => Ok(()),
-                // SAFETY: the slice holds so many of them; the rest is the caller's.
+                // SAFETY: the slice holds that many values; the caller guarantees the rest.
                 count => unsafe {
                     driver::$call_async(self.as_raw_ptr(), value, count, stream.as_inner())
                 },
@@ -210,11 +213,14 @@ impl<T: DeviceCopy + Pod> DeviceSlice<T> {
         set_32 set_32_async u32: cuMemsetD32_v2 cuMemsetD32Async;
     }
 
-    /// How many values of another type the slice is.
+    /// Returns the number of values of type `V` in the slice.
     #[track_caller]
     fn count_of<V>(&self) -> usize {
         let (bytes, size) = (self.size_in_bytes(), size_of::<V>());
-        assert!(bytes.is_multiple_of(size), "{bytes} bytes are no whole number of {size}");
+        assert!(
+            bytes.is_multiple_of(size),
+            "a slice of {bytes} bytes is not a multiple of {size} bytes"
+        );
         let address = self.as_raw_ptr();
         assert!(
             address.is_multiple_of(size as u64),
@@ -225,62 +231,62 @@ impl<T: DeviceCopy + Pod> DeviceSlice<T> {
 }
 
 impl<T: DeviceCopy + Zeroable> DeviceSlice<T> {
-    /// Sets every byte to zero, and waits until that is done.
+    /// Sets every byte to zero and waits until that is done.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn set_zero(&mut self) -> CudaResult<()> {
         self.bytes_mut().set_8(0)
     }
 
-    /// Submits setting every byte to zero, and does not wait.
+    /// Submits a fill with zero bytes without waiting.
     ///
     /// # Safety
-    /// Nobody touches the slice until the stream's work is done.
+    /// Nothing may access the slice until the stream's work is done.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub unsafe fn set_zero_async(&mut self, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe { self.bytes_mut().set_8_async(0, stream) }
     }
 
     fn bytes_mut(&mut self) -> &mut DeviceSlice<u8> {
-        // SAFETY: the same memory; the borrow is exclusive.
+        // SAFETY: the address and length are the same, and the borrow is exclusive.
         unsafe {
             DeviceSlice::from_raw_parts_mut(self.as_device_ptr().cast(), self.size_in_bytes())
         }
     }
 }
 
-/// What a device slice can be indexed with. An index is a slice of one element.
+/// An index into a device slice. Indexing by a number gives a slice of one element.
 pub trait DeviceSliceIndex<T: DeviceCopy> {
-    /// The elements, unchecked.
+    /// Returns the elements without a bounds check.
     ///
     /// # Safety
-    /// They are within the slice.
+    /// The elements must be within the slice.
     unsafe fn get_unchecked(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T>;
 
-    /// The elements.
+    /// Returns the elements.
     ///
     /// # Panics
-    /// If they are not within the slice.
+    /// Panics if the elements are not within the slice.
     fn index(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T>;
 
-    /// The elements to be written, unchecked.
+    /// Returns the elements as a mutable slice, without a bounds check.
     ///
     /// # Safety
-    /// They are within the slice.
+    /// The elements must be within the slice.
     unsafe fn get_unchecked_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T>;
 
-    /// The elements to be written.
+    /// Returns the elements as a mutable slice.
     ///
     /// # Panics
-    /// If they are not within the slice.
+    /// Panics if the elements are not within the slice.
     fn index_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T>;
 }
 
-/// The elements that a range of indices names, of `len` that there are.
+/// Converts a range to start and end indices in a slice of `len` elements.
 #[track_caller]
 fn resolve(range: &impl RangeBounds<usize>, len: usize) -> Range<usize> {
     let after = |end: usize| end.checked_add(1);
@@ -308,14 +314,15 @@ macro_rules! ranges {
     ($($range:ty),+) => {$(
         impl<T: DeviceCopy> DeviceSliceIndex<T> for $range {
             unsafe fn get_unchecked(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
-                // A range that is resolved costs no more than one that is not: no memory is touched.
+                // This checks the bounds nevertheless. The check is cheap because it accesses no
+                // device memory.
                 slice.index(self)
             }
 
             #[track_caller]
             fn index(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
                 let range = resolve(&self, slice.len());
-                // SAFETY: within the slice.
+                // SAFETY: the range is within the slice.
                 unsafe { slice.part(range) }
             }
 
@@ -326,7 +333,7 @@ macro_rules! ranges {
             #[track_caller]
             fn index_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T> {
                 let range = resolve(&self, slice.len());
-                // SAFETY: within the slice.
+                // SAFETY: the range is within the slice.
                 unsafe { slice.part_mut(range) }
             }
         }
@@ -385,7 +392,7 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> CopyDestination<I> for 
     fn copy_from(&mut self, source: &I) -> CudaResult<()> {
         let source = source.as_ref();
         self.check_len(source.len());
-        // SAFETY: both hold so many elements; so below.
+        // SAFETY: both sides hold that many elements. The same applies below.
         unsafe { copy_in(self.as_raw_ptr(), source.as_ptr(), self.size_in_bytes()) }
     }
 
@@ -435,7 +442,8 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> AsyncCopyDestination<I>
         let (to, from, stream) = (self.as_raw_ptr(), source.as_ptr().cast(), stream.as_inner());
         match self.size_in_bytes() {
             0 => Ok(()),
-            // SAFETY: both hold so many elements; the rest is the caller's. So below.
+            // SAFETY: both sides hold that many elements; the caller guarantees the rest. The same
+            // applies below.
             bytes => unsafe { driver::cuMemcpyHtoDAsync_v2(to, from, bytes, stream) },
         }
     }

@@ -1,4 +1,4 @@
-//! One value that host and device both have.
+//! One value stored on both host and device.
 
 use std::ops::{Deref, DerefMut};
 
@@ -6,7 +6,7 @@ use super::{CopyDestination, DeviceBox};
 use crate::error::CudaResult;
 use crate::memory::{DeviceCopy, DevicePointer};
 
-/// One value on the host and a copy of it on the device; the two are made equal when asked for.
+/// One value on the host and a copy of it on the device. Explicit calls copy one to the other.
 #[derive(Debug)]
 pub struct DeviceVariable<T: DeviceCopy> {
     on_device: DeviceBox<T>,
@@ -14,10 +14,10 @@ pub struct DeviceVariable<T: DeviceCopy> {
 }
 
 impl<T: DeviceCopy> DeviceVariable<T> {
-    /// The value on both sides.
+    /// Stores the value on both sides.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn new(value: T) -> CudaResult<Self> {
         Ok(Self { on_device: DeviceBox::new(&value)?, on_host: value })
     }
@@ -25,7 +25,7 @@ impl<T: DeviceCopy> DeviceVariable<T> {
     /// Copies the host's value to the device.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn copy_htod(&mut self) -> CudaResult<()> {
         self.on_device.copy_from(&self.on_host)
     }
@@ -33,12 +33,12 @@ impl<T: DeviceCopy> DeviceVariable<T> {
     /// Copies the device's value to the host.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     pub fn copy_dtoh(&mut self) -> CudaResult<()> {
         self.on_device.copy_to(&mut self.on_host)
     }
 
-    /// Address of the device's value.
+    /// Returns the address of the device's value.
     #[must_use]
     pub fn as_device_ptr(&self) -> DevicePointer<T> {
         self.on_device.as_device_ptr()

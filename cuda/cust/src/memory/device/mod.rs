@@ -1,4 +1,4 @@
-//! Memory of a device.
+//! Device memory.
 
 mod device_box;
 mod device_buffer;
@@ -13,53 +13,54 @@ pub use device_variable::DeviceVariable;
 use crate::error::CudaResult;
 use crate::stream::Stream;
 
-/// Device memory that copies from and to `O`, and waits until the copy is done.
+/// Device memory that copies from and to `O` and waits for the copy.
 pub trait CopyDestination<O: ?Sized>: crate::private::Sealed {
     /// Copies `source` to the device.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     ///
     /// # Panics
-    /// If the two differ in length.
+    /// Panics if the lengths differ.
     fn copy_from(&mut self, source: &O) -> CudaResult<()>;
 
     /// Copies the device memory to `dest`.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     ///
     /// # Panics
-    /// If the two differ in length.
+    /// Panics if the lengths differ.
     fn copy_to(&self, dest: &mut O) -> CudaResult<()>;
 }
 
-/// Device memory that copies from and to `O`, and does not wait.
+/// Device memory that copies from and to `O` without waiting.
 ///
-/// A copy does not block if the host memory is page-locked; else the driver may copy it aside first.
+/// A copy does not block if the host memory is page-locked. Otherwise the driver may copy it to a
+/// staging buffer first.
 pub trait AsyncCopyDestination<O: ?Sized>: crate::private::Sealed {
-    /// Submits the copy of `source` to the device.
+    /// Submits a copy of `source` to the device.
     ///
     /// # Safety
-    /// Both live, and nobody writes either, until the stream's work is done.
+    /// Both sides must live, and nothing may write either, until the stream's work is done.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     ///
     /// # Panics
-    /// If the two differ in length.
+    /// Panics if the lengths differ.
     unsafe fn async_copy_from(&mut self, source: &O, stream: &Stream) -> CudaResult<()>;
 
-    /// Submits the copy of the device memory to `dest`.
+    /// Submits a copy of the device memory to `dest`.
     ///
     /// # Safety
-    /// Both live, nobody touches `dest` and nobody writes the device memory, until the stream's work is
-    /// done.
+    /// Until the stream's work is done, both sides must live, nothing may access `dest`, and
+    /// nothing may write the device memory.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the driver's error.
     ///
     /// # Panics
-    /// If the two differ in length.
+    /// Panics if the lengths differ.
     unsafe fn async_copy_to(&self, dest: &mut O, stream: &Stream) -> CudaResult<()>;
 }

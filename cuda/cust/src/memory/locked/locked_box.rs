@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use crate::error::{CudaResult, DropResult};
 use crate::memory::{DeviceCopy, cuda_free_locked, cuda_malloc_locked};
 
-/// One value in page-locked host memory. A type of no size takes no memory.
+/// One value in page-locked host memory. A zero-sized type takes no memory.
 #[derive(Debug)]
 pub struct LockedBox<T: DeviceCopy> {
     pointer: *mut T,
@@ -22,14 +22,14 @@ impl<T: DeviceCopy> LockedBox<T> {
     /// Allocates memory for one value and leaves its bytes undefined.
     ///
     /// # Safety
-    /// The caller writes the value before anything reads it.
+    /// The caller must write the value before anything reads it.
     ///
     /// # Errors
-    /// Returns any error of the driver.
+    /// Returns the driver's error.
     pub unsafe fn uninitialized() -> CudaResult<Self> {
         let pointer = match size_of::<T>() {
             0 => NonNull::dangling().as_ptr(),
-            // SAFETY: as the caller vouches; drop frees it.
+            // SAFETY: the caller guarantees it; drop frees the memory.
             _ => unsafe { cuda_malloc_locked(1) }?,
         };
         Ok(Self { pointer })
@@ -38,7 +38,7 @@ impl<T: DeviceCopy> LockedBox<T> {
     /// Copies `value` into page-locked memory.
     ///
     /// # Errors
-    /// Returns any error of the driver.
+    /// Returns the driver's error.
     pub fn new(value: &T) -> CudaResult<Self> {
         // SAFETY: the value is written before anything reads it, and the memory has room for it.
         unsafe {
@@ -48,18 +48,18 @@ impl<T: DeviceCopy> LockedBox<T> {
         }
     }
 
-    /// Gives up the allocation. The caller frees it, by [`from_raw`](Self::from_raw) or
-    /// [`cuda_free_locked`].
+    /// Releases ownership of the allocation. The caller must free it with
+    /// [`from_raw`](Self::from_raw) or [`cuda_free_locked`].
     #[must_use]
     pub fn into_raw(self) -> *mut T {
         ManuallyDrop::new(self).pointer
     }
 
-    /// Takes over an allocation.
+    /// Takes ownership of an allocation.
     ///
     /// # Safety
-    /// The pointer comes from [`into_raw`](Self::into_raw) or [`cuda_malloc_locked`], holds a `T`, and
-    /// nothing else frees it.
+    /// The pointer must come from [`into_raw`](Self::into_raw) or [`cuda_malloc_locked`] and hold a
+    /// `T`, and nothing else may free it.
     #[must_use]
     pub unsafe fn from_raw(pointer: *mut T) -> Self {
         Self { pointer }
@@ -74,7 +74,7 @@ impl<T: DeviceCopy> LockedBox<T> {
     /// Frees the memory and reports failure, which `Drop` cannot.
     ///
     /// # Errors
-    /// Returns any error of the driver, together with the box.
+    /// Returns the driver's error together with the box.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
         // SAFETY: no copy borrows the box; it is forgotten if this succeeds.
@@ -88,11 +88,11 @@ impl<T: DeviceCopy> LockedBox<T> {
     }
 
     /// # Safety
-    /// The memory is freed once.
+    /// The memory must be freed only once.
     unsafe fn free(&self) -> CudaResult<()> {
         match size_of::<T>() {
             0 => Ok(()),
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             _ => unsafe { cuda_free_locked(self.pointer) },
         }
     }
@@ -100,7 +100,7 @@ impl<T: DeviceCopy> LockedBox<T> {
 
 impl<T: DeviceCopy> Drop for LockedBox<T> {
     fn drop(&mut self) {
-        // SAFETY: allocated once, freed once. A failure cannot be reported from here.
+        // SAFETY: allocated once and freed once. Drop cannot report a failure.
         let _ = unsafe { self.free() };
     }
 }

@@ -1,4 +1,4 @@
-//! Elements in page-locked memory.
+//! A slice in page-locked memory.
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -8,9 +8,9 @@ use std::slice;
 use crate::error::{CudaResult, DropResult};
 use crate::memory::{DeviceCopy, cuda_free_locked, cuda_malloc_locked};
 
-/// A fixed number of elements in page-locked host memory; dereferences to a slice.
+/// A fixed number of elements in page-locked host memory. Dereferences to a slice.
 ///
-/// An empty buffer, and one of a type of no size, takes no memory.
+/// An empty buffer takes no memory, and neither does one of a zero-sized type.
 #[derive(Debug)]
 pub struct LockedBuffer<T: DeviceCopy> {
     pointer: *mut T,
@@ -42,7 +42,7 @@ impl<T: DeviceCopy> LockedBuffer<T> {
     /// Copies `slice` into page-locked memory.
     ///
     /// # Errors
-    /// Returns any error of the driver.
+    /// Returns the driver's error.
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
         // SAFETY: every element is written before anything reads it; both hold `slice.len()`.
         unsafe {
@@ -55,14 +55,14 @@ impl<T: DeviceCopy> LockedBuffer<T> {
     /// Allocates memory for `size` elements and leaves their bytes undefined.
     ///
     /// # Safety
-    /// The caller writes the elements before anything reads them.
+    /// The caller must write the elements before anything reads them.
     ///
     /// # Errors
     /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or any error of the
     /// driver.
     pub unsafe fn uninitialized(size: usize) -> CudaResult<Self> {
         let pointer = match size > 0 && size_of::<T>() > 0 {
-            // SAFETY: as the caller vouches; drop frees it.
+            // SAFETY: the caller guarantees it; drop frees the memory.
             true => unsafe { cuda_malloc_locked(size) }?,
             false => NonNull::dangling().as_ptr(),
         };
@@ -75,17 +75,17 @@ impl<T: DeviceCopy> LockedBuffer<T> {
         self
     }
 
-    /// Returns all elements for writing.
+    /// Returns all elements as a mutable slice.
     #[must_use]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         self
     }
 
-    /// Takes over an allocation.
+    /// Takes ownership of an allocation.
     ///
     /// # Safety
-    /// The pointer comes from [`cuda_malloc_locked`] or from a buffer that was forgotten, holds `size`
-    /// elements, and nothing else frees it.
+    /// The pointer must come from [`cuda_malloc_locked`] or from a forgotten buffer and hold `size`
+    /// elements, and nothing else may free it.
     #[must_use]
     pub unsafe fn from_raw_parts(pointer: *mut T, size: usize) -> Self {
         Self { pointer, len: size }
@@ -94,7 +94,7 @@ impl<T: DeviceCopy> LockedBuffer<T> {
     /// Frees the memory and reports failure, which `Drop` cannot.
     ///
     /// # Errors
-    /// Returns any error of the driver, together with the buffer.
+    /// Returns the driver's error together with the buffer.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
         // SAFETY: the buffer is forgotten if this succeeds.
@@ -108,10 +108,10 @@ impl<T: DeviceCopy> LockedBuffer<T> {
     }
 
     /// # Safety
-    /// The memory is freed once.
+    /// The memory must be freed only once.
     unsafe fn free(&self) -> CudaResult<()> {
         match self.len > 0 && size_of::<T>() > 0 {
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             true => unsafe { cuda_free_locked(self.pointer) },
             false => Ok(()),
         }
@@ -120,7 +120,7 @@ impl<T: DeviceCopy> LockedBuffer<T> {
 
 impl<T: DeviceCopy> Drop for LockedBuffer<T> {
     fn drop(&mut self) {
-        // SAFETY: allocated once, freed once. A failure cannot be reported from here.
+        // SAFETY: allocated once and freed once. Drop cannot report a failure.
         let _ = unsafe { self.free() };
     }
 }

@@ -1,5 +1,5 @@
-//! Hints to the driver about the pages of unified memory. They change speed, never results; on the CPU
-//! they have no effect.
+//! Hints to the driver about the pages of unified memory. They affect only speed; on the CPU they
+//! have no effect.
 
 use std::slice;
 
@@ -12,7 +12,7 @@ use crate::error::CudaResult;
 use crate::memory::{DeviceCopy, private};
 use crate::stream::Stream;
 
-/// Unified memory whose pages can be moved ahead of use.
+/// Unified memory whose pages can be prefetched.
 ///
 /// The hints need a device with concurrent access to managed memory
 /// ([`ConcurrentManagedAccess`](crate::device::DeviceAttribute::ConcurrentManagedAccess)).
@@ -20,27 +20,27 @@ pub trait MemoryAdvise<T: DeviceCopy>: private::Sealed {
     /// Returns the memory as a slice.
     fn as_slice(&self) -> &[T];
 
-    /// Submits a move of the pages to the host.
+    /// Submits a prefetch of the pages to the host.
     ///
     /// # Errors
-    /// Returns `InvalidDevice` without concurrent access, or any other error of the driver.
+    /// Returns `InvalidDevice` if the device lacks concurrent access, or the driver's error.
     fn prefetch_to_host(&self, stream: &Stream) -> CudaResult<()> {
         prefetch(self.as_slice(), sys::CU_DEVICE_CPU, stream)
     }
 
-    /// Submits a move of the pages to `device`.
+    /// Submits a prefetch of the pages to `device`.
     ///
     /// # Errors
-    /// Returns `InvalidDevice` without concurrent access, or any other error of the driver.
+    /// Returns `InvalidDevice` if the device lacks concurrent access, or the driver's error.
     fn prefetch_to_device(&self, stream: &Stream, device: &Device) -> CudaResult<()> {
         prefetch(self.as_slice(), device.as_raw(), stream)
     }
 
-    /// States whether the memory is read much more often than written. Each reader then gets a copy of
-    /// the pages.
+    /// Sets whether the memory is read much more often than written. If so, each reader gets a copy
+    /// of the pages.
     ///
     /// # Errors
-    /// Returns any error of the driver.
+    /// Returns the driver's error.
     fn advise_read_mostly(&self, read_mostly: bool) -> CudaResult<()> {
         use sys::CUmem_advise::{CU_MEM_ADVISE_SET_READ_MOSTLY, CU_MEM_ADVISE_UNSET_READ_MOSTLY};
         let advice = match read_mostly {
@@ -50,20 +50,20 @@ pub trait MemoryAdvise<T: DeviceCopy>: private::Sealed {
         advise(self.as_slice(), advice, 0)
     }
 
-    /// States where the pages should stay: on a device, or on the host for `None`.
+    /// Sets the preferred location of the pages: a device, or the host for `None`.
     ///
     /// # Errors
-    /// Returns any error of the driver.
+    /// Returns the driver's error.
     fn preferred_location(&self, preferred_location: Option<Device>) -> CudaResult<()> {
         let advice = sys::CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION;
         let place = preferred_location.map_or(sys::CU_DEVICE_CPU, |device| device.as_raw());
         advise(self.as_slice(), advice, place)
     }
 
-    /// Takes back [`preferred_location`](Self::preferred_location).
+    /// Clears [`preferred_location`](Self::preferred_location).
     ///
     /// # Errors
-    /// Returns any error of the driver.
+    /// Returns the driver's error.
     fn unset_preferred_location(&self) -> CudaResult<()> {
         advise(self.as_slice(), sys::CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, 0)
     }
@@ -84,7 +84,7 @@ impl<T: DeviceCopy> MemoryAdvise<T> for UnifiedBuffer<T> {
 fn prefetch<T>(memory: &[T], to: sys::CUdevice, stream: &Stream) -> CudaResult<()> {
     match size_of_val(memory) {
         0 => Ok(()),
-        // SAFETY: the memory is an allocation of the driver; moving its pages changes nothing in it.
+        // SAFETY: the memory is a driver allocation; moving its pages does not change its contents.
         bytes => unsafe {
             driver::cuMemPrefetchAsync(memory.as_ptr().addr() as u64, bytes, to, stream.as_inner())
         },

@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use crate::error::{CudaResult, DropResult};
 use crate::memory::{DeviceCopy, UnifiedPointer, cuda_free_unified, cuda_malloc_unified};
 
-/// One value that host and device both reach. A type of no size takes no memory.
+/// One value that host and device can both access. A zero-sized type takes no memory.
 #[derive(Debug)]
 pub struct UnifiedBox<T: DeviceCopy> {
     pointer: UnifiedPointer<T>,
@@ -26,7 +26,7 @@ impl<T: DeviceCopy> UnifiedBox<T> {
     /// Moves `value` into unified memory.
     ///
     /// # Errors
-    /// Returns any error of the driver.
+    /// Returns the driver's error.
     pub fn new(value: T) -> CudaResult<Self> {
         // SAFETY: the value is written before anything reads it, and the memory has room for it.
         unsafe {
@@ -39,42 +39,42 @@ impl<T: DeviceCopy> UnifiedBox<T> {
     /// Allocates memory for one value and leaves its bytes undefined; on the CPU each is `0xff`.
     ///
     /// # Safety
-    /// The caller writes the value before anything reads it.
+    /// The caller must write the value before anything reads it.
     ///
     /// # Errors
-    /// Returns any error of the driver.
+    /// Returns the driver's error.
     pub unsafe fn uninitialized() -> CudaResult<Self> {
         let pointer = match size_of::<T>() {
-            // SAFETY: a type of no size is at any aligned address.
+            // SAFETY: any aligned address is valid for a zero-sized type.
             0 => unsafe { UnifiedPointer::wrap(NonNull::dangling().as_ptr()) },
-            // SAFETY: as the caller vouches; drop frees it.
+            // SAFETY: the caller guarantees it; drop frees the memory.
             _ => unsafe { cuda_malloc_unified(1) }?,
         };
         Ok(Self { pointer })
     }
 
-    /// Takes over an allocation.
+    /// Takes ownership of an allocation.
     ///
     /// # Safety
-    /// The pointer comes from [`cuda_malloc_unified`] or [`into_unified`](Self::into_unified), holds a
-    /// `T`, and nothing else frees it.
+    /// The pointer must come from [`cuda_malloc_unified`] or [`into_unified`](Self::into_unified)
+    /// and hold a `T`, and nothing else may free it.
     #[must_use]
     pub unsafe fn from_raw(pointer: *mut T) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         Self { pointer: unsafe { UnifiedPointer::wrap(pointer) } }
     }
 
-    /// Takes over an allocation.
+    /// Takes ownership of an allocation.
     ///
     /// # Safety
-    /// As [`from_raw`](Self::from_raw).
+    /// The requirements are the same as for [`from_raw`](Self::from_raw).
     #[must_use]
     pub unsafe fn from_unified(pointer: UnifiedPointer<T>) -> Self {
         Self { pointer }
     }
 
-    /// Gives up the allocation. The caller frees it, by [`from_unified`](Self::from_unified) or
-    /// [`cuda_free_unified`].
+    /// Releases ownership of the allocation. The caller must free it with
+    /// [`from_unified`](Self::from_unified) or [`cuda_free_unified`].
     #[must_use]
     #[allow(clippy::wrong_self_convention, reason = "rust-cuda's name")]
     pub fn into_unified(this: Self) -> UnifiedPointer<T> {
@@ -100,7 +100,7 @@ impl<T: DeviceCopy> UnifiedBox<T> {
     /// Frees the memory and reports failure, which `Drop` cannot.
     ///
     /// # Errors
-    /// Returns any error of the driver, together with the box.
+    /// Returns the driver's error together with the box.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
         // SAFETY: the box is forgotten if this succeeds.
@@ -114,11 +114,11 @@ impl<T: DeviceCopy> UnifiedBox<T> {
     }
 
     /// # Safety
-    /// The memory is freed once.
+    /// The memory must be freed only once.
     unsafe fn free(&self) -> CudaResult<()> {
         match size_of::<T>() {
             0 => Ok(()),
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             _ => unsafe { cuda_free_unified(self.pointer) },
         }
     }
@@ -126,7 +126,7 @@ impl<T: DeviceCopy> UnifiedBox<T> {
 
 impl<T: DeviceCopy> Drop for UnifiedBox<T> {
     fn drop(&mut self) {
-        // SAFETY: allocated once, freed once. A failure cannot be reported from here.
+        // SAFETY: allocated once and freed once. Drop cannot report a failure.
         let _ = unsafe { self.free() };
     }
 }
@@ -183,7 +183,7 @@ impl<T: DeviceCopy> fmt::Pointer for UnifiedBox<T> {
     }
 }
 
-// Comparisons and hashes are those of the value, as for `std::boxed::Box`.
+// Comparisons and hashes are those of the value, as in `std::boxed::Box`.
 impl<T: DeviceCopy + PartialEq> PartialEq for UnifiedBox<T> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other

@@ -1,4 +1,4 @@
-//! Elements in unified memory.
+//! A slice in unified memory.
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -8,9 +8,9 @@ use std::slice;
 use crate::error::{CudaResult, DropResult};
 use crate::memory::{DeviceCopy, UnifiedPointer, cuda_free_unified, cuda_malloc_unified};
 
-/// A fixed number of elements that host and device both reach; dereferences to a slice.
+/// A fixed number of elements that host and device can both access. Dereferences to a slice.
 ///
-/// An empty buffer, and one of a type of no size, takes no memory.
+/// An empty buffer takes no memory, and neither does one of a zero-sized type.
 #[derive(Debug)]
 #[repr(C)]
 pub struct UnifiedBuffer<T: DeviceCopy> {
@@ -43,7 +43,7 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     /// Copies `slice` into unified memory.
     ///
     /// # Errors
-    /// Returns any error of the driver.
+    /// Returns the driver's error.
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
         // SAFETY: every element is written before anything reads it; both hold `slice.len()`.
         unsafe {
@@ -57,16 +57,16 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     /// `0xff`.
     ///
     /// # Safety
-    /// The caller writes the elements before anything reads them.
+    /// The caller must write the elements before anything reads them.
     ///
     /// # Errors
     /// Returns `InvalidMemoryAllocation` for a size beyond the address space, or any error of the
     /// driver.
     pub unsafe fn uninitialized(size: usize) -> CudaResult<Self> {
         let pointer = match size > 0 && size_of::<T>() > 0 {
-            // SAFETY: as the caller vouches; drop frees it.
+            // SAFETY: the caller guarantees it; drop frees the memory.
             true => unsafe { cuda_malloc_unified(size) }?,
-            // SAFETY: no element is there to be reached.
+            // SAFETY: there is no element to access.
             false => unsafe { UnifiedPointer::wrap(NonNull::dangling().as_ptr()) },
         };
         Ok(Self { pointer, len: size })
@@ -78,7 +78,7 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
         self
     }
 
-    /// Returns all elements for writing.
+    /// Returns all elements as a mutable slice.
     #[must_use]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         self
@@ -90,11 +90,11 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
         self.pointer
     }
 
-    /// Takes over an allocation.
+    /// Takes ownership of an allocation.
     ///
     /// # Safety
-    /// The pointer comes from [`cuda_malloc_unified`] or from a buffer that was forgotten, holds
-    /// `capacity` elements, and nothing else frees it.
+    /// The pointer must come from [`cuda_malloc_unified`] or from a forgotten buffer and hold
+    /// `capacity` elements, and nothing else may free it.
     #[must_use]
     pub unsafe fn from_raw_parts(pointer: UnifiedPointer<T>, capacity: usize) -> Self {
         Self { pointer, len: capacity }
@@ -103,7 +103,7 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     /// Frees the memory and reports failure, which `Drop` cannot.
     ///
     /// # Errors
-    /// Returns any error of the driver, together with the buffer.
+    /// Returns the driver's error together with the buffer.
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
         // SAFETY: the buffer is forgotten if this succeeds.
@@ -117,10 +117,10 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     }
 
     /// # Safety
-    /// The memory is freed once.
+    /// The memory must be freed only once.
     unsafe fn free(&self) -> CudaResult<()> {
         match self.len > 0 && size_of::<T>() > 0 {
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             true => unsafe { cuda_free_unified(self.pointer) },
             false => Ok(()),
         }
@@ -129,7 +129,7 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
 
 impl<T: DeviceCopy> Drop for UnifiedBuffer<T> {
     fn drop(&mut self) {
-        // SAFETY: allocated once, freed once. A failure cannot be reported from here.
+        // SAFETY: allocated once and freed once. Drop cannot report a failure.
         let _ = unsafe { self.free() };
     }
 }
