@@ -52,7 +52,7 @@ fn scratch() -> &'static Path {
 fn ptx_error(changes: &[(&str, &str)], name: &str) -> PtxError {
     match Fixture::new(name, changes).build_one() {
         Err(BuildError::Ptx { source, .. }) => source,
-        other => panic!("the spoilt crate gave {other:?}"),
+        other => panic!("the modified crate returned {other:?}"),
     }
 }
 
@@ -172,7 +172,7 @@ fn a_crate_that_does_not_compile_shows_the_compilers_words() {
         Err(BuildError::Compile { stderr, .. }) => {
             assert!(stderr.contains("cannot find value `inside`"), "{stderr}");
         }
-        other => panic!("the broken crate gave {other:?}"),
+        other => panic!("the broken crate returned {other:?}"),
     }
 }
 
@@ -205,7 +205,7 @@ fn ptxas_error(bounds: &str, name: &str) -> Option<PtxasError> {
             assert!(!fixture.folder.join("out/kernels.ptx").exists());
             Some(source)
         }
-        other => panic!("the spoilt crate gave {other:?}"),
+        other => panic!("the modified crate returned {other:?}"),
     }
 }
 

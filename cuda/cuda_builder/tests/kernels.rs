@@ -192,7 +192,7 @@ pub unsafe fn wide(out: SliceMut<f64>, n: u64) {
         Err(BuildError::Unsupported { place, .. }) => {
             assert_eq!(place.as_deref(), Some("src/lib.rs:6:27"));
         }
-        other => panic!("an operation without code gave {other:?}"),
+        other => panic!("an unsupported operation returned {other:?}"),
     }
 }
 
