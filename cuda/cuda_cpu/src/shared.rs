@@ -1,16 +1,16 @@
 //! A block's shared memory and its race detector.
 //!
-//! For every byte, the detector stores the last store and a few of the loads and atomics, each with
-//! its time. A time is a pair: the number of barriers that the block has passed, and the number of
-//! `sync_warp`s that the thread's warp has passed since. Two accesses by different threads are
-//! ordered if a barrier lies between them or, within one warp, if a chain of `sync_warp`s leads
-//! from one lane to the other. The first access after a barrier therefore discards the history.
-//! Bytes that were always accessed together share one entry.
+//! For every byte, the detector records the last store and a few of the loads and atomics, each
+//! with its time. A time is a pair: the number of barriers that the block has passed, and the
+//! number of `sync_warp`s that the thread's warp has passed since. Two accesses by different
+//! threads are ordered if a barrier lies between them or, within one warp, if a chain of
+//! `sync_warp`s leads from one lane to the other. The first access after a barrier therefore
+//! discards the history. Bytes that were always accessed together share one entry.
 //!
 //! One store is enough: an earlier store that is not ordered before it was reported at that time.
-//! Three loads and three atomics are stored (see [`Recent`]), which is enough to find every race if
-//! warps synchronise as a whole. If only part of a warp synchronises, a race with an older load of
-//! the same warp can go unnoticed. Every reported race is real.
+//! The detector records three loads and three atomics (see [`Recent`]), which is enough to find
+//! every race if warps synchronise as a whole. If only part of a warp synchronises, a race with an
+//! older load of the same warp can go unnoticed. Every reported race is real.
 
 use std::{iter, ptr};
 
