@@ -1,14 +1,14 @@
-//! The GPU architectures a kernel crate can be compiled for.
+//! The GPU architectures that a kernel crate can be compiled for.
 
 use std::fmt;
 
-/// Declares [`Arch`] and everything that is one entry per architecture.
+/// Declares [`Arch`] and every table with one entry per architecture.
 macro_rules! archs {
     ($($(#[doc = $doc:literal])+ $variant:ident $compute:ident $name:literal $capability:tt $ptx:tt;)+) => {
-        /// A virtual architecture, as in `sm_87`.
+        /// A virtual architecture, such as `sm_87`.
         ///
         /// PTX for a plain architecture runs on it and on all later ones. PTX for a family (`f`)
-        /// runs on GPUs of the same major number; PTX for a variant with `a` runs on exactly that
+        /// runs on GPUs of the same major number. PTX for a variant with `a` runs on exactly that
         /// architecture.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -21,7 +21,7 @@ macro_rules! archs {
             /// Every architecture, oldest first.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The name that rustc, `ptxas` and file names use.
+            /// Returns the name that rustc, `ptxas` and file names use.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -29,7 +29,7 @@ macro_rules! archs {
                 }
             }
 
-            /// Major and minor number of the compute capability.
+            /// Returns the major and minor number of the compute capability.
             #[must_use]
             pub const fn capability(self) -> (u32, u32) {
                 match self {
@@ -37,7 +37,8 @@ macro_rules! archs {
                 }
             }
 
-            /// The first PTX version that knows the architecture; rustc writes PTX of this version.
+            /// Returns the first PTX version that supports the architecture. rustc writes PTX of
+            /// this version.
             #[must_use]
             pub const fn ptx_version(self) -> (u32, u32) {
                 match self {
@@ -46,7 +47,7 @@ macro_rules! archs {
             }
         }
 
-        /// rust-cuda's names.
+        /// Aliases with rust-cuda's names.
         #[allow(non_upper_case_globals, reason = "variants of an enum in rust-cuda")]
         impl Arch {
             $(
@@ -70,53 +71,54 @@ archs! {
     Sm86 Compute86 "sm_86" (8, 6) (7, 1);
     /// Ampere: Jetson Orin.
     Sm87 Compute87 "sm_87" (8, 7) (7, 4);
-    /// Ampere, in the list of CUDA 13.
+    /// Ampere, listed by CUDA 13.
     Sm88 Compute88 "sm_88" (8, 8) (9, 0);
     /// Ada: L4, RTX 40.
     Sm89 Compute89 "sm_89" (8, 9) (7, 8);
     /// Hopper: H100, H200.
     Sm90 Compute90 "sm_90" (9, 0) (7, 8);
-    /// Hopper alone, with its `wgmma`.
+    /// Hopper only, with `wgmma`.
     Sm90a Compute90a "sm_90a" (9, 0) (8, 0);
     /// Blackwell: B200.
     Sm100 Compute100 "sm_100" (10, 0) (8, 6);
     /// Blackwell: the family of B200.
     Sm100f Compute100f "sm_100f" (10, 0) (8, 8);
-    /// Blackwell: B200 alone.
+    /// Blackwell: B200 only.
     Sm100a Compute100a "sm_100a" (10, 0) (8, 6);
     /// Blackwell: Jetson Thor in CUDA 12; CUDA 13 calls it `sm_110`.
     Sm101 Compute101 "sm_101" (10, 1) (8, 6);
     /// Blackwell: the family of `sm_101`.
     Sm101f Compute101f "sm_101f" (10, 1) (8, 8);
-    /// Blackwell: `sm_101` alone.
+    /// Blackwell: `sm_101` only.
     Sm101a Compute101a "sm_101a" (10, 1) (8, 6);
     /// Blackwell: B300.
     Sm103 Compute103 "sm_103" (10, 3) (8, 8);
     /// Blackwell: the family of B300.
     Sm103f Compute103f "sm_103f" (10, 3) (8, 8);
-    /// Blackwell: B300 alone.
+    /// Blackwell: B300 only.
     Sm103a Compute103a "sm_103a" (10, 3) (8, 8);
     /// Blackwell: Jetson Thor.
     Sm110 Compute110 "sm_110" (11, 0) (9, 0);
     /// Blackwell: the family of Jetson Thor.
     Sm110f Compute110f "sm_110f" (11, 0) (9, 0);
-    /// Blackwell: Jetson Thor alone.
+    /// Blackwell: Jetson Thor only.
     Sm110a Compute110a "sm_110a" (11, 0) (9, 0);
     /// Blackwell: RTX 50.
     Sm120 Compute120 "sm_120" (12, 0) (8, 7);
     /// Blackwell: the family of RTX 50.
     Sm120f Compute120f "sm_120f" (12, 0) (8, 8);
-    /// Blackwell: RTX 50 alone.
+    /// Blackwell: RTX 50 only.
     Sm120a Compute120a "sm_120a" (12, 0) (8, 7);
     /// Blackwell: DGX Spark.
     Sm121 Compute121 "sm_121" (12, 1) (8, 8);
     /// Blackwell: the family of DGX Spark.
     Sm121f Compute121f "sm_121f" (12, 1) (8, 8);
-    /// Blackwell: DGX Spark alone.
+    /// Blackwell: DGX Spark only.
     Sm121a Compute121a "sm_121a" (12, 1) (8, 8);
 }
 
-/// The oldest that today's `ptxas` assembles: its PTX runs on every GPU since T4 and RTX 20.
+/// The oldest architecture that the current `ptxas` assembles. Its PTX runs on every GPU since T4
+/// and RTX 20.
 impl Default for Arch {
     fn default() -> Self {
         Self::Sm75
@@ -126,11 +128,11 @@ impl Default for Arch {
 /// rust-cuda's name for [`Arch`].
 pub type NvvmArch = Arch;
 
-/// Compute capabilities before the first [`Arch`], which code may still ask for by `cfg`.
+/// Compute capabilities older than the first [`Arch`]. Code may still test for them with `cfg`.
 const OLDER: [&str; 8] = ["35", "37", "50", "52", "53", "60", "61", "62"];
 
 impl Arch {
-    /// `87` or `90a`: the name without `sm_`.
+    /// Returns the name without `sm_`, such as `87` or `90a`.
     fn number(self) -> &'static str {
         &self.name()["sm_".len()..]
     }
@@ -143,9 +145,10 @@ impl Arch {
         self.name().ends_with('a')
     }
 
-    /// The values of `cfg(target_feature)` that hold, as rust-cuda defines them: `compute_80` for
-    /// each plain architecture up to this one; `compute_100f` in a variant of the same major number
-    /// and no lower minor one; `compute_100a` in itself.
+    /// Returns the values of `cfg(target_feature)` that hold, as rust-cuda defines them:
+    /// `compute_80` for each plain architecture up to this one; `compute_100f` for a family or
+    /// exact variant of the same major number and the same or a higher minor one; `compute_100a`
+    /// for that architecture only.
     pub(crate) fn target_features(self) -> Vec<String> {
         let (major, minor) = self.capability();
         let has_family = self.is_family() || self.is_exact();
@@ -163,7 +166,8 @@ impl Arch {
         OLDER.into_iter().chain(own).map(|number| format!("compute_{number}")).collect()
     }
 
-    /// Every value that [`target_features`](Self::target_features) has for any architecture.
+    /// Returns every value that [`target_features`](Self::target_features) can contain, for all
+    /// architectures.
     pub(crate) fn all_target_features() -> Vec<String> {
         let all = Self::ALL.iter().map(|arch| arch.number());
         OLDER.into_iter().chain(all).map(|number| format!("compute_{number}")).collect()

@@ -1,6 +1,6 @@
-//! Runs a second cargo, for the GPU, out of reach of the first one's settings.
+//! Runs a second cargo for the GPU, isolated from the settings of the first one.
 //!
-//! Every flag here was found to matter; the comments say for what.
+//! Every flag here is necessary; the comments give the reasons.
 
 use crate::ir::unsupported_conversion;
 use crate::metadata::KernelCrate;
@@ -15,10 +15,10 @@ use std::process::Command;
 
 const TARGET: &str = "nvptx64-nvidia-cuda";
 
-/// What separates flags in CARGO_ENCODED_RUSTFLAGS.
+/// The separator of flags in CARGO_ENCODED_RUSTFLAGS.
 const SEPARATOR: &str = "\u{1f}";
 
-/// Of cargo's variables, those that say where crates come from and how to reach them.
+/// The cargo variables to keep: they control where crates come from and how to download them.
 const KEPT: [&str; 8] = [
     "CARGO_HOME",
     "CARGO_NET_",
@@ -26,12 +26,12 @@ const KEPT: [&str; 8] = [
     "CARGO_REGISTRY_",
     "CARGO_REGISTRIES_",
     "CARGO_SOURCE_",
-    // The outer cargo's job tokens: without them the machine has twice its load.
+    // The outer cargo's job tokens. Without them the machine would get twice the load.
     "CARGO_MAKEFLAGS",
     "CARGO_BUILD_JOBS",
 ];
 
-/// Variables that cargo sets for a build script and that would reach the inner rustc or cargo.
+/// Variables that cargo sets for a build script and that would affect the inner rustc or cargo.
 const DROPPED: [&str; 12] = [
     "DEBUG",
     "HOST",
@@ -47,7 +47,7 @@ const DROPPED: [&str; 12] = [
     "TARGET",
 ];
 
-/// What the kernel crate and its dependencies are compiled with, for every architecture.
+/// The compile options of the kernel crate and its dependencies, for every architecture.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) ptx_version: Option<(u8, u8)>,
@@ -58,27 +58,28 @@ pub(crate) struct Options {
     pub(crate) alloc: bool,
     pub(crate) optix: bool,
     pub(crate) bitcode: bool,
-    /// Arguments for cargo, as they are.
+    /// Arguments that are passed to cargo unchanged.
     pub(crate) build_args: Vec<String>,
 }
 
-/// What the compiler wrote.
+/// The output of the compiler.
 #[derive(Debug)]
 pub(crate) struct Compiled {
-    /// The PTX as LLVM wrote it, with line tables.
+    /// The PTX that LLVM wrote, with line tables.
     pub(crate) assembly: String,
-    /// The file with the LLVM IR of the optimised module.
+    /// The path of the optimised module as LLVM IR.
     pub(crate) ir: PathBuf,
-    /// The same as bitcode, if it was asked for.
+    /// The path of the same module as bitcode, which exists only if requested.
     pub(crate) bitcode: PathBuf,
 }
 
-/// The cargo that runs this, or the one in PATH.
+/// Returns the cargo that runs this program, or the one in PATH.
 pub(crate) fn program() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// A cargo in `folder` (so that its rust-toolchain.toml counts) without the outer build's settings.
+/// Returns a cargo command in `folder`, where its rust-toolchain.toml applies, without the outer
+/// build's settings.
 pub(crate) fn command(folder: &Path) -> Command {
     let mut command = Command::new(program());
     command.current_dir(folder);
@@ -90,8 +91,8 @@ pub(crate) fn command(folder: &Path) -> Command {
             command.env_remove(&name);
         }
     }
-    // Set and empty, these also win over a wrapper in a configuration file: a cache of compiler
-    // outputs does not know that the compiler here is a script.
+    // Empty variables also override a wrapper in a configuration file. A compiler cache does not
+    // know that the compiler here is a script.
     for wrapper in ["RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"] {
         command.env(wrapper, "");
     }
@@ -110,7 +111,7 @@ fn failure(kernels: &KernelCrate, arch: Arch, target_dir: &Path, stderr: &[u8]) 
     BuildError::Compile { kernel_crate, arch, stderr }
 }
 
-/// Compiles the crate; gives the assembly that LLVM wrote and the module that it is made from.
+/// Compiles the crate. Returns the assembly that LLVM wrote, and the module it was generated from.
 pub(crate) fn compile(
     kernels: &KernelCrate,
     toolchain: &Toolchain,
@@ -118,13 +119,13 @@ pub(crate) fn compile(
     arch: Arch,
     options: &Options,
 ) -> Result<Compiled, BuildError> {
-    // The inner cargo locks its folder too, but not the assembly beside it.
+    // The inner cargo locks its own folder, but not the assembly beside it.
     let _lock = workplace::lock(&workplace.join("cargo.lock"))?;
     let target_dir = workplace.join("cargo");
     let flags = flags(arch, options).join(SEPARATOR);
     let profile = profile(options);
     let last = last_crate(options);
-    // Where cargo finds nothing to do it writes nothing, so each set of flags has its own file.
+    // If cargo has nothing to do, it writes nothing. Each set of flags therefore has its own file.
     let id = hash(&(&kernels.folder, &flags, &profile, &last, &options.build_args));
     let assembly = target_dir.join("assembly").join(format!("{}.{arch}.{id:016x}.s", kernels.name));
     let ir = assembly.with_extension("ll");
@@ -150,7 +151,7 @@ pub(crate) fn compile(
         .arg("--target-dir")
         .arg(&target_dir)
         .args(&options.build_args);
-    // Where the workspace has a lock file, it decides; a build script has no business writing it.
+    // A lock file of the workspace is authoritative; a build script must not change it.
     if kernels.workspace_root.join("Cargo.lock").is_file() {
         command.arg("--locked");
     }
@@ -159,13 +160,13 @@ pub(crate) fn compile(
     }
     command
         .arg("--")
-        // In the last crate alone: the others have no assembly of their own, only bitcode.
+        // Only for the last crate: the others produce no assembly, only bitcode.
         .arg(emit)
         .args(last)
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTC", &toolchain.wrapper)
-        // The variable, not the configuration: it reaches `core` and every dependency, replaces
-        // whatever flags the user's files have for the host, and leaves proc macros alone.
+        // The environment variable, unlike the configuration, reaches `core` and every dependency,
+        // overrides host flags in the user's files, and does not affect proc macros.
         .env("CARGO_ENCODED_RUSTFLAGS", flags);
 
     let output = command.output().map_err(|source| BuildError::Start {
@@ -187,7 +188,8 @@ pub(crate) fn compile(
     Ok(Compiled { assembly, ir, bitcode })
 }
 
-/// The IR that LLVM wrote before it gave up on making code of it: the newest in rustc's own folder.
+/// Returns the IR that LLVM wrote before code generation failed: the newest file in rustc's own
+/// folder.
 fn unfinished_ir(target_dir: &Path) -> Option<String> {
     let folder = target_dir.join(TARGET).join("release/deps");
     let files = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
@@ -197,12 +199,12 @@ fn unfinished_ir(target_dir: &Path) -> Option<String> {
     fs::read_to_string(newest).ok()
 }
 
-/// The release profile, whole: the workspace's own must not shape the PTX.
+/// Returns the complete release profile, so the workspace's own profile does not affect the PTX.
 fn profile(options: &Options) -> [String; 9] {
     let Options { debug_assertions, .. } = options;
     [
         "opt-level=3",
-        // Everything is one module: calls between crates are inlined, unused code goes.
+        // A single module: calls between crates are inlined and unused code is removed.
         "lto=\"fat\"",
         "codegen-units=1",
         "panic=\"abort\"",
@@ -210,33 +212,34 @@ fn profile(options: &Options) -> [String; 9] {
         &format!("debug-assertions={debug_assertions}"),
         &format!("overflow-checks={debug_assertions}"),
         "strip=false",
-        // They do not change the code, and tell two barriers from two copies of one.
+        // Line directives do not change the code. They distinguish two barriers from two copies of
+        // one.
         "debug=\"line-directives-only\"",
     ]
     .map(|setting| format!("profile.release.{setting}"))
 }
 
-/// Flags for every crate compiled for the GPU, `core` among them.
+/// Returns the flags for every crate compiled for the GPU, including `core`.
 fn flags(arch: Arch, options: &Options) -> Vec<String> {
     let values: Vec<String> =
         Arch::all_target_features().iter().map(|feature| format!("{feature:?}")).collect();
     let mut flags = vec![
         format!("-Ctarget-cpu={arch}"),
-        // Jump threading copies barriers into divergent branches, which hangs the GPU. It works
-        // on functions that are inlined later, so it has to be off in every crate.
+        // Jump threading copies barriers into divergent branches, which hangs the GPU. It also
+        // transforms functions that are inlined later, so it must be off in every crate.
         "-Zmir-enable-passes=-JumpThreading".to_owned(),
-        // Barriers that one macro call expands to keep their own lines.
+        // Barriers from one macro expansion keep distinct lines.
         "-Ccollapse-macro-debuginfo=no".to_owned(),
-        // Nothing is linked: the assembly is the result. The program `true` needs no installing.
+        // Nothing is linked: the assembly is the result. The program `true` exists everywhere.
         "-Clinker=true".to_owned(),
-        // rustc wants to set `target_feature` itself, and does not know these.
+        // rustc sets `target_feature` itself and does not know these values.
         "-Aexplicit_builtin_cfgs_in_flags".to_owned(),
         format!("--check-cfg=cfg(target_feature, values({}))", values.join(", ")),
     ];
     let features = arch.target_features();
     flags.extend(features.iter().map(|feature| format!("--cfg=target_feature={feature:?}")));
     if !options.debug_assertions {
-        // A failed bounds check becomes `trap` instead of a call that formats a message.
+        // A failed bounds check becomes a `trap` instead of a call that formats a message.
         flags.extend(["-Zunstable-options", "-Cpanic=immediate-abort"].map(str::to_owned));
     }
     if options.optix {
@@ -248,13 +251,13 @@ fn flags(arch: Arch, options: &Options) -> Vec<String> {
     flags
 }
 
-/// Flags for the last crate alone: LLVM makes code where everything comes together, and `core` is
-/// the same with or without them.
+/// Returns the flags for the last crate only. LLVM generates code there for the whole program, and
+/// `core` is the same with or without these flags.
 fn last_crate(options: &Options) -> Vec<String> {
     let Options { fma_contraction, fast_div, fast_sqrt, .. } = options;
     [
         (*fma_contraction, "-fp-contract=fast"),
-        // `div.full`: two units in the last place.
+        // `div.full` has an error of two units in the last place.
         (*fast_div, "-nvptx-prec-divf32=1"),
         (*fast_sqrt, "-nvptx-prec-sqrtf32=0"),
     ]

@@ -1,9 +1,9 @@
-//! The source of `core` of exactly the installed compiler.
+//! Finds the source of `core` that matches the installed compiler exactly.
 //!
-//! No compiler comes with a `core` for the GPU, so cargo builds it from source. `rustup` has that
-//! source as a component; a machine without it, or where rustup must not install anything, can
-//! still name a folder, or get the same version from Debian. Every way is tried in turn; when none
-//! serves, one error says what was tried.
+//! No toolchain ships a `core` for the GPU, so cargo builds it from source. `rustup` provides that
+//! source as a component. On a machine without rustup, or where rustup must not install anything,
+//! the user can name a folder, or the same version can be downloaded from Debian. Every source is
+//! tried in turn. If all fail, one error lists the attempts.
 
 mod debian;
 
@@ -14,12 +14,12 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names the `library` folder of the compiler's source.
+/// The variable that names the `library` folder of the compiler's source.
 pub(crate) const VARIABLE: &str = "CUDA_BUILDER_CORE_SRC";
 
-/// The folder `library` of the compiler's source.
+/// Returns the folder `library` of the compiler's source.
 ///
-/// The caller holds a lock: two builds must not fetch it at once.
+/// The caller must hold a lock, so two builds do not download it at once.
 pub(crate) fn find(
     installed: &Installed,
     workplace: &Path,
@@ -27,7 +27,7 @@ pub(crate) fn find(
 ) -> Result<PathBuf, BuildError> {
     let mut tried = Vec::new();
 
-    // What somebody named goes first: it is the only way to overrule the rest.
+    // A folder named by the user comes first, because nothing else can override the other sources.
     let variable = env::var_os(VARIABLE).map(PathBuf::from);
     for (who, folder) in [("CudaBuilder::core_source", named), (VARIABLE, variable.as_deref())] {
         if let Some(folder) = folder {
@@ -51,7 +51,7 @@ pub(crate) fn find(
 
     match add_component(installed) {
         Ok(()) if is_library(&own) => return Ok(own),
-        Ok(()) => tried.push("rustup: added rust-src, and the source is still missing".to_owned()),
+        Ok(()) => tried.push("rustup: added rust-src, but the source is still missing".to_owned()),
         Err(reason) => tried.push(format!("rustup: {reason}")),
     }
 
@@ -68,17 +68,17 @@ fn is_library(folder: &Path) -> bool {
     folder.join("core/src/lib.rs").is_file() && folder.join("Cargo.lock").is_file()
 }
 
-/// Lets rustup add the component, unless it was told not to install by itself.
+/// Adds the component with rustup, unless the user forbade automatic installation.
 fn add_component(installed: &Installed) -> Result<(), String> {
     if env::var_os("RUSTUP_AUTO_INSTALL").is_some_and(|value| value == "0") {
-        return Err("RUSTUP_AUTO_INSTALL=0 forbids installing".to_owned());
+        return Err("RUSTUP_AUTO_INSTALL=0 forbids the installation".to_owned());
     }
-    // Another toolchain of the same name as rustup's default would get the component otherwise.
+    // Otherwise a rustup toolchain of the same name would get the component.
     let toolchain = installed.sysroot.file_name().ok_or("the toolchain has no name")?;
     let is_rustups =
         installed.sysroot.join("lib/rustlib/multirust-channel-manifest.toml").is_file();
     if !is_rustups {
-        return Err("the toolchain is not one of rustup's".to_owned());
+        return Err("the toolchain was not installed by rustup".to_owned());
     }
     let mut command = Command::new("rustup");
     command
@@ -88,7 +88,7 @@ fn add_component(installed: &Installed) -> Result<(), String> {
     run(&mut command).map(drop)
 }
 
-/// Runs a command and gives its output, or the last line of its complaint.
+/// Runs a command. Returns its output, or the last line of its error output.
 fn run(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("cannot start `{name}`: {error}"))?;
@@ -100,7 +100,7 @@ fn run(command: &mut Command) -> Result<String, String> {
     Err(format!("`{name}` failed: {}", last.unwrap_or("no reason given")))
 }
 
-/// A folder as a message of this module.
+/// Creates a folder, with the error as text.
 fn create(folder: &Path) -> Result<(), String> {
     workplace::create_folder(folder).map_err(|error| error.to_string())
 }

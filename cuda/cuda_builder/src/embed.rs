@@ -1,6 +1,6 @@
-//! The Rust file with which a host program embeds the PTX.
+//! Writes the Rust file with which a host program embeds the PTX.
 //!
-//! It is one call of the macro `cust::kernels!`, which decides what becomes of the images:
+//! The file is one call of the macro `cust::kernels!`, which decides how the images are used:
 //!
 //! ```text
 //! ::cust::kernels! {
@@ -12,19 +12,19 @@
 //! }
 //! ```
 //!
-//! The numbers are the compute capability. For a variant such as `sm_90a` the PTX says so itself, in
-//! its line `.target`.
+//! The numbers are the compute capability. For a variant such as `sm_90a`, the PTX itself names the
+//! variant in its line `.target`.
 
 use crate::{Build, BuildError, workplace};
 use std::fmt::Write as _;
 use std::path::Path;
 
 impl Build {
-    /// Writes a Rust file beside the PTX that embeds it, for `include!`, and returns its path:
-    /// `kernels.rs`, or the path given to `copy_to` as `.rs`.
+    /// Writes a Rust file beside the PTX that embeds it with `include!`, and returns its path:
+    /// `kernels.rs`, or the path given to `copy_to` with the extension `.rs`.
     ///
     /// # Errors
-    /// [`BuildError::Io`] where the file cannot be written.
+    /// Returns [`BuildError::Io`] if the file cannot be written.
     pub fn write_rust(&self) -> Result<&Path, BuildError> {
         workplace::write_if_changed(&self.rust, &self.rust_text())?;
         Ok(&self.rust)

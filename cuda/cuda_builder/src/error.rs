@@ -1,37 +1,37 @@
-//! Everything that can go wrong, by domain: the build as a whole, the text of the PTX, `ptxas`.
+//! All errors, by domain: the build as a whole, the text of the PTX, `ptxas`.
 //!
-//! Every message says what was being done, where, and what to do about it, because most people meet
-//! it as the last lines of a failed build script.
+//! Every message states the operation, its position and the remedy, because most people read it as
+//! the last lines of a failed build script.
 
 use crate::Arch;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why [`CudaBuilder::build`](crate::CudaBuilder::build) gave no PTX.
+/// The reason why [`CudaBuilder::build`](crate::CudaBuilder::build) failed.
 ///
-/// `Debug` prints the message too, because many build scripts end in `.unwrap()`.
+/// `Debug` also prints the message, because many build scripts end in `.unwrap()`.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
     /// A file or folder could not be read, written or locked.
-    #[error("cannot {operation} `{}`: {source}; check that it exists, its rights and the free space", path.display())]
+    #[error("cannot {operation} `{}`: {source}; check that it exists, its permissions and the free disk space", path.display())]
     Io {
-        /// What was being done, as a verb.
+        /// The operation, as a verb.
         operation: &'static str,
-        /// To which file.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A program could not be started at all.
+    /// A program could not be started.
     #[error("cannot start `{program}` to {operation}: {source}; install it or put it in PATH")]
     Start {
         /// The program.
         program: String,
-        /// What it was wanted for.
+        /// The purpose of the program.
         operation: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// `cargo metadata` failed, or there is no library crate at the path.
@@ -42,29 +42,29 @@ pub enum BuildError {
     KernelCrate {
         /// The path given to the builder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The compiler does not say what it is.
+    /// The compiler does not report a property of itself.
     #[error("cannot ask `{rustc}` for its {what}: {reason}; check the toolchain with `rustc -vV`")]
     Toolchain {
-        /// The compiler asked.
+        /// The compiler.
         rustc: String,
-        /// What was asked.
+        /// The requested property.
         what: &'static str,
-        /// What it said.
+        /// The output of the compiler.
         reason: String,
     },
-    /// The source of `core` for this very compiler was found nowhere.
+    /// The source of `core` for this exact compiler was not found.
     #[error(
         "the source of `core` for rustc {version} is missing, and kernels need it: run \
          `rustup component add rust-src`, or set CUDA_BUILDER_CORE_SRC to the `library` folder of \
          that version's source; tried:\n{tried}"
     )]
     CoreSource {
-        /// Version of the compiler, which the source must match.
+        /// The version of the compiler, which the source must match.
         version: String,
-        /// One line for each place that was tried, with the reason why it did not serve.
+        /// One line per attempt, with the reason why it failed.
         tried: String,
     },
     /// The kernel crate does not compile.
@@ -73,77 +73,78 @@ pub enum BuildError {
         remedies(stderr)
     )]
     Compile {
-        /// Name of the kernel crate.
+        /// The name of the kernel crate.
         kernel_crate: String,
-        /// For which GPU.
+        /// The target architecture.
         arch: Arch,
-        /// All of cargo's standard error.
+        /// The standard error of cargo.
         stderr: String,
     },
-    /// LLVM has no code for an operation and would call a library, which the GPU does not have.
+    /// LLVM has no code for an operation and would call a library function that the GPU does not
+    /// have.
     #[error(
-        "cannot compile `{kernel_crate}` for {arch}: LLVM has no code for an operation{}; known is \
-         the conversion between 128-bit integers and floating-point numbers, which can go through \
-         two 64-bit halves; the compiler said:\n{stderr}",
+        "cannot compile `{kernel_crate}` for {arch}: LLVM has no code for an operation{}; a \
+         known case is a conversion between a 128-bit integer and a floating-point number: convert \
+         two 64-bit halves instead; the compiler said:\n{stderr}",
         place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default()
     )]
     Unsupported {
-        /// Name of the kernel crate.
+        /// The name of the kernel crate.
         kernel_crate: String,
-        /// For which GPU.
+        /// The target architecture.
         arch: Arch,
         /// File, line and column, if the operation is known.
         place: Option<String>,
-        /// All of cargo's standard error.
+        /// The standard error of cargo.
         stderr: String,
     },
-    /// Cargo was content, yet the assembly file is not there.
+    /// Cargo succeeded, but the assembly file does not exist.
     #[error(
-        "cargo compiled `{kernel_crate}` but left no assembly at `{}`; delete `{}` and build again",
+        "cargo compiled `{kernel_crate}` but wrote no assembly to `{}`; delete `{}` and build again",
         path.display(),
         target_dir.display()
     )]
     NoAssembly {
-        /// Name of the kernel crate.
+        /// The name of the kernel crate.
         kernel_crate: String,
-        /// Where the file should be.
+        /// The expected path of the file.
         path: PathBuf,
         /// The target folder of the inner cargo.
         target_dir: PathBuf,
     },
-    /// The PTX breaks a rule of this workspace.
+    /// The PTX breaks a rule of this crate.
     #[error("`{kernel_crate}` for {arch}: {source}")]
     Ptx {
-        /// Name of the kernel crate.
+        /// The name of the kernel crate.
         kernel_crate: String,
-        /// For which GPU.
+        /// The target architecture.
         arch: Arch,
         /// The rule.
         source: PtxError,
     },
-    /// `ptxas` found the PTX wanting.
+    /// `ptxas` rejected the PTX, or a kernel exceeds its limits.
     #[error("`{}` for {arch}: {source}", ptx.display())]
     Ptxas {
         /// The PTX file.
         ptx: PathBuf,
-        /// For which GPU.
+        /// The target architecture.
         arch: Arch,
-        /// What is wrong.
+        /// The reason.
         source: PtxasError,
     },
-    /// The report does not serialise.
+    /// The report cannot be serialised.
     #[cfg(feature = "serde")]
-    #[error("cannot write the report `{}` as JSON: {source}; this is a fault in cuda_builder", path.display())]
+    #[error("cannot write the report `{}` as JSON: {source}; this is a bug in cuda_builder", path.display())]
     Report {
-        /// The file wanted.
+        /// The file to write.
         path: PathBuf,
-        /// What serde said.
+        /// The error of serde.
         source: serde_json::Error,
     },
 }
 
 impl BuildError {
-    /// For `map_err`: an input or output error with its operation and place.
+    /// Returns a closure for `map_err` that adds the operation and the path to an I/O error.
     pub(crate) fn io<'a>(
         operation: &'static str,
         path: &'a Path,
@@ -158,7 +159,7 @@ impl fmt::Debug for BuildError {
     }
 }
 
-/// Errors of the compiler that programs for rust-cuda meet, with the remedy.
+/// Compiler errors that programs for rust-cuda run into, and their remedies.
 const REMEDIES: [(&str, &str); 4] = [
     (
         "can't find crate for `alloc`",
@@ -177,181 +178,186 @@ const REMEDIES: [(&str, &str); 4] = [
     ),
 ];
 
-/// The remedies for what the compiler said, a line each.
+/// Returns the remedies for errors in the compiler's output, one per line.
 fn remedies(stderr: &str) -> String {
     let known = REMEDIES.iter().filter(|(error, _)| stderr.contains(error));
     known.map(|(_, remedy)| format!("\nhelp: {remedy}")).collect()
 }
 
-/// A rule that the text of the PTX breaks.
+/// A broken rule in the text of the PTX.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PtxError {
-    /// A marker line that cannot be read.
+    /// A marker line could not be parsed.
     #[error(
-        "marker line `{line}`: {reason}; `#[kernel]` or `shared_array!` wrote it, check its arguments"
+        "marker line `{line}`: {reason}; `#[kernel]` or `shared_array!` wrote it; check the arguments of the macro"
     )]
     Marker {
         /// The line.
         line: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// Two markers with the same name.
-    #[error("two kernels claim the name `{kernel}`; rename one of them")]
+    /// Two markers have the same name.
+    #[error("two kernels have the name `{kernel}`; rename one of them")]
     DuplicateMarker {
-        /// The name.
+        /// The name of the kernel.
         kernel: String,
     },
-    /// A marker whose kernel is not in the PTX.
+    /// A marker names a kernel that is not in the PTX.
     #[error(
         "kernel `{kernel}` is marked but not in the PTX; it must be `#[unsafe(no_mangle)] pub` and \
          not generic"
     )]
     MarkerWithoutEntry {
-        /// The name.
+        /// The name of the kernel.
         kernel: String,
     },
-    /// A kernel that nothing has declared.
+    /// A kernel in the PTX has no marker.
     #[error("kernel `{kernel}` is in the PTX without a marker; write it with `#[kernel]`")]
     EntryWithoutMarker {
-        /// The name.
+        /// The name of the kernel.
         kernel: String,
     },
-    /// The compiler made more or fewer barriers than the source declares.
+    /// The PTX has more or fewer barriers than the source declares.
     #[error(
-        "kernel `{kernel}` declares {declared} barriers and its PTX has {counted}: a barrier that \
-         the compiler duplicated into divergent branches hangs the GPU, one that it removed is a \
-         race; look at the PTX, then correct the code, or the declaration if a loop was unrolled"
+        "kernel `{kernel}` declares {declared} barriers but its PTX has {counted}: a barrier that \
+         the compiler duplicated into divergent branches hangs the GPU, and a removed barrier \
+         causes a race; check the PTX, then correct the code, or the declaration if a loop was \
+         unrolled"
     )]
     Barriers {
-        /// The name.
+        /// The name of the kernel.
         kernel: String,
-        /// Barriers that `#[kernel]` declares.
+        /// The number of barriers that `#[kernel]` declares.
         declared: u32,
-        /// Barriers in the PTX.
+        /// The number of barriers in the PTX.
         counted: u32,
     },
-    /// The compiler put copies of one barrier on exclusive paths.
+    /// The compiler put copies of one barrier on mutually exclusive paths.
     #[error(
-        "kernel `{kernel}`: the compiler duplicated the barrier at {place} into branches that \
-         exclude each other, and threads that take different branches hang the GPU; move the \
-         barrier out of the conditional code, or state the exact count with \
+        "kernel `{kernel}`: the compiler duplicated the barrier at {place} into mutually \
+         exclusive branches, and the GPU hangs if threads take different branches; move the \
+         barrier out of the conditional code, or declare the exact count with \
          `#[kernel(barriers({counted}))]` if the whole block takes the same branch"
     )]
     DuplicatedBarrier {
-        /// The name.
+        /// The name of the kernel.
         kernel: String,
         /// File, line and column of the barrier.
         place: String,
-        /// Barriers in the PTX.
+        /// The number of barriers in the PTX.
         counted: u32,
     },
-    /// A kernel that waits for the one before it returns on some path without.
+    /// A kernel that waits for the preceding kernel can return without waiting.
     #[error(
-        "kernel `{kernel}` waits for the kernel before it, but can return without: what comes next \
-         in the stream waits for this kernel alone, and would not see what the one before writes; \
-         call `wait_for_kernel_before` on every path, also where there is nothing to do"
+        "kernel `{kernel}` waits for the preceding kernel, but can return without waiting: later \
+         work in the stream waits only for this kernel and might not see the writes of the \
+         preceding one; call `wait_for_kernel_before` on every path, even if there is nothing to do"
     )]
     ReturnBeforeWait {
-        /// The name.
+        /// The name of the kernel.
         kernel: String,
     },
-    /// A kernel calls a function that neither the PTX nor the driver has.
+    /// A kernel calls a function that neither the PTX nor the driver defines.
     #[error(
-        "kernel `{kernel}` calls `{function}`, which is not in the PTX, so that it would not load; \
-         {remedy}"
+        "kernel `{kernel}` calls `{function}`, which is not in the PTX, so the kernel would not \
+         load; {remedy}"
     )]
     Unresolved {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// The function.
+        /// The name of the function.
         function: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// A barrier hides in a function that was not inlined.
+    /// A function that was not inlined contains a barrier.
     #[error(
-        "kernel `{kernel}` reaches {counted} barriers in the function `{function}`, where they \
-         cannot be counted for the kernel and a divergent call hangs the GPU; make the function \
+        "kernel `{kernel}` reaches the function `{function}`, which contains {counted} barriers: they \
+         cannot be counted for the kernel, and a divergent call hangs the GPU; make the function \
          `#[inline(always)]`"
     )]
     BarrierInFunction {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// The function it calls.
+        /// The function that contains the barriers.
         function: String,
-        /// Barriers in that function.
+        /// The number of barriers in that function.
         counted: u32,
     },
-    /// The text is not PTX as the compiler writes it.
-    #[error("the PTX cannot be read near byte {at}: {reason}; was rustc or LLVM changed?")]
+    /// The text is not PTX in the form that the compiler writes.
+    #[error(
+        "the PTX cannot be parsed at byte {at}: expected {reason}; check whether rustc or LLVM changed"
+    )]
     Malformed {
-        /// Offset in the text.
+        /// The offset in the text, in bytes.
         at: usize,
-        /// What was expected.
+        /// The expected text.
         reason: &'static str,
     },
 }
 
-/// What `ptxas` says against the PTX.
+/// An error that `ptxas` reports about the PTX.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PtxasError {
-    /// The program that was asked for by name does not run.
+    /// The program named by the user does not run.
     #[error(
-        "cannot run the ptxas `{program}` that CUDA_BUILDER_PTXAS names: {reason}; correct the \
-         variable, or set it empty to build without ptxas"
+        "cannot run the ptxas `{program}`: {reason}; correct CUDA_BUILDER_PTXAS or \
+         `CudaBuilder::ptxas`, or set it to an empty string to build without ptxas"
     )]
     Run {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The error of the system.
         reason: String,
     },
-    /// `ptxas` does not assemble the file.
-    #[error("ptxas refuses the PTX:\n{stderr}\na kernel that ptxas refuses does not load either")]
+    /// `ptxas` cannot assemble the file.
+    #[error(
+        "ptxas rejects the PTX:\n{stderr}\nthe driver would reject it, too; correct the kernel or its `asm!`"
+    )]
     Refused {
-        /// All that it said.
+        /// The output of `ptxas`.
         stderr: String,
     },
-    /// `ptxas` would go on without a directive, such as bounds beyond the GPU's threads.
+    /// `ptxas` would ignore a directive, such as launch bounds that the GPU cannot satisfy.
     #[error(
-        "ptxas ignores what was asked: {warning}; the launch bounds must be possible on every \
-         architecture that is built for"
+        "ptxas ignores a directive: {warning}; use launch bounds that every requested \
+         architecture can satisfy"
     )]
     Ignored {
-        /// Its words.
+        /// The warning of `ptxas`.
         warning: String,
     },
-    /// Registers go to memory.
+    /// A kernel spills registers to local memory.
     #[error(
-        "`{function}` spills {stores} bytes of stores and {loads} of loads; spilled registers are \
-         slow local memory: lower the launch bounds, or use fewer values at once"
+        "`{function}` spills {stores} bytes of stores and {loads} bytes of loads to slow local memory; \
+         lower the launch bounds, or use fewer values at once"
     )]
     Spill {
-        /// The kernel, or a function it calls.
+        /// The kernel, or a function that it calls.
         function: String,
-        /// Bytes of spill stores.
+        /// The size of spill stores in bytes.
         stores: u32,
-        /// Bytes of spill loads.
+        /// The size of spill loads in bytes.
         loads: u32,
     },
-    /// The promised number of blocks does not fit into a multiprocessor.
+    /// The minimum number of blocks does not fit into a multiprocessor.
     #[error(
         "kernel `{kernel}` uses {registers} registers, so {min_blocks} blocks of {max_threads} \
          threads need more than the {limit} registers of a multiprocessor; lower the launch bounds"
     )]
     OverBounds {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// Registers of one thread.
+        /// The number of registers per thread.
         registers: u32,
-        /// Threads of the largest block.
+        /// The number of threads of the largest block.
         max_threads: u32,
-        /// Blocks promised to fit at once.
+        /// The number of blocks that must fit at once.
         min_blocks: u32,
-        /// Registers there are.
+        /// The number of registers of a multiprocessor.
         limit: u32,
     },
 }

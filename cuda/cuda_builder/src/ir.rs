@@ -1,7 +1,8 @@
-//! The LLVM IR of the optimised module: what the PTX does not say.
+//! Reads information from the LLVM IR of the optimised module that the PTX lacks.
 //!
-//! It has the chain of call sites of each instruction and the ordering of each atomic operation. This
-//! reads the text by lines, as LLVM prints it, and no more of it than the questions here need.
+//! The IR has the chain of call sites of each instruction and the ordering of each atomic
+//! operation. This module reads the text line by line, in the form that LLVM prints, and only as
+//! much of it as these two queries need.
 
 mod atomics;
 mod barriers;
@@ -13,10 +14,10 @@ pub(crate) use library::unsupported_conversion;
 
 use std::collections::HashMap;
 
-/// One frame of a call chain: a function and a position in it.
+/// A frame of a call chain: a function, line and column.
 type Frame<'a> = (&'a str, &'a str, &'a str);
 
-/// The identifier at the start of `text`, without its quotes.
+/// Returns the identifier at the start of `text`, without quotes.
 fn name(text: &str) -> &str {
     if let Some(quoted) = text.strip_prefix('"') {
         return quoted.split('"').next().unwrap_or(quoted);
@@ -34,7 +35,7 @@ impl<'a> Nodes<'a> {
         Self(nodes.filter_map(|line| line.split_once(" = ")).collect())
     }
 
-    /// The value of `key` in a node, as in `line: 12`.
+    /// Returns the value of `key` in a node, such as `12` in `line: 12`.
     fn get(&self, node: &str, key: &str) -> Option<&'a str> {
         let text = self.0.get(node)?;
         let at = text.match_indices(key).find(|(at, _)| {
@@ -43,7 +44,8 @@ impl<'a> Nodes<'a> {
         Some(name(&text[at.0 + key.len() + 2..]))
     }
 
-    /// The innermost frame first. Nodes that LLVM keeps distinct are compared by what they say.
+    /// Returns the call chain, innermost frame first. Frames compare by content, because LLVM keeps
+    /// some equal nodes distinct.
     fn chain(&self, node: &'a str) -> Vec<Frame<'a>> {
         let frame = |node: &&'a str| {
             let function = self.function(node);
@@ -52,12 +54,12 @@ impl<'a> Nodes<'a> {
         self.frames(node).map(|node| frame(&node)).collect()
     }
 
-    /// The locations from `node` outwards.
+    /// Returns the locations from `node` outwards.
     fn frames(&self, node: &'a str) -> impl Iterator<Item = &'a str> {
         std::iter::successors(Some(node), |node| self.get(node, "inlinedAt"))
     }
 
-    /// The function that a location lies in.
+    /// Returns the function that contains a location.
     fn function(&self, node: &str) -> &'a str {
         let mut scope = self.get(node, "scope").unwrap_or("");
         while self.0.get(scope).is_some_and(|text| text.contains("DILexicalBlock")) {
@@ -66,7 +68,7 @@ impl<'a> Nodes<'a> {
         scope
     }
 
-    /// The innermost place outside `core` and `cuda_std`, as `FILE:LINE:COLUMN`.
+    /// Returns the innermost position outside `core` and `cuda_std`, as `FILE:LINE:COLUMN`.
     fn place(&self, node: &'a str) -> String {
         let file = |node: &str| self.get(self.function(node), "file").unwrap_or("");
         let is_inner = |node: &&str| {
@@ -79,7 +81,7 @@ impl<'a> Nodes<'a> {
         format!("{file}:{}:{}", value("line"), value("column"))
     }
 
-    /// File, line and column of the innermost frame, as PTX names them.
+    /// Returns file, line and column of the innermost frame, in the form that PTX uses.
     fn position(&self, node: &str) -> Option<(String, String, String)> {
         let file = self.get(self.get(node, "scope")?, "file")?;
         let filename = self.get(file, "filename")?;

@@ -1,4 +1,4 @@
-//! Turns a kernel crate into PTX, from a build script or from a task runner.
+//! Compiles a kernel crate to PTX, from a build script or a task runner.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), cuda_builder::BuildError> {
@@ -12,32 +12,33 @@
 //! # }
 //! ```
 //!
-//! In a build script it also writes `kernels.rs`, with which the host embeds the PTX:
+//! In a build script it also writes `kernels.rs`, which embeds the PTX in the host program:
 //!
 //! ```ignore
 //! include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 //! ```
 //!
-//! The API is rust-cuda's where it has one. The compiler is the stable rustc of the workspace, on
-//! its own target `nvptx64-nvidia-cuda`. The builder adds what the compiler lacks: launch bounds, a
-//! `core` for the GPU, the same bytes from every folder, and the crate attributes of kernels, so that
-//! a kernel crate needs neither `#![no_std]` nor `#![feature]`.
+//! The API follows rust-cuda where rust-cuda has an equivalent. The compiler is the workspace's
+//! stable rustc with its own target `nvptx64-nvidia-cuda`. The builder adds what the compiler
+//! lacks: launch bounds, a `core` for the GPU, PTX that does not depend on the folder, and the
+//! crate attributes of kernels. A kernel crate therefore needs neither `#![no_std]` nor
+//! `#![feature]`.
 //!
-//! Beyond compiling it checks, for every kernel:
+//! It also checks every kernel:
 //!
-//! - that it was declared by `#[kernel]`, and that every declaration has its kernel;
-//! - that the compiler has not duplicated a barrier into exclusive branches, where it hangs the
-//!   GPU, and that the barriers are as many as the kernel states, if it does;
-//! - that every function it calls is in the PTX or in the driver;
-//! - where `ptxas` is installed, that it assembles and fits its bounds, and what it
-//!   [spills](Spills).
+//! - `#[kernel]` declares it, and every declaration has its kernel.
+//! - The compiler has not duplicated a barrier into exclusive branches, which would hang the GPU.
+//!   If the kernel declares the number of barriers, the PTX has as many.
+//! - Every function that it calls is in the PTX or in the driver.
+//! - If `ptxas` is installed: the kernel assembles, it fits its launch bounds, and it does not
+//!   [spill](Spills) against the policy.
 //!
-//! It does not load, launch or time anything, and makes no machine code.
+//! It does not load, launch or time anything, and generates no machine code.
 //!
-//! With the feature `serde` the report becomes JSON: `Build::write_json`.
+//! With the feature `serde`, `Build::write_json` writes the report as JSON.
 //!
-//! Variables: `CUDA_BUILDER_CORE_SRC` names the `library` folder of the compiler's source,
-//! `CUDA_BUILDER_PTXAS` one `ptxas` (empty: none).
+//! Environment variables: `CUDA_BUILDER_CORE_SRC` names the `library` folder of the compiler's
+//! source. `CUDA_BUILDER_PTXAS` names a `ptxas`; if empty, none is used.
 
 mod arch;
 mod cargo;
@@ -66,7 +67,7 @@ use std::path::{Path, PathBuf};
 use toolchain::Toolchain;
 
 impl CudaBuilder {
-    /// [`build`](Self::build) for a build script that does no more: an error is printed as text.
+    /// Runs [`build`](Self::build) as the whole of a build script, and prints an error as text.
     pub fn build_script(self) -> std::process::ExitCode {
         match self.build() {
             Ok(_) => std::process::ExitCode::SUCCESS,
@@ -79,11 +80,11 @@ impl CudaBuilder {
 
     /// Compiles, checks, measures and writes the PTX.
     ///
-    /// In a build script it also tells cargo when to run again, warns of spilled registers, and
+    /// In a build script it also tells cargo when to run again, warns about spilled registers, and
     /// writes the Rust file that [`Build::write_rust`] describes.
     ///
     /// # Errors
-    /// See [`BuildError`]; no PTX is written for an architecture that fails.
+    /// Returns a [`BuildError`] if any step fails. It writes no PTX for an architecture that fails.
     pub fn build(self) -> Result<Build, BuildError> {
         let kernels = KernelCrate::read(&self.kernel_crate)?;
         let in_build_script = workplace::build_script_out_dir();
@@ -135,7 +136,7 @@ impl CudaBuilder {
     }
 }
 
-/// What is the same for every architecture of one build.
+/// The state shared by all architectures of one build.
 struct Job<'a> {
     builder: &'a CudaBuilder,
     kernels: KernelCrate,
@@ -145,7 +146,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Makes the PTX at `path`. `named` gives another path of the user the architecture's name.
+    /// Writes the PTX to `path`. `named` adds the architecture's name to another path of the user.
     fn one(
         &self,
         arch: Arch,
@@ -180,7 +181,8 @@ impl Job<'_> {
             kernels.name, kernels.version, finished.text
         );
 
-        // Measured before it is put in place: PTX that fails a check must not be picked up.
+        // Measured before the PTX is moved to its final path, so PTX that fails a check is never
+        // used.
         let candidate = workplace.join("candidate").join(format!(
             "{}.{}.{arch}.ptx",
             kernels.name,
@@ -204,14 +206,14 @@ impl Job<'_> {
         })
     }
 
-    /// Looks for barriers that the compiler duplicated, in kernels that state no count.
+    /// Looks for duplicated barriers in kernels that declare no count.
     fn check_copies(
         &self,
         kernels: &[ptx::Kernel],
         ir: &Path,
         broken: impl Fn(PtxError) -> BuildError,
     ) -> Result<(), BuildError> {
-        // One barrier has no copy, and a count by hand has been compared.
+        // A single barrier has no copy, and a declared count has already been compared.
         let uncounted = kernels
             .iter()
             .filter(|kernel| kernel.barriers_declared.is_none() && kernel.barriers_counted > 1);
@@ -233,7 +235,7 @@ impl Job<'_> {
     }
 }
 
-/// A kernel as the report shows it, before it is measured.
+/// Returns the report of a kernel before it is measured.
 fn report(kernel: ptx::Kernel) -> KernelReport {
     KernelReport {
         name: kernel.name,
@@ -256,7 +258,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), BuildError> {
     fs::copy(from, to).map(drop).map_err(BuildError::io("write", to))
 }
 
-/// The inner cargo runs in another folder, so relative paths would mean something else there.
+/// Makes a path absolute, because the inner cargo runs in another folder.
 fn absolute(path: &Path) -> Result<PathBuf, BuildError> {
     let here = env::current_dir().map_err(BuildError::io("find the current folder for", path))?;
     Ok(here.join(path))

@@ -1,11 +1,11 @@
-//! What cargo knows about the kernel crate: its name, its workspace, its path dependencies.
+//! Reads the kernel crate's metadata from cargo: its name, workspace and path dependencies.
 
 use crate::{BuildError, cargo};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use tinyjson::{InnerAsRef, JsonValue};
 
-/// The parts of `cargo metadata --no-deps` that are used here.
+/// The part of `cargo metadata --no-deps` that is used here.
 struct Metadata {
     packages: Vec<Package>,
     workspace_root: PathBuf,
@@ -32,7 +32,7 @@ struct Dependency {
     features: Vec<String>,
 }
 
-/// A kernel crate that exists.
+/// An existing kernel crate.
 #[derive(Debug)]
 pub(crate) struct KernelCrate {
     pub(crate) name: String,
@@ -40,14 +40,14 @@ pub(crate) struct KernelCrate {
     pub(crate) folder: PathBuf,
     pub(crate) workspace_root: PathBuf,
     pub(crate) target_directory: PathBuf,
-    /// Files and folders that the PTX is made from, registry crates apart: the lock file has those.
+    /// The files and folders that determine the PTX. Registry crates are covered by the lock file.
     pub(crate) sources: BTreeSet<PathBuf>,
     /// Whether it enables the allocator of `cuda_std`.
     pub(crate) allocates: bool,
 }
 
 impl KernelCrate {
-    /// Asks cargo about the package in `path`.
+    /// Reads the package in `path` with `cargo metadata`.
     pub(crate) fn read(path: &Path) -> Result<Self, BuildError> {
         let problem = |reason: String| BuildError::KernelCrate { path: path.to_owned(), reason };
         let folder = path.canonicalize().map_err(|e| problem(e.to_string()))?;
@@ -67,11 +67,11 @@ impl KernelCrate {
         }
         let metadata =
             Metadata::parse(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
-                problem("`cargo metadata` wrote nothing that is known here".to_owned())
+                problem("the output of `cargo metadata` has an unknown format".to_owned())
             })?;
         let package = metadata
             .find(&folder)
-            .ok_or_else(|| problem("cargo knows no package there".to_owned()))?;
+            .ok_or_else(|| problem("cargo finds no package there".to_owned()))?;
         if package.library().is_none() {
             return Err(problem("the package has no library target".to_owned()));
         }
@@ -87,12 +87,12 @@ impl KernelCrate {
     }
 }
 
-/// A member of an object; none where it is missing or has another type.
+/// Returns a member of an object, or `None` if it is missing or has another type.
 fn get<'a, T: InnerAsRef>(object: &'a JsonValue, name: &str) -> Option<&'a T> {
     object.get::<HashMap<String, JsonValue>>()?.get(name)?.get()
 }
 
-/// The members of an object's array, each read by `read`.
+/// Returns the elements of an array in an object, each converted by `read`.
 fn list<T>(
     object: &JsonValue,
     name: &str,
@@ -110,7 +110,7 @@ fn path(object: &JsonValue, name: &str) -> Option<PathBuf> {
 }
 
 impl Metadata {
-    /// None where the text is not what cargo documents.
+    /// Returns `None` if the text is not in cargo's documented format.
     fn parse(json: &str) -> Option<Self> {
         let json = json.parse::<JsonValue>().ok()?;
         Some(Self {
@@ -127,7 +127,7 @@ impl Metadata {
         })
     }
 
-    /// `package` and the members of its workspace that it depends on, and the folders of its path
+    /// Returns `package` and the workspace members that it depends on, and the folders of its path
     /// dependencies outside the workspace.
     fn path_dependencies<'a>(&'a self, package: &'a Package) -> (Vec<&'a Package>, Vec<&'a Path>) {
         let (mut members, mut others) = (vec![package], Vec::new());
@@ -151,7 +151,7 @@ impl Metadata {
         (members, others)
     }
 
-    /// Everything below `package` in the tree of path dependencies, and the workspace's own files.
+    /// Returns the sources of `package` and its path dependencies, and the workspace's own files.
     fn sources(&self, package: &Package) -> BTreeSet<PathBuf> {
         let mut sources: BTreeSet<PathBuf> = ["Cargo.lock", "Cargo.toml", "rust-toolchain.toml"]
             .iter()
@@ -162,14 +162,15 @@ impl Metadata {
             sources.insert(member.manifest_path.clone());
             sources.extend(member.targets.iter().filter_map(Target::source));
         }
-        // Outside of the workspace nothing is known of the layout.
+        // The layout of folders outside the workspace is unknown.
         sources.extend(others.into_iter().map(Path::to_owned));
-        // Cargo takes a file that is missing for one that always changes.
+        // Cargo treats a missing file as always changed.
         sources.retain(|path| path.exists());
         sources
     }
 
-    /// Whether `package` or a member that it depends on enables the feature `alloc` of `cuda_std`.
+    /// Returns whether `package`, or a member that it depends on, enables the feature `alloc` of
+    /// `cuda_std`.
     fn allocates(&self, package: &Package) -> bool {
         let (members, _) = self.path_dependencies(package);
         members.iter().flat_map(|member| &member.dependencies).any(|dependency| {
@@ -227,7 +228,8 @@ impl Target {
         !self.kind.iter().any(|kind| other.contains(&kind.as_str()))
     }
 
-    /// What to watch: a library's whole folder, a build script alone, tests not at all.
+    /// Returns the path to watch: the whole folder of a library, only the file of a build script,
+    /// nothing for tests.
     fn source(&self) -> Option<PathBuf> {
         if self.is_library() {
             self.src_path.parent().map(Path::to_owned)

@@ -1,19 +1,24 @@
-//! The text of the PTX: markers become launch bounds, barriers are counted, line tables go.
+//! Edits the text of the PTX: converts markers to launch bounds, counts barriers and removes line
+//! tables.
 //!
-//! rustc has no attribute for launch bounds. `#[kernel]` therefore leaves one comment for each
-//! kernel through `global_asm!`, which arrives in the PTX as it was written, from any module and
-//! any crate, without a comment of LLVM around it:
+//! rustc has no attribute for launch bounds. `#[kernel]` therefore emits one comment per kernel
+//! through `global_asm!`. It reaches the PTX unchanged, from any module and any crate, without a
+//! comment of LLVM around it:
 //!
 //! ```text
 //! // cuda_std.kernel NAME maxntid=256 minnctapersm=4 barriers=1
 //! ```
 //!
-//! [`finish`] turns these into `.maxntid` and `.minnctapersm`, and refuses PTX whose barriers are
-//! not the declared ones. It declares the [arrays in shared memory](shared) that functions name. From Hopper on a kernel also begins with [`LAUNCH_DEPENDENTS`] and [`WAIT`]:
-//! it may be launched before the one before it in its stream has ended, and waits for that itself,
-//! which hides the time between two launches. One that waits in its own place does not wait before,
-//! and is refused if a path through it returns without coming there. It works on text alone; nothing
-//! here touches a file. It is no PTX verifier: that is `ptxas`.
+//! [`finish`] converts these to `.maxntid` and `.minnctapersm`, and rejects PTX whose barriers
+//! differ from the declared ones. It declares the [shared memory arrays](shared) that functions
+//! name.
+//!
+//! From Hopper on, a kernel also begins with [`LAUNCH_DEPENDENTS`] and [`WAIT`]. The GPU may then
+//! launch it before the preceding kernel of its stream has ended, and the kernel itself waits for
+//! that one, which hides the time between two launches. A kernel that calls the wait itself does
+//! not wait at its beginning. It is rejected if any path returns without reaching the wait.
+//!
+//! This module works on text only and touches no files. It does not verify PTX; `ptxas` does.
 
 mod atomics;
 mod ftz;
@@ -34,7 +39,7 @@ use scan::{Function, Module};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// A kernel as the text of the PTX shows it.
+/// A kernel and its properties in the text of the PTX.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kernel {
     pub(crate) name: String,
@@ -51,20 +56,23 @@ pub(crate) struct Finished {
     pub(crate) kernels: Vec<Kernel>,
 }
 
-/// Lets the next kernel be launched once all blocks of this one run.
+/// Allows the next kernel to launch once all blocks of this one are running.
 const LAUNCH_DEPENDENTS: &str = "griddepcontrol.launch_dependents";
 
-/// Waits until the kernel before has ended and all that it wrote is seen. Nothing where a kernel is launched as ever.
+/// Waits until the preceding kernel has ended and all its writes are visible. Does nothing in an
+/// ordinary launch.
 const WAIT: &str = "griddepcontrol.wait";
 
-/// Whether the architecture has both instructions. Its first PTX version, 7.8, has them too.
+/// Returns whether the architecture has both instructions. Its first PTX version, 7.8, has them
+/// too.
 fn waits_for_the_one_before(arch: Arch) -> bool {
     arch.capability() >= (9, 0)
 }
 
-/// Checks what the compiler wrote for an architecture, and writes the launch bounds into it.
+/// Checks the PTX for an architecture and inserts the launch bounds.
 ///
-/// `.file` and `.loc` lines stay only with `keep_lines`. Functions that are `external` need no body.
+/// `.file` and `.loc` lines are kept only if `keep_lines` is true. Functions in `external` need no
+/// body.
 pub(crate) fn finish(
     ptx: &str,
     arch: Arch,
@@ -110,7 +118,7 @@ pub(crate) fn finish(
     Ok(Finished { text: without_noise(&text, arch, keep_lines), kernels })
 }
 
-/// The kernel of `marker` and `entry`, if it keeps every rule.
+/// Returns the kernel of `marker` and `entry` if it keeps every rule.
 fn checked(
     marker: &Marker,
     entry: &Function,
@@ -159,9 +167,9 @@ fn checked(
     })
 }
 
-/// Every function that `entry` names, directly or through others.
+/// Returns every function that `entry` names, directly or through other functions.
 ///
-/// Naming is enough: a function whose address is taken may be called through it.
+/// Naming is sufficient: a function whose address is taken may be called through it.
 fn reachable<'a>(entry: &'a Function, functions: &'a [Function]) -> Vec<&'a Function> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -177,10 +185,11 @@ fn reachable<'a>(entry: &'a Function, functions: &'a [Function]) -> Vec<&'a Func
     found
 }
 
-/// Performance directives stand between the parameter list and the body.
+/// Writes the launch bounds, which stand between the parameter list and the body.
 fn push_bounds(text: &mut String, marker: &Marker) {
     if let Some(threads) = marker.max_threads {
-        // A limit on the product of the three: a block of 16 × 16 may have 256 here.
+        // The limit applies to the product of the three numbers: a block of 16 × 16 may run with
+        // 256 here.
         let _ = write!(text, "\n.maxntid {threads}, 1, 1");
     }
     if let Some(blocks) = marker.min_blocks {
@@ -188,8 +197,8 @@ fn push_bounds(text: &mut String, marker: &Marker) {
     }
 }
 
-/// The text without markers, without waits that the architecture does not know, and without line tables unless they are
-/// kept.
+/// Returns the text without markers, without waits if the architecture lacks them, and without line
+/// tables unless they are kept.
 fn without_noise(ptx: &str, arch: Arch, keep_lines: bool) -> String {
     let is_noise = |line: &str| {
         let line = line.trim_start();
@@ -202,7 +211,7 @@ fn without_noise(ptx: &str, arch: Arch, keep_lines: bool) -> String {
     ptx.split_inclusive('\n').filter(|line| !is_noise(line)).collect()
 }
 
-/// Whether the line is part of a line table or a label that only such a table needs.
+/// Returns whether the line belongs to a line table or is a label that only such a table uses.
 fn is_of_lines(line: &str) -> bool {
     let is_label = |name: &str| {
         let number =

@@ -1,9 +1,9 @@
-//! NVIDIA's assembler, where it is installed: what each kernel takes, and what it refuses.
+//! Runs NVIDIA's assembler, if installed, to measure each kernel's resources and find errors.
 //!
-//! The build does not need it. Where it is found, a kernel that cannot keep the blocks its launch
-//! bounds promise fails the build instead of running slowly, and so does one that spills registers
-//! if [`Spills::Deny`] says so. The machine
-//! code it makes is thrown away: the driver assembles the PTX for the GPU it meets.
+//! The build does not need `ptxas`. If it is found, a kernel that does not fit its launch bounds
+//! fails the build instead of running slowly, and so does a kernel that spills registers under
+//! [`Spills::Deny`]. The machine code is discarded: the driver assembles the PTX for the GPU of the
+//! system.
 
 mod find;
 mod parse;
@@ -16,14 +16,15 @@ use std::process::Command;
 pub(crate) use find::{Candidates, VARIABLES};
 use parse::Function;
 
-/// Registers of a multiprocessor, the same on every architecture of [`Arch`].
+/// The number of registers of a multiprocessor, the same on every [`Arch`].
 const REGISTERS: u32 = 65_536;
-/// A warp gets its registers in units of this many for each thread.
+/// The allocation unit of registers per thread.
 const REGISTER_UNIT: u32 = 8;
 const WARP: u32 = 32;
 
-/// Assembles `ptx` with the first candidate that knows its version and architecture, and fills in
-/// what the kernels take. Gives that program's version; none where no candidate serves.
+/// Assembles `ptx` with the first candidate that supports its version and architecture, and stores
+/// the kernels' resources. Returns the version of that program, or `None` if no candidate supports
+/// them.
 pub(crate) fn measure(
     candidates: &Candidates,
     arch: Arch,
@@ -45,7 +46,7 @@ pub(crate) fn measure(
                     reason: error.to_string(),
                 });
             }
-            // Found in passing and broken: as good as not found.
+            // A program that was found in the search but does not run counts as not found.
             Err(_) => continue,
         };
         let said = String::from_utf8_lossy(&output.stderr);
@@ -98,7 +99,7 @@ fn check(
     Ok(())
 }
 
-/// The line of `--version` that names the release.
+/// Returns the line of `--version` that names the release.
 fn version(program: &Path) -> String {
     Command::new(program)
         .arg("--version")

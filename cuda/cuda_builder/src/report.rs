@@ -1,8 +1,8 @@
-//! What a build gives back: one PTX file for each architecture, and what each kernel needs.
+//! The result of a build: one PTX file per architecture, and the resources of each kernel.
 //!
-//! With the feature `serde` the report serialises, so that a program can carry it beside the PTX and
-//! show it. Paths are not part of the JSON, only file names: the same source gives the same bytes in
-//! every folder.
+//! With the feature `serde` the report can be serialised, so a program can ship it beside the PTX
+//! and display it. The JSON contains file names but no paths: the same source produces the same
+//! bytes in every folder.
 
 use crate::{Arch, PtxasError, Spills};
 #[cfg(feature = "serde")]
@@ -15,17 +15,17 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Build {
-    /// Name of the kernel crate.
+    /// The name of the kernel crate.
     pub kernel_crate: String,
-    /// Version of the compiler that made the PTX.
+    /// The version of the compiler.
     pub rustc: String,
-    /// One for each architecture, in the order asked for.
+    /// One entry per architecture, in the requested order.
     pub archs: Vec<ArchBuild>,
-    /// Where `write_json` writes: the path given to `copy_to`, as `.json`.
+    /// The path that `write_json` writes: the path given to `copy_to`, with the extension `.json`.
     #[cfg(feature = "serde")]
     #[serde(skip)]
     pub(crate) json: PathBuf,
-    /// Where [`write_rust`](Self::write_rust) writes.
+    /// The path that [`write_rust`](Self::write_rust) writes.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) rust: PathBuf,
 }
@@ -36,53 +36,53 @@ pub struct Build {
 pub struct ArchBuild {
     /// The architecture.
     pub arch: Arch,
-    /// File name of the PTX.
+    /// The file name of the PTX.
     pub file: String,
-    /// Path of the PTX; empty in a report that was read from JSON.
+    /// The path of the PTX. Empty in a report read from JSON.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub ptx: PathBuf,
-    /// Version line of the `ptxas` that measured the kernels; none where there is no `ptxas`.
+    /// The version line of the `ptxas` that measured the kernels, or `None` without a `ptxas`.
     pub ptxas: Option<String>,
-    /// The kernels, in the order of the PTX.
+    /// The kernels, in textual order of the PTX.
     pub kernels: Vec<KernelReport>,
 }
 
-/// One kernel: what it promises and what it takes.
+/// The launch bounds and resources of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct KernelReport {
-    /// Name of the entry.
+    /// The name of the kernel.
     pub name: String,
-    /// Threads of the largest block it may be launched with.
+    /// The maximum number of threads per block.
     pub max_threads: Option<u32>,
-    /// Blocks that must fit into one multiprocessor at once.
+    /// The minimum number of blocks that must fit into one multiprocessor at once.
     pub min_blocks: Option<u32>,
-    /// Barriers that the source declares, if it does.
+    /// The number of barriers that the source declares, if any.
     pub barriers_declared: Option<u32>,
-    /// Barriers in the PTX: as many as declared, if the source declares a count.
+    /// The number of barriers in the PTX, which equals the declared number if there is one.
     pub barriers_counted: u32,
-    /// What `ptxas` measured, where it was found.
+    /// The resources that `ptxas` measured, if it was found.
     pub resources: Option<Resources>,
 }
 
-/// What the assembler gives one function.
+/// The resources that the assembler assigned to a function.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Resources {
-    /// Registers of one thread.
+    /// The number of registers per thread.
     pub registers: u32,
-    /// Static shared memory of one block, in bytes.
+    /// The size of static shared memory per block in bytes.
     pub shared_bytes: u32,
-    /// Stack frame of one thread in local memory, in bytes.
+    /// The size of the stack frame per thread in local memory, in bytes.
     pub stack_bytes: u32,
-    /// Bytes of registers stored to local memory.
+    /// The size of spill stores to local memory in bytes.
     pub spill_store_bytes: u32,
-    /// Bytes of registers loaded back.
+    /// The size of spill loads from local memory in bytes.
     pub spill_load_bytes: u32,
 }
 
 impl Build {
-    /// The build for `arch`, if it was asked for.
+    /// Returns the build for `arch`, if it was requested.
     #[must_use]
     pub fn arch(&self, arch: Arch) -> Option<&ArchBuild> {
         self.archs.iter().find(|build| build.arch == arch)
@@ -91,7 +91,8 @@ impl Build {
     /// Writes the report as `.json` beside the PTX and returns its path.
     ///
     /// # Errors
-    /// [`BuildError::Io`] where the file cannot be written.
+    /// Returns [`BuildError::Io`] if the file cannot be written, and [`BuildError::Report`] if the
+    /// report cannot be serialised.
     #[cfg(feature = "serde")]
     pub fn write_json(&self) -> Result<&Path, BuildError> {
         let mut text = serde_json::to_string_pretty(self)
@@ -103,7 +104,7 @@ impl Build {
 }
 
 impl Build {
-    /// What a build script should warn of under a policy.
+    /// Returns the warnings that a build script prints under a policy.
     pub(crate) fn warnings(&self, spills: Spills) -> impl Iterator<Item = (Arch, String)> {
         let kernels = self.archs.iter().flat_map(|one| one.kernels.iter().map(|k| (one.arch, k)));
         kernels.filter_map(move |(arch, kernel)| {
@@ -116,7 +117,7 @@ impl Build {
 }
 
 impl ArchBuild {
-    /// The kernel called `name`.
+    /// Returns the kernel called `name`.
     #[must_use]
     pub fn kernel(&self, name: &str) -> Option<&KernelReport> {
         self.kernels.iter().find(|kernel| kernel.name == name)

@@ -5,7 +5,7 @@ use crate::{core_source, ptxas};
 
 /// Prints the lines that cargo reads from a build script.
 ///
-/// As soon as one is printed, cargo no longer watches the package of the build script as a whole.
+/// Once one of them is printed, cargo no longer watches the whole package of the build script.
 pub(crate) fn announce(kernels: &KernelCrate) {
     for path in &kernels.sources {
         println!("cargo:rerun-if-changed={}", path.display());

@@ -1,40 +1,41 @@
-//! What a build can be told: [`CudaBuilder`] and its setters.
+//! The settings of a build: [`CudaBuilder`] and its setters.
 //!
-//! Names and meanings are rust-cuda's where it has the setting. Settings of its own compiler that
-//! have no counterpart here exist, so that a build script compiles unchanged, and say that they have
-//! no effect.
+//! Names and semantics follow rust-cuda where it has the setting. Settings of rust-cuda's own
+//! compiler without an equivalent exist here, too, so a build script compiles unchanged; their
+//! documentation says that they have no effect.
 
 use crate::Arch;
 use crate::cargo::Options;
 use std::path::{Path, PathBuf};
 
-/// What to do about kernels whose registers do not suffice, so that values move to local memory.
+/// The treatment of kernels that need more registers than available and spill values to local
+/// memory.
 ///
-/// Only `ptxas` knows, so nothing happens where it is not installed. The
-/// [report](crate::KernelReport) has the numbers in every case.
+/// Only `ptxas` reports spills, so the setting has no effect without it. The
+/// [report](crate::KernelReport) always contains the numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Spills {
-    /// Nothing.
+    /// Does nothing.
     Allow,
-    /// A warning for each kernel that spills, in a build script.
+    /// Prints a warning for each kernel that spills, in a build script.
     #[default]
     Report,
-    /// An error.
+    /// Returns an error.
     Deny,
 }
 
-/// How much debug information the PTX carries.
+/// The amount of debug information in the PTX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DebugInfo {
-    /// None.
+    /// No debug information.
     None,
     /// The source line of each instruction.
     LineTables,
 }
 
-/// Describes one build of a kernel crate; [`build`](Self::build) does it.
+/// The configuration of a build of a kernel crate. [`build`](Self::build) runs it.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is compiled before `build`"]
 pub struct CudaBuilder {
@@ -54,7 +55,7 @@ pub struct CudaBuilder {
 }
 
 impl CudaBuilder {
-    /// Builds the library of the package in the folder `path_to_kernel_crate`.
+    /// Creates a builder for the library of the package in the folder `path_to_kernel_crate`.
     pub fn new(path_to_kernel_crate: impl AsRef<Path>) -> Self {
         Self {
             kernel_crate: path_to_kernel_crate.as_ref().to_owned(),
@@ -83,7 +84,7 @@ impl CudaBuilder {
         }
     }
 
-    /// Adds an architecture; without any, PTX is made for [`Arch::Sm75`].
+    /// Adds an architecture. Without any, the PTX is for [`Arch::Sm75`].
     pub fn arch(mut self, arch: Arch) -> Self {
         if !self.archs.contains(&arch) {
             self.archs.push(arch);
@@ -91,33 +92,34 @@ impl CudaBuilder {
         self
     }
 
-    /// Sets the path of the PTX: exactly this for one architecture, `x.sm_87.ptx` and so on beside
-    /// `x.ptx` for several. The default is OUT_DIR in a build script, else the work folder.
+    /// Sets the path of the PTX. For one architecture it is used unchanged; for several, `x.ptx`
+    /// becomes `x.sm_87.ptx` and so on. The default folder is OUT_DIR in a build script, otherwise
+    /// the work folder.
     pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
         self.copy_to = Some(path.as_ref().to_owned());
         self
     }
 
-    /// Keeps the source line of each instruction, for profilers. Off by default. Paths in it begin
-    /// with `/workspace`, or with `/crates/NAME-VERSION` for crates from elsewhere.
+    /// Keeps the source line of each instruction for profilers. Off by default. Paths begin with
+    /// `/workspace`, or with `/crates/NAME-VERSION` for other crates.
     pub fn generate_line_info(mut self, line_info: bool) -> Self {
         self.line_info = line_info;
         self
     }
 
-    /// [`generate_line_info`](Self::generate_line_info) by rust-cuda's other name.
+    /// Sets [`generate_line_info`](Self::generate_line_info) under rust-cuda's other name.
     pub fn debug(self, debug: DebugInfo) -> Self {
         self.generate_line_info(debug == DebugInfo::LineTables)
     }
 
-    /// Compiles for release, which is the default. `release(false)` is
-    /// [`debug_assertions(true)`](Self::debug_assertions): the code is optimised all the same.
+    /// Compiles for release, which is the default. `release(false)` is the same as
+    /// [`debug_assertions(true)`](Self::debug_assertions); the code is still optimised.
     pub fn release(self, release: bool) -> Self {
         self.debug_assertions(!release)
     }
 
     /// Checks integer overflow and `debug_assert!` in kernels, and keeps the text of panics, which
-    /// the panic handler of `cuda_std` prints. Off by default: a failed check is then a `trap`.
+    /// the panic handler of `cuda_std` prints. Off by default; a failed check is then a `trap`.
     pub fn debug_assertions(mut self, debug_assertions: bool) -> Self {
         self.options.debug_assertions = debug_assertions;
         self
@@ -129,36 +131,36 @@ impl CudaBuilder {
         self
     }
 
-    /// Fuses `a * b + c` into one multiply-add with one rounding, as nvcc does. On by default. Turn
-    /// it off for results that have to equal the CPU's bit by bit.
+    /// Fuses `a * b + c` into one multiply-add with one rounding, like nvcc. On by default. Turn it
+    /// off if results must equal the CPU's bit for bit.
     pub fn fma_contraction(mut self, fma_contraction: bool) -> Self {
         self.options.fma_contraction = fma_contraction;
         self
     }
 
-    /// Flushes subnormal `f32` values to zero in arithmetic and comparisons, as `nvcc -ftz=true`
-    /// does. Off by default. Code in `asm!` stays as it is written.
+    /// Flushes subnormal `f32` values to zero in arithmetic and comparisons, like `nvcc -ftz=true`.
+    /// Off by default. Code in `asm!` is unchanged.
     pub fn ftz(mut self, ftz: bool) -> Self {
         self.ftz = ftz;
         self
     }
 
-    /// Divides `f32` with an error of up to 2 units in the last place (`div.full`), as
-    /// `nvcc -prec-div=false` does. Off by default.
+    /// Divides `f32` with an error of up to 2 units in the last place (`div.full`), like `nvcc
+    /// -prec-div=false`. Off by default.
     pub fn fast_div(mut self, fast_div: bool) -> Self {
         self.options.fast_div = fast_div;
         self
     }
 
-    /// Takes square roots of `f32` by `sqrt.approx`, as `nvcc -prec-sqrt=false` does. Off by
+    /// Computes square roots of `f32` with `sqrt.approx`, like `nvcc -prec-sqrt=false`. Off by
     /// default.
     pub fn fast_sqrt(mut self, fast_sqrt: bool) -> Self {
         self.options.fast_sqrt = fast_sqrt;
         self
     }
 
-    /// Builds the crate `alloc` too. Off by default, on where the kernel crate enables the feature
-    /// `alloc` of `cuda_std`, which has the allocator.
+    /// Also builds the crate `alloc`. Off by default, but always on if the kernel crate enables the
+    /// feature `alloc` of `cuda_std`, which contains the allocator.
     pub fn alloc(mut self, alloc: bool) -> Self {
         self.options.alloc = alloc;
         self
@@ -176,13 +178,13 @@ impl CudaBuilder {
         self
     }
 
-    /// Has no effect: `cuda_std::GpuFloat` has the GPU's mathematical functions, and calls of the
-    /// crate `libm` stay calls of `libm`.
+    /// Has no effect. `cuda_std::GpuFloat` has the GPU's mathematical functions, and calls to the
+    /// crate `libm` are not replaced.
     pub fn override_libm(self, _override_libm: bool) -> Self {
         self
     }
 
-    /// Has no effect: a `static` lies in global memory. `cuda_std::ConstantArray` lies in constant
+    /// Has no effect. A `static` lies in global memory, and a `cuda_std::ConstantArray` in constant
     /// memory.
     pub fn use_constant_memory_space(self, _use_constant_memory_space: bool) -> Self {
         self
@@ -200,27 +202,28 @@ impl CudaBuilder {
         self
     }
 
-    /// Sets a path for the LLVM IR of the optimised module; with several architectures each has its
-    /// name in the file's.
+    /// Sets a path for the LLVM IR of the optimised module. With several architectures, each file
+    /// name contains the architecture.
     pub fn final_module_path(mut self, path: impl AsRef<Path>) -> Self {
         self.final_module = Some(path.as_ref().to_owned());
         self
     }
 
-    /// Asks for a newer PTX version than the architecture's first, for instructions in `asm!`.
+    /// Requests a newer PTX version than the architecture's first, for instructions in `asm!`.
     pub fn ptx_version(mut self, major: u8, minor: u8) -> Self {
         self.options.ptx_version = Some((major, minor));
         self
     }
 
-    /// Allows kernels to call a function that is not in the PTX: the program links other PTX that has
-    /// it. The driver itself has `vprintf`, `malloc`, `free` and `__assertfail`.
+    /// Allows kernels to call a function that is not in the PTX, because the program links other
+    /// PTX that defines it. The driver itself defines `vprintf`, `malloc`, `free` and
+    /// `__assertfail`.
     pub fn external_function(mut self, name: impl Into<String>) -> Self {
         self.external.push(name.into());
         self
     }
 
-    /// Sets what to do about spilled registers; [`Spills::Report`] by default.
+    /// Sets the treatment of spilled registers. The default is [`Spills::Report`].
     pub fn spills(mut self, spills: Spills) -> Self {
         self.spills = spills;
         self
@@ -232,13 +235,13 @@ impl CudaBuilder {
         self
     }
 
-    /// Names the `library` folder of the compiler's source, as `CUDA_BUILDER_CORE_SRC` does.
+    /// Sets the `library` folder of the compiler's source, like `CUDA_BUILDER_CORE_SRC`.
     pub fn core_source(mut self, path: impl AsRef<Path>) -> Self {
         self.core_source = Some(path.as_ref().to_owned());
         self
     }
 
-    /// Names the `ptxas` that measures the kernels, as `CUDA_BUILDER_PTXAS` does.
+    /// Sets the `ptxas` that measures the kernels, like `CUDA_BUILDER_PTXAS`.
     pub fn ptxas(mut self, program: impl AsRef<Path>) -> Self {
         self.ptxas = Some(program.as_ref().to_owned());
         self

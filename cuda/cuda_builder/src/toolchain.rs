@@ -1,20 +1,20 @@
-//! The compiler for the GPU: the toolchain's own rustc behind a small script.
+//! The compiler for the GPU: the toolchain's own rustc behind a small shell script.
 //!
-//! The script does four things that no flag does:
+//! The script does four things for which there is no flag:
 //!
-//! - It shows rustc a sysroot that has `core`'s source, where the toolchain has none. That sysroot
-//!   is a folder of links; nothing is written into the toolchain, which a later
-//!   `rustup component add` would find damaged.
-//! - It replaces the hash by which cargo tells crates apart (`-Cmetadata`), which depends on the
-//!   folder of the source, by the crate's name and version. The hash is part of every mangled name
-//!   and of the order of functions, so with it no two folders give the same PTX.
-//! - It maps the workspace to `/workspace` and any other crate's folder to
-//!   `/crates/NAME-VERSION`, crates that are yet to be fetched and `core` among them.
+//! - It gives rustc a sysroot that contains `core`'s source, if the toolchain has none. That
+//!   sysroot is a folder of links. Nothing is written into the toolchain, which would look damaged
+//!   to a later `rustup component add`.
+//! - It replaces the hash by which cargo distinguishes crates (`-Cmetadata`) with the crate's name
+//!   and version. The hash depends on the folder of the source and affects every mangled name and
+//!   the order of functions, so different folders would produce different PTX.
+//! - It maps the workspace to `/workspace` and the folder of any other crate to
+//!   `/crates/NAME-VERSION`, including `core` and crates that are not downloaded yet.
 //! - It adds the crate attributes that kernels need (`no_std` and the features behind `#[kernel]`)
 //!   to every crate that depends on `cuda_std`. A crate that enables a feature itself keeps its own
-//!   attribute, because rustc rejects a second one (E0636).
+//!   attribute, because rustc rejects a duplicate (E0636).
 //!
-//! It is a POSIX shell script: kernels are not compiled on Windows.
+//! It is a POSIX shell script, so kernels cannot be compiled on Windows.
 
 use crate::workplace::{self, hash};
 use crate::{BuildError, core_source};
@@ -25,32 +25,32 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where a sysroot has the source of `core`.
+/// The path of `core`'s source in a sysroot.
 pub(crate) const LIBRARY: &str = "lib/rustlib/src/rust/library";
 
-/// Unstable features that the output of `#[kernel]` and `shared_array!` needs.
+/// The unstable features that the output of `#[kernel]` and `shared_array!` needs.
 const FEATURES: [&str; 2] = ["abi_ptx", "asm_experimental_arch"];
 
 /// A compiler that can build `core` for the GPU.
 #[derive(Debug)]
 pub(crate) struct Toolchain {
     pub(crate) version: String,
-    /// To be given to cargo as RUSTC.
+    /// The script, passed to cargo as RUSTC.
     pub(crate) wrapper: PathBuf,
 }
 
-/// The compiler as it is installed.
+/// The installed compiler.
 #[derive(Debug, Clone)]
 pub(crate) struct Installed {
-    /// As in `1.95.0`.
+    /// The version, such as `1.95.0`.
     pub(crate) version: String,
     pub(crate) sysroot: PathBuf,
-    /// The folder whose rust-toolchain.toml chose this compiler.
+    /// The folder whose rust-toolchain.toml selected this compiler.
     pub(crate) folder: PathBuf,
 }
 
 impl Toolchain {
-    /// Finds the compiler for the crate in `folder`, and the source of `core` for it.
+    /// Finds the compiler for the crate in `folder`, and its source of `core`.
     pub(crate) fn prepare(
         folder: &Path,
         workplace: &Path,
@@ -103,7 +103,7 @@ fn ask(
     let name = || rustc.to_string_lossy().into_owned();
     let output =
         Command::new(rustc).current_dir(folder).args(arguments).output().map_err(|source| {
-            BuildError::Start { program: name(), operation: "learn its version", source }
+            BuildError::Start { program: name(), operation: "read its version", source }
         })?;
     if !output.status.success() {
         return Err(BuildError::Toolchain {
@@ -115,9 +115,9 @@ fn ask(
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// A sysroot made of links: the toolchain's libraries, and `library` as its source.
+/// Creates a sysroot of links: the toolchain's libraries, and `library` as its source.
 fn overlay(installed: &Installed, library: &Path, workplace: &Path) -> Result<PathBuf, BuildError> {
-    // Its name says what it links, so one that exists is right and is never changed.
+    // The name is a hash of the link targets, so an existing folder is correct and never changes.
     let links = hash(&(&installed.sysroot, library));
     let sysroot = workplace.join(format!("sysroot-{links:016x}"));
     if sysroot.is_dir() {
@@ -137,7 +137,7 @@ fn overlay(installed: &Installed, library: &Path, workplace: &Path) -> Result<Pa
     Ok(sysroot)
 }
 
-/// Links every entry of `from` whose name is `wanted` into `into`.
+/// Links every entry of `from` that satisfies `wanted` into `into`.
 fn link_all(from: &Path, into: &Path, wanted: impl Fn(&str) -> bool) -> Result<(), BuildError> {
     let entries = fs::read_dir(from).map_err(BuildError::io("list", from))?;
     for entry in entries {
@@ -159,7 +159,7 @@ fn write_wrapper(
     workplace: &Path,
 ) -> Result<PathBuf, BuildError> {
     let text = wrapper(&installed.rustc(), sysroot);
-    // Its name says what is in it: builds with different toolchains may run side by side.
+    // The name is a hash of the content, so builds with different toolchains can run concurrently.
     let path = workplace.join(format!("rustc-{:016x}", hash(&text)));
     workplace::write_if_changed(&path, &text)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
@@ -167,7 +167,7 @@ fn write_wrapper(
     Ok(path)
 }
 
-/// The script. Cargo names the crate it compiles in the environment of each rustc.
+/// Returns the text of the script. Cargo sets variables for each rustc that name the crate.
 fn wrapper(rustc: &Path, sysroot: &Path) -> String {
     format!(
         r#"#!/bin/sh
@@ -214,7 +214,7 @@ exec {} --sysroot {} "$@"
     )
 }
 
-/// A path as one word of a shell.
+/// Quotes a path as one shell word.
 fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }

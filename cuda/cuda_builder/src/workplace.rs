@@ -1,8 +1,8 @@
-//! The folder in which everything intermediate lies, and the few file operations it needs.
+//! The folder for intermediate files, and the file operations on it.
 //!
-//! All builds of a workspace share one, `cuda-builder` in its target folder, so that `core`'s
-//! source is fetched once and compiled once for each architecture. It is separate from the outer
-//! cargo's folders: an inner cargo that waits for the lock of its parent would wait for ever.
+//! All builds of a workspace share the folder `cuda-builder` in its target folder, so `core`'s
+//! source is downloaded once and compiled once per architecture. It is separate from the outer
+//! cargo's folders, because an inner cargo that waits for its parent's lock would wait forever.
 
 use crate::BuildError;
 use std::collections::hash_map::DefaultHasher;
@@ -11,21 +11,21 @@ use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// Folder name in the target folder.
+/// The name of the folder in the target folder.
 const NAME: &str = "cuda-builder";
 
-/// The output folder of the build script that runs this, if one does.
+/// Returns the output folder of the build script that runs this code, if any.
 ///
-/// OUT_DIR alone is no proof: `cargo run` may hand a program its own.
+/// OUT_DIR alone is not sufficient: `cargo run` may set it for a program.
 pub(crate) fn build_script_out_dir() -> Option<PathBuf> {
     env::var_os("TARGET")?;
     env::var_os("OUT_DIR").map(PathBuf::from)
 }
 
-/// The shared folder: in the outer cargo's target folder, else in the kernel crate's.
+/// Returns the shared folder: in the outer cargo's target folder, or else in the kernel crate's.
 pub(crate) fn folder(kernel_target_dir: &Path) -> PathBuf {
-    // Inside a build script the outer build decides: an embedding service has its own target
-    // folder, and the kernel crate may lie in a read-only checkout.
+    // In a build script the outer build decides: the embedding program has its own target folder,
+    // and the kernel crate may lie in a read-only checkout.
     let outer = build_script_out_dir().map(|out_dir| {
         out_dir
             .ancestors()
@@ -40,7 +40,7 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), BuildError> {
     fs::create_dir_all(path).map_err(BuildError::io("create the folder", path))
 }
 
-/// Removes `path` if it is there.
+/// Removes `path` if it exists.
 pub(crate) fn remove_folder(path: &Path) -> Result<(), BuildError> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -50,8 +50,8 @@ pub(crate) fn remove_folder(path: &Path) -> Result<(), BuildError> {
     }
 }
 
-/// Writes `text` in one step, and not at all where it stands already: a new time stamp would make
-/// everything that includes the file compile again.
+/// Writes `text` atomically. Leaves an identical file unchanged, because a new time stamp would
+/// recompile everything that includes it.
 pub(crate) fn write_if_changed(path: &Path, text: &str) -> Result<(), BuildError> {
     if fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(());
@@ -66,7 +66,7 @@ pub(crate) fn write_if_changed(path: &Path, text: &str) -> Result<(), BuildError
     fs::rename(&beside, path).map_err(BuildError::io("write", path))
 }
 
-/// Waits for the lock file at `path`; the lock ends when the file is dropped, or the process dies.
+/// Waits for the lock file at `path`. Dropping the file or ending the process releases the lock.
 pub(crate) fn lock(path: &Path) -> Result<File, BuildError> {
     if let Some(parent) = path.parent() {
         create_folder(parent)?;
@@ -76,7 +76,7 @@ pub(crate) fn lock(path: &Path) -> Result<File, BuildError> {
     Ok(file)
 }
 
-/// A number for file names that say what is in the file.
+/// Returns a hash for file names that identify their content.
 pub(crate) fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);

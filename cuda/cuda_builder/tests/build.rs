@@ -1,7 +1,7 @@
-//! Builds a small kernel crate as a user would, right and spoilt.
+//! Builds a small kernel crate like a user would, both correct and with errors.
 //!
-//! All tests share the compiled `core`, one for each architecture and set of flags: a first run
-//! takes a minute, most of it for that. Tests about `ptxas` say so where there is none, and pass.
+//! All tests share the compiled `core`, one per architecture and set of flags. A first run takes a
+//! minute, most of it for `core`. Tests about `ptxas` report that it is missing and pass.
 
 use cuda_builder::{Arch, Build, BuildError, CudaBuilder, PtxError, PtxasError, Spills};
 use std::fs;
@@ -52,7 +52,7 @@ fn scratch() -> &'static Path {
 fn ptx_error(changes: &[(&str, &str)], name: &str) -> PtxError {
     match Fixture::new(name, changes).build_one() {
         Err(BuildError::Ptx { source, .. }) => source,
-        other => panic!("the spoilt crate gave {other:?}"),
+        other => panic!("the modified crate returned {other:?}"),
     }
 }
 
@@ -102,8 +102,8 @@ fn one_architecture_goes_exactly_where_asked() {
 
 #[test]
 fn the_same_bytes_from_every_folder() {
-    // Lines kept, since paths stand there; another work folder too, so that `core` itself is
-    // compiled from another place.
+    // Keeps line information, because it contains paths. The second build uses another work folder,
+    // so `core` itself is compiled from another place.
     let here = Fixture::new("here", &[]);
     let there = Fixture::new("elsewhere/deeper", &[]);
     let first = here.builder().arch(Arch::Sm87).generate_line_info(true).build().unwrap();
@@ -133,7 +133,7 @@ fn the_same_bytes_from_every_folder() {
     assert_eq!(json(&first), json(&second));
 }
 
-/// The fetched source in a work folder; none where the toolchain has its own.
+/// Returns the downloaded source in a work folder, or `None` if the toolchain has its own.
 fn core_source(work: &Path) -> Option<PathBuf> {
     fs::read_dir(work)
         .unwrap()
@@ -172,7 +172,7 @@ fn a_crate_that_does_not_compile_shows_the_compilers_words() {
         Err(BuildError::Compile { stderr, .. }) => {
             assert!(stderr.contains("cannot find value `inside`"), "{stderr}");
         }
-        other => panic!("the broken crate gave {other:?}"),
+        other => panic!("the broken crate returned {other:?}"),
     }
 }
 
@@ -191,7 +191,8 @@ fn a_folder_without_a_crate_is_an_error() {
     assert!(matches!(error, Err(BuildError::KernelCrate { .. })));
 }
 
-/// What `ptxas` has against the kernel `many` under other bounds; none where there is no `ptxas`.
+/// Returns the error of `ptxas` about the kernel `many` with other bounds, or `None` without a
+/// `ptxas`.
 fn ptxas_error(bounds: &str, name: &str) -> Option<PtxasError> {
     let bounds = format!("kernel many {bounds}");
     let fixture = Fixture::new(name, &[("kernel many maxntid=32", &bounds)]);
@@ -204,13 +205,13 @@ fn ptxas_error(bounds: &str, name: &str) -> Option<PtxasError> {
             assert!(!fixture.folder.join("out/kernels.ptx").exists());
             Some(source)
         }
-        other => panic!("the spoilt crate gave {other:?}"),
+        other => panic!("the modified crate returned {other:?}"),
     }
 }
 
 #[test]
 fn a_kernel_that_spills_is_an_error() {
-    // 2 blocks of 768 threads leave 40 registers for 48 values.
+    // 2 blocks of 768 threads leave 40 registers per thread for 48 values.
     if let Some(error) = ptxas_error("maxntid=768 minnctapersm=2", "spill") {
         assert!(
             matches!(&error, PtxasError::Spill { function, .. } if function == "many"),
@@ -221,7 +222,8 @@ fn a_kernel_that_spills_is_an_error() {
 
 #[test]
 fn bounds_that_the_gpu_cannot_keep_are_an_error() {
-    // 2 blocks of 1024 threads are more than the 1536 of this GPU: ptxas would ignore the bounds.
+    // 2 blocks of 1024 threads exceed the 1536 threads of this GPU, so `ptxas` would ignore the
+    // bounds.
     if let Some(error) = ptxas_error("maxntid=1024 minnctapersm=2", "ignored") {
         assert!(
             matches!(&error, PtxasError::Ignored { warning } if warning.contains("many")),

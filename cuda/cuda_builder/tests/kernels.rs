@@ -1,6 +1,6 @@
-//! Builds kernel crates that depend on `cuda_std`, as a user of the kit writes them.
+//! Builds kernel crates that depend on `cuda_std`, like a user of the kit writes them.
 //!
-//! The crates are text in this file, and have no crate attributes. All tests share the compiled
+//! The crates are strings in this file and have no crate attributes. All tests share the compiled
 //! `core` and `cuda_std`.
 
 use cuda_builder::{Arch, Build, BuildError, CudaBuilder, PtxError};
@@ -79,7 +79,7 @@ fn scratch() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Writes a kernel crate; gives the builder for it, which writes to `out` beside its source.
+/// Writes a kernel crate. Returns a builder that writes to `out` beside its source, and `out`.
 fn kernel_crate(name: &str, source: &str) -> (CudaBuilder, PathBuf) {
     let folder = scratch().join("kernels").join(name);
     fs::create_dir_all(folder.join("src")).unwrap();
@@ -87,7 +87,7 @@ fn kernel_crate(name: &str, source: &str) -> (CudaBuilder, PathBuf) {
     let manifest = MANIFEST.replace("NAME", name).replace("CUDA_STD", cuda_std.to_str().unwrap());
     fs::write(folder.join("Cargo.toml"), manifest).unwrap();
     fs::write(folder.join("src/lib.rs"), source).unwrap();
-    // Of an earlier run, perhaps with other dependencies of cuda_std.
+    // An earlier run may have left it, perhaps for other dependencies of `cuda_std`.
     let _ = fs::remove_file(folder.join("Cargo.lock"));
     let out = folder.join("out");
     let builder =
@@ -95,7 +95,7 @@ fn kernel_crate(name: &str, source: &str) -> (CudaBuilder, PathBuf) {
     (builder, out)
 }
 
-/// The body of a kernel in the PTX of a build.
+/// Returns the body of a kernel in the PTX of a build.
 fn body(build: &Build, kernel: &str) -> String {
     let text = fs::read_to_string(&build.archs[0].ptx).unwrap();
     let (_, rest) = text.split_once(&format!(".entry {kernel}(")).unwrap();
@@ -192,7 +192,7 @@ pub unsafe fn wide(out: SliceMut<f64>, n: u64) {
         Err(BuildError::Unsupported { place, .. }) => {
             assert_eq!(place.as_deref(), Some("src/lib.rs:6:27"));
         }
-        other => panic!("an operation without code gave {other:?}"),
+        other => panic!("an unsupported operation returned {other:?}"),
     }
 }
 

@@ -11,9 +11,9 @@ use cuda_cpu::{
     thread_rank, warp_exchange,
 };
 
-/// Threads of a block.
+/// The numbers of threads per block.
 const BLOCKS: [u32; 2] = [256, 1024];
-/// Repeated operations in one thread.
+/// The number of repetitions of an operation in one thread.
 const TIMES: u32 = 50;
 
 fn main() {
@@ -64,7 +64,7 @@ fn main() {
     });
 }
 
-/// Runs a kernel that repeats an operation `times` times and prints the time of one.
+/// Runs a kernel that repeats an operation `times` times, and prints the time of one repetition.
 fn row(name: &str, check_races: bool, times: u32, kernel: impl Fn(u32) + Sync) {
     print!("{name:>32}");
     for threads in BLOCKS {

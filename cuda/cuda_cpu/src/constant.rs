@@ -9,7 +9,8 @@ pub struct ConstantBank {
 }
 
 impl ConstantBank {
-    /// Writes the first bytes of `symbol`; what follows keeps its value, zero at first.
+    /// Writes the first bytes of `symbol`. The remaining bytes keep their value, which is initially
+    /// zero.
     pub fn set(&mut self, symbol: &'static str, bytes: &[u8]) {
         let words = self.symbols.entry(symbol).or_default();
         if words.len() < bytes.len().div_ceil(16) {
@@ -22,7 +23,8 @@ impl ConstantBank {
         }
     }
 
-    /// The 16-byte aligned words of `symbol`; `None` where it was never set, which reads as zero.
+    /// Returns the 16-byte aligned words of `symbol`, or `None` if it was never set. Such a symbol
+    /// reads as zero.
     #[must_use]
     pub fn get(&self, symbol: &str) -> Option<&[u128]> {
         self.symbols.get(symbol).map(Vec::as_slice)

@@ -1,16 +1,16 @@
-//! What a kernel did wrong, and where.
+//! The errors that a kernel can cause, and their positions.
 
 use std::fmt;
 use std::panic::Location;
 
 use thiserror::Error;
 
-/// The place of a thread in its grid.
+/// The position of a thread in its grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadId {
-    /// Block index in x, y, z.
+    /// The block index in x, y, z.
     pub block: [u32; 3],
-    /// Thread index within the block in x, y, z.
+    /// The thread index within the block in x, y, z.
     pub thread: [u32; 3],
 }
 
@@ -22,32 +22,32 @@ impl fmt::Display for ThreadId {
     }
 }
 
-/// A kernel did what a GPU leaves undefined, or stopped itself.
+/// A kernel did something undefined on a GPU, or stopped itself.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("kernel `{kernel}`, {at}: {kind}")]
 pub struct Fault {
     /// The kernel's name.
     pub kernel: &'static str,
-    /// The thread that ran into it.
+    /// The thread that caused the fault.
     pub at: ThreadId,
-    /// What happened.
+    /// The cause.
     pub kind: FaultKind,
 }
 
-/// What happened.
+/// The cause of a [`Fault`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// Some threads of the block wait at a barrier that others will never reach.
+    /// Some threads of the block wait at a barrier that other threads will never reach.
     #[error("barrier divergence: {waiting} of {threads} threads wait at {barrier}, {others}")]
     BarrierDivergence {
-        /// Threads that wait at the same barrier as the reporting one.
+        /// The number of threads that wait at the same barrier as the reporting thread.
         waiting: u32,
-        /// Threads of the block.
+        /// The number of threads of the block.
         threads: u32,
-        /// The barrier's place in the source.
+        /// The position of the barrier in the source.
         barrier: &'static Location<'static>,
-        /// What the rest of the block does instead.
+        /// The state of the remaining threads.
         others: Elsewhere,
     },
     /// A warp operation names lanes that do not take part in it.
@@ -57,113 +57,114 @@ pub enum FaultKind {
     WarpDivergence {
         /// The operation.
         op: &'static str,
-        /// Its place in the source.
+        /// The position of the operation in the source.
         place: &'static Location<'static>,
-        /// Lanes that must take part.
+        /// The lanes that must take part.
         mask: u32,
-        /// Those of them that will never come.
+        /// The lanes of `mask` that will never arrive.
         missing: u32,
     },
-    /// An access outside of a view, slice, shared array or constant.
+    /// An access outside a view, slice, shared array or constant.
     #[error("out of bounds: {access} of {what} at {index} outside of {extent}")]
     OutOfBounds {
-        /// Load or store.
+        /// The kind of access.
         access: AccessKind,
         /// The kind of memory.
         what: &'static str,
         /// The index, in elements.
         index: Index,
-        /// What there is, in elements.
+        /// The extent of the memory, in elements.
         extent: Index,
     },
-    /// A thread used a handle of another launch or of another thread.
-    #[error("stale handle: this {what} belongs to another launch or thread; take it from this one")]
+    /// A thread used a handle that belongs to another launch or another thread.
+    #[error("stale handle: this {what} belongs to another launch or thread; obtain it in this one")]
     StaleHandle {
         /// The kind of handle.
         what: &'static str,
     },
     /// The block's arrays together are larger than any GPU's shared memory.
     #[error(
-        "`{array}` makes {bytes} bytes of shared memory, over the {limit} that a block can have; use smaller arrays"
+        "`{array}` increases the block's shared memory to {bytes} bytes, over the limit of {limit}; use smaller arrays"
     )]
     SharedTooLarge {
-        /// The array that is too much.
+        /// The array that exceeds the limit.
         array: &'static str,
-        /// Bytes of all arrays, with this one.
+        /// The size of all arrays in bytes, including this one.
         bytes: usize,
-        /// What a block can have on the largest GPU.
+        /// The largest amount of shared memory in bytes that a block can have on any GPU.
         limit: usize,
     },
-    /// Two threads touched the same shared memory between two barriers and one of them wrote.
+    /// Two threads accessed the same shared memory between two barriers, and at least one of them
+    /// wrote.
     #[error(
-        "shared memory race: {access} of byte {offset} of {array} meets a {other_access} by thread {other} with no barrier between"
+        "shared memory race: {access} of byte {offset} of {array} races with an earlier {other_access} by thread {other}, with no barrier between them"
     )]
     SharedRace {
-        /// What the reporting thread did.
+        /// The access of the reporting thread.
         access: AccessKind,
-        /// What the other did before.
+        /// The earlier access of the other thread.
         other_access: AccessKind,
-        /// Linear index of the other thread in the block.
+        /// The linear index of the other thread in the block.
         other: u32,
-        /// Offset within the array.
+        /// The offset within the array in bytes.
         offset: usize,
-        /// Where the shared array is declared.
+        /// The position of the shared array's declaration.
         array: &'static str,
     },
     /// The kernel called `trap`.
     #[error("the kernel trapped")]
     Trap,
-    /// Rust code in the kernel panicked: on a GPU it would have trapped.
+    /// Rust code in the kernel panicked. On a GPU it would have trapped.
     #[error("panic: {text}{}", .place.iter().map(|place| format!(", at {place}")).collect::<String>())]
     Panic {
         /// The panic's message.
         text: String,
-        /// File, line and column. `None` if the program has replaced the panic hook, or the
-        /// kernel threw a payload without a panic.
+        /// File, line and column. `None` if the program has replaced the panic hook, or if the
+        /// kernel unwound without a panic (`resume_unwind`).
         place: Option<String>,
     },
-    /// A thread filled its stack.
+    /// A thread overflowed its stack.
     #[error(
-        "stack overflow: over {bytes} bytes; let it recurse less, keep large arrays in device memory, or call `cuda_cpu::set_stack_bytes` before the launch"
+        "stack overflow: the thread needs more than {bytes} bytes; reduce recursion, keep large arrays in device memory, or call `cuda_cpu::set_stack_bytes` before the launch"
     )]
     StackOverflow {
-        /// The size of a thread's stack.
+        /// The size of a thread's stack in bytes.
         bytes: usize,
     },
-    /// A destructor waited for other threads while its own thread unwound from a panic.
+    /// A destructor waited for other threads while its own thread was unwinding from a panic.
     #[error(
-        "wait while unwinding: a destructor waits at {place} during a panic, which a GPU has not; do not synchronise in `drop`"
+        "wait while unwinding: a destructor waits at {place} during a panic, but a GPU does not unwind; do not synchronise in `drop`"
     )]
     WaitInUnwinding {
-        /// The barrier or warp operation.
+        /// The position of the barrier or warp operation.
         place: &'static Location<'static>,
     },
-    /// The grid or the block is empty or over CUDA's limits.
+    /// The grid or the block is empty or exceeds CUDA's limits.
     #[error(
-        "cannot launch a grid of {grid:?} blocks of {block:?} threads: CUDA's limits are [2147483647, 65535, 65535] blocks and 1024 threads, 64 of them along z, and no axis is 0"
+        "cannot launch a grid of {grid:?} blocks of {block:?} threads: CUDA's limits are [2147483647, 65535, 65535] blocks and 1024 threads, at most 64 along z, and no axis may be 0"
     )]
     Shape {
-        /// Blocks in x, y, z.
+        /// The number of blocks in x, y, z.
         grid: [u32; 3],
-        /// Threads of a block in x, y, z.
+        /// The number of threads per block in x, y, z.
         block: [u32; 3],
     },
-    /// The system has no memory for the stack of another thread.
+    /// The system has no memory for another thread's stack.
     #[error(
-        "no memory for the stack of another thread: {error}; use smaller blocks or a smaller `cuda_cpu::set_stack_bytes`"
+        "cannot allocate the stack of another thread: {error}; use smaller blocks or pass a smaller size to `cuda_cpu::set_stack_bytes`"
     )]
     NoStack {
-        /// The system's message.
+        /// The error message of the system.
         error: String,
     },
 }
 
-/// What the threads do that are missing at a barrier.
+/// The state of the threads that are missing at a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elsewhere {
-    /// So many have returned from the kernel.
+    /// The number of threads that have returned from the kernel.
     Returned(u32),
-    /// At least one waits at another barrier.
+    /// At least one thread waits at another barrier.
     Waiting(&'static Location<'static>),
 }
 
@@ -176,14 +177,14 @@ impl fmt::Display for Elsewhere {
     }
 }
 
-/// Load, store or read-modify-write.
+/// The kind of a memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
     /// A read.
     Load,
     /// A write.
     Store,
-    /// A read-modify-write that other atomics cannot tear.
+    /// An atomic read-modify-write.
     Atomic,
 }
 
@@ -200,7 +201,7 @@ impl fmt::Display for AccessKind {
 /// A one- or two-dimensional index or extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Index {
-    /// Along a slice.
+    /// An index into a slice.
     Linear(u64),
     /// Column and row of a view.
     Pixel(u32, u32),

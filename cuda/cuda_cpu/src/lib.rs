@@ -1,18 +1,19 @@
-//! Runs GPU kernels on the CPU with the GPU's meaning: grids of blocks of threads, warps of 32,
-//! barriers, shared memory, constant memory and textures.
+//! Runs GPU kernels on the CPU with the GPU's semantics: grids of blocks of threads, warps of 32
+//! lanes, barriers, shared memory, constant memory and textures.
 //!
-//! A kernel arrives here as a closure that is one thread's work; [`launch`] calls it once for every
-//! thread of the grid. Blocks are spread over the cores. Within a block threads are scheduled
-//! cooperatively, and the trick is that a thread gets a fiber of its own only when it has to wait:
-//! a fiber runs threads one after the other in a plain loop until one of them reaches a barrier,
-//! and only then does the next thread start on another fiber. A kernel without barriers is
-//! therefore a plain loop, without being told so.
+//! A kernel is a closure that does the work of one thread. [`launch`] calls it once for every
+//! thread of the grid and distributes blocks over the cores. Within a block, threads are scheduled
+//! cooperatively. A thread gets its own fiber only when it has to wait: a fiber runs threads one
+//! after the other in a plain loop until one of them reaches a barrier, and the next thread then
+//! starts on another fiber. A kernel without barriers is therefore a plain loop; it needs no
+//! annotation.
 //!
-//! What a GPU leaves undefined is reported here as a [`Fault`] that names kernel, block and thread:
-//! barrier and warp divergence, access out of bounds, a race on shared memory between two barriers.
+//! Behaviour that is undefined on a GPU is reported as a [`Fault`] that names the kernel, block and
+//! thread: barrier and warp divergence, out-of-bounds accesses, and races on shared memory between
+//! two barriers.
 //!
 //! Not here: timing (a CPU says nothing about a GPU's speed), races on global memory, weak memory
-//! ordering, and dynamic parallelism. Kernels do not use this crate; `cuda_std` does for them.
+//! ordering, and dynamic parallelism. Kernels use this crate through `cuda_std`, not directly.
 
 mod block;
 mod constant;
@@ -21,7 +22,7 @@ mod fault;
 mod overflow;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod overflow {
-    //! An overflow is an access violation here.
+    //! On this platform a stack overflow is an access violation.
     pub(crate) fn prepare() {}
 }
 mod panics;
@@ -45,56 +46,58 @@ pub use shared::SharedRegion;
 pub use stacks::{set_stack_bytes, stack_bytes};
 pub use warp::WarpOp;
 
-/// Lanes of a warp.
+/// The number of lanes in a warp.
 pub const WARP_SIZE: u32 = 32;
 
-/// The byte that uninitialised memory is filled with. A float of it is huge (`f16` 61,280, `f32` 1.3e36,
-/// `f64` 6.5e286), an integer is a large positive number, so an index lies out of bounds.
+/// The byte that fills uninitialised memory. A float of this byte is huge (`f16` 61,280, `f32`
+/// 1.3e36, `f64` 6.5e286). An integer is a large positive number, so an index is out of bounds.
 ///
-/// Floats are finite on purpose: BLAS-like programs scale an uninitialised result by 0, which a NaN would
-/// turn into a failure that no GPU shows.
+/// The floats are deliberately finite: BLAS-like programs scale an uninitialised result by 0, and a
+/// NaN would turn that into a failure that no GPU shows.
 ///
-/// Shared memory starts with it. An allocator of device memory on the CPU fills every allocation that a
-/// GPU leaves undefined, see [`poison`], so that a kernel that reads before it writes gives a wrong
-/// result here too.
+/// Shared memory starts with this byte. A CPU allocator of device memory fills every allocation
+/// that a GPU leaves undefined (see [`poison`]), so a kernel that reads before it writes computes a
+/// wrong result on the CPU too.
 pub const POISON: u8 = 0x7b;
 
-/// Fills memory that the program has not initialised with [`POISON`], and returns it as bytes.
+/// Fills uninitialised memory with [`POISON`] and returns it as bytes.
 pub fn poison(memory: &mut [MaybeUninit<u8>]) -> &mut [u8] {
     memory.fill(MaybeUninit::new(POISON));
-    // SAFETY: just filled.
+    // SAFETY: `fill` has just initialised every byte.
     unsafe { memory.assume_init_mut() }
 }
 
-/// One kernel launch: everything but the kernel's own arguments.
+/// The configuration of a kernel launch, without the kernel's arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
-    /// The kernel's name, for reports.
+    /// The kernel's name in reports.
     pub kernel: &'static str,
-    /// Blocks in x, y, z.
+    /// The number of blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// The number of threads per block in x, y, z.
     pub block: [u32; 3],
-    /// Bytes of dynamic shared memory.
+    /// The size of dynamic shared memory in bytes.
     pub dynamic_shared: usize,
-    /// Constant memory that the launch sees.
+    /// The constant memory that the kernel reads.
     pub constants: &'a ConstantBank,
-    /// Whether shared memory is watched for races. Bounds and divergence always are.
+    /// Whether accesses to shared memory are checked for races. Bounds and divergence are always
+    /// checked.
     pub check_races: bool,
 }
 
-/// Runs `thread` once for every thread of the grid and returns when all are done.
+/// Runs `thread` once for every thread of the grid and returns when all have finished.
 ///
-/// A launch within a kernel runs its blocks one after the other. The first launch of a process adds a
-/// panic hook and, on Linux, a handler for SIGSEGV; both pass on what does not come from a kernel.
+/// A launch within a kernel runs its blocks one after the other. The first launch of a process
+/// installs a panic hook and, on Linux, a SIGSEGV handler. Both forward events that do not come
+/// from a kernel.
 ///
 /// # Errors
-/// The first [`Fault`] that any block ran into; which one, when several blocks fail, is not
-/// specified. Memory written before the fault stays written.
+/// Returns the first [`Fault`] of any block. If several blocks fail, it is unspecified which fault
+/// is returned. Memory written before the fault stays written.
 pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
     static NEXT_ID: AtomicU64 = AtomicU64::new(1);
     if std::thread::panicking() {
-        // The launch is in a destructor. Its threads must not count as panicking.
+        // The launch is in a destructor during unwinding. Its threads must not count as panicking.
         return std::thread::scope(|scope| {
             let result = scope.spawn(|| crate::launch(launch, thread)).join();
             result.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
@@ -111,18 +114,18 @@ pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fa
         let index = [block % gx, block / gx % gy, block / (gx * gy)].map(|i| i as u32);
         block::run(launch, id, index, thread)
     };
-    // At most 2⁶³, by the shape's limits.
+    // At most 2⁶³, because `check_shape` limits the grid.
     match gx * gy * gz {
-        // One block has nothing to share out; waking the pool would cost more than it does.
+        // A single block cannot be distributed, and waking the pool would cost more than the block.
         1 => run(0),
-        // A core that waits for others may begin another block of the outer launch.
+        // A core that waits in `join` may start another block of the outer launch.
         blocks if block::is_running() => (0..blocks).try_for_each(run),
         blocks => share_out(0..blocks, &run, &AtomicBool::new(false)),
     }
 }
 
-/// Runs each of these blocks on some thread of the pool that the program shares with rayon. After a fault no
-/// further block begins.
+/// Runs each of these blocks on a thread of rayon's global pool. After a fault, no further block
+/// starts.
 fn share_out(
     blocks: Range<u64>,
     run: &(impl Fn(u64) -> Result<(), Fault> + Sync),
@@ -142,7 +145,7 @@ fn share_out(
     }
 }
 
-/// Refuses what CUDA does.
+/// Rejects the shapes that CUDA rejects.
 fn check_shape(launch: &Launch<'_>) -> Result<(), Fault> {
     let Launch { kernel, grid, block, .. } = *launch;
     let threads = block.into_iter().fold(1, u32::saturating_mul);

@@ -1,22 +1,23 @@
-//! Stack overflow of a kernel's thread, found by its guard page and turned into a fault.
+//! Turns a stack overflow of a kernel's thread into a fault, by means of the stack's guard page.
 //!
-//! Linux sends SIGSEGV for an access to a guard page. The handler here recognises the guard pages of
-//! the fibers that this OS thread is running, and sends the fiber to [`block::overflowed`] on a small
-//! stack of its own, which suspends it for good. Every other SIGSEGV goes to the handler that was
-//! there before, so Rust's own message about overflows stays.
+//! Linux sends SIGSEGV for an access to a guard page. This handler recognises the guard pages of
+//! the fibers that this OS thread is running. It redirects the fiber to [`block::overflowed`] on a
+//! small separate stack, which suspends the fiber for good. Every other SIGSEGV goes to the
+//! previously installed handler, so Rust's own message about overflows is preserved.
 //!
-//! The fiber's frames are never unwound, because Rust unwinds from calls alone and the overflow may
-//! be anywhere. They are never freed either: another OS thread may hold references into them. A
-//! kernel's thread that overflows thus keeps the locks it holds. The C library holds such locks inside
-//! `malloc`, and without them the process would soon hang; so an overflow inside the C library
-//! prints its message and ends the process.
+//! The fiber's frames are never unwound, because Rust unwinds only from calls and the overflow may
+//! be at any instruction. They are never freed either, because another OS thread may hold
+//! references into them. A kernel thread that overflows thus keeps the locks it holds. The C
+//! library holds such locks inside `malloc`, and the process would soon hang if they were never
+//! released. An overflow inside the C library therefore prints its message and ends the process.
 //!
-//! Not here: a kernel that lends its arguments to other OS threads, by `std::thread::scope` or
-//! `rayon::join`, and overflows before they end. The launch returns while they still run, and the memory
-//! behind a `&[T]` argument may be freed under them. So such a launch is `unsafe`; a `Slice` is checked and stays safe.
+//! Not here: a kernel that lends its arguments to other OS threads (`std::thread::scope`,
+//! `rayon::join`) and overflows before they end. The launch returns while they still run, and the
+//! memory behind a `&[T]` argument may be freed while they use it. Such a launch is therefore
+//! `unsafe`; a `Slice` is checked and stays safe.
 //!
-//! Neither are other systems than Linux on x86-64 and 64-bit ARM. There an overflow ends the process
-//! as an access violation, by the same guard page.
+//! Also not here: systems other than Linux on x86-64 and 64-bit ARM. There, the guard page makes an
+//! overflow an access violation that ends the process.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -28,28 +29,28 @@ use std::{mem, ptr};
 
 use crate::block;
 
-/// The stack that [`block::overflowed`] runs on, and the signal handler where the OS thread has no
-/// stack for it.
+/// The size of the stack for [`block::overflowed`], and of the signal stack if the OS thread has
+/// none.
 const SPARE_BYTES: usize = 64 << 10;
 
-/// The handler that was there before.
+/// The previously installed handler.
 static mut EARLIER: MaybeUninit<libc::sigaction> = MaybeUninit::uninit();
 
-/// The code of the C library.
+/// The address range of the C library's code.
 static LIBC: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     static SPARE: Spare = Spare::new();
-    /// The end of the spare stack; 0 before [`prepare`] was called on the OS thread.
+    /// The end of the spare stack, or 0 before [`prepare`] was called on the OS thread.
     static SPARE_END: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Memory for handling an overflow on one OS thread.
+/// The memory for handling an overflow on one OS thread.
 struct Spare {
     _stack: Box<[MaybeUninit<u128>]>,
-    /// Set where the OS thread had no signal stack.
+    /// `Some` if the OS thread had no signal stack.
     signal_stack: Option<Box<[MaybeUninit<u128>]>>,
 }
 
@@ -58,7 +59,7 @@ impl Spare {
         let stack = Box::new_uninit_slice(SPARE_BYTES / size_of::<u128>());
         SPARE_END.set(stack.as_ptr_range().end.addr());
         let mut old = MaybeUninit::uninit();
-        // SAFETY: asks for the current signal stack.
+        // SAFETY: the call only reads the current signal stack into `old`.
         let none = unsafe {
             libc::sigaltstack(ptr::null(), old.as_mut_ptr()) == 0
                 && old.assume_init().ss_flags & libc::SS_DISABLE != 0
@@ -70,7 +71,8 @@ impl Spare {
                 ss_flags: 0,
                 ss_size: SPARE_BYTES,
             };
-            // SAFETY: the memory stays until `drop` takes it back on the same OS thread.
+            // SAFETY: the memory lives until `drop` disables the signal stack on the same OS
+            // thread.
             unsafe { libc::sigaltstack(&raw const stack, ptr::null_mut()) };
             memory
         });
@@ -87,13 +89,14 @@ impl Drop for Spare {
                 ss_flags: libc::SS_DISABLE,
                 ss_size: SPARE_BYTES,
             };
-            // SAFETY: the OS thread is ending and its signal stack was ours.
+            // SAFETY: the OS thread is ending, and its signal stack is the one that `new`
+            // installed.
             unsafe { libc::sigaltstack(&raw const none, ptr::null_mut()) };
         }
     }
 }
 
-/// Makes overflows on this OS thread faults. Called before each block.
+/// Turns overflows on this OS thread into faults. Called before each block.
 #[inline]
 pub(crate) fn prepare() {
     if SPARE_END.get() == 0 {
@@ -105,13 +108,14 @@ pub(crate) fn prepare() {
 fn prepare_thread() {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(install);
-    // Fails where thread-local destructors already run: then an overflow stays an access violation.
+    // Fails while thread-local destructors run. An overflow is then an access violation.
     let _ = SPARE.try_with(|_| ());
 }
 
 fn install() {
-    // SAFETY: asks for a constant, and lists the loaded libraries with a callback that obeys its
-    // contract. The handler obeys the rules for signal handlers; it is written before it can be read.
+    // SAFETY: `sysconf` reads a constant, and `find_libc` obeys the contract of `dl_iterate_phdr`.
+    // `on_segv` obeys the rules for signal handlers, and `EARLIER` is written before it can read
+    // it.
     unsafe {
         PAGE.store(libc::sysconf(libc::_SC_PAGESIZE) as usize, Relaxed);
         libc::dl_iterate_phdr(Some(find_libc), ptr::null_mut());
@@ -123,10 +127,10 @@ fn install() {
     }
 }
 
-/// Notes the segment that holds `malloc`.
+/// Stores the address range of the segment that contains `malloc`.
 ///
 /// # Safety
-/// Called by `dl_iterate_phdr`.
+/// The caller must be `dl_iterate_phdr`.
 unsafe extern "C" fn find_libc(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
     let malloc = libc::malloc as *const () as usize;
     // SAFETY: the loader passes a valid description.
@@ -147,9 +151,10 @@ unsafe extern "C" fn find_libc(info: *mut libc::dl_phdr_info, _: usize, _: *mut 
 }
 
 /// # Safety
-/// Called by the kernel for SIGSEGV.
+/// The caller must be the operating system, delivering SIGSEGV.
 unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: for SIGSEGV the kernel passes the address and the interrupted thread's registers.
+    // SAFETY: for SIGSEGV the operating system passes the address and the interrupted thread's
+    // registers.
     unsafe {
         let address = (*info).si_addr().addr();
         let spare = SPARE_END.get();
@@ -161,14 +166,15 @@ unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context:
             if (start..end).contains(&instruction(context)) {
                 block::abort_on_overflow(&*block, "inside the C library");
             }
-            // SAFETY of the call that it makes: the block is the one found.
+            // SAFETY of the redirected call: `overflowing` has just returned this block on this OS
+            // thread.
             call(context, block::overflowed as *const () as usize, block.addr(), spare);
             return;
         }
         let earlier = *(&raw const EARLIER).cast::<libc::sigaction>();
         match earlier.sa_sigaction {
             libc::SIG_DFL | libc::SIG_IGN => {
-                // Comes again, and ends the process.
+                // The access faults again and ends the process.
                 let mut default: libc::sigaction = mem::zeroed();
                 default.sa_sigaction = libc::SIG_DFL;
                 libc::sigaction(signal, &raw const default, ptr::null_mut());
@@ -182,7 +188,7 @@ unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context:
     }
 }
 
-/// The address of the interrupted instruction.
+/// Returns the address of the interrupted instruction.
 fn instruction(context: &libc::ucontext_t) -> usize {
     #[cfg(target_arch = "x86_64")]
     return context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize;
@@ -191,12 +197,13 @@ fn instruction(context: &libc::ucontext_t) -> usize {
 }
 
 /// Makes the interrupted thread call `function` with `argument` on the stack that ends at `stack`,
-/// which is aligned to 16.
+/// which must be 16-byte aligned.
 fn call(context: &mut libc::ucontext_t, function: usize, argument: usize, stack: usize) {
     let registers = &mut context.uc_mcontext;
     #[cfg(target_arch = "x86_64")]
     {
-        // Where a call would have pushed the return address. The memory below is the spare stack's.
+        // A call would have pushed the return address here. The memory below belongs to the spare
+        // stack.
         registers.gregs[libc::REG_RSP as usize] = (stack - 8) as i64;
         registers.gregs[libc::REG_RBP as usize] = 0;
         registers.gregs[libc::REG_RDI as usize] = argument as i64;
@@ -206,19 +213,19 @@ fn call(context: &mut libc::ucontext_t, function: usize, argument: usize, stack:
     {
         registers.sp = stack as u64;
         registers.regs[0] = argument as u64;
-        // Frame and return address.
+        // Frame pointer and return address.
         registers.regs[29] = 0;
         registers.regs[30] = 0;
         registers.pc = function as u64;
     }
 }
 
-/// Writes to stderr without allocation or locks.
+/// Writes to stderr without allocating or locking.
 pub(crate) fn print(text: fmt::Arguments<'_>) {
     struct Stderr;
     impl Write for Stderr {
         fn write_str(&mut self, text: &str) -> fmt::Result {
-            // SAFETY: a valid buffer.
+            // SAFETY: `text` is valid for `text.len()` bytes.
             unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
             Ok(())
         }

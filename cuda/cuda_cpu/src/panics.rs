@@ -1,9 +1,10 @@
-//! The panic hook: a kernel's panic is a fault with text and place, not a message on stderr.
+//! The panic hook, which turns a kernel's panic into a fault with text and position instead of a
+//! message on stderr.
 //!
-//! The place of a panic is known to the panic hook alone, so the first launch installs one over the
-//! program's own. For panics outside of kernels it calls the program's; for a kernel's panic it calls that
-//! only if `RUST_BACKTRACE` asks for a backtrace, or if the thread panics again while it unwinds, which
-//! ends the process.
+//! Only the panic hook sees the position of a panic, so the first launch installs a hook on top of
+//! the program's own. It forwards panics outside kernels to the program's hook. It forwards a
+//! kernel's panic only if `RUST_BACKTRACE` requests a backtrace, or if the thread panics again
+//! while it unwinds, which ends the process.
 
 use std::env;
 use std::panic;

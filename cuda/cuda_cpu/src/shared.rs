@@ -1,16 +1,16 @@
-//! A block's shared memory and the race detector that watches it.
+//! A block's shared memory and its race detector.
 //!
-//! The detector keeps, for every byte, the last store and a few of the loads and of the atomics,
-//! together with the time of their access. Time is a pair: the number of barriers the block has
-//! passed, and the number of `sync_warp`s the thread's warp has passed since. Two accesses by
-//! different threads are ordered if a barrier lies between them or, within one warp, a chain of
-//! `sync_warp`s that leads from one lane to the other. So the first access after a barrier drops all
-//! that is kept. Bytes that were only ever accessed together share one entry.
+//! For every byte, the detector records the last store and a few of the loads and atomics, each
+//! with its time. A time is a pair: the number of barriers that the block has passed, and the
+//! number of `sync_warp`s that the thread's warp has passed since. Two accesses by different
+//! threads are ordered if a barrier lies between them or, within one warp, if a chain of
+//! `sync_warp`s leads from one lane to the other. The first access after a barrier therefore
+//! discards the history. Bytes that were always accessed together share one entry.
 //!
-//! One store is enough: an earlier one that is not ordered before it was reported then. Of loads
-//! and atomics three are kept, see [`Recent`]: enough to find every race among whole warps. Where a
-//! warp synchronises in parts, a race with an older load of the same warp can go unnoticed; a race
-//! that is reported is always one.
+//! One store is enough: an earlier store that is not ordered before it was reported at that time.
+//! The detector records three loads and three atomics (see [`Recent`]), which is enough to find
+//! every race if warps synchronise as a whole. If only part of a warp synchronises, a race with an
+//! older load of the same warp can go unnoticed. Every reported race is real.
 
 use std::{iter, ptr};
 
@@ -20,27 +20,28 @@ use crate::{POISON, WARP_SIZE};
 /// The largest element that one access reads or writes on a GPU.
 const MAX_GRANULE: usize = 16;
 
-/// Shared memory that a block can have on the largest GPU (compute capability 9.0).
+/// The largest amount of shared memory in bytes that a block can have on any GPU (compute
+/// capability 9.0).
 const MAX_SHARED: usize = 227 << 10;
 
-/// A region of a block's shared memory, as handed to a kernel.
+/// A region of a block's shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedRegion {
-    /// First byte, aligned to 16.
+    /// The first byte, aligned to 16.
     pub base: *mut u8,
-    /// Size in bytes.
+    /// The size in bytes.
     pub bytes: usize,
-    /// Which region of the block; a handle for the race detector.
+    /// The index of the region in its block.
     pub(crate) id: usize,
-    /// The block's serial number: the pointer means nothing to another.
+    /// The serial number of the block. The pointer is invalid in other blocks.
     pub(crate) block: u64,
 }
 
-/// The running thread, and when it runs.
+/// The running thread and the current time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now<'a> {
     pub(crate) thread: u32,
-    /// Barriers passed.
+    /// The number of barriers passed.
     pub(crate) block_epoch: u32,
     /// Masks of the `sync_warp`s that the thread's warp has passed since the last barrier.
     pub(crate) syncs: &'a [u32],
@@ -51,7 +52,8 @@ impl Now<'_> {
         self.thread / WARP_SIZE
     }
 
-    /// Whether nothing orders an earlier access, after the last barrier, before this moment.
+    /// Returns whether `earlier`, an access since the last barrier, is not ordered before this
+    /// moment.
     #[inline]
     fn races_with(&self, earlier: Access) -> bool {
         if earlier.thread == self.thread || earlier.is_none() {
@@ -60,7 +62,7 @@ impl Now<'_> {
         earlier.warp() != self.warp() || !self.is_synced_with(earlier)
     }
 
-    /// Whether a chain of `sync_warp`s leads here from the lane of an earlier access.
+    /// Returns whether a chain of `sync_warp`s leads here from the lane of an earlier access.
     fn is_synced_with(&self, earlier: Access) -> bool {
         let between = &self.syncs[earlier.warp_epoch as usize..];
         let reached = between.iter().fold(1 << (earlier.thread % WARP_SIZE), |lanes, mask| {
@@ -70,11 +72,11 @@ impl Now<'_> {
     }
 }
 
-/// One thread's access after the last barrier, or none.
+/// An access by one thread since the last barrier, or none.
 #[derive(Clone, Copy, Debug)]
 struct Access {
     thread: u32,
-    /// `sync_warp`s that the warp had passed since the last barrier.
+    /// The number of `sync_warp`s that the warp had passed since the last barrier.
     warp_epoch: u32,
 }
 
@@ -90,12 +92,13 @@ impl Access {
     }
 }
 
-/// Of the accesses of one kind, the newest, the newest by another thread and the newest by another
-/// warp than the newest.
+/// Three accesses of one kind: the newest, the newest by another thread, and the newest by another
+/// warp.
 ///
-/// Is there an access by another warp than a given one, or by another thread of the given warp since
-/// its last `sync_warp`? These three answer it as all would: if the first two are of the given warp,
-/// they are its last two; if not, one of the three is of another warp.
+/// A race requires an access by another warp, or by another thread of the same warp since its last
+/// `sync_warp`. These three accesses decide this as well as the full history would. If the first
+/// two belong to the given warp, they are its last two. Otherwise one of the three belongs to
+/// another warp.
 #[derive(Clone, Copy)]
 struct Recent {
     newest: Access,
@@ -125,7 +128,7 @@ impl Recent {
     }
 }
 
-/// The accesses to a few bytes since the last barrier before the latest of them.
+/// The accesses to one granule since barrier `block_epoch`.
 #[derive(Clone, Copy)]
 struct Shadow {
     block_epoch: u32,
@@ -139,11 +142,11 @@ impl Shadow {
         Self { block_epoch, store: Access::NONE, loads: Recent::NONE, atomics: Recent::NONE }
     }
 
-    /// Notes an access and returns kind and thread of an earlier one that it races with.
+    /// Records an access. Returns the kind and thread of an earlier access that it races with.
     #[inline]
     fn note(&mut self, kind: AccessKind, now: &Now<'_>) -> Option<(AccessKind, u32)> {
         if self.block_epoch != now.block_epoch {
-            // The barrier orders all of them before this one.
+            // The barrier orders all earlier accesses before this one.
             *self = Self::new(now.block_epoch);
         }
         let store = Some(self.store.thread).filter(|_| now.races_with(self.store));
@@ -168,15 +171,15 @@ struct Region {
     name: &'static str,
     words: Box<[u128]>,
     bytes: usize,
-    /// The accesses to each granule; empty before the first one.
+    /// The accesses to each granule; empty before the first access.
     shadow: Vec<Shadow>,
-    /// Bytes of a granule, a power of two: all accesses so far were to whole granules, so that the
-    /// bytes of each have one history.
+    /// The size of a granule in bytes, a power of two. All accesses so far covered whole granules,
+    /// so the bytes of a granule have the same history.
     granule: usize,
 }
 
 impl Region {
-    /// Makes granules small enough for an access.
+    /// Splits granules to the size `granule`.
     #[cold]
     fn refine(&mut self, granule: usize, block_epoch: u32) {
         if self.shadow.is_empty() {
@@ -190,15 +193,15 @@ impl Region {
     }
 }
 
-/// All shared memory of one block, allocated as the kernel asks for it.
+/// The shared memory of one block, allocated on demand.
 #[derive(Default)]
 pub(crate) struct SharedMemory {
     regions: Vec<Region>,
 }
 
 impl SharedMemory {
-    /// The region declared at `name`, made on the first call of the block. Fails if a block cannot have so
-    /// much memory.
+    /// Returns the region declared at `name`, and allocates it on the first call of the block.
+    /// Fails if the block would exceed the limit of shared memory.
     pub(crate) fn region(
         &mut self,
         name: &'static str,
@@ -226,7 +229,7 @@ impl SharedMemory {
         Ok(self.regions.len() - 1)
     }
 
-    /// Bytes of all regions so far.
+    /// Returns the size of all regions so far in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.regions.iter().map(|region| region.bytes).sum()
     }
@@ -239,7 +242,7 @@ impl SharedMemory {
         })
     }
 
-    /// Notes an access to `size` bytes at `offset`; returns the race it makes.
+    /// Records an access to `size` bytes at `offset`. Returns the race that it causes, if any.
     pub(crate) fn note(
         &mut self,
         id: usize,
@@ -273,7 +276,7 @@ impl SharedMemory {
 mod tests {
     use super::*;
 
-    /// A detector that keeps every access to every byte.
+    /// A detector that stores every access to every byte.
     #[derive(Default)]
     struct Everything {
         accesses: Vec<(usize, AccessKind, u32, u32, usize)>,
@@ -302,9 +305,9 @@ mod tests {
         }
     }
 
-    /// Random accesses of all widths, up to the first race: the detector finds it exactly where one
-    /// that keeps everything does, if warps synchronise as a whole. If they do so in parts, what it
-    /// finds is a race.
+    /// Makes random accesses of all widths up to the first race. If warps synchronise as a whole,
+    /// the detector must agree exactly with one that stores everything. If parts of warps
+    /// synchronise, every race it finds must be real.
     #[test]
     fn it_finds_what_a_detector_that_keeps_everything_finds() {
         let mut state = 1_u64;
@@ -334,7 +337,7 @@ mod tests {
                     }
                     _ => {}
                 }
-                // Few threads and places, so that there are races at all, and late ones.
+                // Few threads and offsets, so that races occur, some of them late.
                 let thread = (random(2) * 32 + random(3)) as u32;
                 let kind =
                     [AccessKind::Load, AccessKind::Load, AccessKind::Store, AccessKind::Atomic]

@@ -1,12 +1,12 @@
-//! Stacks for fibers, which outlive blocks: mapping one costs more than running a small block.
+//! Stacks for fibers. They outlive blocks, because mapping a stack costs more than running a small
+//! block.
 //!
-//! A stack and its guard page are two mappings, and Linux lets a process have 65,530. On a machine
-//! of many cores, with blocks of 1024 threads that wait, that is not enough for all cores at once.
-//! So a block whose threads wait reserves as many stacks as it has threads, and is itself made to
-//! wait where that would be too many. A block whose threads do not wait needs one stack, which its
-//! core keeps.
+//! A stack and its guard page are two mappings, and Linux allows a process 65,530. On a machine
+//! with many cores, blocks of 1024 waiting threads would exceed that if all cores ran one at once.
+//! So a block whose threads wait reserves one stack per thread, and waits if that would exceed the
+//! limit. A block whose threads do not wait needs one stack, which its core keeps.
 //!
-//! Memory that no thread has touched costs address space alone, so stacks are large.
+//! Memory that no thread has touched costs only address space, so stacks are large.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -17,23 +17,24 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use corosensei::stack::{DefaultStack, Stack, StackPointer};
 
-/// Room for deep frames of debug builds. At 2 MiB Linux may back a stack by one huge page, touched or
-/// not.
+/// The default stack size, sufficient for the deep frames of debug builds. At 2 MiB, Linux may back
+/// a stack with one huge page, touched or not.
 const DEFAULT_BYTES: usize = 1 << 20;
 
-/// The least that a panic in a kernel needs, and its message.
+/// The minimum stack size: enough for a panic in a kernel and its message.
 const MIN_BYTES: usize = 32 << 10;
 
-/// More than a launch needs of the stack that it is called on, its threads apart.
+/// An upper bound of the stack that a launch needs on the calling thread, without its kernel
+/// threads.
 const HEADROOM: usize = 12 << 10;
 
-/// More than any address space has, and little enough that rounding up does not overflow.
+/// Larger than any address space, and small enough that rounding up does not overflow.
 const MAX_BYTES: usize = isize::MAX as usize >> 8;
 
 /// The size of a new stack.
 static BYTES: AtomicUsize = AtomicUsize::new(DEFAULT_BYTES);
 
-/// Stacks that all blocks together may reserve: half of what Linux allows.
+/// The number of stacks that all blocks together may reserve: half of the Linux limit.
 const LIMIT: u32 = 16 << 10;
 
 static POOL: Mutex<Pool> = Mutex::new(Pool { free: Vec::new(), reserved: 0 });
@@ -47,26 +48,26 @@ struct Pool {
 thread_local! {
     /// The stack that this core keeps.
     static KEPT: Cell<Option<FiberStack>> = const { Cell::new(None) };
-    /// Reservations of blocks that this core is in the middle of.
+    /// The number of unfinished blocks on this core that hold a reservation.
     static HELD: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Sets the size of each thread's stack in all later launches of this process, at least 32 KiB.
+/// Sets the stack size of each thread in all later launches of this process, at least 32 KiB.
 ///
-/// The default is 1 MiB. Memory that no thread touches is not used. Frames are several times larger in
-/// debug builds than on a GPU.
+/// The default is 1 MiB. Untouched pages use no memory. Frames in debug builds are several times
+/// larger than on a GPU.
 pub fn set_stack_bytes(bytes: usize) {
     BYTES.store(bytes.clamp(MIN_BYTES, MAX_BYTES).next_multiple_of(4096), Relaxed);
 }
 
-/// The size of each thread's stack.
+/// Returns the size of each thread's stack in bytes.
 #[must_use]
 pub fn stack_bytes() -> usize {
     BYTES.load(Relaxed)
 }
 
-/// Overflows here where a launch by a kernel's thread would overflow further on: there it holds locks
-/// and reserved stacks, here nothing.
+/// Overflows here if a launch by a kernel thread would overflow later. Later the thread would hold
+/// locks and reserved stacks; here it holds nothing.
 #[inline(never)]
 pub(crate) fn claim_headroom() {
     // A frame of this size touches each of its pages.
@@ -85,7 +86,7 @@ impl FiberStack {
     }
 }
 
-// SAFETY: the default stack.
+// SAFETY: every method forwards to the default stack.
 unsafe impl Stack for FiberStack {
     fn base(&self) -> StackPointer {
         self.stack.base()
@@ -106,12 +107,12 @@ unsafe impl Stack for FiberStack {
     }
 }
 
-/// The stack that this core keeps; none where thread-local destructors already run.
+/// Returns the stack that this core keeps. Returns `None` while thread-local destructors run.
 fn take_kept() -> Option<FiberStack> {
     KEPT.try_with(Cell::take).ok().flatten()
 }
 
-/// The stacks of one block. Dropped on the thread that made it.
+/// The stacks of one block. Dropped on the OS thread that created it.
 pub(crate) struct Stacks {
     threads: u32,
     bytes: usize,
@@ -121,13 +122,13 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// For a block of so many threads. Reserves nothing yet.
+    /// Prepares for a block of `threads` threads without reserving stacks.
     pub(crate) fn new(threads: u32) -> Self {
         let bytes = stack_bytes();
         Self { threads, bytes, free: Vec::new(), has_begun: false, has_reserved: false }
     }
 
-    /// A stack for one fiber.
+    /// Returns a stack for one fiber.
     pub(crate) fn take(&mut self) -> io::Result<FiberStack> {
         let kept = if self.has_begun {
             self.reserve();
@@ -142,7 +143,7 @@ impl Stacks {
         }
     }
 
-    /// Takes back a stack that no fiber uses any more.
+    /// Takes back a stack that no fiber uses any longer.
     pub(crate) fn give(&mut self, stack: FiberStack) {
         self.free.push(stack);
     }
@@ -153,7 +154,7 @@ impl Stacks {
             return;
         }
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-        // A block within a block must not wait for the outer one.
+        // A nested block must not wait, because the outer block holds a reservation.
         while HELD.get() == 0 && pool.reserved + self.threads > LIMIT {
             pool = RELEASED.wait(pool).unwrap_or_else(PoisonError::into_inner);
         }
@@ -168,7 +169,7 @@ impl Stacks {
 impl Drop for Stacks {
     fn drop(&mut self) {
         let kept = take_kept().or_else(|| self.free.pop());
-        // Fails where thread-local destructors already run, and frees the stack.
+        // Fails while thread-local destructors run; the stack is then freed.
         let _ = KEPT.try_with(|place| place.set(kept));
         if self.has_reserved {
             HELD.set(HELD.get() - 1);

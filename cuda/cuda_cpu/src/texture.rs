@@ -1,14 +1,16 @@
-//! 2-D textures as the hardware reads them.
+//! 2-D textures with the semantics of the hardware.
 //!
-//! Coordinates are unnormalised: texel `i` covers `[i, i + 1)`, its centre is at `i + 0.5`. Linear
-//! filtering follows the CUDA programming guide, "Texture Fetching": `i = floor(x - 0.5)` and
-//! `α = frac(x - 0.5)`, with α held in fixed point with 8 fractional bits. What the guide leaves
-//! open was measured on an H100, where it holds for all of 20,000 random samples: α and β are rounded to
-//! nearest, halves up, and so is the product `αβ`, the weight of the last corner; the other three
-//! follow, so that the four, in 256ths, sum to 256. A hardware sample is therefore off by up to 1/256 of
-//! the step between neighbours, and that is reproduced here.
+//! Coordinates are unnormalised: texel `i` covers `[i, i + 1)`, and its centre is at `i + 0.5`.
+//! Linear filtering follows the CUDA programming guide, "Texture Fetching": `i = floor(x - 0.5)`
+//! and `α = frac(x - 0.5)`, where α is a fixed-point number with 8 fractional bits.
+//!
+//! The guide leaves the rounding open. Measurements on an H100 (20,000 random samples without an
+//! exception) show that α, β and the product `αβ`, the weight of the last corner, are rounded to
+//! nearest, halves up. The other three weights follow from them, so the four sum to 256/256. A
+//! hardware sample is therefore off by up to 1/256 of the step between neighbours, which this
+//! module reproduces.
 
-/// What one channel of a texel is in memory.
+/// The type of a channel in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
     /// Unsigned 8-bit.
@@ -20,7 +22,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// Size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub const fn bytes(self) -> u32 {
         match self {
@@ -31,16 +33,16 @@ impl Channel {
     }
 }
 
-/// How a coordinate between texel centres is answered.
+/// The method of sampling between texel centres.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Filter {
-    /// The texel that holds the coordinate.
+    /// The texel that contains the coordinate.
     Point,
-    /// Bilinear between the four nearest texels.
+    /// Bilinear interpolation between the four nearest texels.
     Linear,
 }
 
-/// What lies outside of the picture.
+/// The value of texels outside the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// The nearest texel of the edge.
@@ -60,27 +62,27 @@ pub struct Texture {
     address: Address,
 }
 
-/// What a texel is in memory.
+/// The memory layout of a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// One channel.
+    /// The type of each channel.
     pub channel: Channel,
-    /// 1, 2 or 4.
+    /// The number of channels: 1, 2 or 4.
     pub channels: u32,
 }
 
-// SAFETY: the texels are only read, and stay alive and unwritten by `new`'s contract.
+// SAFETY: the texels are only read, and the contract of `new` keeps them alive and unwritten.
 unsafe impl Send for Texture {}
 // SAFETY: as above.
 unsafe impl Sync for Texture {}
 
 impl Texture {
-    /// A texture over `size` texels (columns, rows), rows `pitch` bytes apart.
+    /// Creates a texture of `size` texels (columns, rows) whose rows start `pitch` bytes apart.
     ///
     /// # Safety
-    /// - Neither side is 0, and the rows are valid for reads, and unwritten, as long as the texture
-    ///   is used.
-    /// - `texels` and `pitch` are multiples of a channel's size.
+    /// - Neither side may be 0. The rows must be valid for reads, and nobody may write to them,
+    ///   while the texture is in use.
+    /// - `texels` and `pitch` must be multiples of a channel's size.
     #[must_use]
     pub unsafe fn new(
         texels: *const u8,
@@ -94,7 +96,8 @@ impl Texture {
         Self { texels, size, pitch, format, filter, address }
     }
 
-    /// Reads floats, or integers as fractions of their range. Missing channels read as zero.
+    /// Returns the filtered value at a coordinate. Integers read as fractions of their range.
+    /// Missing channels read as zero.
     #[must_use]
     pub fn sample(&self, x: f32, y: f32) -> [f32; 4] {
         match self.filter {
@@ -103,7 +106,7 @@ impl Texture {
                 let (i, a) = split(x);
                 let (j, b) = split(y);
                 let last = (a * b + 128) / 256;
-                // The coordinate may be infinite.
+                // Saturates because the coordinate may be infinite.
                 let (right, below) = (i.saturating_add(1), j.saturating_add(1));
                 let corners = [
                     (i, j, 256 - a - b + last),
@@ -123,7 +126,7 @@ impl Texture {
         }
     }
 
-    /// Reads integers as they are, at the texel that holds the coordinate. Missing channels read as
+    /// Returns the integers of the texel that contains the coordinate. Missing channels read as
     /// zero.
     #[must_use]
     pub fn element(&self, x: f32, y: f32) -> [u32; 4] {
@@ -142,7 +145,8 @@ impl Texture {
         let offset = y * self.pitch as usize + x * bytes * channels;
         std::array::from_fn(|c| {
             if c < channels {
-                // SAFETY: x and y were clamped to the picture, whose extent the maker vouches for.
+                // SAFETY: x and y were clamped to the picture, which is valid by the contract of
+                // `new`.
                 read(self, unsafe { self.texels.add(offset + c * bytes) })
             } else {
                 T::default()
@@ -151,7 +155,7 @@ impl Texture {
     }
 
     fn normalised(&self, at: *const u8) -> f32 {
-        // SAFETY: `texel` hands over a pointer to a whole channel, aligned as the format asks.
+        // SAFETY: `texel` passes a pointer to a whole channel, aligned for the format.
         unsafe {
             match self.format.channel {
                 Channel::U8 => f32::from(*at) / 255.0,
@@ -173,7 +177,7 @@ impl Texture {
     }
 }
 
-/// The lower neighbour of a coordinate, and the filter fraction in 256ths.
+/// Returns the lower neighbour of a coordinate, and the filter fraction in 256ths.
 fn split(x: f32) -> (i64, i32) {
     let centred = x - 0.5;
     let floor = centred.floor();
@@ -184,8 +188,8 @@ fn split(x: f32) -> (i64, i32) {
 mod tests {
     use super::*;
 
-    /// Fractions in 256ths and corner weights in 256ths, as an H100 gave them (tex2D on arrays that
-    /// are 1 at one corner).
+    /// Fractions and corner weights in 256ths, measured on an H100 (`tex2D` on arrays that are 1 at
+    /// one corner).
     const MEASURED: [([f32; 2], [f32; 4]); 8] = [
         ([131.026, 92.195], [80.0, 84.0, 45.0, 47.0]),
         ([243.319, 119.574], [7.0, 129.0, 6.0, 114.0]),
@@ -204,7 +208,7 @@ mod tests {
                 let mut texels = [0.0_f32; 4];
                 texels[corner] = 1.0;
                 let format = Format { channel: Channel::F32, channels: 1 };
-                // SAFETY: four floats in two rows of two, which outlive the texture.
+                // SAFETY: the texture covers four floats in two rows of two, which outlive it.
                 let texture = unsafe {
                     let texels = texels.as_ptr().cast();
                     Texture::new(texels, [2, 2], 8, format, Filter::Linear, Address::Clamp)

@@ -1,9 +1,9 @@
-//! The one rendezvous from which every warp operation is made.
+//! The single rendezvous on which all warp operations are built.
 
-/// Which warp operation a lane takes part in; lanes meet only in the same one.
+/// The kind of warp operation. Lanes meet only in operations of the same kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarpOp {
-    /// Lanes exchange a 32-bit word each.
+    /// Each lane exchanges a 32-bit word.
     Exchange,
     /// Lanes wait for each other and order their memory accesses.
     Sync,

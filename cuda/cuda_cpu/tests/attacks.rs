@@ -1,6 +1,7 @@
-//! Safe code that tries to break the simulator: it must get a fault, or end with a clear message.
+//! Safe code that tries to break the simulator. It must get a fault, or the process must end with a
+//! clear message.
 //!
-//! What ends the process runs in a process of its own: [`alone`] starts this test executable again
+//! Attacks that end the process run in a child process: [`alone`] starts this test executable again
 //! for one test.
 
 use std::cell::{Cell, RefCell};
@@ -47,7 +48,7 @@ fn recurse(bytes: usize) -> u64 {
     rest + black_box(frame)[3]
 }
 
-/// Runs `test` of this executable in a process of its own, where `attack` is called.
+/// Runs `test` of this executable in a child process, and calls `attack` there.
 #[track_caller]
 fn alone(test: &str, environment: &[(&str, &str)], attack: fn()) -> Option<Output> {
     const MARK: &str = "CUDA_CPU_ATTACK";
@@ -93,7 +94,7 @@ fn a_large_array_overflows_too() {
     assert!(matches!(fault.unwrap_err().kind, FaultKind::StackOverflow { .. }));
 }
 
-/// Threads that wait when another overflows drop what they own; the one that overflows does not.
+/// Threads that wait when another overflows drop their values; the overflowing thread does not.
 #[test]
 fn an_overflow_unwinds_the_other_threads() {
     let live = AtomicU32::new(0);
@@ -136,7 +137,7 @@ fn stacks_can_be_made_larger() {
     assert_eq!(stack_bytes(), 8 << 20);
 }
 
-/// A thread that Rust has not made has no stack for signal handlers.
+/// A thread that Rust did not create has no signal stack.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_overflow_on_a_foreign_thread_is_a_fault() {
@@ -147,7 +148,7 @@ fn an_overflow_on_a_foreign_thread_is_a_fault() {
         usize::from(matches!(fault.unwrap_err().kind, FaultKind::StackOverflow { .. })) as _
     }
     let mut result = std::ptr::null_mut();
-    // SAFETY: a thread that is joined.
+    // SAFETY: the thread is joined before `thread` and `result` go out of scope.
     unsafe {
         let mut thread = std::mem::zeroed();
         libc::pthread_create(&raw mut thread, std::ptr::null(), body, std::ptr::null_mut());
@@ -156,7 +157,7 @@ fn an_overflow_on_a_foreign_thread_is_a_fault() {
     assert_eq!(result.addr(), 1);
 }
 
-/// The C library holds locks inside `malloc`: where the overflow is there, the process ends.
+/// The C library holds locks inside `malloc`, so an overflow there ends the process.
 #[test]
 fn an_overflow_that_allocates_is_named() {
     #[expect(unconditional_recursion, reason = "it must overflow")]
@@ -184,7 +185,7 @@ fn the_hosts_overflow_and_access_violations_stay_what_they_are() {
         if env::var_os("HOST").is_some() {
             black_box(recurse(ENDLESS));
         } else {
-            // SAFETY: none: it must end the process.
+            // SAFETY: none; the read must end the process.
             let _ = run(1, 1, || unsafe {
                 black_box(ptr::dangling::<u64>()).read_volatile().to_string();
             });
@@ -198,14 +199,14 @@ fn the_hosts_overflow_and_access_violations_stay_what_they_are() {
     assert!(!text(&kernel).contains("stack"), "{}", text(&kernel));
 }
 
-/// Waits in destructors while other threads' fault ends the block.
+/// Destructors wait while another thread's fault ends the block.
 #[test]
 fn a_wait_in_drop_does_not_hide_the_fault() {
     let drops = AtomicU32::new(0);
     let fault = run(3, 70, || {
         let _own = OnDrop(|| {
             sync_threads();
-            // Only lane 5 of the last warp is its last.
+            // The last warp has only six lanes, but the mask names 32.
             let word = warp_exchange(WarpOp::Exchange, u32::MAX, 7, Location::caller());
             assert_eq!(word, [7; 32]);
             drops.fetch_add(1, Relaxed);
@@ -245,7 +246,7 @@ fn a_wait_in_drop_during_a_caught_panic_is_a_fault() {
     assert!(matches!(fault.kind, FaultKind::WaitInUnwinding { .. }), "{fault}");
 }
 
-/// Whatever a kernel catches, the fault is reported.
+/// The fault is reported even if the kernel catches its unwinding.
 #[test]
 fn a_fault_cannot_be_caught() {
     for wait in [true, false] {
@@ -266,7 +267,7 @@ fn a_fault_cannot_be_caught() {
     run(2, 48, sync_threads).unwrap();
 }
 
-/// A payload that outlives its launch means nothing to another.
+/// A payload kept beyond its launch is an ordinary panic in another launch.
 #[test]
 fn a_kept_payload_is_a_panic_like_any() {
     thread_local!(static KEPT: RefCell<Vec<Box<dyn std::any::Any + Send>>> = const { RefCell::new(Vec::new()) });
@@ -385,7 +386,7 @@ fn other_os_threads_are_no_threads_of_the_kernel() {
     .unwrap();
 }
 
-/// A launch in a destructor of a host that panics: its threads do not count as panicking.
+/// The threads of a launch in a destructor do not count as panicking, even if the host unwinds.
 #[test]
 fn a_launch_while_the_host_unwinds_works() {
     thread_local!(static PASSED: Cell<u32> = const { Cell::new(0) });
@@ -404,7 +405,7 @@ fn a_launch_while_the_host_unwinds_works() {
     assert_eq!(PASSED.get(), 128);
 }
 
-/// A launch of one block runs on the OS thread that launches, so its thread-locals stay.
+/// A launch of one block runs on the calling OS thread, so its thread-locals persist.
 #[test]
 fn shared_memory_kept_from_another_block_is_refused() {
     thread_local!(static KEPT: Cell<Option<SharedRegion>> = const { Cell::new(None) });
@@ -439,7 +440,8 @@ fn shapes_over_cudas_limits_are_refused() {
     }
 }
 
-/// The largest grid has nearly 2⁶³ blocks: indices must not overflow. A fault ends it at once.
+/// The largest grid has nearly 2⁶³ blocks. Block indices must not overflow, and a fault ends the
+/// launch at once.
 #[test]
 fn the_largest_grid_begins() {
     for grid in [[65535; 3], [i32::MAX as u32, 65535, 65535]] {
@@ -452,7 +454,8 @@ fn the_largest_grid_begins() {
     }
 }
 
-/// A guard of another library around a barrier: fibers of a block interleave on one OS thread.
+/// A `RefCell` borrow held across a barrier: the fibers of a block interleave on one OS thread, so
+/// a second borrow panics.
 #[test]
 fn borrows_across_a_barrier_are_checked() {
     thread_local!(static VALUE: RefCell<u32> = const { RefCell::new(0) });
@@ -487,7 +490,7 @@ fn catching_an_unwinding_keeps_what_the_closure_owns() {
     assert_eq!(live.load(Relaxed), 0);
 }
 
-/// Linux would grant the memory, and end the process once it is filled.
+/// Linux would grant the memory, and kill the process once it is filled.
 #[test]
 fn shared_memory_that_no_gpu_has_is_a_fault() {
     for bytes in [228 << 10, 64 << 30, usize::MAX] {
@@ -503,7 +506,7 @@ fn shared_memory_that_no_gpu_has_is_a_fault() {
     }
 }
 
-/// A thread-local destructor runs when those of this crate may be gone.
+/// The thread-local destructor may run after this crate's thread-locals are gone.
 #[test]
 fn a_launch_in_a_thread_local_destructor_works() {
     struct AtExit(Cell<Option<std::sync::mpsc::Sender<Result<(), Fault>>>>);
@@ -525,7 +528,7 @@ fn a_launch_in_a_thread_local_destructor_works() {
     assert_eq!(results.recv(), Ok(Ok(())));
 }
 
-/// Runs in a process of its own, since the size is the process's.
+/// Runs in a child process, because the stack size is global to the process.
 #[test]
 fn stacks_of_any_size_are_safe() {
     let output = alone("stacks_of_any_size_are_safe", &[], || {
@@ -541,7 +544,7 @@ fn stacks_of_any_size_are_safe() {
     assert!(output.status.success(), "{}", text(&output));
 }
 
-/// A thread's stack ends anywhere in a launch, not just in the kernel's own frames.
+/// The stack of a thread can end anywhere in a launch, not only in the kernel's own frames.
 #[test]
 fn an_overflow_while_launching_is_a_fault() {
     #[expect(unconditional_recursion, reason = "it must overflow")]

@@ -1,4 +1,4 @@
-//! The simulator by itself, with closures for kernels.
+//! Tests of the simulator alone, with closures as kernels.
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -21,7 +21,7 @@ fn run(grid: [u32; 3], block: [u32; 3], thread: impl Fn() + Sync) -> Result<(), 
     launch(&config, &thread)
 }
 
-/// Linear index of the running thread in its grid.
+/// Returns the linear index of the running thread in its grid.
 fn global_rank() -> usize {
     let ([bx, by, bz], [gx, gy, _]) = (block_idx(), grid_dim());
     let threads: u32 = block_dim().iter().product();
@@ -61,8 +61,8 @@ fn indices_stay_right_after_every_barrier() {
     .unwrap();
 }
 
-/// Without barriers a thread costs a call: ten million of them would take minutes if each had a
-/// fiber, which costs a microsecond and more.
+/// Without barriers a thread costs one call. Ten million threads would take minutes if each had a
+/// fiber, which costs at least a microsecond.
 #[test]
 fn threads_without_barriers_are_a_loop() {
     let threads = 10_000_000;
@@ -79,8 +79,8 @@ fn threads_without_barriers_are_a_loop() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
-/// All threads of a block without barriers run on one stack: locals of each lie where those of the
-/// one before lay. With a barrier every thread has its own.
+/// Without barriers all threads of a block run on one stack, so their locals have the same address.
+/// With a barrier every thread has its own stack.
 #[test]
 fn a_thread_gets_a_stack_of_its_own_only_when_it_waits() {
     for (barrier, stacks) in [(false, 1), (true, 64)] {
@@ -116,7 +116,8 @@ fn a_thousand_threads_pass_a_hundred_barriers() {
     assert!(steps.iter().all(|step| step.load(Relaxed) == 100));
 }
 
-/// More fibers at once than a process may map stacks for, if each had its own for good.
+/// The launch needs more fibers at once than a process can map stacks for, unless blocks share
+/// them.
 #[test]
 fn many_cores_and_large_blocks_fit_into_the_address_space() {
     let pool = rayon_core::ThreadPoolBuilder::new().num_threads(48).build().unwrap();
@@ -148,7 +149,7 @@ fn a_panic_is_a_fault_and_the_next_launch_works() {
     }
 }
 
-/// Threads that wait drop what they own when their block fails.
+/// Waiting threads drop their values when their block fails.
 #[test]
 fn waiting_threads_are_unwound() {
     struct Owned<'a>(&'a AtomicU32);
@@ -169,7 +170,7 @@ fn waiting_threads_are_unwound() {
     assert_eq!(live.load(Relaxed), 0);
 }
 
-/// A kernel may catch a panic of its own, across a barrier too.
+/// A kernel may catch its own panic, also across a barrier.
 #[test]
 fn a_caught_panic_is_no_fault() {
     let caught = AtomicU32::new(0);
@@ -214,7 +215,8 @@ fn gpu_functions_outside_of_a_launch_say_so() {
 fn shared_memory_is_each_blocks_own_and_poisoned_at_first() {
     run([9, 1, 1], [4, 1, 1], || {
         let region = shared_static("array", 16);
-        // SAFETY: four words for four threads; a barrier lies between writing and reading.
+        // SAFETY: the region has four words for four threads, and a barrier separates writes from
+        // reads.
         unsafe {
             let words = region.base.cast::<u32>();
             assert_eq!(
@@ -230,7 +232,7 @@ fn shared_memory_is_each_blocks_own_and_poisoned_at_first() {
     .unwrap();
 }
 
-/// Warps proceed on their own: one exchanges a hundred times while the other waits at the barrier.
+/// Warps proceed independently: one exchanges a hundred times while the other waits at the barrier.
 #[test]
 fn warps_meet_independently() {
     run([3, 1, 1], [64, 1, 1], || {

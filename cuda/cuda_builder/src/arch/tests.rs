@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A kernel that needs nothing, `core` included: rustc compiles it in a moment.
+/// A kernel without dependencies, not even `core`, so rustc compiles it quickly.
 const KERNEL: &str = r#"
 #![feature(no_core, lang_items, abi_ptx)]
 #![allow(internal_features)]
@@ -21,7 +21,7 @@ pub trait Copy {}
 pub unsafe extern "ptx-kernel" fn kernel() {}
 "#;
 
-/// What NVIDIA's PTX manual gives as the first version for each target.
+/// Checks the first PTX version of each target against NVIDIA's PTX manual.
 #[test]
 fn rustc_writes_the_first_ptx_version_of_each_architecture() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -1,21 +1,21 @@
-//! Gets the compiler's source from Debian's package `rust-src` of the same version.
+//! Downloads the compiler's source from Debian's package `rust-src` of the same version.
 //!
-//! Nothing is installed and no file of the system is changed: `apt-get` works with lists and a
-//! sources file of its own, from the mirror that the system already uses, verifies Debian's
-//! signatures as always, and the package is only unpacked.
+//! It installs nothing and changes no system file: `apt-get` uses its own lists and sources file,
+//! downloads from the mirror that the system already uses, and verifies Debian's signatures as
+//! usual. The package is only unpacked.
 
 use super::{create, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Suites that may hold the version, the likeliest first.
+/// The suites that may contain the version, most likely first.
 const SUITES: [&str; 3] = ["trixie-backports", "testing", "unstable"];
 
-/// Debian's keys for all its suites, newer ones than the system's own among them.
+/// Debian's keys for all its suites, including newer ones than the system's own.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// Puts the `library` folder of rustc `version` at `library`.
+/// Stores the `library` folder of rustc `version` at `library`.
 pub(super) fn fetch(version: &str, library: &Path, workplace: &Path) -> Result<(), String> {
     let mirror = mirror()?;
     let mut reasons = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn fetch(version: &str, library: &Path, workplace: &Path) -> Result<(
     Err(reasons.join("; "))
 }
 
-/// The mirror of Debian itself that the system's sources name.
+/// Returns the Debian mirror in the system's sources.
 fn mirror() -> Result<String, String> {
     let said = run(Command::new("apt-get").args([
         "indextargets",
@@ -40,10 +40,10 @@ fn mirror() -> Result<String, String> {
     said.lines()
         .find_map(|line| line.strip_prefix("Debian Debian "))
         .map(|uri| uri.trim().to_owned())
-        .ok_or_else(|| "no mirror of Debian in `apt-get indextargets`".to_owned())
+        .ok_or_else(|| "no Debian mirror in `apt-get indextargets`".to_owned())
 }
 
-/// An apt with its own lists, in `folder`.
+/// An apt with separate lists in `folder`.
 struct Apt {
     folder: PathBuf,
 }
@@ -79,12 +79,13 @@ impl Apt {
         if let Some(parent) = library.parent() {
             create(parent)?;
         }
-        // In one step: a build that is stopped here leaves no half a library behind.
+        // A rename is atomic: an interrupted build leaves no incomplete library.
         fs::rename(&source, library).map_err(|e| format!("no `{}`: {e}", source.display()))?;
         fs::remove_dir_all(&self.folder).map_err(|e| e.to_string())
     }
 
-    /// Unpacks one folder of a package: the rest of this one is ten times as large and of no use.
+    /// Unpacks only one folder of a package. The rest of `rust-src` is ten times as large and
+    /// unused.
     fn unpack(&self, archive: &Path, member: &str) -> Result<(), String> {
         let mut dpkg = Command::new("dpkg")
             .arg("--fsys-tarfile")
@@ -105,14 +106,14 @@ impl Apt {
         })
     }
 
-    /// The package that was downloaded into the folder.
+    /// Returns the package downloaded into the folder.
     fn archive(&self) -> Result<PathBuf, String> {
         fs::read_dir(&self.folder)
             .map_err(|e| e.to_string())?
             .filter_map(Result::ok)
             .map(|entry| entry.path())
             .find(|path| path.extension().is_some_and(|extension| extension == "deb"))
-            .ok_or_else(|| "apt-get left no package".to_owned())
+            .ok_or_else(|| "apt-get downloaded no package".to_owned())
     }
 
     fn command(&self, program: &str) -> Command {
@@ -127,13 +128,13 @@ impl Apt {
             .arg(option("Dir::State::lists", "lists"))
             .arg(option("Dir::Cache", "cache"))
             .arg("-oAcquire::Languages=none")
-            // Without root's rights, apt cannot change to its own user for the download.
+            // Without root privileges, apt cannot switch to its own user for the download.
             .arg("-oAPT::Sandbox::User=");
         command
     }
 }
 
-/// The package version of upstream `version` in the output of `apt-cache madison`.
+/// Returns the package version of upstream `version` in the output of `apt-cache madison`.
 fn package_version<'a>(known: &'a str, version: &str) -> Option<&'a str> {
     known.lines().filter_map(|line| line.split('|').nth(1)).map(str::trim).find(|package| {
         package.strip_prefix(version).is_some_and(|rest| rest.starts_with(['+', '-', '~']))

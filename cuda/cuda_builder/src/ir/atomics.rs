@@ -1,10 +1,10 @@
-//! The ordering of each atomic read-modify-write operation, by its place in the source.
+//! The ordering of each atomic read-modify-write operation, by source position.
 
 use super::{Nodes, name};
 use std::collections::HashMap;
 use std::ops::BitOr;
 
-/// What an operation promises beyond being atomic.
+/// The memory ordering of an operation. `total` is the additional guarantee of `seq_cst`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) acquire: bool,
@@ -12,7 +12,7 @@ pub(crate) struct Order {
     pub(crate) total: bool,
 }
 
-/// Both promises.
+/// Combines the guarantees of both.
 impl BitOr for Order {
     type Output = Self;
 
@@ -28,11 +28,11 @@ impl BitOr for Order {
 /// The orderings in a module.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
-    /// By file, line and column of the innermost frame, as PTX names them.
+    /// Keys are file, line and column of the innermost frame, in the form that PTX uses.
     places: HashMap<(String, String, String), Order>,
-    /// The strongest of all.
+    /// The union of all orderings.
     strongest: Order,
-    /// Whether an ordered operation has no place.
+    /// Whether an ordered operation has no known position.
     misses_one: bool,
 }
 
@@ -59,7 +59,8 @@ impl Orders {
         orders
     }
 
-    /// The ordering of the operation at a place; the strongest of the module if that is not known.
+    /// Returns the ordering of the operation at a position, or the strongest one of the module if
+    /// the position is unknown.
     pub(crate) fn at(&self, file: &str, line: &str, column: &str) -> Order {
         let place = (file.to_owned(), line.to_owned(), column.to_owned());
         match self.places.get(&place) {
@@ -69,7 +70,7 @@ impl Orders {
     }
 }
 
-/// The ordering of a line that is an `atomicrmw`.
+/// Returns the ordering of an `atomicrmw` line.
 fn order(line: &str) -> Option<Order> {
     let (_, operation) = line.split_once("atomicrmw ")?;
     let word = |text: &str| operation.contains(&format!(" {text},"));
@@ -103,7 +104,7 @@ mod tests {
         assert_eq!(orders.at("/crates/a/src/a.rs", "10", "5"), both);
         assert_eq!(orders.at("/crates/core/atomic.rs", "11", "5"), Order::default());
         assert_eq!(orders.at("/crates/core/atomic.rs", "12", "5"), total);
-        // A place that nobody knows may be any of them.
+        // An unknown position may be any of the operations.
         assert_eq!(orders.at("/crates/core/atomic.rs", "0", "0"), total);
     }
 

@@ -1,19 +1,19 @@
-//! Tells a duplicated barrier from an unrolled one.
+//! Distinguishes duplicated barriers from unrolled ones.
 //!
-//! One barrier of the source may become several in the PTX. Copies that an unrolled loop makes lie
-//! on one path: every thread passes all of them, one after another. Copies on exclusive paths are a
-//! fault of the compiler: where the threads of a block take different paths, each half waits at its
-//! own copy and the GPU hangs.
+//! One barrier in the source may become several in the PTX. The copies in an unrolled loop lie on
+//! one path: every thread passes all of them in sequence. Copies on mutually exclusive paths are a
+//! compiler bug: if threads of a block take different paths, each group waits at its own copy and
+//! the GPU hangs.
 //!
-//! PTX shows only the innermost line of inlined code, which for every barrier is the same line of
-//! `core`. The IR keeps the chain of call sites. Two barriers with equal chains are copies of one;
-//! they are exclusive if neither reaches the other without a loop's back edge.
+//! PTX shows only the innermost line of inlined code, which is the same line of `core` for every
+//! barrier. The IR has the chain of call sites. Two barriers with equal chains are copies of one.
+//! They are exclusive if neither reaches the other without a loop's back edge.
 
 use super::{Frame, Nodes, name};
 use crate::ptx::is_barrier;
 use std::collections::HashMap;
 
-/// A piece of a function without branches.
+/// A basic block of a function.
 #[derive(Default)]
 struct Block<'a> {
     next: Vec<&'a str>,
@@ -21,7 +21,7 @@ struct Block<'a> {
     barriers: Vec<&'a str>,
 }
 
-/// Finds a barrier of `kernel` that stands on two exclusive paths; gives its place in the source.
+/// Finds a barrier of `kernel` with copies on two exclusive paths. Returns its source position.
 pub(crate) fn duplicated_barrier(ir: &str, kernel: &str) -> Option<String> {
     let (labels, blocks) = blocks(ir, kernel);
     let nodes = Nodes::read(ir);
@@ -43,7 +43,7 @@ pub(crate) fn duplicated_barrier(ir: &str, kernel: &str) -> Option<String> {
     None
 }
 
-/// The blocks of a function in the order of the text, and the index of each label.
+/// Returns the blocks of a function in textual order, and the index of each label.
 fn blocks<'a>(ir: &'a str, function: &str) -> (HashMap<&'a str, usize>, Vec<Block<'a>>) {
     let heads = [format!(" @{function}("), format!(" @\"{function}\"(")];
     let mut labels = HashMap::new();
@@ -69,7 +69,7 @@ fn blocks<'a>(ir: &'a str, function: &str) -> (HashMap<&'a str, usize>, Vec<Bloc
             block.barriers.push(line.rsplit_once("!dbg ").map_or("", |(_, node)| name(node)));
         }
     }
-    // What precedes the first label is the entry, or nothing.
+    // The code before the first label is the entry block, or empty.
     if let Some((&first, _)) = labels.iter().find(|&(_, &at)| at == 1)
         && blocks[0].next.is_empty()
     {
@@ -78,7 +78,7 @@ fn blocks<'a>(ir: &'a str, function: &str) -> (HashMap<&'a str, usize>, Vec<Bloc
     (labels, blocks)
 }
 
-/// The label that a line begins a block with.
+/// Returns the label that starts a block at this line.
 fn label(line: &str) -> Option<&str> {
     let first = line.chars().next().filter(|c| !c.is_whitespace() && *c != ';')?;
     let label = name(line);
@@ -86,7 +86,7 @@ fn label(line: &str) -> Option<&str> {
     rest.starts_with(':').then_some(label)
 }
 
-/// Whether the instruction is a barrier of the whole block, as an intrinsic or in `asm!`.
+/// Returns whether the instruction is a block-wide barrier, as an intrinsic or in `asm!`.
 fn waits(line: &str) -> bool {
     line.contains(" call ")
         && line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).any(
@@ -101,7 +101,7 @@ fn waits(line: &str) -> bool {
         )
 }
 
-/// For each block, the blocks that it reaches without a back edge.
+/// Returns, for each block, the blocks that it reaches without a back edge.
 fn reachability(labels: &HashMap<&str, usize>, blocks: &[Block<'_>]) -> Vec<Vec<bool>> {
     #[derive(Clone, Copy, PartialEq)]
     enum State {
@@ -112,7 +112,8 @@ fn reachability(labels: &HashMap<&str, usize>, blocks: &[Block<'_>]) -> Vec<Vec<
     let next = |block: usize| blocks[block].next.iter().filter_map(|label| labels.get(label));
     let mut reaches = vec![vec![false; blocks.len()]; blocks.len()];
     let mut state = vec![State::New; blocks.len()];
-    // Depth first: a block's row is complete when it is closed. An edge to an open block goes back.
+    // Depth-first search: a block's row is complete when the block is done. An edge to an open
+    // block is a back edge.
     let mut open = vec![0];
     while let Some(&block) = open.last() {
         if state[block] == State::New {

@@ -1,11 +1,12 @@
-//! Finds what LLVM would call a library for, where the GPU has none.
+//! Finds operations for which LLVM would call a library function that the GPU does not have.
 //!
-//! LLVM ends with "unsupported library call operation" and names no place. It has written the IR by
-//! then.
+//! LLVM fails with "unsupported library call operation" and reports no position. It has already
+//! written the IR by then.
 
 use super::{Nodes, name};
 
-/// The first conversion between a 128-bit integer and a floating-point number, with its place.
+/// Returns the position of the first conversion between a 128-bit integer and a floating-point
+/// number.
 pub(crate) fn unsupported_conversion(ir: &str) -> Option<String> {
     let line = ir.lines().find(|line| {
         let to_float = ["uitofp i128 ", "sitofp i128 ", "uitofp nneg i128 "];

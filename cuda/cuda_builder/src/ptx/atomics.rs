@@ -1,21 +1,22 @@
-//! Restores the ordering of atomic operations, which LLVM loses.
+//! Restores the ordering of atomic operations, which LLVM drops.
 //!
-//! LLVM 22 turns an `atomicrmw` of any ordering into an `atom` without one, which is relaxed. Loads,
-//! stores, fences and compare-and-swap are right. The IR has the ordering, and the line table of the
-//! PTX says which `atom` is which operation: `core` has a line of its own for each ordering. Where
-//! the place is unknown the strongest ordering of the module serves, which is slower and right.
+//! LLVM 22 compiles an `atomicrmw` of any ordering to an `atom` without one, which is relaxed.
+//! Loads, stores, fences and compare-and-swap are correct. The IR has the ordering, and the line
+//! table of the PTX maps each `atom` to its operation, because `core` has a separate line for each
+//! ordering. If the position is unknown, the strongest ordering of the module is used, which is
+//! correct but slower.
 
 use super::scan::lines;
 use crate::ir::{Order, Orders};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// Whether an instruction that LLVM wrote may lack its ordering.
+/// Returns whether an instruction that LLVM wrote may lack its ordering.
 pub(crate) fn has_unordered_atomics(ptx: &str) -> bool {
     lines(ptx).any(|(line, in_asm)| !in_asm && unordered(line).is_some())
 }
 
-/// The text, which has its line tables, with the orderings of the module.
+/// Returns the text with the orderings of the module. `ptx` must have its line tables.
 pub(crate) fn order_atomics(ptx: &str, orders: &Orders) -> String {
     let files: HashMap<&str, &str> = ptx.lines().filter_map(file).collect();
     let mut text = String::with_capacity(ptx.len() + 1024);
@@ -36,17 +37,17 @@ pub(crate) fn order_atomics(ptx: &str, orders: &Orders) -> String {
     text
 }
 
-/// The `atom` of a line, if it has no ordering.
+/// Returns the name of the `atom` instruction in a line if it has no ordering.
 fn unordered(line: &str) -> Option<&str> {
     let name = line.split_whitespace().find(|word| !word.starts_with('@'))?;
     let semantics = name.strip_prefix("atom.")?.split('.').next()?;
     (!["relaxed", "acquire", "release", "acq_rel"].contains(&semantics)).then_some(name)
 }
 
-/// Writes `line` with its operation made as strong as `order`.
+/// Writes `line` with the operation strengthened to `order`.
 ///
-/// The scope is the system, as LLVM has it for loads and stores. A total order is a fence before, as
-/// LLVM has it for compare-and-swap.
+/// The scope is the system, like LLVM's loads and stores. A total order is a fence before the
+/// operation, like LLVM's compare-and-swap.
 fn push(text: &mut String, line: &str, operation: &str, order: Order) {
     let semantics = match order {
         Order { total: true, .. } => "acquire",
@@ -62,7 +63,7 @@ fn push(text: &mut String, line: &str, operation: &str, order: Order) {
     let _ = write!(text, "{}", line.replacen(operation, &format!("atom.{semantics}.sys{rest}"), 1));
 }
 
-/// Number and name of a `.file` line.
+/// Returns the number and name of a `.file` line.
 fn file(line: &str) -> Option<(&str, &str)> {
     let (number, name) = line.trim_start().strip_prefix(".file\t")?.split_once(' ')?;
     Some((number.trim(), name.trim().trim_matches('"')))

@@ -1,20 +1,20 @@
-//! Flushes subnormal numbers to zero: adds `.ftz` to the instructions of single precision.
+//! Flushes subnormal numbers to zero by adding `.ftz` to single-precision instructions.
 //!
-//! LLVM does so where a function has an attribute that rustc cannot set. What `asm!` wrote is left
-//! alone: its author chose.
+//! LLVM does this for functions with an attribute that rustc cannot set. Instructions in `asm!`
+//! stay unchanged, because their author chose.
 
 use super::scan::lines;
 
-/// Instructions that take `.ftz` when their type is `.f32`.
+/// The instructions that accept `.ftz` with type `.f32`.
 const FAMILIES: [&str; 17] = [
     "abs", "add", "cos", "div", "ex2", "fma", "lg2", "mad", "max", "min", "mul", "neg", "rcp",
     "rsqrt", "setp", "sqrt", "sub",
 ];
 
-/// Parts of an instruction's name that `.ftz` comes before.
+/// The parts of an instruction's name that must follow `.ftz`.
 const AFTER: [&str; 6] = ["sat", "NaN", "xorsign", "relu", "f32", "f32x2"];
 
-/// The text with `.ftz` in every instruction that LLVM wrote and that takes it.
+/// Returns the text with `.ftz` in every instruction that LLVM wrote and that accepts it.
 pub(crate) fn flush_denormals(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len() + ptx.len() / 64);
     for (line, in_asm) in lines(ptx) {
@@ -27,7 +27,7 @@ pub(crate) fn flush_denormals(ptx: &str) -> String {
     text
 }
 
-/// The name of an instruction and what it becomes, if it takes `.ftz` and has none.
+/// Returns the name of an instruction and its replacement, if it accepts `.ftz` and lacks it.
 fn flushing(name: &str) -> Option<(&str, String)> {
     let parts: Vec<&str> = name.split('.').collect();
     let (family, kind) = (parts.first()?, parts.last()?);

@@ -1,12 +1,12 @@
-//! Functions that PTX declares and does not define.
+//! Functions that the PTX declares but does not define.
 //!
-//! `ptxas` reports one that nobody defines, but only where it is installed and without the kernel.
-//! The driver reports it when the program runs.
+//! `ptxas` reports an undefined function, but only where it is installed, and without naming the
+//! kernel. The driver reports it when the program runs.
 
 /// Functions that the driver defines.
 pub(super) const DRIVER: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
 
-/// What to do about a function that is missing.
+/// Returns the remedy for a missing function.
 pub(super) fn remedy(name: &str) -> &'static str {
     const MATHS: [&str; 30] = [
         "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf",
@@ -15,7 +15,9 @@ pub(super) fn remedy(name: &str) -> &'static str {
     ];
     let is_maths = [Some(name), name.strip_suffix('f')].iter().flatten().any(|n| MATHS.contains(n));
     match name {
-        "memcmp" | "bcmp" => "compare the bytes in a loop, or depend on `cuda_std`, which has it",
+        "memcmp" | "bcmp" => {
+            "compare the bytes in a loop, or depend on `cuda_std`, which defines it"
+        }
         _ if is_maths => "use the methods of `cuda_std::GpuFloat`",
         _ if name.starts_with("__nv_") => {
             "libdevice is not linked: use the methods of `cuda_std::GpuFloat`"
@@ -23,7 +25,7 @@ pub(super) fn remedy(name: &str) -> &'static str {
         _ if name.starts_with("cuda") => "the device runtime is not linked: launch from the host",
         _ => {
             "define it in a crate for the GPU, or give its name to \
-             `CudaBuilder::external_function` if the program links PTX that has it"
+             `CudaBuilder::external_function` if the program links PTX that defines it"
         }
     }
 }

@@ -1,11 +1,12 @@
-//! Makes compare-and-swap on local memory a load, a comparison and a store.
+//! Replaces compare-and-swap on local memory with a load, a comparison and a store.
 //!
-//! Only one thread sees local memory, so nothing else is needed, and `atom` does not exist there. LLVM lowers
-//! the other atomic operations on it by itself and leaves this one, which `ptxas` rejects.
+//! Only one thread sees local memory, so no atomicity is needed, and `atom` does not support it.
+//! LLVM lowers the other atomic operations on local memory itself but not this one, which `ptxas`
+//! rejects.
 
 use std::fmt::Write as _;
 
-/// The text without `atom.….local.cas`.
+/// Returns the text without `atom.….local.cas`.
 pub(crate) fn lower_local_swaps(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len());
     for line in ptx.split_inclusive('\n') {
@@ -17,7 +18,7 @@ pub(crate) fn lower_local_swaps(ptx: &str) -> String {
     text
 }
 
-/// `atom.….local.cas.TYPE old, [place], expected, new;`
+/// The operands of `atom.….local.cas.TYPE old, [place], expected, new;`.
 struct Swap<'a> {
     ty: &'a str,
     old: &'a str,

@@ -1,20 +1,20 @@
-//! The comment that `#[kernel]` leaves for each kernel.
+//! The comment that `#[kernel]` writes for each kernel.
 
 use crate::PtxError;
 
-/// How a marker line begins, without its indentation.
+/// The start of a marker line, without indentation.
 const PREFIX: &str = "// cuda_std.kernel ";
 
-/// CUDA's limit for one block, on every architecture.
+/// CUDA's limit of threads per block, on every architecture.
 const MAX_THREADS_OF_A_BLOCK: u32 = 1024;
 
-/// What one marker line says.
+/// The content of a marker line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Marker {
     pub(super) name: String,
     pub(super) max_threads: Option<u32>,
     pub(super) min_blocks: Option<u32>,
-    /// The count that the source gives by hand, if it does.
+    /// The number of barriers declared in the source, if any.
     pub(super) barriers: Option<u32>,
 }
 
@@ -22,7 +22,7 @@ pub(super) fn is_marker(line: &str) -> bool {
     line.trim_start().starts_with(PREFIX)
 }
 
-/// All markers of the text; two for one name are an error.
+/// Returns all markers of the text. Two markers with the same name are an error.
 pub(super) fn read_all(ptx: &str) -> Result<Vec<Marker>, PtxError> {
     let mut markers: Vec<Marker> = Vec::new();
     for line in ptx.lines().filter(|line| is_marker(line)) {
@@ -38,7 +38,7 @@ pub(super) fn read_all(ptx: &str) -> Result<Vec<Marker>, PtxError> {
 
 fn read(line: &str) -> Result<Marker, String> {
     let mut words = line[PREFIX.len().min(line.len())..].split_whitespace();
-    let name = words.next().ok_or("it has no name")?;
+    let name = words.next().ok_or("the name is missing")?;
     let (mut max_threads, mut min_blocks, mut barriers) = (None, None, None);
     for word in words {
         let (key, value) =
@@ -51,17 +51,17 @@ fn read(line: &str) -> Result<Marker, String> {
             _ => return Err(format!("there is no key `{key}`")),
         };
         if slot.replace(number).is_some() {
-            return Err(format!("`{key}` stands twice"));
+            return Err(format!("`{key}` occurs twice"));
         }
     }
     if let Some(threads) = max_threads
         && !(1..=MAX_THREADS_OF_A_BLOCK).contains(&threads)
     {
         return Err(format!(
-            "a block of {threads} threads is not possible, 1 to {MAX_THREADS_OF_A_BLOCK} are"
+            "a block of {threads} threads is not possible; use 1 to {MAX_THREADS_OF_A_BLOCK}"
         ));
     }
-    // A kernel that asks for no minimum says 0.
+    // A kernel without a minimum writes 0.
     let min_blocks = min_blocks.filter(|&blocks| blocks > 0);
     if min_blocks.is_some() && max_threads.is_none() {
         return Err("minnctapersm has no meaning without maxntid".to_owned());

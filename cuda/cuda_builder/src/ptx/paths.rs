@@ -1,10 +1,11 @@
-//! Paths through a kernel's body: whether each comes to an instruction before it returns.
+//! Checks that every path through a kernel's body reaches an instruction before it returns.
 //!
-//! By statements, labels and branches alone; what predicates say is not looked at, so that each may hold or not.
+//! The check uses only statements, labels and branches. It ignores the values of predicates, so
+//! each predicate may be true or false.
 
 use std::collections::BTreeMap;
 
-/// Whether a path through a body of these words returns without coming to `instruction`.
+/// Returns whether a path through a body of these words returns without reaching `instruction`.
 pub(super) fn return_without(instruction: &str, words: &[&str]) -> bool {
     let mut labels = BTreeMap::new();
     let statements: Vec<&[&str]> = words
@@ -28,7 +29,7 @@ pub(super) fn return_without(instruction: &str, words: &[&str]) -> bool {
     let mut seen = vec![false; statements.len()];
     let mut open = vec![0];
     while let Some(i) = open.pop() {
-        // What ends without a word returns.
+        // The end of the body returns, too.
         let Some(statement) = statements.get(i) else { return true };
         if std::mem::replace(&mut seen[i], true) {
             continue;
@@ -46,7 +47,7 @@ pub(super) fn return_without(instruction: &str, words: &[&str]) -> bool {
                 open.extend(at(last));
                 false
             }
-            // By a table, which its label stands before: `.branchtargets` and labels.
+            // The last operand is the label of a table: `.branchtargets` and the target labels.
             Some("brx") => {
                 let table = at(last).map_or(&[][..], |table| statements[table]);
                 open.extend(table.iter().filter_map(|label| at(label)));

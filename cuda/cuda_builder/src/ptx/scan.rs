@@ -1,35 +1,35 @@
-//! Finds the functions of a PTX file: where their heads end, what they name, their barriers.
+//! Finds the functions of a PTX file: the end of each head, the names in each body, the barriers.
 //!
-//! A scan by words and brackets, not a grammar: comments and strings are blanked first, so that
-//! what remains can be split at punctuation. It knows enough of PTX for what LLVM writes and for
-//! what people write in `asm!`.
+//! It scans words and brackets without a grammar. Comments and strings are blanked first, so the
+//! rest can be split at punctuation. It covers the PTX that LLVM writes and the PTX that people
+//! write in `asm!`.
 
 use crate::PtxError;
 use std::collections::BTreeSet;
 
-/// A function or kernel that has a body.
+/// A function or kernel with a body.
 #[derive(Debug)]
 pub(super) struct Function {
     pub(super) name: String,
     pub(super) is_entry: bool,
-    /// Offset after the parameter list, where performance directives go.
+    /// The offset after the parameter list, where performance directives go.
     pub(super) head_end: usize,
-    /// Offset after the bracket that opens the body.
+    /// The offset after the bracket that opens the body.
     pub(super) body: usize,
-    /// Block-wide barriers in the body.
+    /// The number of block-wide barriers in the body.
     pub(super) barriers: u32,
-    /// Whether it [waits](super::WAIT), but returns on some path without.
+    /// Whether it [waits](super::WAIT) but can return on some path without waiting.
     pub(super) returns_early: bool,
-    /// Every word of the body, the names of called functions among them.
+    /// Every word of the body, including the names of called functions.
     pub(super) names: BTreeSet<String>,
 }
 
-/// What a PTX file defines and what it lacks.
+/// The functions that a PTX file defines and lacks.
 #[derive(Debug)]
 pub(super) struct Module {
-    /// All functions with bodies, in the order of the text.
+    /// All functions with bodies, in textual order.
     pub(super) functions: Vec<Function>,
-    /// Names of functions that are declared and have no body.
+    /// The names of functions that are declared but have no body.
     pub(super) missing: BTreeSet<String>,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn module(ptx: &str) -> Result<Module, PtxError> {
     Ok(Module { functions, missing })
 }
 
-/// Blanks out comments, strings and line tables, keeping every offset and line break.
+/// Blanks out comments, strings and line tables, preserving every offset and line break.
 fn blanked(ptx: &str) -> String {
     let mut code = ptx.as_bytes().to_vec();
     let mut at = 0;
@@ -70,7 +70,8 @@ fn blanked(ptx: &str) -> String {
         } else if rest.starts_with(b"/*") {
             rest.windows(2).skip(2).position(|w| w == b"*/").map(|n| n + 4)
         } else if rest.starts_with(b".loc\t") {
-            // It ends with its line, not with a semicolon: the next statement would begin with it.
+            // It ends with its line, not with a semicolon. Otherwise the next statement would start
+            // with it.
             rest.iter().position(|&b| b == b'\n')
         } else if rest[0] == b'"' {
             rest[1..].iter().position(|&b| b == b'"').map(|n| n + 2)
@@ -86,7 +87,8 @@ fn blanked(ptx: &str) -> String {
         }
         at = end;
     }
-    // Nothing is lost: comments and strings end at ASCII, so whole characters were blanked.
+    // The conversion loses nothing: comments and strings end at ASCII characters, so only whole
+    // characters were blanked.
     String::from_utf8_lossy(&code).into_owned()
 }
 
@@ -98,7 +100,7 @@ struct Scan<'a> {
 impl<'a> Iterator for Scan<'a> {
     type Item = &'a str;
 
-    /// The next word, or one character of punctuation.
+    /// Returns the next word, or one punctuation character.
     fn next(&mut self) -> Option<&'a str> {
         let rest = &self.code[self.at..];
         let skipped = rest.len() - rest.trim_start().len();
@@ -116,11 +118,12 @@ impl<'a> Iterator for Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Reads on after `.entry` or `.func`; a declaration without a body gives its name.
+    /// Reads the rest of a function after `.entry` or `.func`. A declaration without a body returns
+    /// its name as `Err`.
     fn function(&mut self, is_entry: bool) -> Result<Result<Function, String>, PtxError> {
         let mut name = self.expect("a function's name")?;
         if name == "(" {
-            // The return value of a `.func` comes before its name.
+            // The return value of a `.func` precedes its name.
             self.skip_group("(", ")")?;
             name = self.expect("a function's name")?;
         }
@@ -150,7 +153,7 @@ impl<'a> Scan<'a> {
         }))
     }
 
-    /// Goes behind the bracket that closes the one just read; gives the words between.
+    /// Skips to after the bracket that closes the one just read. Returns the words in between.
     fn skip_group(&mut self, open: &str, close: &str) -> Result<Vec<&'a str>, PtxError> {
         let mut words = Vec::new();
         let mut depth = 1;
@@ -174,7 +177,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The lines of the text, and whether each is part of somebody's `asm!`.
+/// Returns the lines of the text, and whether each is inside an `asm!` block.
 pub(super) fn lines(ptx: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut in_asm = false;
     ptx.split_inclusive('\n').map(move |line| {
@@ -187,9 +190,9 @@ pub(super) fn lines(ptx: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// Whether the instruction makes a thread wait for its whole block.
+/// Returns whether the instruction makes a thread wait for its whole block.
 ///
-/// `bar.warp.sync` waits for a warp and `bar.arrive` for nobody: neither is one.
+/// `bar.warp.sync` waits only for a warp, and `bar.arrive` does not wait; neither is a barrier.
 pub(crate) fn is_barrier(word: &str) -> bool {
     let mut parts = word.split('.');
     let family = parts.next();

@@ -1,8 +1,8 @@
-//! Shared arrays that `shared_array!` names in a function and that this declares for the module.
+//! Declares, for the whole module, the shared arrays that `shared_array!` names inside functions.
 //!
-//! A length may depend on a generic parameter, so only `asm!` inside the function knows it. A
-//! declaration there would clash with itself wherever the function is inlined twice. The macro
-//! therefore leaves a comment with the size, once for each copy of the code:
+//! The length may depend on a generic parameter, so only `asm!` inside the function knows it. A
+//! declaration there would be duplicated if the function is inlined twice. The macro therefore
+//! writes a comment with the size, once for each copy of the code:
 //!
 //! ```text
 //! // cuda_std.shared NAME align=16 bytes=1024
@@ -12,17 +12,17 @@ use crate::PtxError;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// How a line begins, without its indentation.
+/// The start of a marker line, without indentation.
 const PREFIX: &str = "// cuda_std.shared ";
 
-/// The line of a module's head that comes last.
+/// The last line of a module's head.
 const ADDRESS_SIZE: &str = ".address_size 64\n";
 
 pub(super) fn is_marker(line: &str) -> bool {
     line.trim_start().starts_with(PREFIX)
 }
 
-/// The declarations of all arrays, each once, and the offset in `ptx` where they go.
+/// Returns the declarations of all arrays, each once, and the offset in `ptx` where they go.
 pub(super) fn declarations(ptx: &str) -> Result<(usize, String), PtxError> {
     let mut arrays = BTreeMap::new();
     for line in ptx.lines().map(str::trim).filter(|line| is_marker(line)) {
@@ -31,7 +31,7 @@ pub(super) fn declarations(ptx: &str) -> Result<(usize, String), PtxError> {
         let (name, align, bytes) =
             read(line).ok_or_else(|| problem("it is not NAME align=NUMBER bytes=NUMBER"))?;
         if !align.is_power_of_two() {
-            return Err(problem("the alignment is no power of two"));
+            return Err(problem("the alignment is not a power of two"));
         }
         if *arrays.entry(name).or_insert((align, bytes)) != (align, bytes) {
             return Err(problem("another array of this name has another size"));

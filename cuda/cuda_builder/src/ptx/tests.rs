@@ -212,7 +212,7 @@ fn kernels_that_wait_themselves_wait_on_every_path() {
     let early = Err(PtxError::ReturnBeforeWait { kernel: "one".into() });
     for (is_sound, text) in [
         (true, "\tgriddepcontrol.wait;\n\tret;\n"),
-        // Without a wait of its own it waits first.
+        // A kernel without a wait of its own waits at its beginning.
         (true, "\t@%p1 bra \t$L1;\n$L1:\n\tret;\n"),
         (false, "\t@%p1 bra \t$L1;\n\tgriddepcontrol.wait;\n$L1:\n\tret;\n"),
         (false, "\t@!%p1 ret;\n\tgriddepcontrol.wait;\n\tret;\n"),
@@ -222,7 +222,7 @@ fn kernels_that_wait_themselves_wait_on_every_path() {
             true,
             "\t@%p1 bra \t$L1;\n\tadd.s32 \t%r1, %r1, 1;\n$L1:\n\tgriddepcontrol.wait;\n\tret;\n",
         ),
-        // Round a loop that has no other end, and one that ends before the wait.
+        // A loop whose only exit leads to the wait, and one that can exit before it.
         (true, "$L1:\n\t@%p1 bra \t$L1;\n\t{ // callseq\n\tgriddepcontrol.wait;\n\t}\n\tret;\n"),
         (
             false,
@@ -284,7 +284,7 @@ fn a_function_without_a_body_names_its_kernel() {
             .replace("// cuda_std.kernel none\n", &format!("// cuda_std.kernel none\n.extern .func  (.param .b32 func_retval0) {name}\n(\n\t.param .b64 p\n)\n;\n"))
             .replace("\t.param .b32 slow_param_0\n)\n{\n", &format!("\t.param .b32 slow_param_0\n)\n{{\n\tcall.uni (retval0), {name}, (param0);\n"))
     };
-    // `slow` calls it, and `blur` calls `slow`.
+    // `slow` calls the function, and `blur` calls `slow`.
     for (name, remedy) in [
         ("memcmp", "compare the bytes"),
         ("fmodf", "GpuFloat"),
@@ -297,7 +297,7 @@ fn a_function_without_a_body_names_its_kernel() {
     }
     finish(&called("vprintf"), Arch::Sm87, false).unwrap();
     super::finish(&called("mine"), Arch::Sm87, false, &["mine".to_owned()]).unwrap();
-    // Declared only, as `core` leaves them.
+    // A function that is only declared, like some of `core`'s.
     let declared = called("mine").replace("call.uni (retval0), mine", "call.uni (retval0), slow");
     finish(&declared, Arch::Sm87, false).unwrap();
 }

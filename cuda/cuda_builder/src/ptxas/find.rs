@@ -1,20 +1,20 @@
-//! Where `ptxas` may be: a CUDA installation, or a Python wheel that brings only the compiler.
+//! Finds `ptxas` in a CUDA installation, or in a Python wheel that contains only the compiler.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The first names one `ptxas`, or none if it is empty; the others name CUDA installations.
+/// The first variable names a `ptxas`, or disables it if empty. The others name CUDA installations.
 pub(crate) const VARIABLES: [&str; 3] = ["CUDA_BUILDER_PTXAS", "CUDA_PATH", "CUDA_HOME"];
 
-/// Folders of the wheels `nvidia-cuda-nvcc` and `nvidia-cuda-nvcc-cu12` under site-packages.
+/// The folders of the wheels `nvidia-cuda-nvcc` and `nvidia-cuda-nvcc-cu12` in site-packages.
 const WHEELS: [&str; 2] = ["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin"];
 
 /// The programs to try, best first.
 pub(crate) struct Candidates {
     pub(crate) programs: Vec<PathBuf>,
-    /// Whether somebody named the program: then it has to work.
+    /// Whether the user named the program, so it must work.
     pub(crate) wanted: bool,
 }
 
@@ -47,7 +47,8 @@ fn existing(folders: Vec<PathBuf>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Asks Python for its paths, which is some hundredths of a second, not its package manager.
+/// Returns the wheel folders of Python's paths. Asking Python takes some hundredths of a second;
+/// its package manager would take longer.
 fn wheel_folders() -> Vec<PathBuf> {
     let Ok(output) =
         Command::new("python3").args(["-c", "import sys; print(*sys.path, sep='\\n')"]).output()

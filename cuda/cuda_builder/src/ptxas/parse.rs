@@ -1,20 +1,20 @@
-//! Reads what `ptxas -v` says about each function.
+//! Parses the output of `ptxas -v` about each function.
 
 use crate::report::Resources;
 
-/// One function that `ptxas` compiled.
+/// A function that `ptxas` compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Function {
     pub(super) name: String,
     pub(super) resources: Resources,
 }
 
-/// Whether the complaint is about the age of `ptxas`, not about the PTX.
+/// Returns whether the error is caused by an old `ptxas` and not by the PTX.
 pub(super) fn is_too_old(said: &str) -> bool {
     said.contains("Unsupported .version") || said.contains("is not defined for option 'gpu-name'")
 }
 
-/// The warning, if there is one, that a directive has no effect.
+/// Returns the first warning that a directive is ignored.
 pub(super) fn ignored(said: &str) -> Option<&str> {
     said.lines()
         .filter_map(|line| line.split_once("warning :"))
@@ -22,9 +22,9 @@ pub(super) fn ignored(said: &str) -> Option<&str> {
         .find(|warning| warning.contains("will be ignored"))
 }
 
-/// All functions of the output, in its order.
+/// Returns all functions of the output, in order.
 ///
-/// A function's properties follow its name; its registers follow on a line of their own, which
+/// The properties of a function follow its name. Its registers follow on a separate line, which
 /// called functions do not have.
 pub(super) fn functions(said: &str) -> Vec<Function> {
     let mut found: Vec<Function> = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn functions(said: &str) -> Vec<Function> {
     found
 }
 
-/// Reads one part such as `Used 11 registers` or `16 bytes spill stores`.
+/// Parses one part, such as `Used 11 registers` or `16 bytes spill stores`.
 fn read(part: &str, resources: &mut Resources) {
     let Some((number, unit)) = quantity(part) else {
         return;
@@ -57,7 +57,7 @@ fn read(part: &str, resources: &mut Resources) {
     *slot = number;
 }
 
-/// The number of `part` and what follows it.
+/// Splits `part` into its number and the text after it.
 fn quantity(part: &str) -> Option<(u32, &str)> {
     let start = part.split_once("Used ").map_or(part, |(_, quantity)| quantity);
     let (number, unit) = start.split_once(' ')?;

@@ -66,7 +66,7 @@ fn a_spill_is_an_error() {
 
 #[test]
 fn registers_are_counted_as_the_gpu_gives_them() {
-    // 41 registers are 48, and 250 threads are 256: 5 blocks fit, 6 do not.
+    // 41 registers round up to 48, and 250 threads to 256: 5 blocks fit, 6 do not.
     let functions = parse::functions(SAID);
     check(&functions, Spills::Deny, &mut [kernel(250, 5)]).unwrap();
     assert!(matches!(

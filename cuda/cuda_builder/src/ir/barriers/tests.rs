@@ -1,6 +1,6 @@
 use super::*;
 
-/// Two call sites of `step`, which inlines `sync`, on exclusive paths; then a copied barrier.
+/// Two call sites of `step`, which inlines `sync`, on exclusive paths.
 const IR: &str = "\
 define ptx_kernel void @twice(i32 noundef %n_0) unnamed_addr #0 !dbg !22 {
 start:
@@ -35,7 +35,8 @@ declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32) #2
 !52 = distinct !DILocation(line: 9, column: 40, scope: !22)
 ";
 
-/// The two call sites made one, as a copy that the compiler inlined twice has it.
+/// Returns the module with both call sites merged into one, as if the compiler had duplicated one
+/// call.
 fn copied() -> String {
     IR.replace("column: 40", "column: 17")
 }
