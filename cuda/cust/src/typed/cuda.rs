@@ -371,7 +371,8 @@ impl CudaDevice {
                 let kind = ErrorKind::SizeMismatch { what, found, expected };
                 return Err(DeviceError::new(OP, kind));
             }
-            // Streams and this copy do not wait for each other.
+            // Streams and this copy do not wait for each other, so the context is synchronised around it.
+            // SAFETY: the context is current.
             let synchronize = || unsafe { sys::cuCtxSynchronize() }.check(OP);
             synchronize()?;
             // SAFETY: the check above shows that the constant has room.
