@@ -1,9 +1,8 @@
-//! Two made-up cameras look at a scene given by formula; panoweave stitches what they see.
+//! Two simulated cameras look at a scene that is defined by a formula; panoweave stitches their pictures.
 //!
-//! `demo FOLDER [--device auto|cpu|cuda:N]` writes `left.png`, `right.png`, `rig.toml` and `panorama.png`
-//! there and
-//! prints device, time, and PSNR against the scene rendered straight into the panorama. The cameras
-//! have lens distortion and different exposure, which the stitch is told to undo.
+//! `demo FOLDER [--device auto|cpu|cuda:N]` writes `left.png`, `right.png`, `rig.toml` and `panorama.png`, and prints
+//! device, time, and PSNR against the scene rendered directly into the panorama. The cameras have lens distortion and
+//! different exposures, which the stitch corrects.
 
 use std::error::Error;
 use std::f64::consts::{PI, TAU};
@@ -49,7 +48,7 @@ pitch = -1.0
 roll = -1.0
 "#;
 
-/// What each camera's exposure does to the scene's levels.
+/// Factor of each camera's exposure.
 const EXPOSURE: [f32; 2] = [1.0, 0.72];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -87,7 +86,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut out = Image::new(&device, warp.size().x, warp.size().y)?;
     let (start, end) = (Event::new(&device)?, Event::new(&device)?);
-    // The first stitch pays for loading; the second is timed.
+    // The first stitch includes loading; the second is timed.
     for _ in 0..2 {
         start.record(&stream)?;
         stitch(&stream, &left, &right, &warp, &options, &mut out)?;
@@ -117,7 +116,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a camera sees: for each of its pixels the lens is undone and the scene asked.
+/// Renders a camera's picture: each pixel is undistorted, and its ray looks up the scene.
 fn photograph(camera: &Camera, exposure: f32) -> Picture {
     let to_world = camera.from_ray.transpose();
     render(camera.size.x, camera.size.y, |pixel| {
@@ -142,7 +141,7 @@ fn undistort(distorted: DVec2, [k1, k2, p1, p2, k3]: &[f64; 5]) -> DVec2 {
     p
 }
 
-/// The scene rendered straight into the cylindrical panorama, where a camera sees it.
+/// Compares with the scene rendered directly into the cylindrical panorama, where a camera sees it.
 fn psnr(panorama: &Picture, canvas: &Canvas, warp: &Warp) -> f64 {
     let truth = render(canvas.size.x, canvas.size.y, |pixel| {
         let p = (pixel - canvas.centre) / canvas.scale;
@@ -163,7 +162,7 @@ fn psnr(panorama: &Picture, canvas: &Canvas, warp: &Warp) -> f64 {
     10.0 * (255.0 * 255.0 * samples / squares).log10()
 }
 
-/// A picture whose pixels are the mean of four samples each.
+/// Renders a picture whose pixels are the mean of four samples each.
 fn render(width: u32, height: u32, colour: impl Fn(DVec2) -> Vec3) -> Picture {
     let mut picture = Picture::filled(width, height, Rgba8::BLACK);
     for (i, pixel) in picture.pixels_mut().iter_mut().enumerate() {
@@ -176,7 +175,7 @@ fn render(width: u32, height: u32, colour: impl Fn(DVec2) -> Vec3) -> Picture {
     picture
 }
 
-/// Levels in a direction: dusk over two ridges and a lake, with a low sun and a mast a degree wide.
+/// Returns the levels in a direction: dusk over two ridges and a lake, with a low sun and a mast one degree wide.
 fn scene(ray: DVec3) -> Vec3 {
     let azimuth = ray.x.atan2(ray.z);
     let elevation = (-ray.y).atan2(ray.x.hypot(ray.z));
@@ -184,7 +183,7 @@ fn scene(ray: DVec3) -> Vec3 {
     let ridge = |base: f64, terms: &[(f64, f64, f64)]| {
         base + terms.iter().map(|(a, f, p)| a * (f * azimuth + p).sin()).sum::<f64>()
     };
-    // Soft edges of about a pixel, so that the truth has no detail that sampling must lose.
+    // Edges are soft, about a pixel wide, so that sampling need not lose detail.
     let edge = |distance: f64| distance / 0.002 + 0.5;
 
     let sky = |elevation: f64| {
@@ -211,7 +210,7 @@ fn scene(ray: DVec3) -> Vec3 {
     let wave = (azimuth * 60.0 + (depth * 90.0).sin() * 2.0).sin() * (depth * 420.0).sin();
     let mirrored = sky((depth * 1.3 + 0.02 * wave * depth.sqrt()).abs()) * 0.62;
     let mut colour = blend(land, mirrored, edge(shore - elevation));
-    // Posts at every 15°, to show that straight stays straight and nothing is doubled.
+    // Posts at every 15° show that straight lines stay straight and nothing appears twice.
     let spacing = TAU / 24.0;
     let nearest = (azimuth / spacing).round() * spacing;
     let post = (azimuth - nearest).abs() - PI / 720.0;

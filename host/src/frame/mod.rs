@@ -3,6 +3,7 @@
 //! A format is a size and a pixel format. Still pictures and their files are in [`picture`](crate::io::picture).
 
 mod device;
+mod launch;
 mod rate;
 mod textured;
 
@@ -14,6 +15,7 @@ use thiserror::Error;
 
 pub use cuda_std::{DeviceView, DeviceViewMut};
 pub use device::{DeviceFrame, FormatMismatch, FrameView, FrameViewMut};
+pub(crate) use launch::launch_by_formats;
 pub use rate::{MAX_INTERVAL, MAX_RATE, Rate, RateError};
 pub use shared_types::Rgba8;
 pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut};

@@ -7,7 +7,9 @@ use shared_types::stitch::mesh::{BLOCK, Grading, MAX_CAMERAS, MeshParams};
 
 use super::{StitchError, check_colour};
 use crate::device::{LaunchConfig, Stream};
-use crate::frame::{FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured};
+use crate::frame::{
+    FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured, launch_by_formats,
+};
 use crate::lock::lock;
 use crate::warp::{DeviceMesh, Mesh};
 
@@ -123,18 +125,17 @@ pub(super) fn launch(
     let (layers, patches, places, shares) = mesh.buffers();
     let threads = Mesh::tiles_of(mesh.size()) * UVec2::from(BLOCK);
     let config = LaunchConfig::cover(threads.x, threads.y, BLOCK);
-    /// Launches a kernel; all kernels take these arguments. Missing cameras repeat the last one.
+    // Missing cameras repeat the last one.
+    let frame = |camera: usize| frames[camera.min(frames.len() - 1)];
+    let (first, second, third, fourth) = (frame(0), frame(1), frame(2), frame(3));
+    /// Launches a kernel; all kernels take these arguments.
     macro_rules! launch {
-        ($kernel:ident, $format:ident, $out:ident) => {{
-            let frame = |camera: usize| match frames[camera.min(frames.len() - 1)] {
-                Textured::$format(frame, ..) => frame,
-                _ => unreachable!("all frames are of one format, as checked"),
-            };
+        ($kernel:ident, $first:ident, $second:ident, $third:ident, $fourth:ident, $out:ident) => {{
             let kernel = kernels::$kernel {
-                first: frame(0),
-                second: frame(1),
-                third: frame(2),
-                fourth: frame(3),
+                first: $first,
+                second: $second,
+                third: $third,
+                fourth: $fourth,
                 layers: layers.view(),
                 patches: patches.view(),
                 places: places.view(),
@@ -146,13 +147,10 @@ pub(super) fn launch(
             unsafe { stream.launch_unchecked(&config, &kernel) }
         }};
     }
-    match (&frames[0], out) {
-        (Textured::Rgba8(_), FrameViewMut::Rgba8(out)) => launch!(StitchMeshRgba8, Rgba8, out),
-        (Textured::Nv12(..), FrameViewMut::Nv12(out, _)) => launch!(StitchMeshNv12, Nv12, out),
-        (Textured::Nv12(..), FrameViewMut::Rgba8(out)) => launch!(StitchMeshNv12Rgba8, Nv12, out),
-        (Textured::Rgba8(_), FrameViewMut::Nv12(out, _)) => {
-            launch!(StitchMeshRgba8Nv12, Rgba8, out)
-        }
+    match launch_by_formats!(Textured[first, second, third, fourth], out, launch:
+        StitchMeshRgba8, StitchMeshNv12, StitchMeshNv12Rgba8, StitchMeshRgba8Nv12)
+    {
+        Some(launched) => launched.map_err(StitchError::from),
+        None => unreachable!("all frames are of one format, as checked"),
     }
-    .map_err(StitchError::from)
 }

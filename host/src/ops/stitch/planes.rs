@@ -9,7 +9,7 @@ use shared_types::texture::DeviceTexturedCameraPlanes;
 use super::GammaTable;
 use super::{Power, StitchError, StitchOptions};
 use crate::device::{Device, DeviceError, LaunchConfig, Stream, Textures};
-use crate::frame::{FrameView, FrameViewMut, Textured};
+use crate::frame::{FrameView, FrameViewMut, Textured, launch_by_formats};
 use crate::warp::{DeviceWarp, Plane};
 
 /// The computation of gamma in a launch.
@@ -20,19 +20,19 @@ enum Gamma<'a> {
     Table(&'a GammaTable),
 }
 
-/// Launches the kernel for a pair of formats: RGBA to RGBA, NV12 to NV12, NV12 to RGBA or RGBA to NV12. All take these
-/// arguments, and some a table. Callers have rejected frames of different formats.
-macro_rules! launch_by_formats {
+/// Launches the kernel for the formats of two frames, which callers have checked to be equal, and the output. All
+/// kernels take these arguments, and some a table.
+macro_rules! launch_planes {
     (
-        $stream:ident, $source:ident, $frames:ident, [$left:ident, $right:ident], $params:ident, $out:ident:
+        $stream:ident, $Frames:ident[$l:ident, $r:ident], [$left:ident, $right:ident], $params:ident, $out:ident:
         $rgba8:ident $nv12:ident $nv12_rgba8:ident $rgba8_nv12:ident $(, $table:ident)?
     ) => {{
         let config = config(&$out);
         macro_rules! launch {
-            ($kernel:ident, $l:ident, $r:ident, $to:ident) => {
+            ($kernel:ident, $from_left:ident, $from_right:ident, $to:ident) => {
                 $stream.launch(&config, &kernels::$kernel {
-                    left: $l,
-                    right: $r,
+                    left: $from_left,
+                    right: $from_right,
                     planes_left: $left,
                     planes_right: $right,
                     $(table: $table.view(),)?
@@ -41,17 +41,10 @@ macro_rules! launch_by_formats {
                 })
             };
         }
-        use {FrameViewMut as Out, $source as In};
-        match ($frames, $out) {
-            ((In::Rgba8(l), In::Rgba8(r)), Out::Rgba8(out)) => launch!($rgba8, l, r, out),
-            ((In::Nv12(l, _), In::Nv12(r, _)), Out::Nv12(out, _)) => launch!($nv12, l, r, out),
-            ((In::Nv12(l, _), In::Nv12(r, _)), Out::Rgba8(out)) => launch!($nv12_rgba8, l, r, out),
-            ((In::Rgba8(l), In::Rgba8(r)), Out::Nv12(out, _)) => launch!($rgba8_nv12, l, r, out),
-            ((In::Rgba8(_), _) | (In::Nv12(..), _), _) => {
-                unreachable!("both frames are of one format, as checked")
-            }
+        match launch_by_formats!($Frames[$l, $r], $out, launch: $rgba8, $nv12, $nv12_rgba8, $rgba8_nv12) {
+            Some(launched) => launched.map_err(StitchError::from),
+            None => unreachable!("both frames are of one format, as checked"),
         }
-        .map_err(StitchError::from)
     }};
 }
 
@@ -66,7 +59,7 @@ fn config(out: &FrameViewMut<'_>) -> LaunchConfig {
 #[track_caller]
 pub(super) fn launch(
     stream: &Stream,
-    frames: (FrameView<'_>, FrameView<'_>),
+    (l, r): (FrameView<'_>, FrameView<'_>),
     warp: &DeviceWarp,
     options: &StitchOptions,
     table: Option<&mut GammaTable>,
@@ -74,7 +67,7 @@ pub(super) fn launch(
 ) -> Result<(), StitchError> {
     warp.await_ready(stream)?;
     let [left, right] = warp.planes()?;
-    let params = options.params(frames.0.format().pixels, out.format().pixels);
+    let params = options.params(l.format().pixels, out.format().pixels);
     let gamma = match (table, options.power) {
         (Some(table), _) => {
             table.update(stream, options.left, options.right)?;
@@ -85,17 +78,17 @@ pub(super) fn launch(
         (None, Power::Fast | Power::Table) => Gamma::Fast,
     };
     match gamma {
-        Gamma::Linear => launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
+        Gamma::Linear => launch_planes!(stream, FrameView[l, r], [left, right], params, out:
             StitchPlanesLinear StitchPlanesNv12Linear StitchPlanesNv12Rgba8Linear
             StitchPlanesRgba8Nv12Linear),
-        Gamma::Exact => launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
+        Gamma::Exact => launch_planes!(stream, FrameView[l, r], [left, right], params, out:
             StitchPlanesExact StitchPlanesNv12Exact StitchPlanesNv12Rgba8Exact
             StitchPlanesRgba8Nv12Exact),
-        Gamma::Fast => launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
+        Gamma::Fast => launch_planes!(stream, FrameView[l, r], [left, right], params, out:
             StitchPlanesFast StitchPlanesNv12Fast StitchPlanesNv12Rgba8Fast
             StitchPlanesRgba8Nv12Fast),
         Gamma::Table(table) => {
-            launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
+            launch_planes!(stream, FrameView[l, r], [left, right], params, out:
             StitchPlanesTable StitchPlanesNv12Table StitchPlanesNv12Rgba8Table
             StitchPlanesRgba8Nv12Table, table)
         }
@@ -106,15 +99,15 @@ pub(super) fn launch(
 #[track_caller]
 pub(super) fn launch_hardware(
     stream: &Stream,
-    frames: (Textured<'_>, Textured<'_>),
+    (l, r): (Textured<'_>, Textured<'_>),
     warp: &DeviceWarp,
     options: &StitchOptions,
     out: FrameViewMut<'_>,
 ) -> Result<(), StitchError> {
     warp.await_ready(stream)?;
     let [left, right] = warp.planes()?;
-    let params = options.params(frames.0.pixels(), out.format().pixels);
-    launch_by_formats!(stream, Textured, frames, [left, right], params, out:
+    let params = options.params(l.pixels(), out.format().pixels);
+    launch_planes!(stream, Textured[l, r], [left, right], params, out:
         StitchHardwareRgba8 StitchHardwareNv12 StitchHardwareNv12Rgba8 StitchHardwareRgba8Nv12)
 }
 
@@ -122,13 +115,13 @@ pub(super) fn launch_hardware(
 #[track_caller]
 pub(super) fn launch_textured(
     stream: &Stream,
-    frames: (FrameView<'_>, FrameView<'_>),
+    (l, r): (FrameView<'_>, FrameView<'_>),
     [left, right]: [DeviceTexturedCameraPlanes<'_>; 2],
     options: &StitchOptions,
     out: FrameViewMut<'_>,
 ) -> Result<(), StitchError> {
-    let params = options.params(frames.0.format().pixels, out.format().pixels);
-    launch_by_formats!(stream, FrameView, frames, [left, right], params, out:
+    let params = options.params(l.format().pixels, out.format().pixels);
+    launch_planes!(stream, FrameView[l, r], [left, right], params, out:
         StitchTexturedPlanesRgba8 StitchTexturedPlanesNv12 StitchTexturedPlanesNv12Rgba8
         StitchTexturedPlanesRgba8Nv12)
 }

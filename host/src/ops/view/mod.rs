@@ -30,7 +30,7 @@ use shared_types::warp::{Camera, Canvas};
 use thiserror::Error;
 
 use crate::device::{DeviceError, Image, LaunchConfig, Stream, Textures};
-use crate::frame::{FrameView, FrameViewMut, Textured};
+use crate::frame::{FrameView, FrameViewMut, Textured, launch_by_formats};
 use crate::geometry::Geometry;
 use crate::geometry::rig::rotation;
 use crate::io::picture::Picture;
@@ -315,55 +315,35 @@ impl Viewer {
         let textured = textured(&left)?.zip(textured(&right)?);
         /// Launches a kernel; all kernels take these arguments.
         macro_rules! launch {
-            ($left:ident, $right:ident, $out:ident: $kernel:ident) => {{
-                let (left, right, out) = ($left, $right, $out);
+            ($kernel:ident, $left:ident, $right:ident, $out:ident) => {
                 stream.launch(
                     config,
                     &kernels::$kernel {
-                        left,
-                        right,
+                        left: $left,
+                        right: $right,
                         left_weight,
                         right_weight,
                         canvas,
                         cameras,
                         frame,
-                        out,
+                        out: $out,
                     },
                 )
-            }};
+            };
         }
-        use {FrameView as In, FrameViewMut as Out, Textured as Tex};
-        match (textured, left, right, out) {
-            (Some((Tex::Rgba8(l), Tex::Rgba8(r))), _, _, Out::Rgba8(out)) => {
-                launch!(l, r, out: ViewTexturedRgba8)
-            }
-            (Some((Tex::Nv12(l, _), Tex::Nv12(r, _))), _, _, Out::Nv12(out, _)) => {
-                launch!(l, r, out: ViewTexturedNv12)
-            }
-            (Some((Tex::Nv12(l, _), Tex::Nv12(r, _))), _, _, Out::Rgba8(out)) => {
-                launch!(l, r, out: ViewTexturedNv12Rgba8)
-            }
-            (Some((Tex::Rgba8(l), Tex::Rgba8(r))), _, _, Out::Nv12(out, _)) => {
-                launch!(l, r, out: ViewTexturedRgba8Nv12)
-            }
-            (_, In::Rgba8(l), In::Rgba8(r), Out::Rgba8(out)) => {
-                launch!(l, r, out: ViewRgba8)
-            }
-            (_, In::Nv12(l, _), In::Nv12(r, _), Out::Nv12(out, _)) => {
-                launch!(l, r, out: ViewNv12)
-            }
-            (_, In::Nv12(l, _), In::Nv12(r, _), Out::Rgba8(out)) => {
-                launch!(l, r, out: ViewNv12Rgba8)
-            }
-            (_, In::Rgba8(l), In::Rgba8(r), Out::Nv12(out, _)) => {
-                launch!(l, r, out: ViewRgba8Nv12)
-            }
-            (_, left, right, _) => {
+        let launched = match textured {
+            Some((left, right)) => launch_by_formats!(Textured[left, right], out, launch:
+                ViewTexturedRgba8, ViewTexturedNv12, ViewTexturedNv12Rgba8, ViewTexturedRgba8Nv12),
+            None => launch_by_formats!(FrameView[left, right], out, launch:
+                ViewRgba8, ViewNv12, ViewNv12Rgba8, ViewRgba8Nv12),
+        };
+        match launched {
+            Some(launched) => Ok(launched?),
+            None => {
                 let (left, right) = (left.format(), right.format());
-                return Err(StitchError::Formats { left, right }.into());
+                Err(StitchError::Formats { left, right }.into())
             }
         }
-        .map_err(ViewError::from)
     }
 }
 
@@ -388,22 +368,15 @@ pub fn view_panorama<'a>(
     whole([("panorama", panorama.is_whole()), ("output", out.is_whole())])?;
     let shot = Shot::new(view, false, input, &out);
     let (canvas, frame, config) = (shot.canvas(canvas), shot.frame(), &shot.config());
-    use {FrameView as In, FrameViewMut as Out};
-    match (panorama, out) {
-        (In::Rgba8(panorama), Out::Rgba8(out)) => {
-            stream.launch(config, &kernels::ViewPanoramaRgba8 { panorama, canvas, frame, out })
-        }
-        (In::Nv12(panorama, _), Out::Nv12(out, _)) => {
-            stream.launch(config, &kernels::ViewPanoramaNv12 { panorama, canvas, frame, out })
-        }
-        (In::Nv12(panorama, _), Out::Rgba8(out)) => {
-            stream.launch(config, &kernels::ViewPanoramaNv12Rgba8 { panorama, canvas, frame, out })
-        }
-        (In::Rgba8(panorama), Out::Nv12(out, _)) => {
-            stream.launch(config, &kernels::ViewPanoramaRgba8Nv12 { panorama, canvas, frame, out })
-        }
+    macro_rules! launch {
+        ($kernel:ident, $panorama:ident, $out:ident) => {
+            stream
+                .launch(config, &kernels::$kernel { panorama: $panorama, canvas, frame, out: $out })
+        };
     }
-    .map_err(ViewError::from)
+    launch_by_formats!(FrameView[panorama], out, launch:
+        ViewPanoramaRgba8, ViewPanoramaNv12, ViewPanoramaNv12Rgba8, ViewPanoramaRgba8Nv12)
+    .map_or(Ok(()), |launched| Ok(launched?))
 }
 
 /// Renders a feathered view of two pictures in host memory, of `size` pixels, and waits for it.

@@ -1,0 +1,27 @@
+//! Selects a kernel by the formats of its frames.
+
+/// Launches the kernel for the formats of its input frames and its output: RGBA to RGBA, NV12 to NV12, NV12 to RGBA, or
+/// RGBA to NV12, in this order.
+///
+/// `$frames` are variables of type `$Frames` ([`FrameView`](super::FrameView) or [`Textured`](super::Textured)), and
+/// `$out` is a [`FrameViewMut`](super::FrameViewMut). `$launch!(kernel, frames…, out)` launches one kernel, with the
+/// planes or textures instead of the frames. Evaluates to `None` if the frames differ in format, and otherwise to the
+/// launch's result.
+macro_rules! launch_by_formats {
+    (
+        $Frames:ident[$($frame:ident),+], $out:ident, $launch:ident:
+        $rgba8:ident, $nv12:ident, $nv12_rgba8:ident, $rgba8_nv12:ident
+    ) => {{
+        use $crate::frame::FrameViewMut as Out;
+        match (($($frame,)+), $out) {
+            (($($Frames::Rgba8($frame),)+), Out::Rgba8(out)) => Some($launch!($rgba8, $($frame,)+ out)),
+            (($($Frames::Nv12($frame, _),)+), Out::Nv12(out, _)) => Some($launch!($nv12, $($frame,)+ out)),
+            (($($Frames::Nv12($frame, _),)+), Out::Rgba8(out)) => Some($launch!($nv12_rgba8, $($frame,)+ out)),
+            (($($Frames::Rgba8($frame),)+), Out::Nv12(out, _)) => Some($launch!($rgba8_nv12, $($frame,)+ out)),
+            #[allow(unreachable_patterns, reason = "a single frame has one format")]
+            _ => None,
+        }
+    }};
+}
+
+pub(crate) use launch_by_formats;
