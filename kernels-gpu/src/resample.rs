@@ -168,7 +168,7 @@ impl<T: Time> Times<T> {
     /// Returns the last row not after a target, and the position between it and the next row; there are `count` times.
     ///
     /// # Safety
-    /// As for [`at`](Self::at); `count` must be at least 1.
+    /// The same as for [`at`](Self::at); `count` must be at least 1.
     #[inline(always)]
     unsafe fn find(&self, count: u32, target: T) -> (u32, T) {
         // Counts the times that are not after the target.

@@ -63,7 +63,7 @@ pub(crate) struct Args {
     fail_below: Vec<Gate>,
     #[command(flatten)]
     clips: Clips,
-    /// Where to run: auto, cpu or cuda:N.
+    /// Device to run on: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }

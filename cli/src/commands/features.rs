@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// Computes gradients of the picture without smoothing.
     #[arg(long)]
     no_smoothing: bool,
-    /// Where to run: auto, cpu or cuda:N.
+    /// Device to run on: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
     /// Writes the picture with the features marked: .png, .jpg or .jpeg.

@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// The panorama to write: .png, .jpg or .jpeg.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Where to run: auto, cpu or cuda:N.
+    /// Device to run on: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
     /// Matches the colours of overlapping pictures instead of using given gains and gammas. Default without a warp,

@@ -52,7 +52,7 @@ struct Resample {
     /// The CSV file to write; - is standard output.
     #[arg(short, long, value_name = "OUT.csv")]
     output: PathBuf,
-    /// Where to run: auto, cpu or cuda:N.
+    /// Device to run on: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }

@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// The video to write; - is standard output, as Y4M.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Where to run: auto, cpu or cuda:N.
+    /// Device to run on: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
     /// Format of both inputs, if their names do not tell.

@@ -142,7 +142,7 @@ impl DeviceFrame {
     /// The frame's bytes stay valid and unchanged until the copy is done.
     ///
     /// # Errors
-    /// As [`upload`](Self::upload). If it fails, some of the copies may have been submitted.
+    /// Returns the errors of [`upload`](Self::upload). If it fails, some of the copies may have been submitted.
     pub(crate) unsafe fn submit_upload(
         &mut self,
         stream: &Stream,
@@ -162,7 +162,7 @@ impl DeviceFrame {
     /// `bytes` stay valid until the copy is done, and nothing else accesses them.
     ///
     /// # Errors
-    /// As [`download`](Self::download). If it fails, some of the copies may have been submitted.
+    /// Returns the errors of [`download`](Self::download). If it fails, some of the copies may have been submitted.
     pub(crate) unsafe fn submit_download(
         &self,
         stream: &Stream,

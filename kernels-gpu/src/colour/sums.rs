@@ -132,7 +132,7 @@ impl Packed {
 /// Returns the weighted sums over the thread's column of pixels, starting at row `first`.
 ///
 /// # Safety
-/// As for the kernels of `colour_sums!`.
+/// The same as for the kernels of `colour_sums!`.
 #[inline(always)]
 pub(crate) unsafe fn column_sums<P: Stored>(
     left: P,
@@ -198,7 +198,7 @@ pub(crate) unsafe fn column_sums<P: Stored>(
 /// than the others add.
 ///
 /// # Safety
-/// As for the kernels of `colour_sums!`.
+/// The same as for the kernels of `colour_sums!`.
 #[inline(always)]
 pub(crate) unsafe fn add_blocks(
     column: [u32; SUMS],

@@ -148,7 +148,7 @@ impl SharedTile {
     /// Copies pixel by pixel, at any position.
     ///
     /// # Safety
-    /// As for `stage`.
+    /// The same as for `stage`.
     #[inline(always)]
     unsafe fn stage_each(&self, picture: View<f32>, (x0, y0): (u32, u32), columns: u32, rows: u32) {
         /// The number of rows that a thread has in flight.

@@ -63,7 +63,7 @@ pub(crate) trait Target: Copy {
     /// at a multiple of four bytes.
     ///
     /// # Safety
-    /// As for [`store_four`](Self::store_four), and `x` and `y` must be multiples of [`EIGHT`](Self::EIGHT).
+    /// The same as for [`store_four`](Self::store_four), and `x` and `y` must be multiples of [`EIGHT`](Self::EIGHT).
     unsafe fn store_eight(
         &self,
         x: u32,
@@ -125,7 +125,7 @@ impl Target for ViewMut<Rgba8> {
 /// Stores opaque pixels in one column from `(x, y)` on, as far as they are inside the panorama.
 ///
 /// # Safety
-/// As for [`Target::store_four`].
+/// The same as for [`Target::store_four`].
 #[inline(always)]
 pub(super) unsafe fn store_down<const N: usize>(
     out: &ViewMut<Rgba8>,
@@ -262,7 +262,7 @@ impl Target for Nv12Mut {
 /// Writes like [`Target::store_four`], byte by byte, at any alignment.
 ///
 /// # Safety
-/// As for [`Target::store_four`].
+/// The same as for [`Target::store_four`].
 #[inline(always)]
 pub(super) unsafe fn store_bytes(
     out: &Nv12Mut,

@@ -64,7 +64,7 @@ impl<O: Target> ViewTile<O> {
     /// Computes the tile's patch of a map, if it is wanted.
     ///
     /// # Safety
-    /// As for [`Patches::make`].
+    /// The same as for [`Patches::make`].
     #[inline(always)]
     pub(super) unsafe fn make(&self, patches: Patches, which: u32, map: &impl Map, wanted: bool) {
         // SAFETY: guaranteed by the caller.

@@ -45,7 +45,7 @@ pub fn warp_camera(
         Some(source) => vec2(bounded(source.x), bounded(source.y)),
         None => Vec2::splat(UNSEEN),
     };
-    // SAFETY: inside of all three; each thread has a pixel of its own.
+    // SAFETY: inside all three; each thread has its own pixel.
     unsafe {
         u.store(x, y, source.x);
         v.store(x, y, source.y);

@@ -106,7 +106,7 @@ impl Patches {
     /// Sets the result of a patch, including one that is not computed.
     ///
     /// # Safety
-    /// As for [`make`](Self::make).
+    /// The same as for [`make`](Self::make).
     #[inline(always)]
     pub(crate) unsafe fn set_fit(&self, which: u32, fit: Fit) {
         if warp::lane_id() == 0 {

@@ -76,7 +76,7 @@ pub(crate) struct Args {
     /// Writes a picture of the matches, the overlap and the seam: .png, .jpg or .jpeg.
     #[arg(long, value_name = "OUT.png")]
     preview: Option<PathBuf>,
-    /// Where to run: auto, cpu or cuda:N.
+    /// Device to run on: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }

@@ -96,7 +96,7 @@ pub(crate) struct Args {
     blending: Blending,
     #[command(flatten)]
     clips: Clips,
-    /// Where to run: auto, cpu or cuda:N.
+    /// Device to run on: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }

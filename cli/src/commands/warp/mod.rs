@@ -75,7 +75,7 @@ struct Make {
     // Optional for clap, because `inspect` does not take it.
     #[arg(short, long, value_name = "FILE", required = true)]
     output: Option<PathBuf>,
-    /// Where to compute the warp of a rig or homography: auto, cpu or cuda:N.
+    /// Device that computes the warp of a rig or homography: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }

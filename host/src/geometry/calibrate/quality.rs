@@ -101,7 +101,7 @@ pub(super) fn overlap<M: Model>(
 
 /// Returns log₁₀ of the number of models that would have so many inliers if correspondences were random.
 ///
-/// Of `n` correspondences, `k` lie within `radius` (Sampson) of a model that 4 of them determine.
+/// `k` of `n` correspondences lie within `radius` (Sampson) of a model that 4 of them determine.
 fn log10_chance(n: usize, k: usize, radius: f64, size: UVec2) -> f64 {
     let choose = |n: f64, k: f64| {
         let ln = libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);

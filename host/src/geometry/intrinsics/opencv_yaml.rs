@@ -40,7 +40,7 @@ pub enum YamlError {
         /// Line, from 1.
         line: usize,
     },
-    /// The nesting is deeper than [`MAX_DEPTH`].
+    /// The nesting is deeper than `MAX_DEPTH`.
     #[error("{}:{line}: nested more than {MAX_DEPTH} levels deep; expected an OpenCV calibration", file.display())]
     TooDeep {
         /// The file.

@@ -150,7 +150,7 @@ impl Picture {
     /// Decodes the content of a PNG or JPEG file as [`open`](Self::open) does; errors name `name`.
     ///
     /// # Errors
-    /// As for [`open`](Self::open).
+    /// The same as for [`open`](Self::open).
     pub fn decode(content: &[u8], name: impl AsRef<Path>) -> Result<Self, PictureError> {
         decode::decode(content, name.as_ref())
     }

@@ -110,7 +110,7 @@ struct Mesh {
 /// The body of every kernel.
 ///
 /// # Safety
-/// As for the kernels.
+/// The same as for the kernels.
 #[inline(always)]
 unsafe fn stitch<P: TextureSampler, O: Target>(
     pictures: &Pictures<P>,
@@ -162,7 +162,7 @@ unsafe fn stitch<P: TextureSampler, O: Target>(
 /// them at `at`.
 ///
 /// # Safety
-/// As for the kernels; layer `index` must exist.
+/// The same as for the kernels; layer `index` must exist.
 #[inline(always)]
 unsafe fn stitch_layers<P: TextureSampler, O: Target>(
     pictures: &Pictures<P>,
