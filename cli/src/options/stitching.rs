@@ -25,7 +25,7 @@ pub(crate) struct Stitching {
     /// Gamma of the right picture; below 1 brightens.
     #[arg(long, value_name = "G", value_parser = gamma, default_value = "1")]
     gamma_right: f32,
-    /// How gamma is computed. `fast` differs from `exact` by at most one level; `table` interpolates a table, within
+    /// Gamma method: `fast` differs from `exact` by at most one level; `table` interpolates a table, within
     /// 0.6 level for gains up to 2 and gammas from 0.8 to 1.2.
     #[arg(long, value_enum, default_value = "fast")]
     power: PowerChoice,
@@ -35,14 +35,13 @@ pub(crate) struct Stitching {
     /// Brightens both ends of the panorama.
     #[arg(long)]
     edge_boost: bool,
-    /// How source coordinates are found: from a compact mesh (within 1/32 pixel), from the warp's planes (exact), from
-    /// planes in textures (exact), or from planes with the texture unit's samples. Default: mesh for video, planes
-    /// for pictures.
+    /// Source of the coordinates: a compact mesh (within 1/32 pixel), the warp's planes (exact), planes in textures
+    /// (exact), or planes with the texture unit's samples. Default: mesh for video, planes for pictures.
     #[arg(long, value_name = "HOW", value_parser = lookup())]
     lookup: Option<Lookup>,
 }
 
-/// How gamma is computed.
+/// The values of `--power`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum PowerChoice {
     Exact,

@@ -189,15 +189,15 @@ fn draw_panel(
     )
 }
 
-/// Which values are drawn, in order: all, or of each bunch the lowest and the highest.
+/// Returns the indices of the values to draw, in order: all, or the lowest and the highest of each group.
 fn thinned(values: &[f64]) -> Vec<usize> {
-    let bunch = (2 * values.len()).div_ceil(MAX_POINTS).max(1);
-    if bunch <= 2 {
+    let group = (2 * values.len()).div_ceil(MAX_POINTS).max(1);
+    if group <= 2 {
         return (0..values.len()).collect();
     }
     let mut drawn = Vec::with_capacity(MAX_POINTS + 2);
-    for first in (0..values.len()).step_by(bunch) {
-        let of = first..(first + bunch).min(values.len());
+    for first in (0..values.len()).step_by(group) {
+        let of = first..(first + group).min(values.len());
         let low = of.clone().min_by(|a, b| values[*a].total_cmp(&values[*b])).unwrap_or(first);
         let high = of.max_by(|a, b| values[*a].total_cmp(&values[*b])).unwrap_or(first);
         drawn.extend([low.min(high), low.max(high)]);

@@ -65,7 +65,7 @@ pub enum FaultKind {
         missing: u32,
     },
     /// An access outside a view, slice, shared array or constant.
-    #[error("out of bounds: {access} of {what} at {index} outside of {extent}")]
+    #[error("out of bounds: {access} of {what} at {index} outside {extent}")]
     OutOfBounds {
         /// The kind of access.
         access: AccessKind,

@@ -378,7 +378,7 @@ fn other_os_threads_are_no_threads_of_the_kernel() {
     run(2, 2, || {
         let payload = std::thread::spawn(thread_idx).join().unwrap_err();
         let text = payload.downcast_ref::<&str>().unwrap();
-        assert!(text.contains("outside of a kernel launch"), "{text}");
+        assert!(text.contains("outside a kernel launch"), "{text}");
         let payload = std::thread::spawn(|| fail(FaultKind::Trap)).join().unwrap_err();
         let text = payload.downcast_ref::<String>().unwrap();
         assert!(text.contains("the kernel trapped"), "{text}");

@@ -152,7 +152,7 @@ impl Stitcher {
         }
     }
 
-    /// [`push`](Self::push) for a filled buffer.
+    /// Implements [`push`](Self::push) for a filled buffer.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the buffer belongs to the other camera or to another stitcher, or if the stitcher was
@@ -255,7 +255,7 @@ impl Stitcher {
         self.check_taking(&lock(&self.intake))
     }
 
-    /// Like `check_open`; the result holds while the intake is locked.
+    /// Checks the same as `check_open`; the result holds while the intake is locked.
     fn check_taking(&self, intake: &Intake) -> Result<(), LiveError> {
         self.health()?;
         if intake.jobs.is_none() { Err(LiveError::Closed) } else { Ok(()) }

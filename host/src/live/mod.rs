@@ -209,8 +209,8 @@ impl Stitcher {
         self.swap(warp, None)
     }
 
-    /// [`swap_warp`](Self::swap_warp) for a stitcher that renders views; `viewer` holds the cameras that the warp was
-    /// made from.
+    /// Replaces the warp of a stitcher that renders views, like [`swap_warp`](Self::swap_warp). `viewer` holds the
+    /// cameras of the new warp.
     ///
     /// # Errors
     /// Returns [`LiveError`], and keeps the old warp, if the new one has other source sizes or another geometry, if

@@ -104,7 +104,7 @@ impl LiveOptions {
         Ok(self.stitch.check()?)
     }
 
-    /// The number of input buffers for each camera. It is one more than the panorama buffers, because a colour
+    /// Returns the number of input buffers for each camera. It is one more than the panorama buffers, because a colour
     /// analysis may hold a pair.
     pub(super) fn input_buffers(&self) -> usize {
         self.slots + 1

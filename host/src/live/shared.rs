@@ -120,7 +120,7 @@ impl Shared {
         lock(&self.colour)
     }
 
-    /// Whether all readers were dropped, so that unread panoramas may be discarded.
+    /// Returns whether all readers were dropped, so that unread panoramas may be discarded.
     pub(super) fn is_abandoned(&self) -> bool {
         self.read.load(Acquire) && self.readers.load(Acquire) == 0
     }

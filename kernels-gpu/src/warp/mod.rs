@@ -55,7 +55,7 @@ pub fn warp_camera(
 
 /// Turns the edge distances of two cameras into weights, in place.
 ///
-/// Where both cameras see the pixel, weights are proportional to the distances, so each camera fades out towards its
+/// If both cameras see the pixel, weights are proportional to the distances, so each camera fades out towards its
 /// own edge. Where one camera sees it, that weight is 1.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn warp_feather(left: ViewMut<f32>, right: ViewMut<f32>) {

@@ -15,7 +15,7 @@ const DYNAMIC: &str = "dynamic shared memory";
 #[inline]
 fn current<'a>() -> &'a Block<'a> {
     let block = CURRENT.get();
-    assert!(!block.is_null(), "a function of the GPU was called outside of a kernel launch");
+    assert!(!block.is_null(), "a function of the GPU was called outside a kernel launch");
     // SAFETY: not null, so `run` is on the stack below and owns the block; the reference does not
     // leave this module's functions.
     unsafe { &*block }

@@ -209,7 +209,7 @@ pub fn fail(kind: FaultKind) -> ! {
     let block = CURRENT.get();
     // SAFETY: not null, so `run` is on the stack below and owns the block.
     let Some(block) = (unsafe { block.as_ref() }) else {
-        panic!("outside of a kernel launch: {kind}");
+        panic!("outside a kernel launch: {kind}");
     };
     if thread::panicking() || cfg!(panic = "abort") {
         eprintln!("fatal: {}", block.fault_of(kind.clone()));

@@ -152,7 +152,7 @@ fn a_fault_says_what_the_kernel_did() {
     assert_eq!(fault.kernel, "beyond");
     assert_eq!(fault.at.thread, [3, 0, 0]);
     assert!(matches!(fault.kind, FaultKind::OutOfBounds { .. }), "{fault}");
-    assert!(fault.to_string().contains("at 4 outside of 4"), "{fault}");
+    assert!(fault.to_string().contains("at 4 outside 4"), "{fault}");
     // The device is still usable.
     assert_eq!(run(3), Ok(()));
     assert_eq!(GpuBuffer::len(&out), 8);

@@ -84,7 +84,7 @@ impl Cameras {
 }
 
 impl Model for Cameras {
-    /// Three angles for each camera except the reference, focal lengths as logarithms, k1.
+    /// Counts three angles for each camera except the reference, logarithms of focal lengths, and k1.
     fn freedom(&self) -> usize {
         self.focal_numbers().end + usize::from(self.radial)
     }

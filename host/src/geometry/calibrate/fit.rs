@@ -31,7 +31,7 @@ pub(super) trait Model: Clone {
     fn moved(&self, step: &[f64]) -> Self;
     /// Maps a pixel of picture `from` to picture `to`, if it is visible there.
     fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2>;
-    /// [`map`](Self::map) with its derivative by the pixel.
+    /// Returns the result of [`map`](Self::map) and its derivative by the pixel.
     fn local(&self, to: usize, from: usize, pixel: DVec2) -> Option<(DVec2, DMat2)> {
         /// Step in pixels: far above rounding errors, far below the bending of a picture.
         const STEP: f64 = 1e-2;

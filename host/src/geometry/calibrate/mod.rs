@@ -287,7 +287,7 @@ pub fn pair(
     })
 }
 
-/// [`judge`]; if nothing agrees, also checks whether a picture is mirrored.
+/// Calls [`judge`]; if nothing agrees, also checks whether a picture is mirrored.
 fn judged<M: Model>(
     model: &M,
     sights: &[Sight],

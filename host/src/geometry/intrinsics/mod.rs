@@ -67,7 +67,7 @@ impl Intrinsics {
         CameraMatrix { fx: focal.x, fy: focal.y, cx: centre.x, cy: centre.y }
     }
 
-    /// [`open`](Self::open) for text; errors name `file`.
+    /// Parses `text` as [`open`](Self::open) does; errors name `file`.
     ///
     /// # Errors
     /// Returns [`IntrinsicsError`] if the text does not define the camera.

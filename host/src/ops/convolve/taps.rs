@@ -88,7 +88,7 @@ fn check_sigma(sigma: f32) -> Result<(), ConvolveError> {
     if (0.1..=1000.0).contains(&sigma) { Ok(()) } else { Err(ConvolveError::Sigma { sigma }) }
 }
 
-/// The KLT library's arithmetic: a quotient in f32, its exponential in f64.
+/// Computes a weight with the KLT library's arithmetic: a quotient in f32, its exponential in f64.
 fn gauss(sigma: f32, i: i32) -> f32 {
     f64::from(-(i * i) as f32 / (2.0 * sigma * sigma)).exp() as f32
 }

@@ -59,10 +59,10 @@ impl SeamOptions {
 /// Blending in the overlap of two cameras.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Blend {
-    /// By the warp's weights.
+    /// The warp's weights.
     #[default]
     Feather,
-    /// By a seam, if the warp has one.
+    /// A seam, if the warp has one.
     Seam(SeamOptions),
 }
 

@@ -24,12 +24,12 @@ pub use mesh::{CamerasOptions, stitch_cameras};
 /// The computation of gamma.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Power {
-    /// Within 2 ULP.
+    /// The power function, within 2 ULP.
     Exact,
-    /// By the GPU's special function unit; the same picture within one level.
+    /// The GPU's special function unit. The picture differs by at most one level.
     #[default]
     Fast,
-    /// By a table in shared memory, which a kernel builds if gains or gammas change. It adds an error of at most 0.6
+    /// A table in shared memory. A kernel rebuilds it when gains or gammas change. The table adds an error of at most 0.6
     /// level for gains up to 2 and gammas from 0.8 to 1.2. A gamma far below 1 increases it near black: 0.45 by 6
     /// levels. Y'CbCr levels above white are clipped before the gain.
     Table,
@@ -56,11 +56,11 @@ pub enum Lookup {
 }
 
 impl Lookup {
-    /// All of them.
+    /// Every lookup.
     pub const ALL: [Self; 4] =
         [Self::Mesh, Self::Planes, Self::TexturedPlanes, Self::HardwareBilinear];
 
-    /// As the command line has it.
+    /// Returns the name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -72,14 +72,14 @@ impl Lookup {
     }
 }
 
-/// What a stitch does beside warping and blending.
+/// Colour, orientation and lookup of a stitch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StitchOptions {
     /// Colour of the left camera.
     pub left: Colour,
     /// Colour of the right camera.
     pub right: Colour,
-    /// How gamma is computed; of no effect where both gammas are 1.
+    /// The computation of gamma. It has no effect if both gammas are 1.
     pub power: Power,
     /// Rotates the panorama by 180°.
     pub flip: bool,

@@ -243,7 +243,7 @@ impl Trajectory {
     }
 }
 
-/// What is wrong with a row that follows time `before`.
+/// Checks a row that follows time `before`.
 fn row_fault(before: f64, time: f64, values: &[f64]) -> Option<RowError> {
     if let Some(i) = [time].iter().chain(values).position(|number| !number.is_finite()) {
         return Some(RowError::NotFinite { column: i + 1 });

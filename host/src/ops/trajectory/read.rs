@@ -1,4 +1,4 @@
-//! Reading trajectories, and times alone, from text.
+//! Parses trajectories, and lists of times, from text.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::path::Path;
 use super::{RowError, TIME, Trajectory, TrajectoryError, row_fault};
 use crate::io::text::{TextError, read_text_up_to};
 
-/// The largest file of a trajectory that is read, in bytes: two hours of a camera's path at 100 a second.
+/// Maximum size of a trajectory file, in bytes: two hours of a camera path with 100 poses per second.
 pub const FILE_LIMIT: u64 = 64 << 20;
 
-/// The columns of a file without a header, if it has these many and spaces between them.
+/// Column names of a TUM file: no header, separated by spaces, one time and seven values per line.
 const TUM: [&str; 7] = ["tx", "ty", "tz", "qx", "qy", "qz", "qw"];
 
-/// Longest part of a word that errors show, in characters.
+/// Maximum length of a word in an error message, in characters.
 const SHOWN: usize = 40;
 
-/// Reads the first column of a file as times in seconds, in any order. Other columns may be anything.
+/// Reads the first column of a file as times in seconds, in any order. Other columns are ignored.
 ///
 /// # Errors
 /// [`TrajectoryError::Text`], [`TrajectoryError::Empty`] or [`TrajectoryError::Line`].
@@ -23,7 +23,7 @@ pub fn open_times(path: impl AsRef<Path>) -> Result<Vec<f64>, TrajectoryError> {
     parse_times(&text_of(path.as_ref())?, path)
 }
 
-/// As [`open_times`], from text; `file` is named in errors.
+/// Parses `text` as [`open_times`] does; errors name `file`.
 ///
 /// # Errors
 /// [`TrajectoryError::Empty`] or [`TrajectoryError::Line`].
@@ -43,12 +43,12 @@ pub fn parse_times(text: &str, file: impl AsRef<Path>) -> Result<Vec<f64>, Traje
     Ok(times)
 }
 
-/// A file's text.
+/// Reads a file of at most [`FILE_LIMIT`] bytes as text.
 pub(super) fn text_of(path: &Path) -> Result<String, TextError> {
     read_text_up_to(path, FILE_LIMIT)
 }
 
-/// As [`Trajectory::parse`].
+/// Implements [`Trajectory::parse`].
 pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryError> {
     let table = Table::of(text, file);
     let Some((first, content)) = table.lines().next() else { return Err(table.empty()) };
@@ -59,7 +59,7 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryErr
     let mut time_name = TIME;
     let columns: Vec<String> = if table.has_header {
         let mut names = table.fields(content);
-        // Some leave out the name of the times.
+        // Some programs leave out the name of the time column.
         time_name = names.next().filter(|name| !name.is_empty()).unwrap_or(TIME);
         names.map(str::to_owned).collect()
     } else if !table.commas && width == 1 + TUM.len() {
@@ -94,7 +94,7 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryErr
     Ok(Trajectory { time: time_name.to_owned(), columns, times, values })
 }
 
-/// The first fault of the names of times and columns.
+/// Returns the first fault in the names of the time column and the other columns.
 pub(super) fn name_fault(time: &str, columns: &[String]) -> Option<RowError> {
     let mut known = HashSet::new();
     let mut is_bad = |name| {
@@ -107,7 +107,7 @@ pub(super) fn name_fault(time: &str, columns: &[String]) -> Option<RowError> {
     Some(RowError::Name { column: i + 1, name: shown(name) })
 }
 
-/// Whether a word is a number, or was meant to be one.
+/// Returns whether a word is a number or starts like one.
 fn like_number(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
         || word.parse::<f64>().is_ok()
@@ -132,7 +132,7 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     fn of(text: &'a str, file: &'a Path) -> Self {
-        // Editors on some systems begin a text with a byte order mark.
+        // Editors on some systems start a text with a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut table = Self { text, file, commas: false, has_header: false };
         if let Some((_, content)) = table.lines().next() {
@@ -142,14 +142,14 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// Lines that say something, counted from 1, without their comments.
+    /// Returns the lines that are not empty, with their numbers from 1, without comments.
     fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
         let content = |line: &'a str| line.split('#').next().unwrap_or_default().trim();
         let lines = self.text.lines().enumerate().map(move |(i, line)| (i + 1, content(line)));
         lines.filter(|(_, content)| !content.is_empty())
     }
 
-    /// Those that are not the header.
+    /// Returns the lines after the header.
     fn rows(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
         self.lines().skip(usize::from(self.has_header))
     }
