@@ -249,8 +249,8 @@ fn the_shorter_video_ends_it() {
     folder.write("a.y4m", flat("30:1", 0..9));
     folder.write("b.y4m", flat("30:1", 0..7));
     for (line, ended, says) in [
-        ("a.y4m b.y4m", "distorted", "b.y4m ended after 7 frames while a.y4m goes on"),
-        ("b.y4m a.y4m", "reference", "b.y4m ended after 7 frames while a.y4m goes on"),
+        ("a.y4m b.y4m", "distorted", "b.y4m ended after 7 frames, before a.y4m"),
+        ("b.y4m a.y4m", "reference", "b.y4m ended after 7 frames, before a.y4m"),
     ] {
         let done = folder.words(&format!("compare {line} --device cpu --json"));
         assert_eq!(done.code, Some(0), "{done:?}");
@@ -342,8 +342,8 @@ fn what_cannot_be_compared() {
         ("a.y4m a.rgba --input-size 40x30 --fps 3", "input", "but the other video is 40×30 NV12"),
         ("a.y4m a%d.png", "input", "give --fps"),
         ("- -", "usage", "only one of the videos"),
-        ("left.png right.png --csv f.csv", "usage", "--csv and --plot are of videos"),
-        ("left.png right.png --plot f.svg", "usage", "--csv and --plot are of videos"),
+        ("left.png right.png --csv f.csv", "usage", "--csv and --plot require videos"),
+        ("left.png right.png --plot f.svg", "usage", "--csv and --plot require videos"),
         ("a.y4m a.y4m --map m.png", "usage", "--map requires pictures"),
         ("left.png right.png --fail-below 2", "usage", "a score from 0 to 1"),
         ("left.png right.png --fail-below nan", "usage", "a score from 0 to 1"),
