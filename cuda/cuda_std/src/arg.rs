@@ -1,12 +1,12 @@
-//! Kernel arguments, and how they cross to the device.
+//! Kernel arguments and how they are passed to the device.
 //!
-//! A GPU loads well through a pointer only if the pointer itself is a kernel parameter: inside a
-//! struct the compiler forgets that it points to global memory. So an argument is spread over a
-//! list of plain parameters, at most [`SLOTS`], and put together again in the kernel. A value is one
-//! parameter, a [`Slice`](crate::Slice) two, a [`View`](crate::View) four.
+//! GPU loads through a pointer are efficient only if the pointer itself is a kernel parameter. If
+//! it is inside a struct, the compiler forgets that it points to global memory. An argument is
+//! therefore split into plain parameters, at most [`SLOTS`], and reassembled in the kernel. A value
+//! is one parameter, a [`Slice`](crate::Slice) two and a [`View`](crate::View) four.
 //!
-//! Values are the types that are [`DeviceCopy`]. References and raw pointers are in [`mod@pointer`].
-//! `#[derive(KernelArg)]` makes one argument of several.
+//! Values have a type that is [`DeviceCopy`]. The module [`mod@pointer`] has references and raw
+//! pointers. `#[derive(KernelArg)]` combines several arguments into one.
 
 pub mod pointer;
 
@@ -15,79 +15,81 @@ use cust_core::DeviceCopy;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::launch::{ParamLayout, Params, Place};
 
-/// Most parameters of one argument.
+/// The maximum number of parameters of one argument.
 pub const SLOTS: usize = 16;
 
-/// A type that can be a kernel's argument.
+/// A type that can be a kernel argument.
 ///
-/// Every [`DeviceCopy`] type is one, passed by value: derive `DeviceCopy` for your own. Derive
-/// `KernelArg` for a struct of views, slices, textures and values that belong together.
+/// Every [`DeviceCopy`] type is a kernel argument, passed by value: derive `DeviceCopy` for your
+/// own types. Derive `KernelArg` for a struct of views, slices, textures and values that belong
+/// together.
 ///
 /// # Safety
-/// - The elements of `Params` have the same layout on host and device and are aligned to at most 16
-///   bytes, and `from_params` only puts them together.
-/// - [`HostArg::push`] pushes exactly those parameters that have a size, in order.
+/// - The elements of `Params` must have the same layout on host and device, aligned to at most 16
+///   bytes, and `from_params` must only assemble them.
+/// - [`HostArg::push`] must push exactly the parameters that are not zero-sized, in order.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be an argument of a kernel",
-    label = "does not cross to the device",
-    note = "plain data does: derive `cust_core::DeviceCopy` for a struct, or take a `Slice` or a `View`"
+    message = "`{Self}` cannot be a kernel argument",
+    label = "cannot be passed to the device",
+    note = "derive `cust_core::DeviceCopy` for a struct of plain data, or take a `Slice` or `View`"
 )]
 pub unsafe trait KernelArg: Copy {
-    /// Its parameters in the PTX as a list, `(u64, (u32, ()))` for two of them.
+    /// The argument's parameters in the PTX as a list: `(u64, (u32, ()))` is a list of two.
     type Params: ParamList;
 
-    /// What the host passes for it.
+    /// The type that the host passes for this argument.
     #[cfg(not(target_arch = "nvptx64"))]
     type Host<'a>: HostArg<Self>;
 
-    /// Puts the argument together on the device.
+    /// Assembles the argument on the device.
     ///
     /// # Safety
-    /// The parameters are those that the host pushed for one argument.
+    /// `params` must be the parameters that the host pushed for one argument.
     unsafe fn from_params(params: Self::Params) -> Self;
 }
 
-/// An image argument of which others may be [alike](crate::DeviceView::is_like), so that their address
-/// alone is passed. `#[derive(KernelArg)]` asks for it with `#[kernel_arg(like = FIELD)]`.
+/// An argument that is an image. Images that are [alike](crate::DeviceView::is_like) pass their
+/// common size and pitch once, and one address each. `#[derive(KernelArg)]` uses this trait for
+/// fields marked `#[kernel_arg(like = FIELD)]`.
 pub trait Alike: KernelArg {
-    /// Its pointer.
+    /// The pointer type of the image.
     type Address: Copy;
 
-    /// The image at `address` of the same size and pitch.
+    /// Returns the image at `address` with the same size and pitch.
     ///
     /// # Safety
-    /// There is one.
+    /// There must be such an image at `address`.
     #[must_use]
     unsafe fn with_address(&self, address: Self::Address) -> Self;
 }
 
-/// A list of parameters: `()`, or a pair of the first one and the list of the others.
+/// A list of parameters: `()`, or a pair of the first parameter and the list of the others.
 ///
 /// # Safety
-/// Only this module implements it.
+/// Only this module may implement it.
 pub unsafe trait ParamList: Sized + list::Slots {
-    /// This list with another behind it.
+    /// This list followed by `Rest`.
     type Append<Rest: ParamList>: ParamList;
 
-    /// Size and alignment of each parameter that has a size.
+    /// The size and alignment of each parameter that is not zero-sized.
     #[doc(hidden)]
     #[cfg(not(target_arch = "nvptx64"))]
     const LAYOUTS: list::Layouts;
 
-    /// Takes apart what [`Append`](Self::Append) joined.
+    /// Splits a list that [`Append`](Self::Append) joined.
     fn split<Rest: ParamList>(joined: Self::Append<Rest>) -> (Self, Rest);
 
-    /// Reads the list from pointers to the parameters that have a size, and moves `from` behind
-    /// them.
+    /// Reads the list from pointers to the parameters that are not zero-sized, and advances `from`
+    /// past them.
     ///
     /// # Safety
-    /// `from` has a pointer to a valid value for each of them.
+    /// `from` must hold a pointer to a valid value for each of these parameters.
     #[doc(hidden)]
     #[cfg(not(target_arch = "nvptx64"))]
     unsafe fn read(from: &mut *const *const core::ffi::c_void) -> Self;
 }
 
-// SAFETY: the empty list.
+// SAFETY: this is the empty list.
 unsafe impl ParamList for () {
     type Append<Rest: ParamList> = Rest;
 
@@ -103,7 +105,7 @@ unsafe impl ParamList for () {
     unsafe fn read(_: &mut *const *const core::ffi::c_void) -> Self {}
 }
 
-// SAFETY: one parameter and a list.
+// SAFETY: this is one parameter followed by a list.
 unsafe impl<P: Copy, L: ParamList> ParamList for (P, L) {
     type Append<Rest: ParamList> = (P, L::Append<Rest>);
 
@@ -119,7 +121,7 @@ unsafe impl<P: Copy, L: ParamList> ParamList for (P, L) {
 
     #[cfg(not(target_arch = "nvptx64"))]
     unsafe fn read(from: &mut *const *const core::ffi::c_void) -> Self {
-        // SAFETY: as the caller vouches; a parameter of no size has no pointer.
+        // SAFETY: the caller guarantees it. A zero-sized parameter has no pointer.
         unsafe {
             let first = if size_of::<P>() == 0 {
                 list::absent()
@@ -133,16 +135,17 @@ unsafe impl<P: Copy, L: ParamList> ParamList for (P, L) {
     }
 }
 
-/// The kernel entry's side of a list: as many types as [`SLOTS`], the ABI skips those of no size.
+/// The form of a list in the kernel's entry point: always [`SLOTS`] types. The ABI skips zero-sized
+/// types.
 #[doc(hidden)]
 pub mod list {
     #[cfg(not(target_arch = "nvptx64"))]
     use super::{ParamLayout, SLOTS};
 
-    /// A value of a type of no size.
+    /// Returns a value of a zero-sized type.
     ///
     /// # Safety
-    /// Its type is plain data.
+    /// `P` must be plain data.
     #[inline(always)]
     pub(super) unsafe fn absent<P>() -> P {
         assert!(size_of::<P>() == 0, "an argument has at most 16 parameters");
@@ -150,7 +153,7 @@ pub mod list {
         unsafe { core::mem::zeroed() }
     }
 
-    /// Layouts of a list's parameters.
+    /// The layouts of a list's parameters.
     #[cfg(not(target_arch = "nvptx64"))]
     #[derive(Clone, Copy, Debug)]
     pub struct Layouts {
@@ -164,11 +167,11 @@ pub mod list {
         pub(super) const EMPTY: Self =
             Self { list: [ParamLayout { size: 0, align: 1 }; SLOTS], len: 0 };
 
-        /// The list with `first` before it.
+        /// Returns the list with `first` in front of it.
         pub(super) const fn after(self, first: ParamLayout) -> Self {
             assert!(
                 first.align <= 16,
-                "a kernel argument is aligned to at most 16 bytes: pass a pointer to it"
+                "a kernel argument must be aligned to at most 16 bytes: pass a pointer instead"
             );
             if first.size == 0 {
                 return self;
@@ -184,7 +187,7 @@ pub mod list {
         }
     }
 
-    /// Number of parameters of all arguments.
+    /// Returns the total number of parameters of all arguments.
     #[cfg(not(target_arch = "nvptx64"))]
     #[must_use]
     pub const fn count(arguments: &[Layouts]) -> usize {
@@ -196,7 +199,7 @@ pub mod list {
         count
     }
 
-    /// The layouts of all arguments, one behind the other.
+    /// Returns the layouts of all arguments, one after the other.
     #[cfg(not(target_arch = "nvptx64"))]
     #[must_use]
     pub const fn join<const N: usize>(arguments: &[Layouts]) -> [ParamLayout; N] {
@@ -216,7 +219,7 @@ pub mod list {
 
     macro_rules! slots {
         ($first:ident $($slot:ident $before:ident),+; $last:ident) => {
-            /// The types of the entry's parameters.
+            /// The types of the entry point's parameters.
             pub trait Slots {
                 /// One parameter, or `()`.
                 type $first: Copy;
@@ -225,11 +228,11 @@ pub mod list {
                     type $slot: Copy;
                 )+
 
-                /// Makes the list of the entry's parameters.
+                /// Assembles the list from the entry point's parameters.
                 fn from_slots(slots: SlotsOf<Self>) -> Self;
             }
 
-            /// All slots of a list.
+            /// A tuple of all slots of a list.
             pub type SlotsOf<L> = (<L as Slots>::$first, $(<L as Slots>::$slot),+);
 
             impl Slots for () {
@@ -247,7 +250,7 @@ pub mod list {
                 #[inline(always)]
                 #[allow(non_snake_case, reason = "named like their types")]
                 fn from_slots((first, $($slot),+): SlotsOf<Self>) -> Self {
-                    // SAFETY: a list this long is refused: the last slot of the rest is `()`.
+                    // SAFETY: the last slot of `L` is `()`, because longer lists are rejected.
                     (first, L::from_slots(($($slot,)+ unsafe { absent::<L::$last>() })))
                 }
             }
@@ -261,22 +264,23 @@ pub mod list {
 /// The host's side of a kernel argument.
 #[cfg(not(target_arch = "nvptx64"))]
 pub trait HostArg<Device> {
-    /// Where the memory behind it lies, that of each of its parts; a plain value has none.
+    /// Returns the place of the argument's memory, and a second place if its parts lie in different
+    /// ones. A plain value has neither.
     fn places(&self) -> [Option<Place>; 2] {
         [None; 2]
     }
 
-    /// Appends its parameters for the driver.
+    /// Appends the argument's parameters for the driver.
     fn push<'a>(&'a self, params: &mut Params<'a>);
 
-    /// The argument as the kernel sees it on the CPU.
+    /// Returns the argument as the kernel sees it on the CPU.
     ///
     /// # Safety
-    /// Any memory behind it lies on the host and stays valid while the result is used.
+    /// The argument's memory must be on the host and stay valid while the result is used.
     unsafe fn on_cpu(&self) -> Device;
 }
 
-/// The layouts of an argument's parameters.
+/// Returns the layouts of an argument's parameters.
 #[doc(hidden)]
 #[cfg(not(target_arch = "nvptx64"))]
 #[must_use]
@@ -284,20 +288,21 @@ pub const fn layouts<T: KernelArg>() -> list::Layouts {
     T::Params::LAYOUTS
 }
 
-/// Reads an argument from pointers to its parameters, and moves `from` behind them.
+/// Reads an argument from pointers to its parameters, and advances `from` past them.
 ///
 /// # Safety
-/// `from` has a pointer to a valid value for each of the argument's parameters that have a size.
+/// `from` must hold a pointer to a valid value for each of the argument's parameters that is not
+/// zero-sized.
 #[doc(hidden)]
 #[cfg(not(target_arch = "nvptx64"))]
 #[must_use]
 pub unsafe fn read<T: KernelArg>(from: &mut *const *const core::ffi::c_void) -> T {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { T::from_params(T::Params::read(from)) }
 }
 
-/// The places of an argument of several parts: the first one, and one that differs from it, if any
-/// does. `#[derive(KernelArg)]` calls it.
+/// Returns the places of an argument with several parts: the first place, and one that differs from
+/// it, if there is one. `#[derive(KernelArg)]` calls this function.
 #[cfg(not(target_arch = "nvptx64"))]
 #[must_use]
 pub fn join_places(parts: &[[Option<Place>; 2]]) -> [Option<Place>; 2] {
@@ -306,17 +311,17 @@ pub fn join_places(parts: &[[Option<Place>; 2]]) -> [Option<Place>; 2] {
     [first, places().find(|&place| Some(place) != first)]
 }
 
-/// What a read-only handle holds of the memory that it describes.
+/// The borrow that a read-only handle holds on the memory that it describes.
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) type SharedBorrow<'a, T> = core::marker::PhantomData<&'a T>;
 
-/// What a writable handle holds. Not `Sync`: two threads that share a kernel value could otherwise
-/// both launch it, and on the CPU write at the same time.
+/// The borrow that a writable handle holds. It is not `Sync`: otherwise two threads that share a
+/// kernel value could both launch it, and on the CPU both would write at the same time.
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) type ExclusiveBorrow<'a, T> = core::marker::PhantomData<(&'a T, core::cell::Cell<()>)>;
 
-// SAFETY: one parameter, passed as it is; `Layouts` refuses what is aligned over 16, which would
-// crash the compiler.
+// SAFETY: the value is one parameter, passed unchanged. `Layouts` rejects types aligned to more
+// than 16 bytes, which would crash the compiler.
 unsafe impl<T: DeviceCopy> KernelArg for T {
     type Params = (T, ());
     #[cfg(not(target_arch = "nvptx64"))]
@@ -339,12 +344,12 @@ impl<T: DeviceCopy> HostArg<T> for T {
     }
 }
 
-/// Implements [`KernelArg`] for a type that is passed by value. `#[derive(KernelArg)]` calls it for
-/// a `#[repr(C)]` struct.
+/// Implements [`KernelArg`] for a type that is passed by value. `#[derive(KernelArg)]` calls this
+/// macro for a `#[repr(C)]` struct.
 #[macro_export]
 macro_rules! kernel_arg_by_value {
     ($($type:ty),+ $(,)?) => {$(
-        // SAFETY: one parameter, passed as it is; `Pod` rules out hidden padding and pointers.
+        // SAFETY: one parameter, passed unchanged. `Pod` rules out hidden padding and pointers.
         unsafe impl $crate::KernelArg for $type {
             type Params = (Self, ());
             #[cfg(not(target_arch = "nvptx64"))]
@@ -370,7 +375,7 @@ macro_rules! kernel_arg_by_value {
         const _: () = {
             const fn is_pod<T: $crate::__private::bytemuck::Pod>() {}
             is_pod::<$type>();
-            // A by-value parameter aligned over 16 crashes the compiler.
+            // A by-value parameter aligned to more than 16 bytes crashes the compiler.
             assert!(align_of::<$type>() <= 16);
         };
     )+};

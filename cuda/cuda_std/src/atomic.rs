@@ -1,15 +1,16 @@
 //! Atomic operations on memory that several threads share.
 //!
-//! - [`AtomicF32`], [`AtomicU32`] and so on are cells like those of `core::sync::atomic`, with its
-//!   orderings, for the threads of one GPU; `Block…` and `System…` name narrower and wider scopes.
-//! - [`AtomicValue`] has the same operations on pointers, with the scope as a type.
+//! - [`AtomicF32`], [`AtomicU32`] and so on are cells like those of `core::sync::atomic`, with the
+//!   same orderings, for the threads of one GPU. `Block…` and `System…` cells have narrower and
+//!   wider scopes.
+//! - [`AtomicValue`] has the same operations on pointers, with the scope as a type parameter.
 //! - [`AtomicAdd`], [`AtomicMinMax`], [`AtomicBits`] and [`AtomicExchange`] are the short form for
-//!   pointers to global memory: device scope and relaxed. No value is torn, and nothing else is
-//!   ordered.
-//! - [`mid`] has rust-cuda's functions, `atomic_fetch_add_u32_device` and its kin.
+//!   pointers to global memory, with device scope and relaxed ordering. Values are never torn, but
+//!   other accesses are not ordered.
+//! - [`mid`] has rust-cuda's functions, such as `atomic_fetch_add_u32_device`.
 //!
-//! Use these instead of `core::sync::atomic` on the GPU: there, LLVM 22 drops the ordering of
-//! `fetch_add` and most other read-modify-writes.
+//! Use these instead of `core::sync::atomic` on the GPU. LLVM 22 drops the ordering of `fetch_add`
+//! and most other read-modify-writes on this target.
 
 mod cell;
 pub mod mid;
@@ -24,74 +25,75 @@ pub use cell::{
 pub use core::sync::atomic::Ordering;
 pub use scoped::{AtomicValue, Block, Device, Scope, System, fence};
 
-/// A type with an atomic addition.
+/// A type with atomic addition.
 pub trait AtomicAdd: Copy {
-    /// Adds `value` to `*at` and returns what was there before. Integers wrap.
+    /// Adds `value` to `*at` and returns the previous value. Integers wrap.
     ///
     /// # Safety
-    /// - `at` is aligned and valid for reads and writes.
-    /// - All concurrent accesses to it are atomic.
+    /// - `at` must be aligned and valid for reads and writes.
+    /// - All concurrent accesses to `*at` must be atomic.
     unsafe fn atomic_add(at: *mut Self, value: Self) -> Self;
 }
 
 /// A type with atomic minimum and maximum.
 pub trait AtomicMinMax: Copy {
-    /// Stores the smaller of `*at` and `value` and returns what was there before.
+    /// Stores the smaller of `*at` and `value` and returns the previous value.
     ///
     /// # Safety
-    /// As [`AtomicAdd::atomic_add`].
+    /// See [`AtomicAdd::atomic_add`].
     unsafe fn atomic_min(at: *mut Self, value: Self) -> Self;
 
-    /// Stores the larger of `*at` and `value` and returns what was there before.
+    /// Stores the larger of `*at` and `value` and returns the previous value.
     ///
     /// # Safety
-    /// As [`AtomicAdd::atomic_add`].
+    /// See [`AtomicAdd::atomic_add`].
     unsafe fn atomic_max(at: *mut Self, value: Self) -> Self;
 }
 
 /// A type with atomic bitwise operations.
 pub trait AtomicBits: Copy {
-    /// Stores the bitwise "and" of `*at` and `value` and returns what was there before.
+    /// Stores the bitwise "and" of `*at` and `value` and returns the previous value.
     ///
     /// # Safety
-    /// As [`AtomicAdd::atomic_add`].
+    /// See [`AtomicAdd::atomic_add`].
     unsafe fn atomic_and(at: *mut Self, value: Self) -> Self;
 
-    /// Stores the bitwise "or" of `*at` and `value` and returns what was there before.
+    /// Stores the bitwise "or" of `*at` and `value` and returns the previous value.
     ///
     /// # Safety
-    /// As [`AtomicAdd::atomic_add`].
+    /// See [`AtomicAdd::atomic_add`].
     unsafe fn atomic_or(at: *mut Self, value: Self) -> Self;
 
-    /// Stores the bitwise "exclusive or" of `*at` and `value` and returns what was there before.
+    /// Stores the bitwise "exclusive or" of `*at` and `value` and returns the previous value.
     ///
     /// # Safety
-    /// As [`AtomicAdd::atomic_add`].
+    /// See [`AtomicAdd::atomic_add`].
     unsafe fn atomic_xor(at: *mut Self, value: Self) -> Self;
 }
 
 /// A type that can be exchanged atomically.
 pub trait AtomicExchange: Copy {
-    /// Stores `value` and returns what was there before.
+    /// Stores `value` and returns the previous value.
     ///
     /// # Safety
-    /// As [`AtomicAdd::atomic_add`].
+    /// See [`AtomicAdd::atomic_add`].
     unsafe fn atomic_exchange(at: *mut Self, value: Self) -> Self;
 
-    /// Stores `new` if `*at` has the bits of `current`, and returns what was there before.
+    /// Stores `new` if `*at` has the bits of `current`, and returns the previous value.
     ///
     /// # Safety
-    /// As [`AtomicAdd::atomic_add`].
+    /// See [`AtomicAdd::atomic_add`].
     unsafe fn atomic_cas(at: *mut Self, current: Self, new: Self) -> Self;
 }
 
-/// On the GPU one `atom.global` instruction, on the CPU the atomic of the standard library.
+/// Defines an operation: one `atom.global` instruction on the GPU, the standard library's atomic on
+/// the CPU.
 macro_rules! operation {
     ($name:ident, $type:ty, $ptx:literal, $register:ident, $atomic:ident :: $method:ident) => {
         #[inline(always)]
         unsafe fn $name(at: *mut Self, value: Self) -> Self {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe {
                 let old: $type;
                 core::arch::asm!(concat!("atom.global.", $ptx, " {}, [{}], {};"),
@@ -99,7 +101,7 @@ macro_rules! operation {
                 old
             }
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe {
                 use core::sync::atomic::{$atomic, Ordering::Relaxed};
                 $atomic::from_ptr(at).$method(value, Relaxed)
@@ -108,7 +110,7 @@ macro_rules! operation {
     };
 }
 
-/// Integers: PTX has no `add.s64`, and a sum that wraps needs none.
+/// Implements the operations of an integer. PTX has no `add.s64`; `add.u64` wraps to the same bits.
 macro_rules! integer {
     ($type:ty, $add:literal, $min:literal, $max:literal, $register:ident, $atomic:ident) => {
         impl AtomicAdd for $type {
@@ -127,13 +129,13 @@ integer!(i32, "add.s32", "min.s32", "max.s32", reg32, AtomicI32);
 integer!(u64, "add.u64", "min.u64", "max.u64", reg64, AtomicU64);
 integer!(i64, "add.u64", "min.s64", "max.s64", reg64, AtomicI64);
 
-/// Operations that are the relaxed ones of device scope.
+/// Implements operations as the relaxed [`AtomicValue`] operations of device scope.
 macro_rules! relaxed {
     ($trait:ident for $type:ty: $($name:ident = $method:ident),+) => {
         impl $trait for $type {$(
             #[inline(always)]
             unsafe fn $name(at: *mut Self, value: Self) -> Self {
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller guarantees it.
                 unsafe { <$type as AtomicValue>::$method::<Device>(at, value, Ordering::Relaxed) }
             }
         )+}
@@ -151,14 +153,14 @@ relaxed!(AtomicMinMax for f64: atomic_min = fetch_min, atomic_max = fetch_max);
 impl<T: AtomicValue> AtomicExchange for T {
     #[inline(always)]
     unsafe fn atomic_exchange(at: *mut Self, value: Self) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe { Self::exchange::<Device>(at, value, Ordering::Relaxed) }
     }
 
     #[inline(always)]
     unsafe fn atomic_cas(at: *mut Self, current: Self, new: Self) -> Self {
         let relaxed = Ordering::Relaxed;
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         let old = unsafe { Self::compare_exchange::<Device>(at, current, new, relaxed, relaxed) };
         match old {
             Ok(old) | Err(old) => old,
@@ -166,15 +168,15 @@ impl<T: AtomicValue> AtomicExchange for T {
     }
 }
 
-/// Adds floats.
+/// Implements addition of floats.
 macro_rules! float_add {
     ($type:ident, $ptx:literal, $register:ident) => {
         impl AtomicAdd for $type {
-            /// The order of additions, and with it the rounding, differs from run to run.
+            /// The order of additions, and therefore the rounding, differs from run to run.
             #[inline(always)]
             unsafe fn atomic_add(at: *mut Self, value: Self) -> Self {
                 #[cfg(target_arch = "nvptx64")]
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller guarantees it.
                 unsafe {
                     let old: Self;
                     core::arch::asm!(concat!("atom.global.add.", $ptx, " {}, [{}], {};"),
@@ -182,7 +184,7 @@ macro_rules! float_add {
                     old
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller guarantees it.
                 unsafe {
                     Self::fetch_add::<Device>(at, value, Ordering::Relaxed)
                 }

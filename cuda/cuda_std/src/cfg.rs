@@ -1,9 +1,9 @@
 //! The architecture that a kernel is compiled for.
 
-/// Defines [`ComputeCapability`] with the `cfg` of each one.
+/// Defines [`ComputeCapability`] with the target feature of each variant.
 macro_rules! capabilities {
     ($($variant:ident $feature:literal $number:literal;)+) => {
-        /// A compute capability. A later one has everything that an earlier one has.
+        /// A compute capability. Each one has all features of the earlier ones.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum ComputeCapability {
@@ -14,8 +14,8 @@ macro_rules! capabilities {
         }
 
         impl ComputeCapability {
-            /// The capability that the kernel is compiled for, known as it is compiled. The CPU does
-            /// what the newest does.
+            /// Returns the capability that the kernel is compiled for. It is known at compile time.
+            /// On the CPU it is the newest one.
             #[inline(always)]
             #[must_use]
             pub fn from_cuda_arch_env() -> Self {

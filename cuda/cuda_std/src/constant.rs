@@ -1,7 +1,7 @@
-//! Constant memory: arrays that the host sets between launches and every thread can read.
+//! Constant memory: arrays that the host sets between launches and all threads can read.
 //!
-//! Fast where all lanes of a warp read the same element, as filter taps are; lanes that read
-//! different elements are served one after the other, which is why tables do not belong here.
+//! A read is fast if all lanes of a warp read the same element, such as a filter tap. Reads of
+//! different elements are serialised, so lookup tables do not belong here.
 
 use bytemuck::Pod;
 
@@ -10,24 +10,24 @@ use crate::memory::{self, Access, Index};
 /// An array in constant memory, declared by [`constant!`](crate::constant).
 ///
 /// # Safety
-/// `SYMBOL` names `LEN` elements in constant memory, aligned to 16 bytes, at `address`.
+/// `SYMBOL` must name `LEN` elements in constant memory at `address`, aligned to 16 bytes.
 pub unsafe trait ConstantArray {
-    /// Element type.
+    /// The element type.
     type Element: Pod;
-    /// Number of elements.
+    /// The number of elements.
     const LEN: u32;
-    /// Name in the PTX.
+    /// The array's name in the PTX.
     const SYMBOL: &'static str;
 
-    /// Address in the constant space.
+    /// Returns the array's address in the constant address space.
     #[doc(hidden)]
     #[cfg(target_arch = "nvptx64")]
     fn address() -> u64;
 
-    /// Reads an element. Zero until the host has set it.
+    /// Reads an element. It is zero until the host has set the array.
     ///
     /// # Safety
-    /// `i < LEN`.
+    /// `i` must be less than `LEN`.
     #[inline(always)]
     #[must_use]
     unsafe fn load(i: u32) -> Self::Element {
@@ -36,7 +36,7 @@ pub unsafe trait ConstantArray {
         });
         let offset = i as usize * size_of::<Self::Element>();
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: the element exists.
+        // SAFETY: the caller guarantees that the element exists.
         unsafe {
             memory::load_constant(Self::address() + offset as u64)
         }
@@ -51,12 +51,12 @@ pub unsafe trait ConstantArray {
 
 /// Declares an array in constant memory: `constant! { pub static TAPS: [f32; 64]; }`.
 ///
-/// Kernels read it by `TAPS::load(i)`, the host sets it through its device.
+/// Kernels read it with `TAPS::load(i)`. The host sets it through its device.
 #[macro_export]
 macro_rules! constant {
     ($(#[$meta:meta])* $vis:vis static $name:ident: [$element:ty; $len:expr];) => {
         $(#[$meta])*
-        #[allow(non_camel_case_types, reason = "reads like the static it is; not every name offends")]
+        #[allow(non_camel_case_types, reason = "named like a static; the lint skips some names")]
         #[derive(Clone, Copy, Debug)]
         $vis struct $name;
 
@@ -66,7 +66,7 @@ macro_rules! constant {
             const $len * size_of::<$element>(),
         );
 
-        // SAFETY: declared just above with this name, element and length.
+        // SAFETY: the array is declared above with this name, element type and length.
         unsafe impl $crate::ConstantArray for $name {
             type Element = $element;
             const LEN: u32 = $len;
@@ -76,7 +76,7 @@ macro_rules! constant {
             #[inline(always)]
             fn address() -> u64 {
                 let address;
-                // SAFETY: reads an address.
+                // SAFETY: the instruction only reads an address.
                 unsafe {
                     $crate::__private::asm!(concat!("mov.u64 {}, ", stringify!($name), ";"),
                         out(reg64) address, options(pure, nomem, nostack, preserves_flags));

@@ -1,7 +1,6 @@
-//! Products of packed bytes.
+//! Dot products of packed bytes.
 
-/// `c` and the four products of the bytes of `a` by those of `b` added up, modulo 2³²: one
-/// instruction.
+/// Returns `c` plus the dot product of the bytes of `a` and `b`, modulo 2³², in one instruction.
 #[inline(always)]
 #[must_use]
 pub fn dp4a(a: u32, b: u32, c: u32) -> u32 {
@@ -11,7 +10,7 @@ pub fn dp4a(a: u32, b: u32, c: u32) -> u32 {
             #[link_name = "llvm.nvvm.idp4a.u.u"]
             fn idp4a(a: u32, b: u32, c: u32) -> u32;
         }
-        // SAFETY: arithmetic on registers.
+        // SAFETY: the instruction only operates on registers.
         unsafe { idp4a(a, b, c) }
     }
     #[cfg(not(target_arch = "nvptx64"))]

@@ -1,18 +1,19 @@
-//! Floating-point functions that `core` lacks, or that the GPU does faster than IEEE asks.
+//! Floating-point functions that `core` lacks, and fast versions that are less accurate than IEEE
+//! 754 requires.
 //!
-//! [`GpuFloat`] has the methods of the standard library's `f32` and `f64`. On the CPU those take
-//! precedence, so a kernel calls `x.sin()` in both builds. On the GPU:
+//! [`GpuFloat`] has the methods of the standard library's `f32` and `f64`. On the CPU the standard
+//! library's methods take precedence, so a kernel calls `x.sin()` in both builds. On the GPU:
 //!
-//! - rounding, `sqrt` and `mul_add` are one or two instructions, correctly rounded;
-//! - `exp`, `exp2`, `ln`, `log2`, `log10` and `powf` of an `f32` are ours, within 2 ULP and without
-//!   `f64`;
-//! - the rest is crate `libm`, within 1 to 2 ULP. Its `f32` functions compute in `f64` here and
-//!   there, so they take several times the instructions of NVIDIA's libdevice.
+//! - Rounding, `sqrt` and `mul_add` take one or two instructions and are correctly rounded.
+//! - `exp`, `exp2`, `ln`, `log2`, `log10` and `powf` of an `f32` are implemented here, within 2 ULP
+//!   and without `f64`.
+//! - All other functions come from the crate `libm`, within 1 to 2 ULP. Its `f32` functions compute
+//!   in `f64` in places, so they take several times the instructions of NVIDIA's libdevice.
 //!
-//! The operator `%` on floats is LLVM's on the GPU, a division and a product. It loses the digits of a large
-//! quotient; [`GpuFloat::rem_euclid`] does not.
+//! On the GPU, LLVM expands the operator `%` on floats to a division and a product. It loses the
+//! digits of a large quotient; [`GpuFloat::rem_euclid`] does not.
 //!
-//! [`GpuPower`] has what the special function unit does in a few instructions.
+//! [`GpuPower`] has the functions that the special function unit computes in a few instructions.
 
 #[cfg(any(target_arch = "nvptx64", test))]
 mod exp_log;
@@ -25,7 +26,7 @@ pub(crate) use power::{SATURATE, unary};
 #[cfg(target_arch = "nvptx64")]
 use {core::f32::math as math32, core::f64::math as math64};
 
-/// Defines [`GpuFloat`] and both of its implementations: for each method the function that the GPU
+/// Defines [`GpuFloat`] and both implementations. Each method names the functions that the GPU
 /// calls for an `f32` and for an `f64`. The CPU calls the standard library's method.
 macro_rules! gpu_float {
     ($(
@@ -66,83 +67,84 @@ macro_rules! gpu_float {
 }
 
 gpu_float! {
-    /// Largest integer not above.
+    /// Returns the largest integer that is not greater than the number.
     floor() -> Self: math32::floor, math64::floor;
-    /// Smallest integer not below.
+    /// Returns the smallest integer that is not less than the number.
     ceil() -> Self: math32::ceil, math64::ceil;
-    /// Nearest integer, ties away from 0.
+    /// Returns the nearest integer, with ties away from 0.
     round() -> Self: math32::round, math64::round;
-    /// Nearest integer, ties to even.
+    /// Returns the nearest integer, with ties to even.
     round_ties_even() -> Self: math32::round_ties_even, math64::round_ties_even;
-    /// Integer part.
+    /// Returns the integer part.
     trunc() -> Self: math32::trunc, math64::trunc;
-    /// Fractional part, of the same sign.
+    /// Returns the fractional part, with the sign of the number.
     fract() -> Self: math32::fract, math64::fract;
-    /// Absolute value.
+    /// Returns the absolute value.
     abs() -> Self: f32::abs, f64::abs;
-    /// 1 with the sign of the number; NaN of NaN.
+    /// Returns 1 with the sign of the number, or NaN if the number is NaN.
     signum() -> Self: f32::signum, f64::signum;
-    /// The number with the sign of `sign`.
+    /// Returns the number with the sign of `sign`.
     copysign(sign: Self) -> Self: f32::copysign, f64::copysign;
-    /// `self * a + b`, rounded once.
+    /// Returns `self * a + b`, rounded once.
     mul_add(a: Self, b: Self) -> Self: math32::mul_add, math64::mul_add;
-    /// The integer `n` for which `self - n * rhs` is [`rem_euclid`](Self::rem_euclid).
+    /// Returns the integer `n` for which `self - n * rhs` is [`rem_euclid`](Self::rem_euclid).
     div_euclid(rhs: Self) -> Self: own32::div, own64::div;
-    /// The least non-negative remainder of a division by `rhs`.
+    /// Returns the least non-negative remainder of a division by `rhs`.
     rem_euclid(rhs: Self) -> Self: own32::rem, own64::rem;
-    /// Power of an integer exponent.
+    /// Raises the number to an integer power.
     powi(n: i32) -> Self: powi::<f32>, powi::<f64>;
-    /// Power. A negative number has one if `n` is an integer.
+    /// Raises the number to a power. A finite negative number gives NaN unless `n` is an integer or
+    /// infinite.
     powf(n: Self) -> Self: exp_log::powf, libm::pow;
-    /// Square root.
+    /// Returns the square root.
     sqrt() -> Self: math32::sqrt, math64::sqrt;
-    /// e to the power of the number.
+    /// Returns e to the power of the number.
     exp() -> Self: exp_log::exp, libm::exp;
-    /// 2 to the power of the number.
+    /// Returns 2 to the power of the number.
     exp2() -> Self: exp_log::exp2, libm::exp2;
-    /// Natural logarithm.
+    /// Returns the natural logarithm.
     ln() -> Self: exp_log::ln, libm::log;
-    /// Logarithm to the base `base`.
+    /// Returns the logarithm to the base `base`.
     log(base: Self) -> Self: log::<f32>, log::<f64>;
-    /// Logarithm to the base 2.
+    /// Returns the logarithm to the base 2.
     log2() -> Self: exp_log::log2, libm::log2;
-    /// Logarithm to the base 10.
+    /// Returns the logarithm to the base 10.
     log10() -> Self: exp_log::log10, libm::log10;
-    /// Cube root.
+    /// Returns the cube root.
     cbrt() -> Self: libm::cbrtf, libm::cbrt;
-    /// √(`self`² + `other`²) without overflow between.
+    /// Returns √(`self`² + `other`²) without intermediate overflow.
     hypot(other: Self) -> Self: libm::hypotf, libm::hypot;
-    /// Sine of an angle in radians.
+    /// Returns the sine of an angle in radians.
     sin() -> Self: libm::sinf, libm::sin;
-    /// Cosine of an angle in radians.
+    /// Returns the cosine of an angle in radians.
     cos() -> Self: libm::cosf, libm::cos;
-    /// Tangent of an angle in radians.
+    /// Returns the tangent of an angle in radians.
     tan() -> Self: libm::tanf, libm::tan;
-    /// Arcsine in [-π/2, π/2].
+    /// Returns the arcsine in [-π/2, π/2].
     asin() -> Self: libm::asinf, libm::asin;
-    /// Arccosine in [0, π].
+    /// Returns the arccosine in [0, π].
     acos() -> Self: libm::acosf, libm::acos;
-    /// Arctangent in [-π/2, π/2].
+    /// Returns the arctangent in [-π/2, π/2].
     atan() -> Self: libm::atanf, libm::atan;
-    /// Angle of the point (`other`, `self`) from the x axis, in [-π, π].
+    /// Returns the angle of the point (`other`, `self`) from the x axis, in [-π, π].
     atan2(other: Self) -> Self: libm::atan2f, libm::atan2;
-    /// Sine and cosine of an angle in radians.
+    /// Returns the sine and the cosine of an angle in radians.
     sin_cos() -> (Self, Self): libm::sincosf, libm::sincos;
-    /// e to the power of the number, less 1; exact near 0.
+    /// Returns e to the power of the number, minus 1, accurately near 0.
     exp_m1() -> Self: libm::expm1f, libm::expm1;
-    /// Natural logarithm of 1 more than the number; exact near 0.
+    /// Returns the natural logarithm of 1 plus the number, accurately near 0.
     ln_1p() -> Self: libm::log1pf, libm::log1p;
-    /// Hyperbolic sine.
+    /// Returns the hyperbolic sine.
     sinh() -> Self: libm::sinhf, libm::sinh;
-    /// Hyperbolic cosine.
+    /// Returns the hyperbolic cosine.
     cosh() -> Self: libm::coshf, libm::cosh;
-    /// Hyperbolic tangent.
+    /// Returns the hyperbolic tangent.
     tanh() -> Self: libm::tanhf, libm::tanh;
-    /// Inverse hyperbolic sine.
+    /// Returns the inverse hyperbolic sine.
     asinh() -> Self: libm::asinhf, libm::asinh;
-    /// Inverse hyperbolic cosine.
+    /// Returns the inverse hyperbolic cosine.
     acosh() -> Self: own32::acosh, own64::acosh;
-    /// Inverse hyperbolic tangent.
+    /// Returns the inverse hyperbolic tangent.
     atanh() -> Self: libm::atanhf, libm::atanh;
 }
 
@@ -152,7 +154,8 @@ pub(crate) mod private {
     impl Sealed for f64 {}
 }
 
-/// Power by repeated squaring. LLVM's `powi` is a library call, which the GPU does not have.
+/// Raises `base` to the power `n` by repeated squaring. LLVM's `powi` calls a library function that
+/// the GPU does not have.
 #[cfg(any(target_arch = "nvptx64", test))]
 #[inline]
 fn powi<T>(base: T, n: i32) -> T
@@ -170,25 +173,27 @@ where
     if n < 0 { T::from(1) / power } else { power }
 }
 
-/// Logarithm of `x` to the base `base`.
+/// Returns the logarithm of `x` to the base `base`.
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 fn log<T: GpuFloat + core::ops::Div<Output = T>>(x: T, base: T) -> T {
     x.ln() / base.ln()
 }
 
-/// Functions that neither `core` nor `libm` has right on the GPU.
+/// Defines the functions that neither `core` nor `libm` computes correctly on the GPU.
 macro_rules! own {
     ($name:ident, $float:ident, $remainder:path, $acosh:path) => {
         #[cfg(any(target_arch = "nvptx64", test))]
         mod $name {
-            /// `libm` gives numbers below -1 a result: rounding hides their domain error.
+            /// Returns NaN below 1. `libm` returns a number for arguments below -1, because
+            /// rounding hides the domain error.
             pub(super) fn acosh(x: $float) -> $float {
                 if x < 1.0 { $float::NAN } else { $acosh(x) }
             }
 
-            /// `core` takes the remainder by `%`, which LLVM expands to a quotient and a product: that loses the digits
-            /// of a large quotient, and `inf % inf` is `inf`. The remainder of `libm` is exact.
+            /// Returns the Euclidean remainder. `core` computes it with `%`, which LLVM expands to
+            /// a quotient and a product: that loses the digits of a large quotient, and `inf % inf`
+            /// is `inf`. The remainder of `libm` is exact.
             pub(super) fn rem(x: $float, y: $float) -> $float {
                 let remainder = $remainder(x, y);
                 if remainder < 0.0 { remainder + y.abs() } else { remainder }

@@ -1,7 +1,7 @@
 //! [`FloatExt`]: the special functions of libdevice that the standard library does not have.
 //!
-//! They have rust-cuda's names. Both machines run the same code: crate `libm`, and what is made from
-//! it here. Functions that exist here alone compute an `f32` in `f64`.
+//! They have rust-cuda's names. The GPU and the CPU run the same code: the crate `libm`, and
+//! functions that are built on it here. Most of the latter compute an `f32` in `f64`.
 
 use crate::float::GpuFloat;
 use crate::float::private::Sealed;
@@ -9,8 +9,8 @@ use crate::float::private::Sealed;
 #[cfg(target_arch = "nvptx64")]
 use crate::float::{SATURATE, unary};
 
-/// Defines [`FloatExt`] and both of its implementations: for each method the function for an `f32`
-/// and for an `f64`.
+/// Defines [`FloatExt`] and both implementations. Each method names the functions for an `f32` and
+/// for an `f64`.
 macro_rules! float_ext {
     ($(
         $(#[$doc:meta])+
@@ -43,54 +43,56 @@ macro_rules! float_ext {
 }
 
 float_ext! {
-    /// Cosine of π times the number.
+    /// Returns the cosine of π times the number.
     cospi() -> Self: |x| sincospi(f64::from(x)).1 as f32, |x| sincospi(x).1;
-    /// Error function.
+    /// Returns the error function.
     error_function() -> Self: libm::erff, libm::erf;
-    /// 1 less the error function.
+    /// Returns 1 minus the error function.
     complementary_error_function() -> Self: libm::erfcf, libm::erfc;
-    /// Inverse of [`complementary_error_function`](Self::complementary_error_function), on [0, 2].
+    /// Returns the inverse of [`complementary_error_function`](Self::complementary_error_function),
+    /// on [0, 2].
     inv_complementary_error_function() -> Self: |x| erfcinv(f64::from(x)) as f32, erfcinv;
-    /// [`complementary_error_function`](Self::complementary_error_function) times e^(`self`²).
+    /// Returns [`complementary_error_function`](Self::complementary_error_function) times
+    /// e^(`self`²).
     scaled_complementary_error_function() -> Self: |x| erfcx(f64::from(x)) as f32, erfcx;
-    /// Fraction in ±[0.5, 1) and exponent: the number is `fraction * 2^exponent`.
+    /// Splits the number into a fraction in ±[0.5, 1) and an exponent: `fraction * 2^exponent`.
     frexp() -> (Self, i32): frexp_f32, frexp_f64;
-    /// Exponent of the number in base 2.
+    /// Returns the exponent of the number in base 2.
     unbiased_exp() -> i32: libm::ilogbf, libm::ilogb;
-    /// Bessel function of the first kind, order 0.
+    /// Returns the Bessel function of the first kind, order 0.
     j0() -> Self: libm::j0f, libm::j0;
-    /// Bessel function of the first kind, order 1.
+    /// Returns the Bessel function of the first kind, order 1.
     j1() -> Self: libm::j1f, libm::j1;
-    /// Bessel function of the first kind.
+    /// Returns the Bessel function of the first kind.
     jn(order: i32) -> Self: |x, order| libm::jnf(order, x), |x, order| libm::jn(order, x);
-    /// `self * 2^exp`.
+    /// Returns `self * 2^exp`.
     ldexp(exp: i32) -> Self: libm::ldexpf, libm::ldexp;
-    /// Natural logarithm of the absolute value of the gamma function.
+    /// Returns the natural logarithm of the absolute value of the gamma function.
     log_gamma() -> Self: libm::lgammaf, libm::lgamma;
-    /// Natural logarithm of 1 more than the number; [`GpuFloat::ln_1p`].
+    /// Returns the natural logarithm of 1 plus the number, as [`GpuFloat::ln_1p`] does.
     log1p() -> Self: f32_ln_1p, f64_ln_1p;
-    /// Cumulative distribution function of the standard normal distribution.
+    /// Returns the cumulative distribution function of the standard normal distribution.
     norm_cdf() -> Self: |x| norm_cdf(f64::from(x)) as f32, norm_cdf;
-    /// Inverse of [`norm_cdf`](Self::norm_cdf), on [0, 1].
+    /// Returns the inverse of [`norm_cdf`](Self::norm_cdf), on [0, 1].
     inv_norm_cdf() -> Self: |p| inv_norm_cdf(f64::from(p)) as f32, inv_norm_cdf;
-    /// 1 / cube root.
+    /// Returns the reciprocal of the cube root.
     rcbrt() -> Self: |x| 1.0 / libm::cbrtf(x), |x| 1.0 / libm::cbrt(x);
-    /// The number within 0 and 1; NaN is 0. Of an `f32` the GPU does it as part of the instruction
-    /// that made the number.
+    /// Clamps the number to [0, 1]. NaN gives 0. For an `f32`, the GPU clamps as part of the
+    /// instruction that computes the number.
     saturate() -> Self: saturate_f32, saturate_f64;
-    /// `self * 2^exp`; [`ldexp`](Self::ldexp).
+    /// Returns `self * 2^exp`, as [`ldexp`](Self::ldexp) does.
     scale_by_n(exp: i32) -> Self: libm::scalbnf, libm::scalbn;
-    /// Sine and cosine of π times the number.
+    /// Returns the sine and the cosine of π times the number.
     sincospi() -> (Self, Self): |x| narrow_both(sincospi(f64::from(x))), sincospi;
-    /// Sine of π times the number.
+    /// Returns the sine of π times the number.
     sinpi() -> Self: |x| sincospi(f64::from(x)).0 as f32, |x| sincospi(x).0;
-    /// Gamma function.
+    /// Returns the gamma function.
     gamma() -> Self: libm::tgammaf, libm::tgamma;
-    /// Bessel function of the second kind, order 0.
+    /// Returns the Bessel function of the second kind, order 0.
     y0() -> Self: libm::y0f, libm::y0;
-    /// Bessel function of the second kind, order 1.
+    /// Returns the Bessel function of the second kind, order 1.
     y1() -> Self: libm::y1f, libm::y1;
-    /// Bessel function of the second kind.
+    /// Returns the Bessel function of the second kind.
     yn(order: i32) -> Self: |x, order| libm::ynf(order, x), |x, order| libm::yn(order, x);
 }
 
@@ -121,14 +123,14 @@ fn narrow_both((a, b): (f64, f64)) -> (f32, f32) {
     (a as f32, b as f32)
 }
 
-/// Defines `frexp` of one type, of which libm's is recursive: `$mantissa` bits follow the exponent.
+/// Defines `frexp` for one type, because libm's is recursive. `$mantissa` bits follow the exponent.
 macro_rules! frexp {
     ($name:ident, $float:ty, $mantissa:literal) => {
         fn $name(x: $float) -> ($float, i32) {
             if x == 0.0 || !x.is_finite() {
                 return (x, 0);
             }
-            // A subnormal has its exponent once it is scaled up.
+            // A subnormal gets its exponent when it is scaled up.
             let tiny = x.abs() < <$float>::MIN_POSITIVE;
             let scale = if tiny { 1.0 / <$float>::EPSILON } else { 1.0 };
             let bits = (x * scale).to_bits();
@@ -144,7 +146,7 @@ macro_rules! frexp {
 frexp!(frexp_f32, f32, 23);
 frexp!(frexp_f64, f64, 52);
 
-/// Sine and cosine of π·x. The quadrant is exact, whatever the size of `x`.
+/// Returns the sine and the cosine of π·x. The quadrant is exact for any size of `x`.
 fn sincospi(x: f64) -> (f64, f64) {
     let quarter_turns = GpuFloat::round_ties_even(2.0 * x);
     let angle = core::f64::consts::PI * (x - 0.5 * quarter_turns);
@@ -158,39 +160,39 @@ fn sincospi(x: f64) -> (f64, f64) {
     }
 }
 
-/// e^(x²)·erfc(x).
+/// Returns e^(x²)·erfc(x).
 fn erfcx(x: f64) -> f64 {
     if x < 10.0 {
-        // The rounding error of x² is a relative error of its exponential.
+        // The rounding error of x² becomes a relative error of its exponential.
         let square = x * x;
         let error = GpuFloat::mul_add(x, x, -square);
         let scale = GpuFloat::exp(square);
         GpuFloat::mul_add(scale, error, scale) * libm::erfc(x)
     } else {
-        // Laplace's continued fraction, from its end.
+        // Laplace's continued fraction, evaluated from its end.
         let fraction = (1..=20).rev().fold(x, |rest, k| x + 0.5 * f64::from(k) / rest);
         0.5 * core::f64::consts::FRAC_2_SQRT_PI / fraction
     }
 }
 
-/// erfc(−x/√2)/2.
+/// Returns erfc(−x/√2)/2.
 fn norm_cdf(x: f64) -> f64 {
     /// 1/√2 as a sum of two f64.
     const ROOT: (f64, f64) = (core::f64::consts::FRAC_1_SQRT_2, -4.833_646_656_726_457e-17);
     let t = -x * ROOT.0;
-    // The rounding error of the argument, by the derivative of erfc.
+    // Corrects the rounding error of the argument with the derivative of erfc.
     let error = GpuFloat::mul_add(-x, ROOT.0, -t) - x * ROOT.1;
     let slope = -core::f64::consts::FRAC_2_SQRT_PI * GpuFloat::exp(-t * t);
     let correction = if slope == 0.0 { 0.0 } else { error * slope };
     0.5 * (libm::erfc(t) + correction)
 }
 
-/// Inverse of erfc.
+/// Returns the inverse of erfc.
 fn erfcinv(x: f64) -> f64 {
     -core::f64::consts::FRAC_1_SQRT_2 * inv_norm_cdf(0.5 * x)
 }
 
-/// Numerator and denominator of [`inv_norm_cdf`] around the centre.
+/// The numerator and denominator of [`inv_norm_cdf`] around the centre.
 const CENTRE: [[f64; 8]; 2] = [
     [
         3.387_132_872_796_366_5,
@@ -214,7 +216,7 @@ const CENTRE: [[f64; 8]; 2] = [
     ],
 ];
 
-/// The same for the sides.
+/// The numerator and denominator between the centre and the tails.
 const SIDE: [[f64; 8]; 2] = [
     [
         1.423_437_110_749_683_5,
@@ -238,7 +240,7 @@ const SIDE: [[f64; 8]; 2] = [
     ],
 ];
 
-/// The same for the tails.
+/// The numerator and denominator in the tails.
 const TAIL: [[f64; 8]; 2] = [
     [
         6.657_904_643_501_103,
@@ -262,7 +264,8 @@ const TAIL: [[f64; 8]; 2] = [
     ],
 ];
 
-/// Wichura's algorithm AS 241 (1988): three quotients of polynomials, within about 1e-16 relative.
+/// Inverts [`norm_cdf`] by Wichura's algorithm AS 241 (1988): three quotients of polynomials, with
+/// a relative error of about 1e-16.
 fn inv_norm_cdf(p: f64) -> f64 {
     let quotient = |[over, under]: &[[f64; 8]; 2], r: f64| {
         let polynomial = |terms: &[f64; 8]| {
@@ -278,7 +281,7 @@ fn inv_norm_cdf(p: f64) -> f64 {
     if tail == 0.0 {
         return GpuFloat::copysign(f64::INFINITY, q);
     }
-    // NaN outside of [0, 1].
+    // NaN outside [0, 1].
     let r = GpuFloat::sqrt(-GpuFloat::ln(tail));
     let size = if r <= 5.0 { quotient(&SIDE, r - 1.6) } else { quotient(&TAIL, r - 5.0) };
     GpuFloat::copysign(size, q)
@@ -295,7 +298,7 @@ mod tests {
 
     #[test]
     fn inverse_of_the_normal_distribution_comes_back() {
-        // A relative error of x is a relative error of p of up to x² times it.
+        // A relative error of x causes a relative error of p that is up to x² times as large.
         for i in 1..2000 {
             let p = f64::from(i) / 2000.0;
             let x = p.inv_norm_cdf();
@@ -314,7 +317,7 @@ mod tests {
 
     #[test]
     fn error_functions_have_the_values_of_tables() {
-        // Abramowitz and Stegun, and Wolfram's digits.
+        // Values from Abramowitz and Stegun, and digits from Wolfram.
         is_near(0.5_f64.error_function(), 0.520_499_877_813_046_5, 2e-16);
         is_near(2.0_f64.complementary_error_function(), 4.677_734_981_047_266e-3, 4e-16);
         is_near(1.0_f64.scaled_complementary_error_function(), 0.427_583_576_155_807, 4e-16);
@@ -324,7 +327,7 @@ mod tests {
             let back = x.inv_complementary_error_function().complementary_error_function();
             is_near(back, x, 2e-14);
         }
-        // Both ways to compute it meet.
+        // Both branches of the implementation agree at their boundary.
         let below = 9.999_999_999_f64.scaled_complementary_error_function();
         is_near(10.0_f64.scaled_complementary_error_function(), below, 2e-10);
         is_near(1.0_f64.norm_cdf(), 0.841_344_746_068_542_9, 2e-16);

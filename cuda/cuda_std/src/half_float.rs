@@ -1,26 +1,27 @@
-//! Numbers of 16 bits: conversions and arithmetic by the GPU's instructions.
+//! 16-bit floats: conversions and arithmetic with the GPU's instructions.
 //!
-//! The types are crate `half`'s, whose own operators are many instructions on a GPU: each widens both
-//! numbers bit by bit, and rounds the result. Here an operation is one instruction, and the CPU gives
-//! the same bits. Before `sm_80` a GPU has no arithmetic on [`bf16`] and converts one number at a
-//! time; the functions work there too, in more instructions.
+//! The types come from the crate `half`. Its own operators take many instructions on a GPU: each
+//! one widens both numbers bit by bit and rounds the result. Here an operation is one instruction,
+//! and the CPU returns the same bits. A GPU before `sm_80` has no arithmetic on [`bf16`] and
+//! converts one number at a time. The functions work there too, with more instructions.
 
 use half::{bf16, f16};
 
-/// Conversions of a number of 16 bits.
+/// Conversions of a 16-bit float.
 pub trait GpuHalf: Copy {
-    /// The same number as an `f32`.
+    /// Returns the same number as an `f32`.
     #[must_use]
     fn widen(self) -> f32;
 
-    /// Converts two numbers at once, each to the nearest, ties to even. A NaN becomes `0x7fff`.
+    /// Converts two numbers at once, rounding to nearest with ties to even. A NaN becomes `0x7fff`.
     #[must_use]
     fn narrow_pair(low: f32, high: f32) -> [Self; 2];
 }
 
-/// Arithmetic on numbers of 16 bits, or on a pair of them, by one instruction on the GPU.
+/// Arithmetic on a 16-bit float or a pair of them, with one GPU instruction per operation.
 ///
-/// Every operation rounds once, to the nearest, ties to even; subnormals count. A NaN is `0x7fff`.
+/// Every operation rounds once, to nearest with ties to even. Subnormals are not flushed to zero. A
+/// NaN result is `0x7fff`.
 pub trait HalfArithmetic: Copy {
     /// `self + other`.
     #[must_use]
@@ -39,12 +40,12 @@ pub trait HalfArithmetic: Copy {
     fn mul_add(self, a: Self, b: Self) -> Self;
 }
 
-/// One instruction on registers: its text, the kind of register, and the operands.
+/// Runs one instruction on registers. The arguments are its text, register class and operands.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! instruction {
     ($ptx:expr, $register:ident -> $type:ty, $($operand:expr),+) => {{
         let result: $type;
-        // SAFETY: arithmetic on registers.
+        // SAFETY: the instruction only operates on registers.
         unsafe {
             core::arch::asm!(concat!($ptx, instruction!(@operands $($operand),+)),
                 out($register) result, $(in($register) $operand),+,
@@ -80,7 +81,7 @@ impl GpuHalf for f16 {
         #[cfg(target_arch = "nvptx64")]
         {
             let wide: f32;
-            // SAFETY: arithmetic on registers.
+            // SAFETY: the instruction only operates on registers.
             unsafe {
                 core::arch::asm!("cvt.f32.f16 {}, {};", out(reg32) wide, in(reg16) self.to_bits(),
                     options(pure, nomem, nostack, preserves_flags));
@@ -100,12 +101,12 @@ impl GpuHalf for f16 {
     }
 }
 
-/// Converts two numbers by one instruction.
+/// Converts two numbers with one instruction.
 #[cfg(target_feature = "compute_80")]
 macro_rules! narrow_both {
     ($type:literal, $low:expr, $high:expr) => {{
         let pair: u32;
-        // SAFETY: arithmetic on registers.
+        // SAFETY: the instruction only operates on registers.
         unsafe {
             core::arch::asm!(concat!("cvt.rn.", $type, ".f32 {}, {}, {};"),
                 out(reg32) pair, in(reg32) $high, in(reg32) $low,
@@ -141,7 +142,7 @@ fn narrow_f16(value: f32) -> f16 {
     #[cfg(target_arch = "nvptx64")]
     {
         let narrow: u16;
-        // SAFETY: arithmetic on registers.
+        // SAFETY: the instruction only operates on registers.
         unsafe {
             core::arch::asm!("cvt.rn.f16.f32 {}, {};", out(reg16) narrow, in(reg32) value,
                 options(pure, nomem, nostack, preserves_flags));
@@ -152,10 +153,10 @@ fn narrow_f16(value: f32) -> f16 {
     if value.is_nan() { f16::from_bits(0x7fff) } else { f16::from_f32(value) }
 }
 
-/// Arithmetic of one type and of its pairs from one operation, `a * b + c`.
+/// Implements arithmetic on a type and on its pairs with one operation, `a * b + c`.
 ///
-/// `a * 1 + b` is `a + b` and `a * b - 0` is `a * b`, to the sign of zero; [`bf16`] has no other
-/// instruction before `sm_90`.
+/// `a * 1 + b` is `a + b`, and `a * b - 0` is `a * b`, including the sign of zero. Before `sm_90`,
+/// [`bf16`] has no other instruction.
 macro_rules! arithmetic {
     ($half:ident, $one:literal, |$a:ident, $b:ident, $c:ident| $mul_add:expr, $mul_add_pair:expr) => {
         impl HalfArithmetic for $half {
@@ -245,19 +246,20 @@ arithmetic!(
     [a[0].mul_add(b[0], c[0]), a[1].mul_add(b[1], c[1])]
 );
 
-/// `a * b + c` of numbers with at most 11 bits, rounded to odd: towards zero, and then the last bit is
-/// set if anything was lost.
+/// Returns `a * b + c`, rounded to odd, for numbers with at most 11 bits. Rounding to odd rounds
+/// towards zero and then sets the last bit if the result is not exact.
 ///
-/// Such a number rounds to 16 bits as the exact one does, because its last bit is never a tie.
+/// Rounding the result to 16 bits gives the same number as rounding the exact sum, because the last
+/// bit rules out a false tie.
 #[cfg(not(target_feature = "compute_80"))]
 fn mul_add_to_odd(a: f64, b: f64, c: f64) -> f32 {
-    // At most 22 bits: exact.
+    // The product has at most 22 bits, so it is exact.
     let product = a * b;
     let sum = product + c;
     if !sum.is_finite() {
         return sum as f32;
     }
-    // Two-sum: what the sum lost.
+    // Two-sum: the rounding error of the sum.
     let rest = sum - product;
     let lost = (product - (sum - rest)) + (c - rest);
     let mut bits = sum.to_bits();
@@ -274,7 +276,7 @@ fn mul_add_to_odd(a: f64, b: f64, c: f64) -> f32 {
 mod tests {
     use super::*;
 
-    /// Numbers without pattern, and the special ones.
+    /// Returns special values and pseudorandom numbers, as bits.
     fn samples() -> Vec<u16> {
         let mut state = 1_u32;
         let noise = std::iter::repeat_with(move || {
@@ -285,7 +287,8 @@ mod tests {
         special.into_iter().flat_map(|bits| [bits, bits | 0x8000]).chain(noise.take(160)).collect()
     }
 
-    /// The integer `n / 2^48`, rounded to `digits` bits or to multiples of `2^-least`, whichever is coarser.
+    /// Returns `n / 2^48`, rounded to `digits` bits or to multiples of `2^-least`, whichever is
+    /// coarser.
     fn rounded(n: i128, digits: u32, least: u32) -> f64 {
         let size = n.unsigned_abs();
         let quantum = (128 - size.leading_zeros()).saturating_sub(digits).max(48 - least);
@@ -321,7 +324,7 @@ mod tests {
 
     #[test]
     fn bf16_is_rounded_once() {
-        // Between 2⁻¹⁶ and 2²⁴ everything is an integer of 128 bits.
+        // Between 2⁻¹⁶ and 2²⁴ all results fit into 128-bit fixed point.
         let of_medium_size =
             |x: &bf16| x.to_f64() == 0.0 || x.to_f64().abs() > 1.6e-5 && x.to_f64().abs() < 1.6e7;
         let numbers: Vec<bf16> = samples()
@@ -341,7 +344,7 @@ mod tests {
                 }
             }
         }
-        // A product below the normal numbers.
+        // Subnormal products.
         let tiny = bf16::from_bits(0x0083);
         assert_eq!(HalfArithmetic::mul(tiny, bf16::from_f32(0.5)).to_bits(), 0x0042);
         assert_eq!(HalfArithmetic::mul(tiny, bf16::from_f32(0.75)).to_bits(), 0x0062);

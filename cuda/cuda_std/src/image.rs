@@ -1,9 +1,12 @@
 //! Images in device memory: pointer, size and pitch.
 //!
-//! A [`View`] is read only for the length of a launch and goes through the read-only cache, and so is a [`ColumnView`]
-//! of it; a [`ViewMut`] may be written. Rows are `pitch` bytes apart, so padding and sub-images are views too. On the
-//! CPU every access is checked and a stray one is an [`OutOfBounds`](cuda_cpu::FaultKind::OutOfBounds) fault; on the
-//! GPU nothing is, the caller having vouched for it.
+//! A [`View`] is read-only during a launch and is loaded through the read-only cache. The same
+//! applies to its [`ColumnView`]s. A [`ViewMut`] can be written. Rows are `pitch` bytes apart, so a
+//! view can also describe an image with padding or a part of an image.
+//!
+//! On the CPU every access is checked, and an invalid one is an
+//! [`OutOfBounds`](cuda_cpu::FaultKind::OutOfBounds) fault. On the GPU the unsafe functions check
+//! nothing and rely on the caller.
 
 use bytemuck::Pod;
 
@@ -24,7 +27,7 @@ pub struct View<T> {
     stamp: Stamp,
 }
 
-/// An image that a kernel writes, and may read back.
+/// An image that a kernel writes and may read back.
 #[derive(Debug)]
 pub struct ViewMut<T> {
     data: *mut T,
@@ -34,10 +37,11 @@ pub struct ViewMut<T> {
     stamp: Stamp,
 }
 
-/// The elements of a [`View`]'s column from one row down.
+/// The elements of one column of a [`View`], from a given row down.
 ///
-/// A kernel that walks down a column keeps one address; the next element costs one multiply-add. With a [`View`] the
-/// compiler widens the pitch before the loop, and multiplies 64 bits by 64 in it.
+/// A kernel that iterates down a column keeps one address, and each element costs one multiply-add.
+/// With a [`View`], the compiler widens the pitch before the loop and multiplies 64 by 64 bits in
+/// the loop.
 #[derive(Debug)]
 pub struct ColumnView<T> {
     first: *const T,
@@ -45,7 +49,8 @@ pub struct ColumnView<T> {
     pitch: u32,
 }
 
-/// What both views share: name, pointer type, host handle.
+/// Defines the items that both views share. The arguments are the view, its pointer type, the host
+/// handle, its borrow and its description.
 macro_rules! view {
     ($view:ident, $pointer:ty, $device:ident, $borrow:ident, $host:literal) => {
         impl<T> Clone for $view<T> {
@@ -57,72 +62,72 @@ macro_rules! view {
 
         impl<T> Copy for $view<T> {}
 
-        // SAFETY: a view is a pointer whose target is plain data; who may touch which element at a
-        // time is the obligation of `load` and `store`.
+        // SAFETY: a view is a pointer to plain data. The contracts of `load` and `store` rule out
+        // conflicting accesses.
         unsafe impl<T: Pod> Send for $view<T> {}
         // SAFETY: as above.
         unsafe impl<T: Pod> Sync for $view<T> {}
 
         impl<T: Pod> $view<T> {
-            /// Columns.
+            /// Returns the number of columns.
             #[inline(always)]
             #[must_use]
             pub fn width(&self) -> u32 {
                 self.width
             }
 
-            /// Rows.
+            /// Returns the number of rows.
             #[inline(always)]
             #[must_use]
             pub fn height(&self) -> u32 {
                 self.height
             }
 
-            /// Whether column `x` of row `y` exists.
+            /// Returns whether column `x` of row `y` exists.
             #[inline(always)]
             #[must_use]
             pub fn contains(&self, x: u32, y: u32) -> bool {
                 x < self.width && y < self.height
             }
 
-            /// Whether all rows begin at multiples of so many bytes, a power of two.
+            /// Returns whether all rows begin at multiples of `bytes`, a power of two.
             #[inline(always)]
             #[must_use]
             pub fn is_aligned(&self, bytes: u32) -> bool {
                 (self.data.addr() as u32 | self.pitch) & (bytes - 1) == 0
             }
 
-            /// Whether rows follow each other without padding.
+            /// Returns whether rows follow each other without padding.
             #[inline(always)]
             #[must_use]
             pub fn is_tight(&self) -> bool {
                 u64::from(self.width) * size_of::<T>() as u64 == u64::from(self.pitch)
             }
 
-            /// Address of an element.
+            /// Returns the address of an element.
             ///
             /// # Safety
-            /// The element exists.
+            /// The element must exist.
             #[inline(always)]
             unsafe fn at(&self, x: u32, y: u32, access: Access) -> $pointer {
                 memory::check(self.contains(x, y), access, stringify!($view), || {
                     [Index::Pixel(x, y), Index::Pixel(self.width, self.height)]
                 });
-                // SAFETY: an element that exists lies within the view's memory.
+                // SAFETY: the element exists, so it lies within the view's memory.
                 unsafe { self.data.byte_add(y as usize * self.pitch as usize).add(x as usize) }
             }
 
-            /// Address of the first of elements side by side that are one `W`.
+            /// Returns the address of the first of several adjacent elements that form one `W`.
             ///
             /// # Safety
-            /// They exist, and are aligned as `W`.
+            /// The elements must exist and be aligned for `W`.
             #[inline(always)]
             unsafe fn at_wide<W: Pod>(&self, x: u32, y: u32, access: Access) -> $pointer {
                 const {
                     assert!(size_of::<W>() > 0 && size_of::<W>().is_multiple_of(size_of::<T>()));
                 }
                 let more = (size_of::<W>() / size_of::<T>() - 1) as u32;
-                // SAFETY: all of them exist, so the first one and the last one do.
+                // SAFETY: all elements exist, so the first and the last one do.
                 unsafe {
                     let _ = self.at(x + more, y, access);
                     let at = self.at(x, y, access);
@@ -132,7 +137,8 @@ macro_rules! view {
             }
         }
 
-        // SAFETY: pointer, width, height and pitch, pushed in this order by the host handle.
+        // SAFETY: the parameters are pointer, width, height and pitch. The host handle pushes them
+        // in this order.
         unsafe impl<T: Pod> KernelArg for $view<T> {
             type Params = ($pointer, (u32, (u32, (u32, ()))));
             #[cfg(not(target_arch = "nvptx64"))]
@@ -154,7 +160,8 @@ macro_rules! view {
             }
         }
 
-        #[doc = concat!("What the host passes for a [`", stringify!($view), "`]: ", $host, ", on some device.")]
+        #[doc = concat!("The host's handle for a [`", stringify!($view), "`]:")]
+        #[doc = concat!($host, " on a device.")]
         #[cfg(not(target_arch = "nvptx64"))]
         #[derive(Debug)]
         pub struct $device<'a, T> {
@@ -169,10 +176,12 @@ macro_rules! view {
             /// `place`.
             ///
             /// # Safety
-            /// - The rows are valid for the lifetime of the handle and for every launch that it is
-            ///   passed to, until that launch has completed.
-            /// - `data` and `pitch` are multiples of `T`'s alignment, and rows do not overlap.
-            /// - Nothing else writes there, or for the writable one touches it, before then.
+            /// - The rows must be valid for the lifetime of the handle and until every launch that
+            ///   it is passed to has completed.
+            /// - `data` and `pitch` must be multiples of `T`'s alignment.
+            /// - Rows must not overlap.
+            /// - Until then, nothing else may write to the rows or, if the handle is writable,
+            ///   access them.
             #[must_use]
             pub unsafe fn new(
                 place: crate::launch::Place,
@@ -187,39 +196,39 @@ macro_rules! view {
                 Self { view, place, borrow: <$borrow<'_, T>>::default() }
             }
 
-            /// Columns and rows.
+            /// Returns the number of columns and the number of rows.
             #[must_use]
             pub fn size(&self) -> (u32, u32) {
                 (self.view.width, self.view.height)
             }
 
-            /// Where the first row begins, and bytes from one row to the next.
+            /// Returns the address of the first row and the pitch in bytes.
             #[must_use]
             pub fn rows(&self) -> ($pointer, u32) {
                 (self.view.data, self.view.pitch)
             }
 
-            /// The device that the rows are on.
+            /// Returns the device that the rows are on.
             #[must_use]
             pub fn place(&self) -> crate::launch::Place {
                 self.place
             }
 
-            /// Whether `other` has the same size and pitch and lies on the same device, so that it differs in
-            /// its address alone.
+            /// Returns whether `other` has the same size and pitch and is on the same device, so
+            /// that only its address differs.
             #[must_use]
             pub fn is_like(&self, other: &Self) -> bool {
                 let layout = |of: &Self| (of.size(), of.view.pitch, of.place);
                 layout(self) == layout(other)
             }
 
-            /// Appends the address alone, for an argument that is several images which are
+            /// Appends only the address, for an argument of several images that are
             /// [alike](Self::is_like).
             pub fn push_address<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
                 params.push(&self.view.data);
             }
 
-            /// Appends the pitch alone, for an argument whose images have sizes that follow from each other.
+            /// Appends only the pitch, for an argument whose image sizes follow from each other.
             pub fn push_pitch<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
                 params.push(&self.view.pitch);
             }
@@ -259,12 +268,12 @@ impl<T> Clone for DeviceView<'_, T> {
 impl<T> Copy for DeviceView<'_, T> {}
 
 impl<T: Pod> View<T> {
-    /// The element at column `x` of row `y`, if there is one.
+    /// Returns the element at column `x` of row `y`, if it exists.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, x: u32, y: u32) -> Option<T> {
         self.stamp.check("View");
-        // SAFETY: inside, as just checked.
+        // SAFETY: `contains` has checked that the element exists.
         self.contains(x, y).then(|| unsafe { self.load(x, y) })
     }
 
@@ -279,46 +288,48 @@ impl<T: Pod> View<T> {
         unsafe { memory::load_read_only(self.at(x, y, Access::Load)) }
     }
 
-    /// Has the [line](crate::LINE_BYTES) of an element brought into the L2 cache, for a load by a later block, or after
-    /// [a wait](crate::thread::wait_for_kernel_before). Of one that does not exist nothing.
+    /// Prefetches the [cache line](crate::LINE_BYTES) of an element into the L2 cache, for a load
+    /// by a later block or after [`wait_for_kernel_before`](crate::thread::wait_for_kernel_before).
+    /// Does nothing if the element does not exist.
     #[inline(always)]
     pub fn prefetch(&self, x: u32, y: u32) {
         if self.contains(x, y) {
-            // SAFETY: the element exists.
+            // SAFETY: `contains` has checked that the element exists.
             unsafe { memory::prefetch(self.at(x, y, Access::Load)) };
         }
     }
 
-    /// Reads elements side by side, from `(x, y)` on, as one.
+    /// Reads adjacent elements, starting at `(x, y)`, as one `W`.
     ///
     /// # Safety
-    /// - They exist.
-    /// - Rows [are aligned](Self::is_aligned) as `W`, and so is column `x` in its row.
+    /// - The elements must exist.
+    /// - Rows must be [aligned](Self::is_aligned) for `W`, and so must column `x` within its row.
     #[inline(always)]
     #[must_use]
     pub unsafe fn load_wide<W: Pod>(&self, x: u32, y: u32) -> W {
-        // SAFETY: they exist and are aligned, as the caller vouches; nothing writes a `View`'s memory during a launch.
+        // SAFETY: the caller guarantees that the elements exist and are aligned. Nothing writes a
+        // `View`'s memory during a launch.
         unsafe { memory::load_read_only(self.at_wide::<W>(x, y, Access::Load).cast::<W>()) }
     }
 
-    /// Column `x` from row `y` down.
+    /// Returns the elements of column `x` from row `y` down.
     ///
     /// # Safety
     /// `x < width` and `y < height`.
     #[inline(always)]
     #[must_use]
     pub unsafe fn column(&self, x: u32, y: u32) -> ColumnView<T> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         let first = unsafe { self.at(x, y, Access::Load) };
         ColumnView { first, rows: self.height - y, pitch: self.pitch }
     }
 }
 
 impl<T: Pod> ColumnView<T> {
-    /// Reads the element so many rows below the first.
+    /// Reads the element that is `below` rows below the first.
     ///
     /// # Safety
-    /// There is one.
+    /// The element must exist.
     #[inline(always)]
     #[must_use]
     pub unsafe fn load(&self, below: u32) -> T {
@@ -339,13 +350,13 @@ impl<T> Clone for ColumnView<T> {
 
 impl<T> Copy for ColumnView<T> {}
 
-/// The product of two, in one instruction wherever either comes from.
+/// Multiplies two numbers with one instruction, however the compiler obtained them.
 #[inline(always)]
 fn mul_wide(a: u32, b: u32) -> u64 {
     #[cfg(target_arch = "nvptx64")]
     {
         let product;
-        // SAFETY: arithmetic alone.
+        // SAFETY: the instruction only operates on registers.
         unsafe {
             core::arch::asm!("mul.wide.u32 {}, {}, {};", out(reg64) product, in(reg32) a, in(reg32) b,
                 options(pure, nomem, nostack, preserves_flags));
@@ -359,24 +370,24 @@ fn mul_wide(a: u32, b: u32) -> u64 {
 }
 
 impl<T: Pod> ViewMut<T> {
-    /// Reads the thread's own element, if there is one.
+    /// Reads the thread's own element, if it exists.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, at: Unique2d) -> Option<T> {
         let (x, y) = at.access();
         self.stamp.check("ViewMut");
-        // SAFETY: inside, as just checked; safe code of other threads has no such index.
+        // SAFETY: the element exists; no other thread has this index in safe code.
         self.contains(x, y).then(|| unsafe { self.load(x, y) })
     }
 
-    /// Writes the thread's own element; returns whether there is one.
+    /// Writes the thread's own element. Returns whether it exists.
     #[inline(always)]
     pub fn set(&self, at: Unique2d, value: T) -> bool {
         let (x, y) = at.access();
         self.stamp.check("ViewMut");
         let inside = self.contains(x, y);
         if inside {
-            // SAFETY: inside; safe code of other threads has no such index.
+            // SAFETY: the element exists; no other thread has this index in safe code.
             unsafe { self.store(x, y, value) };
         }
         inside
@@ -386,11 +397,11 @@ impl<T: Pod> ViewMut<T> {
     ///
     /// # Safety
     /// - `x < width` and `y < height`.
-    /// - No other thread writes it without a barrier between.
+    /// - No other thread may write it without a barrier in between.
     #[inline(always)]
     #[must_use]
     pub unsafe fn load(&self, x: u32, y: u32) -> T {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe { *self.at(x, y, Access::Load) }
     }
 
@@ -398,21 +409,21 @@ impl<T: Pod> ViewMut<T> {
     ///
     /// # Safety
     /// - `x < width` and `y < height`.
-    /// - No other thread touches it without a barrier between.
+    /// - No other thread may access it without a barrier in between.
     #[inline(always)]
     pub unsafe fn store(&self, x: u32, y: u32, value: T) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe { *self.at(x, y, Access::Store) = value }
     }
 
-    /// Writes elements side by side, from `(x, y)` on, as one.
+    /// Writes adjacent elements, starting at `(x, y)`, as one `W`.
     ///
     /// # Safety
-    /// - They exist, and no other thread touches them without a barrier between.
-    /// - Rows [are aligned](Self::is_aligned) as `W`, and so is column `x` in its row.
+    /// - The elements must exist, and no other thread may access them without a barrier in between.
+    /// - Rows must be [aligned](Self::is_aligned) for `W`, and so must column `x` within its row.
     #[inline(always)]
     pub unsafe fn store_wide<W: Pod>(&self, x: u32, y: u32, value: W) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe { *self.at_wide::<W>(x, y, Access::Store).cast::<W>() = value }
     }
 }

@@ -1,12 +1,12 @@
-//! Text from kernels: [`print!`](crate::print), [`println!`](crate::println) and the messages of panics.
+//! Text from kernels: [`print!`](crate::print), [`println!`](crate::println) and panic messages.
 //!
-//! The text is formatted on the GPU, into a buffer of the thread, and goes to the driver's `vprintf`
-//! in one piece, so that threads do not mix their lines. The driver keeps a buffer of one megabyte,
-//! of which new text overwrites the oldest, and prints it when the host waits for the stream or the
-//! device, or unloads the module. On the CPU the macros are the standard library's.
+//! On the GPU, a thread formats the text into its own buffer and passes it to the driver's
+//! `vprintf` in one piece, so lines of different threads do not mix. The driver's buffer has one
+//! megabyte, and new text overwrites the oldest. The driver prints it when the host waits for the
+//! stream or the device, or unloads the module. On the CPU the macros are the standard library's.
 //!
-//! A text of more than [`PIECE`] bytes goes in several pieces, and other threads may print between
-//! them.
+//! A text of more than [`PIECE`] bytes is printed in several pieces, and other threads may print
+//! between them.
 
 #[cfg(target_arch = "nvptx64")]
 use core::{
@@ -15,22 +15,22 @@ use core::{
     panic::PanicInfo,
 };
 
-/// Bytes that are printed in one piece.
+/// The maximum number of bytes that are printed in one piece.
 pub const PIECE: usize = 511;
 
 #[cfg(target_arch = "nvptx64")]
 unsafe extern "C" {
-    /// Prints `format` with the arguments at `valist`, which lie there as in a C struct.
+    /// Prints `format` with the arguments at `valist`, which have the layout of a C struct.
     ///
     /// # Safety
-    /// `format` ends with a 0, and `valist` has the arguments that it names.
+    /// `format` must end with a 0, and `valist` must have the arguments that it names.
     pub fn vprintf(format: *const u8, valist: *const c_void) -> i32;
 
-    /// Ends the launch with `CUDA_ERROR_ASSERT`; the driver prints the message with its place, block and
-    /// thread.
+    /// Ends the launch with `CUDA_ERROR_ASSERT`. The driver prints the message with the source
+    /// location, block and thread.
     ///
     /// # Safety
-    /// The texts end with a 0.
+    /// The texts must end with a 0.
     pub fn __assertfail(
         message: *const u8,
         file: *const u8,
@@ -40,12 +40,12 @@ unsafe extern "C" {
     );
 }
 
-/// A text that ends with a 0.
+/// A buffer for a text that ends with a 0.
 #[cfg(target_arch = "nvptx64")]
 struct Text {
     bytes: [u8; PIECE + 1],
     len: usize,
-    /// Whether a full buffer is printed to make room; else the rest of the text is dropped.
+    /// Whether a full buffer is printed to make room. Otherwise the rest of the text is dropped.
     prints: bool,
 }
 
@@ -63,7 +63,7 @@ impl Text {
     fn flush(&mut self) {
         if self.len > 0 {
             let argument = self.as_ptr();
-            // SAFETY: the format takes one pointer, to a text that ends with a 0.
+            // SAFETY: the format takes one pointer to a text that ends with a 0.
             unsafe { vprintf(c"%s".as_ptr().cast(), (&raw const argument).cast()) };
             self.len = 0;
         }
@@ -90,7 +90,8 @@ impl Write for Text {
     }
 }
 
-/// Prints from a kernel, with the syntax of the standard library's macro; on the CPU it is that macro.
+/// Prints text from a kernel, with the syntax of the standard library's macro. On the CPU it is
+/// that macro.
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 macro_rules! print {
@@ -99,8 +100,8 @@ macro_rules! print {
     };
 }
 
-/// Prints a line from a kernel, with the syntax of the standard library's macro; on the CPU it is that
-/// macro.
+/// Prints a line from a kernel, with the syntax of the standard library's macro. On the CPU it is
+/// that macro.
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 macro_rules! println {
@@ -112,7 +113,7 @@ macro_rules! println {
     };
 }
 
-/// Ends the launch with the message and the place of a panic.
+/// Ends the launch with the message and the source location of a panic.
 #[cfg(target_arch = "nvptx64")]
 pub(crate) fn fail(info: &PanicInfo<'_>) {
     let (mut message, mut file) = (Text::new(false), Text::new(false));
@@ -125,13 +126,13 @@ pub(crate) fn fail(info: &PanicInfo<'_>) {
     unsafe { __assertfail(message.as_ptr(), file.as_ptr(), line, c"kernel".as_ptr().cast(), 1) };
 }
 
-/// Prints a text; `print!` expands to it.
+/// Prints a text. `print!` expands to a call of this function.
 #[cfg(target_arch = "nvptx64")]
 #[doc(hidden)]
 #[inline(never)]
 pub fn print(text: fmt::Arguments<'_>) {
     let mut buffer = Text::new(true);
-    // A `Display` that fails prints what it wrote before.
+    // If a `Display` implementation fails, the text before the failure is printed.
     let _ = buffer.write_fmt(text);
     buffer.flush();
 }

@@ -1,10 +1,11 @@
-//! What a GPU kernel needs of its machine, in Rust: indices, barriers, warps, shared and constant
+//! The device-side library for GPU kernels in Rust: indices, barriers, warps, shared and constant
 //! memory, images, textures, atomics and fast arithmetic.
 //!
-//! Everything here has two implementations with the same meaning: PTX instructions when compiled for
-//! `nvptx64-nvidia-cuda`, and the `cuda_cpu` crate otherwise, so that a
-//! kernel runs, and is tested, where there is no GPU. Names follow rust-cuda's crate of the same
-//! name where that has one; launch bounds, textures, read-only loads and CPU execution are ours.
+//! Every device function has two implementations with the same semantics: PTX instructions when
+//! compiled for `nvptx64-nvidia-cuda`, and the `cuda_cpu` crate otherwise. A kernel therefore also
+//! runs on a machine without a GPU, where it can be tested. Names follow rust-cuda's crate of the
+//! same name where that crate has an equivalent. Launch bounds, textures, read-only loads and CPU
+//! execution are additions.
 //!
 //! ```
 //! use cuda_std::prelude::*;
@@ -14,17 +15,17 @@
 //! pub fn double(input: View<f32>, out: ViewMut<f32>) {
 //!     let at = thread::index_2d();
 //!     if out.contains(at.x, at.y) && input.contains(at.x, at.y) {
-//!         // SAFETY: inside of both images, and each thread has a pixel of its own.
+//!         // SAFETY: the pixel is inside both images, and no other thread accesses it.
 //!         unsafe { out.store(at.x, at.y, 2.0 * input.load(at.x, at.y)) };
 //!     }
 //! }
 //! ```
 //!
-//! The feature `alloc` gives kernels `Vec`, `Box` and `String`; see [`mem`]. The feature `vek` exports the
-//! crate of that name.
+//! The feature `alloc` provides `Vec`, `Box` and `String` in kernels; see [`mem`]. The feature
+//! `vek` re-exports the crate `vek`.
 //!
-//! Not here: launching (the host crate does that with what [`launch`] describes), and cluster,
-//! tensor-core or asynchronous-copy instructions.
+//! This crate does not launch kernels: the host crate does, with the descriptions in [`launch`].
+//! Cluster, tensor-core and asynchronous-copy instructions are not available.
 #![cfg_attr(
     target_arch = "nvptx64",
     no_std,
@@ -41,7 +42,7 @@
     ),
     expect(
         internal_features,
-        reason = "core_intrinsics is the only way to LLVM's fma without libm"
+        reason = "core_intrinsics is the only way to use LLVM's fma without libm"
     )
 )]
 
@@ -109,7 +110,7 @@ pub use {
     texture::DeviceTexture,
 };
 
-/// What a kernel file imports.
+/// The items that a kernel file imports.
 pub mod prelude {
     pub use crate::{
         ConstantArray, FloatExt, GpuFloat, GpuPower, KernelArg, Shared, Slice, SliceMut, Texture2d,
@@ -129,7 +130,7 @@ pub mod prelude {
     };
 }
 
-/// Stops the kernel: on the GPU the launch fails, on the CPU it returns
+/// Stops the kernel. On the GPU the launch fails; on the CPU it returns
 /// [`FaultKind::Trap`](cuda_cpu::FaultKind::Trap).
 #[inline]
 pub fn trap() -> ! {
@@ -142,8 +143,8 @@ pub fn trap() -> ! {
     cuda_cpu::fail(cuda_cpu::FaultKind::Trap)
 }
 
-/// For every kernel crate. Where the builder does not keep messages, a panic is a trap before it comes
-/// here.
+/// The panic handler of every kernel crate. If the builder does not keep panic messages, a panic
+/// becomes a trap before it reaches this function.
 #[cfg(target_arch = "nvptx64")]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
@@ -153,7 +154,7 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     trap()
 }
 
-/// What the macros expand to. Not for use by hand.
+/// Items that the macros' expansions use. They are not part of the public API.
 #[doc(hidden)]
 pub mod __private {
     pub use bytemuck;

@@ -1,4 +1,4 @@
-//! Elements that a texture can read: how many channels they have, and of what kind.
+//! Elements that a texture can read, with the number and the type of their channels.
 
 use bytemuck::Pod;
 use cuda_cpu::texture::{Channel, Format};
@@ -7,12 +7,12 @@ use glam::{Vec2, Vec4};
 /// An element of an image that a texture can read.
 ///
 /// # Safety
-/// The element is 1, 2 or 4 of `CHANNEL` and nothing else.
+/// The element must consist of 1, 2 or 4 channels of type `CHANNEL` and nothing else.
 pub unsafe trait Texel: Pod {
-    /// One channel in memory.
+    /// The type of one channel in memory.
     const CHANNEL: Channel;
 
-    /// The texture format of the element.
+    /// Returns the texture format of the element.
     #[must_use]
     fn format() -> Format {
         let channels = size_of::<Self>() as u32 / Self::CHANNEL.bytes();
@@ -22,7 +22,7 @@ pub unsafe trait Texel: Pod {
 
 macro_rules! texels {
     ($($type:ty: $channel:ident),+ $(,)?) => {$(
-        // SAFETY: the element is so many channels.
+        // SAFETY: the element consists of 1, 2 or 4 such channels.
         unsafe impl Texel for $type {
             const CHANNEL: Channel = Channel::$channel;
         }

@@ -1,8 +1,8 @@
 //! 2-D textures: reads through the texture unit, which filters and clamps for free.
 //!
-//! Coordinates are the hardware's, unnormalised: texel `i` has its centre at `i + 0.5`. Filter, edge
-//! mode and format belong to the texture object that the host makes; the type parameter says what
-//! a read returns. Linear filtering has 8 bits of fraction, on the CPU too.
+//! Coordinates are unnormalised, as in the hardware: texel `i` has its centre at `i + 0.5`. The
+//! host selects filter, edge mode and format when it creates the texture object. The type parameter
+//! is the type that a read returns. Linear filtering has 8 bits of fraction, on the CPU too.
 
 use core::marker::PhantomData;
 
@@ -11,17 +11,17 @@ use glam::{UVec4, Vec4};
 use crate::KernelArg;
 use crate::stamp::Stamp;
 
-/// What a texture read returns.
+/// A type that a texture read can return.
 pub trait TextureValue: Copy + Sync + 'static {
-    /// Reads at `(x, y)`.
+    /// Reads the texture at `(x, y)`.
     ///
     /// # Safety
-    /// `handle` is a texture object that lives, made for this kind of read.
+    /// `handle` must be a live texture object that was created for this kind of read.
     #[doc(hidden)]
     unsafe fn read(handle: u64, x: f32, y: f32) -> Self;
 }
 
-/// A texture of up to four channels; those that it lacks read as zero.
+/// A texture of up to four channels. Missing channels read as zero.
 #[derive(Debug)]
 pub struct Texture2d<T> {
     handle: u64,
@@ -39,18 +39,20 @@ impl<T> Clone for Texture2d<T> {
 impl<T> Copy for Texture2d<T> {}
 
 impl<T: TextureValue> Texture2d<T> {
-    /// Reads at `(x, y)`. Any coordinate is allowed; the edge mode says what lies outside.
+    /// Reads the texture at `(x, y)`. Any coordinate is allowed. The edge mode determines the
+    /// result outside the texture.
     #[inline(always)]
     #[must_use]
     pub fn read(&self, x: f32, y: f32) -> T {
         self.stamp.check("Texture2d");
-        // SAFETY: the host's handle vouches for the texture object.
+        // SAFETY: the contract of the host's handle guarantees a valid texture object.
         unsafe { T::read(self.handle, x, y) }
     }
 }
 
-/// `tex.level.2d.v4.TYPE.f32` on the GPU, the software texture on the CPU. There is one level, 0: said so, it takes no
-/// register and is read a little faster than as `tex.2d`.
+/// Implements a read as `tex.level.2d.v4.TYPE.f32` on the GPU and with the software texture on the
+/// CPU. A texture has one level, 0. As an explicit constant it takes no register, and the read is a
+/// little faster than `tex.2d`.
 macro_rules! texture_value {
     ($(#[$doc:meta])* $vector:ty, $scalar:ty, $ptx:literal, $method:ident) => {
         $(#[$doc])*
@@ -58,7 +60,7 @@ macro_rules! texture_value {
             #[inline(always)]
             unsafe fn read(handle: u64, x: f32, y: f32) -> Self {
                 #[cfg(target_arch = "nvptx64")]
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller guarantees it.
                 unsafe {
                     let (r, g, b, a): ($scalar, $scalar, $scalar, $scalar);
                     core::arch::asm!(
@@ -73,7 +75,7 @@ macro_rules! texture_value {
                     Self::new(r, g, b, a)
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
-                // SAFETY: as the caller vouches; on the CPU the handle is the object's address.
+                // SAFETY: the caller guarantees it; on the CPU the handle is the object's address.
                 unsafe {
                     let texture = &*core::ptr::with_exposed_provenance::<cuda_cpu::texture::Texture>(
                         handle as usize,
@@ -86,15 +88,15 @@ macro_rules! texture_value {
 }
 
 texture_value! {
-    /// Floats, or integers as fractions of their range.
+    /// Reads floats, or integers as fractions of their range.
     Vec4, f32, "f32", sample
 }
 texture_value! {
-    /// Integers as they are. The texture must not filter.
+    /// Reads integers unchanged. The texture must not filter.
     UVec4, u32, "u32", element
 }
 
-// SAFETY: one 64-bit handle, pushed by the host handle.
+// SAFETY: the parameter is one 64-bit handle, which the host handle pushes.
 unsafe impl<T: TextureValue> KernelArg for Texture2d<T> {
     type Params = (u64, ());
     #[cfg(not(target_arch = "nvptx64"))]
@@ -106,7 +108,7 @@ unsafe impl<T: TextureValue> KernelArg for Texture2d<T> {
     }
 }
 
-/// What the host passes for a [`Texture2d`]: a texture object on some device.
+/// The host's handle for a [`Texture2d`]: a texture object on a device.
 #[cfg(not(target_arch = "nvptx64"))]
 #[derive(Debug)]
 pub struct DeviceTexture<'a, T> {
@@ -131,9 +133,9 @@ impl<T: TextureValue> DeviceTexture<'_, T> {
     /// address of a [`cuda_cpu::texture::Texture`].
     ///
     /// # Safety
-    /// - The object was made for reads of type `T`.
-    /// - It and its texels live, unwritten, for the lifetime of the handle and until every launch
-    ///   that it is passed to has completed.
+    /// - The object must have been created for reads of type `T`.
+    /// - The object and its texels must stay alive and unwritten for the lifetime of the handle and
+    ///   until every launch that it is passed to has completed.
     #[must_use]
     pub unsafe fn new(place: crate::launch::Place, handle: u64) -> Self {
         let texture = Texture2d { handle, stamp: Stamp::now(), value: PhantomData };

@@ -13,13 +13,13 @@ use cuda_std::launch::{
     SafeKernel,
 };
 
-/// Kernels that import no more than rust-cuda's do.
+/// Kernels with the same imports as rust-cuda's kernels.
 #[allow(
     unreachable_pub,
     clippy::undocumented_unsafe_blocks,
     clippy::needless_lifetimes,
     clippy::missing_safety_doc,
-    reason = "written as rust-cuda's examples are"
+    reason = "in the style of rust-cuda's examples"
 )]
 mod kernels {
     use core::mem::MaybeUninit;
@@ -29,7 +29,7 @@ mod kernels {
 
     pub(crate) type Scale = f32;
 
-    /// A struct that neither prints itself nor is plain old data.
+    /// A struct that is neither `Debug` nor plain old data.
     #[derive(Clone, Copy, cust_core::DeviceCopy)]
     pub struct Choice {
         pub on: bool,
@@ -37,8 +37,8 @@ mod kernels {
     }
 
     #[kernel]
-    #[allow(improper_ctypes_definitions, clippy::missing_safety_doc, reason = "as upstream's")]
-    /// Documented after the attribute.
+    #[allow(improper_ctypes_definitions, clippy::missing_safety_doc, reason = "as in rust-cuda")]
+    /// A doc comment after the attribute.
     pub unsafe fn vecadd(a: &[f32], b: &[f32], c: *mut f32) {
         let idx = thread::index_1d() as usize;
         if idx < a.len() {
@@ -93,7 +93,7 @@ mod kernels {
     #[kernel(dims(1), block_multiple(32))]
     pub fn sum<'a>(numbers: &'a [u32], out: cuda_std::SliceMut<u32>) {
         if thread::index_1d() == 0 && out.len() > 0 {
-            // SAFETY: inside, and one thread alone writes.
+            // SAFETY: the element exists, and only this thread writes it.
             unsafe { out.store(0, numbers.iter().sum()) };
         }
     }
@@ -127,7 +127,7 @@ fn call(name: &str, params: &[*const c_void]) {
     };
     cpu::launch(&launch, &|| {
         let params = ptr::with_exposed_provenance(pointers);
-        // SAFETY: one pointer for each parameter, each to a value of its type.
+        // SAFETY: each parameter has a pointer to a value of its type.
         unsafe { (entry(name).thread)(params) }
     })
     .expect("the kernel runs");
@@ -179,7 +179,7 @@ fn references_and_pointers_cross() {
         out: slice_mut(&mut out),
         offset: DevicePointer::from(&raw const offset),
     };
-    // A value of no size is no parameter.
+    // A zero-sized value is not a parameter.
     assert_eq!(entry("scaled").params.len(), 5);
     assert_eq!(kernel.params().pointers().len(), 5);
     run(LaunchConfig::for_1d(2, 2), kernel).unwrap();
@@ -237,7 +237,7 @@ fn a_safe_kernel_takes_slices_and_checks_its_block() {
 #[test]
 fn an_empty_slice_may_be_null() {
     let mut out = [7_u32];
-    // SAFETY: no elements.
+    // SAFETY: the slice has no elements.
     let numbers = unsafe { DeviceSlice::new(Place::Cpu, ptr::null(), 0) };
     let kernel = kernels::Sum { numbers, out: slice_mut(&mut out) };
     run(LaunchConfig::for_1d(1, 32), kernel).unwrap();
@@ -251,7 +251,7 @@ fn device_pointers_count_in_elements() {
     assert_eq!(pointer.wrapping_add(2).as_raw(), pointer.as_raw() + 4);
     assert_eq!(pointer.wrapping_add(2).wrapping_sub(2), pointer);
     assert_eq!(pointer.wrapping_offset(-1).as_raw(), pointer.as_raw() - 2);
-    // SAFETY: the second element, on the host.
+    // SAFETY: this is the second element, in host memory.
     assert_eq!(unsafe { *pointer.add(1).as_ptr() }, 2);
     assert!(DevicePointer::<u8>::null().is_null() && !pointer.cast::<u8>().is_null());
 }

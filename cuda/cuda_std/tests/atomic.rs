@@ -1,4 +1,5 @@
-//! Atomic operations on the CPU: every method against plain arithmetic, and many threads at once.
+//! Atomic operations on the CPU: compares every method with plain arithmetic, and runs several
+//! threads at once.
 
 use cuda_std::atomic::{
     Atomic, AtomicAdd, AtomicBits, AtomicExchange, AtomicF32, AtomicF64, AtomicMinMax, AtomicU32,
@@ -30,7 +31,7 @@ macro_rules! integers {
                 assert_eq!(run(Atomic::<$type, Device>::swap), b);
             }
             let mut value: $type = 6;
-            // SAFETY: a local that nothing else accesses.
+            // SAFETY: nothing else accesses this local variable.
             unsafe {
                 let at = &raw mut value;
                 assert_eq!((<$type>::atomic_and(at, 3), *at), (6, 2));
@@ -120,7 +121,7 @@ fn a_cell_is_its_value_in_memory() {
     let mut value = 1.0;
     // SAFETY: nothing else accesses the value.
     let cell = unsafe { BlockAtomicF32::from_ptr(&raw mut value) };
-    // SAFETY: one thread.
+    // SAFETY: only one thread accesses the cell.
     unsafe { cell.fetch_add(2.0, Ordering::Relaxed) };
     assert_eq!(value, 3.0);
 }
@@ -130,7 +131,7 @@ fn the_functions_of_rust_cuda_are_the_same_operations() {
     use cuda_std::atomic::mid;
     let (mut sum, mut real) = (6_u32, 1.5_f64);
     let (sum, real) = (&raw mut sum, &raw mut real);
-    // SAFETY: both are this thread's own.
+    // SAFETY: only this thread accesses the two variables.
     unsafe {
         assert_eq!(mid::atomic_fetch_add_u32_device(sum, Ordering::Relaxed, 4), 6);
         assert_eq!(mid::atomic_fetch_sub_u32_block(sum, Ordering::AcqRel, 1), 10);

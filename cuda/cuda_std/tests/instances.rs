@@ -1,4 +1,4 @@
-//! Kernels made of generic functions.
+//! Kernels that are instances of generic functions.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{run, slice, slice_mut};
 use cuda_std::launch::{Kernel as _, LaunchConfig};
 use cuda_std::prelude::*;
 
-/// Element type of a buffer.
+/// The element type of a buffer.
 trait Element: bytemuck::Pod + core::ops::Add<Output = Self> {}
 impl Element for f32 {}
 impl Element for u64 {}
@@ -30,10 +30,10 @@ where
 /// Sets an element through references.
 ///
 /// # Safety
-/// `out` is as long as the grid.
+/// `out` must be as long as the grid.
 #[kernel(instances(first_u64 = first::<u64>))]
 unsafe fn first<T: Element>(input: &[T], out: *mut T) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe { *out.add(thread::index_1d() as usize) = input[0] };
 }
 

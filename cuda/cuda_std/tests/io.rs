@@ -1,4 +1,4 @@
-//! Kernels on the CPU print the text and nothing else.
+//! Kernels on the CPU print exactly their text.
 
 mod common;
 
@@ -9,23 +9,23 @@ use cuda_std::launch::LaunchConfig;
 use cuda_std::prelude::*;
 
 #[kernel(dims(1))]
-fn speak(names: Slice<u32>, spoken: SliceMut<u32>) {
+fn print_lines(names: Slice<u32>, printed: SliceMut<u32>) {
     let at = thread::unique_1d();
     let name = names.get(at).unwrap_or(0);
     println!("thread {name} of {}: {:?}", names.len(), [0.5, -1.0]);
     print!("{name:03}");
     println!();
-    spoken.set(at, 1);
+    printed.set(at, 1);
 }
 
-/// The kernel's launch; the other test runs it in a process of its own.
+/// Launches the kernel. The other test runs this one in a separate process.
 #[test]
-#[ignore = "prints"]
+#[ignore = "prints; run by `text_goes_to_stdout`"]
 fn child() {
-    let mut spoken = [0; 2];
+    let mut printed = [0; 2];
     let config = LaunchConfig { grid: [1, 1, 1], block: [2, 1, 1], dynamic_shared: 0 };
-    run(config, Speak { names: slice(&[5, 6]), spoken: slice_mut(&mut spoken) }).unwrap();
-    assert_eq!(spoken, [1, 1]);
+    run(config, PrintLines { names: slice(&[5, 6]), printed: slice_mut(&mut printed) }).unwrap();
+    assert_eq!(printed, [1, 1]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Kernels without `unsafe`: each thread writes elements of its own.
+//! Kernels without `unsafe`: each thread writes only its own elements.
 
 mod common;
 
@@ -70,7 +70,7 @@ fn threads_take_several_elements() {
 fn images_are_flipped() {
     let input: Vec<u8> = (0..35).collect();
     let mut out = vec![99_u8; 40];
-    // SAFETY: 5 rows of 7, and of 7 in 8, which outlive the launch.
+    // SAFETY: 5 rows of 7 elements, with pitch 7 and 8. Both images outlive the launch.
     let kernel = unsafe {
         Flip {
             input: DeviceView::new(Place::Cpu, input.as_ptr(), 7, 5, 7),
@@ -99,7 +99,7 @@ fn an_index_that_is_not_unique_is_a_fault() {
     }
 }
 
-/// Kernels named like what `#[kernel]` declares next to its call of them.
+/// Kernels with the names of items that `#[kernel]` declares next to its call of the kernel.
 mod names {
     use super::*;
 

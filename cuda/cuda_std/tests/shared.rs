@@ -1,4 +1,4 @@
-//! Shared memory in the forms that rust-cuda kernels use, on the CPU: it belongs to the block, and
+//! Shared memory on the CPU, in the forms that rust-cuda kernels use: each block has its own, and
 //! races are reported.
 
 mod common;
@@ -13,7 +13,7 @@ use cuda_std::launch::{DevicePointer, LaunchConfig};
     clippy::undocumented_unsafe_blocks,
     clippy::missing_safety_doc,
     clippy::needless_range_loop,
-    reason = "written as rust-cuda's examples are"
+    reason = "in the style of rust-cuda's examples"
 )]
 mod kernels {
     use core::mem::MaybeUninit;
@@ -44,7 +44,7 @@ mod kernels {
         values[last - i] = unsafe { TILE[last - i].assume_init() - TILE[i].assume_init() };
     }
 
-    /// Transposes an 8×8 tile by block, once for each of two tiles.
+    /// Transposes two 8×8 tiles per block, one after the other.
     #[kernel(barriers(2))]
     pub unsafe fn transpose(input: &[f32], out: *mut f32, wait: bool) {
         let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
@@ -85,7 +85,7 @@ mod kernels {
         }
     }
 
-    /// A generic helper, whose array belongs to the instance.
+    /// A generic helper. Each instance has its own array.
     #[inline(always)]
     fn rotated<T: Copy, const N: usize>(value: T, by: usize) -> T {
         let tile = shared_array![T; 2 * N];

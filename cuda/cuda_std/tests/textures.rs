@@ -1,4 +1,4 @@
-//! Textures on the CPU: a handle works in the launch that it is an argument of, and in no other.
+//! Textures on the CPU: a handle works only in the launch that it is an argument of.
 
 use std::ptr;
 use std::sync::Mutex;
@@ -12,14 +12,14 @@ use glam::Vec4;
 
 static KEPT: Mutex<Option<Texture2d<Vec4>>> = Mutex::new(None);
 
-/// Keeps its texture, and reads it.
+/// Stores its texture in a static and reads it.
 #[kernel]
 pub fn keep(texture: Texture2d<Vec4>) {
     *KEPT.lock().unwrap() = Some(texture);
     assert_eq!(texture.read(0.5, 0.5).x, 7.0);
 }
 
-/// Reads the texture that an earlier kernel kept.
+/// Reads the texture that an earlier kernel stored.
 #[kernel]
 pub fn read_kept() {
     let texture = *KEPT.lock().unwrap();
@@ -35,7 +35,7 @@ fn run<K: Kernel + Sync>(kernel: &K) -> Result<(), Fault> {
         constants: &ConstantBank::default(),
         check_races: true,
     };
-    // SAFETY: the kernel's memory is on the host and alive.
+    // SAFETY: the kernel's memory is on the host and outlives the launch.
     launch(&config, &|| unsafe { kernel.thread() })
 }
 
@@ -43,13 +43,13 @@ fn run<K: Kernel + Sync>(kernel: &K) -> Result<(), Fault> {
 fn a_texture_kept_from_an_earlier_launch_is_refused() {
     let texel = Box::new(7.0_f32);
     let format = Format { channel: Channel::F32, channels: 1 };
-    // SAFETY: one texel, which outlives the texture.
+    // SAFETY: the texture covers one texel, which outlives it.
     let texture = unsafe {
         let texel = ptr::from_ref(&*texel).cast();
         Texture::new(texel, [1, 1], 4, format, Filter::Point, Address::Clamp)
     };
     let handle = ptr::from_ref(&texture).expose_provenance() as u64;
-    // SAFETY: the texture lives and is read as floats.
+    // SAFETY: the texture is alive, and the kernel reads floats.
     run(&Keep { texture: unsafe { DeviceTexture::new(Place::Cpu, handle) } }).unwrap();
     drop((texture, texel));
     let fault = run(&ReadKept {}).unwrap_err();

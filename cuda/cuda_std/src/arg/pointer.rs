@@ -1,10 +1,12 @@
-//! References and raw pointers as arguments, the way rust-cuda kernels take them.
+//! References and raw pointers as arguments, as in rust-cuda kernels.
 //!
-//! `#[kernel]` takes one of these for an argument that is written `&[T]`, `&mut [T]`, `&T`,
-//! `&mut T`, `*const T` or `*mut T`, and hands the function what it asks for. A slice is two
-//! parameters, the pointer and a `usize` length; the others are one. On the CPU they are the host's
-//! memory. What Rust checks of them is checked, so an index out of bounds is a panic with its line;
-//! nothing watches raw pointers. [`Slice`](crate::Slice) is the form that reports more.
+//! `#[kernel]` uses one of these types for an argument that is written `&[T]`, `&mut [T]`, `&T`,
+//! `&mut T`, `*const T` or `*mut T`, and passes the function the written type. A slice is two
+//! parameters, the pointer and a `usize` length; the others are one.
+//!
+//! On the CPU they point to host memory. Rust's own checks apply, so an out-of-bounds index is a
+//! panic with its line. Accesses through raw pointers are not checked. [`Slice`](crate::Slice)
+//! reports more errors.
 //!
 //! A safe kernel cannot keep a slice, because its memory lives only as long as the launch:
 //!
@@ -21,7 +23,7 @@
 //! # fn main() {}
 //! ```
 //!
-//! Nor can its threads share a `&mut`, however the type is written:
+//! Its threads cannot share a `&mut` either, however the type is written:
 //!
 //! ```compile_fail
 //! # use cuda_std::prelude::*;
@@ -53,7 +55,7 @@ use crate::launch::{DevicePointer, Params, Place};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{DeviceSlice, DeviceSliceMut};
 
-/// Defines an argument that is a pointer: docs, name, pointer, and what the kernel gets.
+/// Defines an argument that is a pointer: docs, name, pointer, and the type that the kernel gets.
 macro_rules! pointer {
     ($(#[$doc:meta])* $name:ident, $pointer:ty, $lifetime:lifetime $given:ty, $data:ident => $get:expr) => {
         $(#[$doc])*
@@ -70,10 +72,10 @@ macro_rules! pointer {
         impl<T> Copy for $name<T> {}
 
         impl<T> $name<T> {
-            /// The kernel's argument.
+            /// Returns the kernel's argument.
             ///
             /// # Safety
-            /// The host's obligations towards the kernel are met while the result is used.
+            /// The host must meet its obligations to the kernel while the result is used.
             #[inline(always)]
             #[must_use]
             pub unsafe fn get<$lifetime>(self) -> $given
@@ -84,24 +86,24 @@ macro_rules! pointer {
                 $get
             }
 
-            /// The argument of a safe kernel, which cannot outlive `scope`.
+            /// Returns the argument of a safe kernel. It cannot outlive `scope`.
             ///
             /// # Safety
-            /// As [`get`](Self::get).
+            /// See [`get`](Self::get).
             #[inline(always)]
             #[must_use]
-            #[allow(clippy::mut_from_ref, reason = "the scope is no memory")]
+            #[allow(clippy::mut_from_ref, reason = "the scope refers to no memory")]
             pub unsafe fn within<$lifetime>(self, scope: &$lifetime ()) -> $given
             where
                 T: $lifetime,
             {
                 let () = scope;
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller guarantees it.
                 unsafe { self.get() }
             }
         }
 
-        // SAFETY: one pointer, pushed by the host's `DevicePointer`.
+        // SAFETY: the argument is one pointer, which the host's `DevicePointer` pushes.
         unsafe impl<T: 'static> KernelArg for $name<T> {
             type Params = ($pointer, ());
             #[cfg(not(target_arch = "nvptx64"))]
@@ -127,27 +129,28 @@ macro_rules! pointer {
 }
 
 pointer! {
-    /// `*const T`.
+    /// An argument of type `*const T`.
     ConstPointer, *const T, 'a *const T, data => data
 }
 pointer! {
-    /// `*mut T`.
+    /// An argument of type `*mut T`.
     MutPointer, *mut T, 'a *mut T, data => data
 }
 pointer! {
-    /// `&T`.
+    /// An argument of type `&T`.
     Ref, *const T, 'a &'a T, data =>
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe { &*data }
 }
 pointer! {
-    /// `&mut T`.
+    /// An argument of type `&mut T`.
     RefMut, *mut T, 'a &'a mut T, data =>
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe { &mut *data }
 }
 
-/// Defines an argument that is a slice: docs, name, pointer, what the kernel gets, host handle.
+/// Defines an argument that is a slice: docs, name, pointer, the type that the kernel gets, the
+/// function that makes it, and host handle.
 macro_rules! slice {
     ($(#[$doc:meta])* $name:ident, $pointer:ty, $given:ty, $make:path, $device:ident) => {
         $(#[$doc])*
@@ -168,37 +171,39 @@ macro_rules! slice {
         impl<T> Copy for $name<T> {}
 
         impl<T> $name<T> {
-            /// The kernel's argument.
+            /// Returns the kernel's argument.
             ///
             /// # Safety
-            /// The host's obligations towards the kernel are met while the result is used.
+            /// The host must meet its obligations to the kernel while the result is used.
             #[inline(always)]
             #[must_use]
             pub unsafe fn get<'a>(self) -> $given {
                 let Self { data, len, .. } = self;
-                // An empty device buffer has a null pointer, which a slice may not have. On the GPU
-                // nothing comes of it, and a choice would hide that the pointer is a parameter.
+                // An empty device buffer has a null pointer, which a slice must not have. On the
+                // GPU it is harmless, and a branch would hide from the compiler that the pointer is
+                // a parameter.
                 #[cfg(not(target_arch = "nvptx64"))]
                 let data = if len == 0 { <$pointer>::cast(core::ptr::NonNull::<T>::dangling().as_ptr()) } else { data };
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller guarantees it.
                 unsafe { $make(data, len) }
             }
 
-            /// The argument of a safe kernel, which cannot outlive `scope`.
+            /// Returns the argument of a safe kernel. It cannot outlive `scope`.
             ///
             /// # Safety
-            /// As [`get`](Self::get).
+            /// See [`get`](Self::get).
             #[inline(always)]
             #[must_use]
-            #[allow(clippy::mut_from_ref, reason = "the scope is no memory")]
+            #[allow(clippy::mut_from_ref, reason = "the scope refers to no memory")]
             pub unsafe fn within<'a>(self, scope: &'a ()) -> $given {
                 let () = scope;
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller guarantees it.
                 unsafe { self.get() }
             }
         }
 
-        // SAFETY: pointer and length, pushed in this order by the host handle.
+        // SAFETY: the parameters are the pointer and the length. The host handle pushes them in
+        // this order.
         unsafe impl<T: 'static> KernelArg for $name<T> {
             type Params = ($pointer, (usize, ()));
             #[cfg(not(target_arch = "nvptx64"))]
@@ -229,10 +234,10 @@ macro_rules! slice {
 }
 
 slice! {
-    /// `&[T]`.
+    /// An argument of type `&[T]`.
     RefSlice, *const T, &'a [T], slice::from_raw_parts, DeviceSlice
 }
 slice! {
-    /// `&mut [T]`.
+    /// An argument of type `&mut [T]`.
     RefSliceMut, *mut T, &'a mut [T], slice::from_raw_parts_mut, DeviceSliceMut
 }

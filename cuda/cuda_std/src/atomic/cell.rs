@@ -1,7 +1,7 @@
-//! Atomic cells, as those of `core::sync::atomic`, with floats and scopes.
+//! Atomic cells like those of `core::sync::atomic`, with floats and scopes.
 //!
-//! Methods of `Block` cells are `unsafe`: a block scope says nothing to the threads of another
-//! block, so sharing such a cell between blocks is a data race.
+//! Methods of `Block` cells are `unsafe`: their operations are atomic only for the threads of one
+//! block, so sharing a cell between blocks is a data race.
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -10,50 +10,51 @@ use core::sync::atomic::Ordering;
 
 use super::scoped::{AtomicValue, Block, Device, Scope, System};
 
-/// A `T` in memory that threads of scope `S` share. It has the layout of `T`.
+/// A `T` that the threads of scope `S` share. It has the layout of `T`.
 #[repr(transparent)]
 pub struct Atomic<T, S> {
     value: UnsafeCell<T>,
     scope: PhantomData<S>,
 }
 
-// SAFETY: safe methods access the value atomically, in a scope that covers all threads that run
-// safe code with a reference to the cell; those of block scope are unsafe.
+// SAFETY: safe methods access the value atomically, in a scope that covers all threads to which
+// safe code can pass a reference to the cell. Methods of block scope are unsafe.
 unsafe impl<T: AtomicValue, S: Scope> Sync for Atomic<T, S> {}
 
 impl<T: AtomicValue, S: Scope> Atomic<T, S> {
-    /// A cell with a value.
+    /// Creates a cell with a value.
     #[must_use]
     pub const fn new(value: T) -> Self {
         Self { value: UnsafeCell::new(value), scope: PhantomData }
     }
 
-    /// The value. Nobody shares the cell any more.
+    /// Consumes the cell, which no other thread shares any more, and returns the value.
     #[must_use]
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 
-    /// The value without atomic operations, which exclusive access makes unnecessary.
+    /// Returns a mutable reference to the value. Exclusive access makes atomic operations
+    /// unnecessary.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
 
-    /// The address of the value.
+    /// Returns the address of the value.
     #[must_use]
     pub const fn as_ptr(&self) -> *mut T {
         self.value.get()
     }
 
-    /// The value at `at` as a cell.
+    /// Returns the value at `at` as a cell.
     ///
     /// # Safety
-    /// - `at` is aligned, and valid for reads and writes during `'a`.
-    /// - During `'a` all accesses to it that can be concurrent with those of the cell are atomic,
-    ///   of the same size, and from threads of scope `S`.
+    /// - `at` must be aligned, and valid for reads and writes during `'a`.
+    /// - During `'a`, all accesses to `*at` that can be concurrent with those of the cell must be
+    ///   atomic, of the same size, and from threads of scope `S`.
     #[must_use]
     pub const unsafe fn from_ptr<'a>(at: *mut T) -> &'a Self {
-        // SAFETY: the layouts are the same; the rest is what the caller vouches for.
+        // SAFETY: the layouts are the same; the caller guarantees the rest.
         unsafe { &*at.cast() }
     }
 }
@@ -72,31 +73,31 @@ impl<T: AtomicValue, S: Scope> From<T> for Atomic<T, S> {
 
 impl<T: AtomicValue + fmt::Debug, S: Scope> fmt::Debug for Atomic<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // SAFETY: the cell's own value; formatting a cell of block scope in another block is the
-        // obligation of who shared it.
+        // SAFETY: this is the cell's own value. The code that shares a cell of block scope with
+        // another block is responsible for formatting it there.
         unsafe { T::load::<System>(self.as_ptr(), Ordering::Relaxed) }.fmt(f)
     }
 }
 
-/// The methods of one scope, `unsafe` where the second argument says so.
+/// Defines the methods of one scope. They are `unsafe` if the macro gets a safety section.
 macro_rules! methods {
     ($scope:ident $(, $unsafe:ident, $safety:literal)?) => {
         impl<T: AtomicValue> Atomic<T, $scope> {
             /// Reads the value.
             ///
             /// # Panics
-            /// If `order` is `Release` or `AcqRel`.
+            /// Panics if `order` is `Release` or `AcqRel`.
             $(#[doc = $safety])?
             #[inline(always)]
             pub $($unsafe)? fn load(&self, order: Ordering) -> T {
-                // SAFETY: the cell's own value, which is accessed atomically alone.
+                // SAFETY: this is the cell's own value, and all accesses to it are atomic.
                 unsafe { T::load::<$scope>(self.as_ptr(), order) }
             }
 
             /// Writes the value.
             ///
             /// # Panics
-            /// If `order` is `Acquire` or `AcqRel`.
+            /// Panics if `order` is `Acquire` or `AcqRel`.
             $(#[doc = $safety])?
             #[inline(always)]
             pub $($unsafe)? fn store(&self, value: T, order: Ordering) {
@@ -107,10 +108,10 @@ macro_rules! methods {
             /// Writes `new` if the value has the bits of `current`.
             ///
             /// # Errors
-            /// The value that was there instead.
+            /// Returns the cell's value if its bits differ from those of `current`.
             ///
             /// # Panics
-            /// If `failure` is `Release` or `AcqRel`.
+            /// Panics if `failure` is `Release` or `AcqRel`.
             $(#[doc = $safety])?
             #[inline(always)]
             pub $($unsafe)? fn compare_exchange(
@@ -126,13 +127,14 @@ macro_rules! methods {
                 }
             }
 
-            /// [`compare_exchange`](Self::compare_exchange): no GPU fails for no reason.
+            /// Same as [`compare_exchange`](Self::compare_exchange): a GPU's exchange never fails
+            /// spuriously.
             ///
             /// # Errors
-            /// The value that was there instead.
+            /// Returns the cell's value if its bits differ from those of `current`.
             ///
             /// # Panics
-            /// If `failure` is `Release` or `AcqRel`.
+            /// Panics if `failure` is `Release` or `AcqRel`.
             $(#[doc = $safety])?
             #[inline(always)]
             pub $($unsafe)? fn compare_exchange_weak(
@@ -148,11 +150,12 @@ macro_rules! methods {
                 }
             }
 
-            /// Replaces the value by `next` of it until no other thread intervenes, or stops when
-            /// `next` is `None`. Returns the previous value.
+            /// Replaces the value with the result of `next` and returns the previous value. Calls
+            /// `next` again if another thread has changed the value in the meantime. Stops if
+            /// `next` returns `None`.
             ///
             /// # Errors
-            /// The value for which `next` is `None`.
+            /// Returns the value for which `next` returned `None`.
             $(#[doc = $safety])?
             #[inline(always)]
             pub $($unsafe)? fn fetch_update(
@@ -180,9 +183,9 @@ macro_rules! methods {
                 fetch_sub fetch_sub "Subtracts and returns the previous value.";
                 fetch_and fetch_and "Stores the bitwise \"and\" and returns the previous value.";
                 fetch_or fetch_or "Stores the bitwise \"or\" and returns the previous value.";
-                fetch_xor fetch_xor "Stores the bitwise \"exclusive or\" and returns the previous value.";
-                fetch_min fetch_min "Stores the smaller one and returns the previous value.";
-                fetch_max fetch_max "Stores the larger one and returns the previous value.";
+                fetch_xor fetch_xor "Stores the bitwise \"xor\" and returns the previous value.";
+                fetch_min fetch_min "Stores the smaller value and returns the previous one.";
+                fetch_max fetch_max "Stores the larger value and returns the previous one.";
             );
         }
     };
@@ -207,7 +210,7 @@ macro_rules! methods {
 
 methods!(Device);
 methods!(System);
-methods!(Block, unsafe, "\n# Safety\nAll concurrent accesses come from threads of the same block.");
+methods!(Block, unsafe, "\n# Safety\nAll concurrent accesses must be from threads of one block.");
 
 macro_rules! names {
     ($($name:ident $type:ident $scope:ident $threads:literal;)+) => {$(

@@ -1,14 +1,14 @@
-//! rust-cuda's atomic functions, with the type and the scope in the name: [`AtomicValue`] and [`fence`] in
-//! other words. They also work on the CPU.
+//! rust-cuda's atomic functions, with the type and the scope in the name. They wrap [`AtomicValue`]
+//! and [`fence`], and also work on the CPU.
 //!
-//! Its `intrinsics`, one instruction each, are not here.
+//! rust-cuda's `intrinsics`, one instruction each, are not available.
 
 use core::sync::atomic::Ordering;
 
 use super::scoped::read_order;
 use super::{AtomicValue, Block, Device, Scope, System, fence};
 
-/// A fence that does nothing if `ordering` is `Relaxed`.
+/// Runs a fence, or does nothing if `ordering` is `Relaxed`.
 #[inline(always)]
 fn thread_fence<S: Scope>(ordering: Ordering) {
     if ordering != Ordering::Relaxed {
@@ -34,7 +34,7 @@ pub fn system_thread_fence(ordering: Ordering) {
     thread_fence::<System>(ordering);
 }
 
-/// Calls a macro for the method of each type in each scope; a row has a type and its three names.
+/// Calls a macro for a method of each type in each scope. A row has a type and its three names.
 macro_rules! scopes {
     ($function:ident!($method:ident) $($type:ident $block:ident $device:ident $system:ident;)+) => {$(
         $function!($method $type $block Block);
@@ -45,13 +45,14 @@ macro_rules! scopes {
 
 macro_rules! load {
     ($method:ident $type:ident $name:ident $scope:ident) => {
-        #[doc = concat!("[`AtomicValue::", stringify!($method), "`] of [`", stringify!($scope), "`] scope.")]
+        #[doc = concat!("Calls [`AtomicValue::", stringify!($method), "`]")]
+        #[doc = concat!("with [`", stringify!($scope), "`] scope.")]
         ///
         /// # Safety
         /// See [`AtomicValue`].
         #[inline(always)]
         pub unsafe fn $name(ptr: *mut $type, ordering: Ordering) -> $type {
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe { <$type>::$method::<$scope>(ptr, ordering) }
         }
     };
@@ -59,13 +60,14 @@ macro_rules! load {
 
 macro_rules! store {
     ($method:ident $type:ident $name:ident $scope:ident) => {
-        #[doc = concat!("[`AtomicValue::", stringify!($method), "`] of [`", stringify!($scope), "`] scope.")]
+        #[doc = concat!("Calls [`AtomicValue::", stringify!($method), "`]")]
+        #[doc = concat!("with [`", stringify!($scope), "`] scope.")]
         ///
         /// # Safety
         /// See [`AtomicValue`].
         #[inline(always)]
         pub unsafe fn $name(ptr: *mut $type, ordering: Ordering, val: $type) {
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe { <$type>::$method::<$scope>(ptr, val, ordering) }
         }
     };
@@ -73,13 +75,14 @@ macro_rules! store {
 
 macro_rules! fetch {
     ($method:ident $type:ident $name:ident $scope:ident) => {
-        #[doc = concat!("[`AtomicValue::", stringify!($method), "`] of [`", stringify!($scope), "`] scope.")]
+        #[doc = concat!("Calls [`AtomicValue::", stringify!($method), "`]")]
+        #[doc = concat!("with [`", stringify!($scope), "`] scope.")]
         ///
         /// # Safety
         /// See [`AtomicValue`].
         #[inline(always)]
         pub unsafe fn $name(ptr: *mut $type, ordering: Ordering, val: $type) -> $type {
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe { <$type>::$method::<$scope>(ptr, val, ordering) }
         }
     };
@@ -87,8 +90,8 @@ macro_rules! fetch {
 
 macro_rules! compare_and_swap {
     ($method:ident $type:ident $name:ident $scope:ident) => {
-        #[doc = concat!("[`AtomicValue::", stringify!($method), "`] of [`", stringify!($scope), "`] scope;")]
-        /// returns the previous value.
+        #[doc = concat!("Calls [`AtomicValue::", stringify!($method), "`]")]
+        #[doc = concat!("with [`", stringify!($scope), "`] scope and returns the previous value.")]
         ///
         /// # Safety
         /// See [`AtomicValue`].
@@ -100,10 +103,8 @@ macro_rules! compare_and_swap {
             ordering: Ordering,
         ) -> $type {
             let failure = read_order(ordering);
-            // SAFETY: as the caller vouches.
-            let old = unsafe {
-                <$type>::$method::<$scope>(ptr, current, new, ordering, failure)
-            };
+            // SAFETY: the caller guarantees it.
+            let old = unsafe { <$type>::$method::<$scope>(ptr, current, new, ordering, failure) };
             match old {
                 Ok(old) | Err(old) => old,
             }

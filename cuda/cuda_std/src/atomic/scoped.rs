@@ -1,11 +1,12 @@
 //! Atomic operations with an ordering and a scope, on plain pointers.
 //!
-//! A scope names the threads that the operation is atomic and ordered for. PTX writes both into the
-//! instruction (`atom.acquire.gpu`); a sequentially consistent operation is `fence.sc` followed by
-//! the acquiring form, the mapping that the PTX memory model gives for C++. `core::sync::atomic`
-//! cannot serve here: LLVM 22 drops the ordering of most read-modify-writes on this target.
+//! A scope is the set of threads for which an operation is atomic and ordered. A PTX instruction
+//! states the ordering and the scope (`atom.acquire.gpu`). A sequentially consistent operation is
+//! `fence.sc` followed by the acquire form, as in the PTX memory model's mapping for C++; a store
+//! uses the release form. `core::sync::atomic` is not suitable: LLVM 22 drops the ordering of most
+//! read-modify-writes on this target.
 //!
-//! On the CPU every scope is the standard library's one.
+//! On the CPU all scopes are the same: the operations are the standard library's.
 
 use core::sync::atomic::Ordering;
 
@@ -52,14 +53,15 @@ mod sealed {
 
 /// A 32- or 64-bit number with atomic operations: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
 ///
-/// Integers wrap. On floats `and`, `or`, `xor` and the comparison of
+/// Integers wrap. On floats, `and`, `or`, `xor` and the comparison of
 /// [`compare_exchange`](Self::compare_exchange) work on the bits, and `min` and `max` ignore a NaN
-/// as [`f32::min`] does. An `f32` addition on the GPU counts subnormals in global memory as zero.
+/// as [`f32::min`] does. On the GPU, an `f32` addition in global memory treats subnormals as zero.
 ///
 /// # Safety
-/// All functions of this trait ask the same of `at`:
-/// - It is aligned and valid for reads and writes, in global or shared memory.
-/// - All concurrent accesses are atomic, of this size, and come from threads of the scope `S`.
+/// All functions of this trait have the same requirements:
+/// - `at` must be aligned and valid for reads and writes, in global or shared memory.
+/// - All concurrent accesses to `*at` must be atomic, of this size, and from threads of the scope
+///   `S`.
 pub trait AtomicValue: Copy + PartialEq + sealed::Value {
     /// Reads `*at`.
     ///
@@ -67,7 +69,7 @@ pub trait AtomicValue: Copy + PartialEq + sealed::Value {
     /// See the trait.
     ///
     /// # Panics
-    /// If `order` is `Release` or `AcqRel`.
+    /// Panics if `order` is `Release` or `AcqRel`.
     unsafe fn load<S: Scope>(at: *const Self, order: Ordering) -> Self;
 
     /// Writes `value` to `*at`.
@@ -76,7 +78,7 @@ pub trait AtomicValue: Copy + PartialEq + sealed::Value {
     /// See the trait.
     ///
     /// # Panics
-    /// If `order` is `Acquire` or `AcqRel`.
+    /// Panics if `order` is `Acquire` or `AcqRel`.
     unsafe fn store<S: Scope>(at: *mut Self, value: Self, order: Ordering);
 
     /// Writes `value` to `*at` and returns the previous value.
@@ -85,17 +87,17 @@ pub trait AtomicValue: Copy + PartialEq + sealed::Value {
     /// See the trait.
     unsafe fn exchange<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
 
-    /// Writes `new` to `*at` if that has the bits of `current`. Returns the previous value: `Ok` if
-    /// `new` was written.
+    /// Writes `new` to `*at` if `*at` has the bits of `current`. Returns the previous value, as
+    /// `Ok` if `new` was written.
     ///
     /// # Errors
-    /// The value that was there instead of `current`.
+    /// Returns the previous value if its bits differ from those of `current`.
     ///
     /// # Safety
     /// See the trait.
     ///
     /// # Panics
-    /// If `failure` is `Release` or `AcqRel`.
+    /// Panics if `failure` is `Release` or `AcqRel`.
     unsafe fn compare_exchange<S: Scope>(
         at: *mut Self,
         current: Self,
@@ -151,15 +153,15 @@ pub trait AtomicValue: Copy + PartialEq + sealed::Value {
 /// [`core::sync::atomic::fence`] does for all threads of a program.
 ///
 /// # Panics
-/// If `order` is `Relaxed`.
+/// Panics if `order` is `Relaxed`.
 #[inline(always)]
 pub fn fence<S: Scope>(order: Ordering) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: orders memory, nothing else.
+    // SAFETY: a fence only orders memory accesses.
     unsafe {
         use core::arch::asm;
         match (order, S::WIDTH) {
-            (Ordering::Relaxed, _) => panic!("there is no relaxed fence"),
+            (Ordering::Relaxed, _) => panic!("a fence cannot be `Relaxed`"),
             (Ordering::SeqCst, 0) => asm!("fence.sc.cta;", options(nostack)),
             (Ordering::SeqCst, 1) => asm!("fence.sc.gpu;", options(nostack)),
             (Ordering::SeqCst, _) => asm!("fence.sc.sys;", options(nostack)),
@@ -172,7 +174,7 @@ pub fn fence<S: Scope>(order: Ordering) {
     core::sync::atomic::fence(order);
 }
 
-/// The ordering of a failed compare-exchange, or of the first read in a loop of them.
+/// Returns the ordering of a failed compare-exchange, or of the first read in a loop of them.
 #[inline(always)]
 pub(super) fn read_order(order: Ordering) -> Ordering {
     match order {
@@ -182,13 +184,13 @@ pub(super) fn read_order(order: Ordering) -> Ordering {
     }
 }
 
-/// A success ordering that also covers `failure`: PTX has one ordering for both outcomes.
+/// Returns a success ordering that also covers `failure`: PTX has one ordering for both outcomes.
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 fn combined(success: Ordering, failure: Ordering) -> Ordering {
     use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
     match (success, failure) {
-        (_, Release | AcqRel) => panic!("a failed exchange writes nothing to release"),
+        (_, Release | AcqRel) => panic!("a failed exchange cannot be `Release` or `AcqRel`"),
         (SeqCst, _) | (_, SeqCst) => SeqCst,
         (Relaxed, Acquire) => Acquire,
         (Release, Acquire) => AcqRel,
@@ -196,7 +198,7 @@ fn combined(success: Ordering, failure: Ordering) -> Ordering {
     }
 }
 
-/// Runs `$instruction!` with the PTX name of the scope before its other arguments.
+/// Calls `$instruction!` with the PTX name of the scope before its other arguments.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! in_scope {
     ($scope:ident, $instruction:ident!($($rest:tt)*)) => {
@@ -208,7 +210,8 @@ macro_rules! in_scope {
     };
 }
 
-/// A read-modify-write: scope, ordering, the rest of the instruction, operands.
+/// Runs a read-modify-write. The arguments are the scope, the ordering, the rest of the instruction
+/// and the operands.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! atom {
     ($scope:literal, $order:expr, $text:expr, $($operand:tt)*) => {
@@ -228,7 +231,8 @@ macro_rules! atom {
     };
 }
 
-/// A load: scope, ordering, the rest of the instruction, operands.
+/// Runs a load. The arguments are the scope, the ordering, the rest of the instruction and the
+/// operands.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! load {
     ($scope:literal, $order:expr, $text:expr, $($operand:tt)*) => {
@@ -240,12 +244,13 @@ macro_rules! load {
             Ordering::SeqCst => core::arch::asm!(
                 concat!("fence.sc.", $scope, "; ld.acquire.", $scope, ".", $text),
                 $($operand)*, options(nostack)),
-            _ => panic!("a load has nothing to release"),
+            _ => panic!("a load cannot be `Release` or `AcqRel`"),
         }
     };
 }
 
-/// A store: scope, ordering, the rest of the instruction, operands.
+/// Runs a store. The arguments are the scope, the ordering, the rest of the instruction and the
+/// operands.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! store {
     ($scope:literal, $order:expr, $text:expr, $($operand:tt)*) => {
@@ -257,19 +262,19 @@ macro_rules! store {
             Ordering::SeqCst => core::arch::asm!(
                 concat!("fence.sc.", $scope, "; st.release.", $scope, ".", $text),
                 $($operand)*, options(nostack)),
-            _ => panic!("a store has nothing to acquire"),
+            _ => panic!("a store cannot be `Acquire` or `AcqRel`"),
         }
     };
 }
 
-/// Load, store and exchange, which see bits alone: type, bits in PTX, register, its atomic on the
-/// CPU, the type's bits and back.
+/// Defines load, store and exchange, which only depend on the bits. The arguments are the PTX type,
+/// the register class, the atomic on the CPU, and the conversions to bits and back.
 macro_rules! bits {
     ($ptx:literal, $register:ident, $atomic:ident, $to:expr, $from:expr) => {
         #[inline(always)]
         unsafe fn load<S: Scope>(at: *const Self, order: Ordering) -> Self {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe {
                 let value: Self;
                 in_scope!(S, load!(order, concat!($ptx, " {}, [{}];"),
@@ -277,7 +282,7 @@ macro_rules! bits {
                 value
             }
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: as the caller vouches; a load does not write.
+            // SAFETY: the caller guarantees it; a load does not write.
             unsafe {
                 $from(core::sync::atomic::$atomic::from_ptr(at.cast_mut().cast()).load(order))
             }
@@ -286,13 +291,13 @@ macro_rules! bits {
         #[inline(always)]
         unsafe fn store<S: Scope>(at: *mut Self, value: Self, order: Ordering) {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe {
                 in_scope!(S, store!(order, concat!($ptx, " [{}], {};"),
                     in(reg64) at, in($register) value));
             }
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe {
                 core::sync::atomic::$atomic::from_ptr(at.cast()).store($to(value), order);
             }
@@ -301,7 +306,7 @@ macro_rules! bits {
         #[inline(always)]
         unsafe fn exchange<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe {
                 let old: Self;
                 in_scope!(S, atom!(order, concat!("exch.", $ptx, " {}, [{}], {};"),
@@ -309,7 +314,7 @@ macro_rules! bits {
                 old
             }
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe {
                 $from(core::sync::atomic::$atomic::from_ptr(at.cast()).swap($to(value), order))
             }
@@ -324,7 +329,7 @@ macro_rules! bits {
             failure: Ordering,
         ) -> Result<Self, Self> {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe {
                 let order = combined(success, failure);
                 let old: Self;
@@ -333,7 +338,7 @@ macro_rules! bits {
                 if $to(old) == $to(current) { Ok(old) } else { Err(old) }
             }
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe {
                 core::sync::atomic::$atomic::from_ptr(at.cast())
                     .compare_exchange($to(current), $to(new), success, failure)
@@ -344,13 +349,13 @@ macro_rules! bits {
     };
 }
 
-/// One read-modify-write of an integer: on the GPU an instruction, on the CPU a method.
+/// Defines a read-modify-write of an integer: one instruction on the GPU, one method on the CPU.
 macro_rules! integer_rmw {
     ($name:ident, $ptx:expr, $register:ident, $atomic:ident) => {
         #[inline(always)]
         unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe {
                 let old: Self;
                 in_scope!(S, atom!(order, concat!($ptx, " {}, [{}], {};"),
@@ -358,7 +363,7 @@ macro_rules! integer_rmw {
                 old
             }
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe {
                 core::sync::atomic::$atomic::from_ptr(at).$name(value, order)
             }
@@ -366,8 +371,8 @@ macro_rules! integer_rmw {
     };
 }
 
-/// An integer: PTX types of bits, of sums (which wrap, so that the sign does not matter) and of
-/// comparisons.
+/// Implements [`AtomicValue`] for an integer. The last three arguments are the PTX types of bits,
+/// of sums (they wrap, so the sign does not matter) and of comparisons.
 macro_rules! integer {
     ($type:ty, $register:ident, $atomic:ident, $bits:literal, $sum:literal, $compared:literal) => {
         impl AtomicValue for $type {
@@ -381,7 +386,7 @@ macro_rules! integer {
 
             #[inline(always)]
             unsafe fn fetch_sub<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller guarantees it.
                 unsafe { Self::fetch_add::<S>(at, value.wrapping_neg(), order) }
             }
         }
@@ -393,23 +398,23 @@ integer!(i32, reg32, AtomicI32, "b32", "u32", "s32");
 integer!(u64, reg64, AtomicU64, "b64", "u64", "u64");
 integer!(i64, reg64, AtomicI64, "b64", "u64", "s64");
 
-/// Replaces a float by a function of it, in a loop of compare-exchange.
+/// Defines a read-modify-write of a float as a compare-exchange loop.
 macro_rules! float_update {
     ($name:ident, $combine:expr) => {
         #[inline(always)]
         unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
-            // SAFETY: as the caller vouches.
+            // SAFETY: the caller guarantees it.
             unsafe { update::<Self, S>(at, order, |old| $combine(old, value)) }
         }
     };
 }
 
-/// A bitwise operation on a float, made from that of the integer of its size.
+/// Defines a bitwise operation on a float with that of the integer of the same size.
 macro_rules! float_bits {
     ($name:ident, $bits:ty) => {
         #[inline(always)]
         unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
-            // SAFETY: as the caller vouches; the integer has the float's size and alignment.
+            // SAFETY: the caller guarantees it; the integer has the float's size and alignment.
             Self::from_bits(unsafe { <$bits>::$name::<S>(at.cast(), value.to_bits(), order) })
         }
     };
@@ -428,7 +433,7 @@ macro_rules! float {
             #[inline(always)]
             unsafe fn fetch_add<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
                 #[cfg(target_arch = "nvptx64")]
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller guarantees it.
                 unsafe {
                     let old: Self;
                     in_scope!(S, atom!(order, concat!("add.", $ptx, " {}, [{}], {};"),
@@ -436,7 +441,7 @@ macro_rules! float {
                     old
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller guarantees it.
                 unsafe {
                     update::<Self, S>(at, order, |old| old + value)
                 }
@@ -444,7 +449,7 @@ macro_rules! float {
 
             #[inline(always)]
             unsafe fn fetch_sub<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
-                // SAFETY: as the caller vouches.
+                // SAFETY: the caller guarantees it.
                 unsafe { Self::fetch_add::<S>(at, -value, order) }
             }
         }
@@ -454,7 +459,7 @@ macro_rules! float {
 float!(f32, u32, reg32, AtomicU32, "b32", "f32");
 float!(f64, u64, reg64, AtomicU64, "b64", "f64");
 
-/// Replaces `*at` by `next` of it and returns the previous value.
+/// Replaces `*at` with `next(*at)` and returns the previous value.
 ///
 /// # Safety
 /// See [`AtomicValue`].
@@ -464,7 +469,7 @@ unsafe fn update<T: AtomicValue, S: Scope>(
     order: Ordering,
     next: impl Fn(T) -> T,
 ) -> T {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller guarantees it.
     unsafe {
         let mut old = T::load::<S>(at, Ordering::Relaxed);
         loop {

@@ -1,9 +1,9 @@
-//! Powers, exponentials and logarithms of an `f32` from fused multiply-adds alone.
+//! Powers, exponentials and logarithms of an `f32`, computed with fused multiply-adds only.
 //!
-//! `x^y = 2^(y·log2 x)`. An error of the exponent becomes a relative error of the result, so log2
+//! `x^y = 2^(y·log2 x)`. An error in the exponent becomes a relative error of the result, so log2
 //! and the product are carried as an unevaluated sum of two f32 (Dekker 1971). With `x = 2^e·m` and
 //! `m` in `[2/3, 4/3)`, `ln m = 2·atanh((m − 1)/(m + 1))` converges fast. A power takes about 40
-//! instructions and no `f64`, of which most GPUs have few. Every function is within 2 ULP.
+//! instructions and no `f64`, for which most GPUs have few units. Every function is within 2 ULP.
 
 use super::GpuFloat;
 
@@ -29,14 +29,14 @@ fn reciprocal(x: f32) -> f32 {
     1.0 / x
 }
 
-/// `x^y` for `x ≥ 0`, and NaN for a negative `x`.
+/// Returns `x^y` for `x ≥ 0`, and NaN for a negative `x`.
 #[inline(always)]
 pub(super) fn positive_powf(x: f32, y: f32) -> f32 {
     let (log_hi, log_lo) = log2_as_sum(x);
     let hi = y * log_hi;
     let lo = GpuFloat::mul_add(y, log_hi, -hi) + y * log_lo;
     let power = exp2_of_sum(hi, lo);
-    // The special cases of IEEE 754 `pow` for x ≥ 0; selects, not branches.
+    // The special cases of IEEE 754 `pow` for x ≥ 0. They compile to selects, not branches.
     if y == 0.0 || x == 1.0 {
         1.0
     } else if x.is_nan() || y.is_nan() || x < 0.0 {
@@ -48,11 +48,11 @@ pub(super) fn positive_powf(x: f32, y: f32) -> f32 {
     }
 }
 
-/// `x^y`. A negative `x` has a power if `y` is an integer.
+/// Returns `x^y`. A finite negative `x` gives NaN unless `y` is an integer or infinite.
 #[inline(always)]
 pub(super) fn powf(x: f32, y: f32) -> f32 {
     let size = positive_powf(x.abs(), y);
-    // Every f32 from 2²⁴ on is even.
+    // Every f32 of 2²⁴ or more is an even integer.
     let is_odd = y.abs() < 16_777_216.0 && GpuFloat::trunc(y) == y && y as i32 & 1 != 0;
     if is_odd {
         size.copysign(x)
@@ -63,39 +63,39 @@ pub(super) fn powf(x: f32, y: f32) -> f32 {
     }
 }
 
-/// 2 to the power `x`.
+/// Returns 2 to the power `x`.
 #[inline(always)]
 pub(super) fn exp2(x: f32) -> f32 {
     exp2_of_sum(x, 0.0)
 }
 
-/// e to the power `x`.
+/// Returns e to the power `x`.
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
     let hi = x * LOG2_E.0;
     exp2_of_sum(hi, GpuFloat::mul_add(x, LOG2_E.0, -hi) + x * LOG2_E.1)
 }
 
-/// Logarithm to the base 2.
+/// Returns the logarithm to the base 2.
 #[inline(always)]
 pub(super) fn log2(x: f32) -> f32 {
     let (hi, lo) = log2_as_sum(x);
     log_or_special(x, hi + lo)
 }
 
-/// Natural logarithm.
+/// Returns the natural logarithm.
 #[inline(always)]
 pub(super) fn ln(x: f32) -> f32 {
     scaled_log2(x, LN_2)
 }
 
-/// Logarithm to the base 10.
+/// Returns the logarithm to the base 10.
 #[inline(always)]
 pub(super) fn log10(x: f32) -> f32 {
     scaled_log2(x, LOG10_2)
 }
 
-/// `log2(x)` times a constant that is a sum of two f32.
+/// Returns `log2(x)` times a constant that is a sum of two f32.
 #[inline(always)]
 fn scaled_log2(x: f32, scale: (f32, f32)) -> f32 {
     let (log_hi, log_lo) = log2_as_sum(x);
@@ -106,7 +106,7 @@ fn scaled_log2(x: f32, scale: (f32, f32)) -> f32 {
     log_or_special(x, hi + lo)
 }
 
-/// `log`, which is the logarithm of a positive finite `x`, or the special case that `x` is.
+/// Returns `log` if `x` is positive and finite, and the logarithm's special values otherwise.
 #[inline(always)]
 fn log_or_special(x: f32, log: f32) -> f32 {
     if x > 0.0 && x < f32::INFINITY {
@@ -120,18 +120,18 @@ fn log_or_special(x: f32, log: f32) -> f32 {
     }
 }
 
-/// log2 of a positive finite number as a sum of two f32.
+/// Returns log2 of a positive finite number as a sum of two f32.
 #[inline(always)]
 fn log2_as_sum(x: f32) -> (f32, f32) {
-    // Subnormals have no exponent of their own: scale them up.
+    // Subnormals all have the same exponent bits, so they are scaled up.
     let tiny = x < f32::MIN_POSITIVE;
     let bits = if tiny { x * 8_388_608.0 } else { x }.to_bits() as i32;
-    // 0x3f2aaaab is 2/3: the difference's exponent bits are e, for m in [2/3, 4/3).
+    // 0x3f2aaaab is 2/3. The exponent bits of the difference are e, for m in [2/3, 4/3).
     let e = bits.wrapping_sub(0x3f2a_aaab) & !0x007f_ffff;
     let m = f32::from_bits(bits.wrapping_sub(e) as u32);
     let e = (e >> 23) as f32 - if tiny { 23.0 } else { 0.0 };
 
-    // u + u_lo = 2(m - 1)/(m + 1). The division is approximate, its residual is exact.
+    // u + u_lo = 2(m - 1)/(m + 1). The division is approximate; its residual is exact.
     let q = m - 1.0;
     let r = reciprocal(m + 1.0);
     let u = 2.0 * q * r;
@@ -144,7 +144,7 @@ fn log2_as_sum(x: f32) -> (f32, f32) {
     let p = GpuFloat::mul_add(p, s, 1.0 / 12.0);
     let ln_lo = GpuFloat::mul_add(p * s, u, u_lo);
 
-    // (u + ln_lo)·log2(e) + e, the large part split exactly.
+    // (u + ln_lo)·log2(e) + e, where the large part is split exactly.
     let hi = u * LOG2_E.0;
     let lo = GpuFloat::mul_add(u, LOG2_E.0, -hi);
     let lo = GpuFloat::mul_add(u, LOG2_E.1, lo);
@@ -156,11 +156,11 @@ fn log2_as_sum(x: f32) -> (f32, f32) {
     (sum, error + lo)
 }
 
-/// 2 to the power `hi + lo`, where `lo` is a rounding error of `hi`.
+/// Returns 2 to the power `hi + lo`, where `lo` is a rounding error of `hi`.
 #[inline(always)]
 fn exp2_of_sum(hi: f32, lo: f32) -> f32 {
-    // Beyond this the result is 0 or infinite, and the error of so large a `hi` is no fraction any
-    // more; a NaN passes.
+    // Beyond ±160 the result is 0 or infinite, and the rounding error of `hi` is no longer a
+    // fraction. A NaN passes through.
     let inside = hi.abs() < 160.0;
     let (hi, lo) = (hi.clamp(-160.0, 160.0), if inside { lo } else { 0.0 });
     let n = GpuFloat::round_ties_even(hi);
@@ -173,7 +173,7 @@ fn exp2_of_sum(hi: f32, lo: f32) -> f32 {
     let p = GpuFloat::mul_add(p, f, 2.402_265_2e-1);
     let p = GpuFloat::mul_add(p, f, core::f32::consts::LN_2);
     let p = GpuFloat::mul_add(p, f, 1.0);
-    // 2^n in two factors: n may be outside of a single exponent's range.
+    // 2^n as two factors, because n may be outside the range of one exponent.
     let n = n as i32;
     let half = n >> 1;
     let scale = |n: i32| f32::from_bits(((n + 127) << 23) as u32);

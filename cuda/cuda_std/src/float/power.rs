@@ -1,44 +1,46 @@
-//! [`GpuPower`]: powers, logarithms and reciprocals of an `f32` by the special function unit.
+//! [`GpuPower`]: powers, logarithms and reciprocals of an `f32` with the special function unit.
 //!
-//! The CPU computes them with the standard library, so that each agrees with the GPU within its
-//! stated error. Exact powers of any sign are [`GpuFloat`](super::GpuFloat)'s.
+//! The CPU computes them with the standard library, so each result agrees with the GPU's within the
+//! stated error. [`GpuFloat`](super::GpuFloat) has powers of numbers of any sign.
 
 #[cfg(doc)]
 use super::GpuFloat;
 #[cfg(target_arch = "nvptx64")]
 use super::exp_log;
 
-/// Powers and logarithms of an `f32`, exact or fast, and conversion to a level.
+/// Powers and logarithms of an `f32`, accurate or fast, and conversion to an 8-bit level.
 pub trait GpuPower: Sized {
-    /// `self` to the power `exponent`, for `self ≥ 0`, within 2 ULP. Of a negative `self` the GPU
-    /// makes a NaN, the CPU may not. [`GpuFloat::powf`] takes negative numbers too, for a few
-    /// instructions more.
+    /// Returns `self` to the power `exponent`, for `self ≥ 0`, within 2 ULP. For a negative `self`
+    /// the GPU returns NaN, but the CPU may not. [`GpuFloat::powf`] also accepts negative numbers
+    /// and takes a few more instructions.
     #[must_use]
     fn positive_powf(self, exponent: Self) -> Self;
 
-    /// Base-2 logarithm within 2⁻²², absolute on `[0.5, 2]` and relative elsewhere. Subnormals count
-    /// as 0.
+    /// Returns the base-2 logarithm within 2⁻²², absolute on `[0.5, 2]` and relative elsewhere.
+    /// Subnormals count as 0.
     #[must_use]
     fn fast_log2(self) -> Self;
 
-    /// 2 to the power `self` within 2⁻²² relative. Subnormal results are 0.
+    /// Returns 2 to the power `self` within a relative error of 2⁻²². Subnormal results are 0.
     #[must_use]
     fn fast_exp2(self) -> Self;
 
-    /// [`fast_exp2`](Self::fast_exp2) of `exponent` times [`fast_log2`](Self::fast_log2): for
-    /// `self` in `[0, 1]`, an exponent in `[0.25, 4]` and a result over 1/255 within 1e-5 relative.
+    /// Returns [`fast_exp2`](Self::fast_exp2) of `exponent` times [`fast_log2`](Self::fast_log2).
+    /// The relative error is at most 1e-5 for `self` in `[0, 1]`, an exponent in `[0.25, 4]` and a
+    /// result over 1/255.
     #[must_use]
     fn fast_powf(self, exponent: Self) -> Self;
 
-    /// 1 / `self` within 1 ULP; a subnormal counts as 0.
+    /// Returns 1 / `self` within 1 ULP. A subnormal counts as 0.
     #[must_use]
     fn fast_recip(self) -> Self;
 
-    /// 1 / √`self` within 2 ULP; a subnormal counts as 0.
+    /// Returns 1 / √`self` within 2 ULP. A subnormal counts as 0.
     #[must_use]
     fn fast_rsqrt(self) -> Self;
 
-    /// Nearest integer, ties to even, as `u8`: below 0 is 0, above 255 is 255, NaN is 0.
+    /// Returns the nearest integer as `u8`, with ties to even. Numbers below 0 and NaN give 0,
+    /// numbers above 255 give 255.
     #[must_use]
     fn to_u8_saturating(self) -> u8;
 }
@@ -113,7 +115,8 @@ impl GpuPower for f32 {
     #[inline(always)]
     fn to_u8_saturating(self) -> u8 {
         let level: u32;
-        // SAFETY: arithmetic on registers. `cvt` to u8 saturates and turns NaN into 0.
+        // SAFETY: the instruction only operates on registers. `cvt` to u8 saturates and turns NaN
+        // into 0.
         unsafe {
             core::arch::asm!("cvt.rni.sat.u8.f32 {}, {};", out(reg32) level, in(reg32) self,
                 options(pure, nomem, nostack, preserves_flags));
@@ -133,12 +136,13 @@ const RSQRT: u32 = 3;
 #[cfg(target_arch = "nvptx64")]
 pub(crate) const SATURATE: u32 = 4;
 
-/// One instruction of the special function unit, or that the next stage makes part of another.
+/// Runs one instruction of the special function unit, or one that the PTX assembler merges into
+/// another instruction (`SATURATE`).
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 pub(crate) fn unary<const OP: u32>(x: f32) -> f32 {
     let y: f32;
-    // SAFETY: arithmetic on registers.
+    // SAFETY: the instruction only operates on registers.
     unsafe {
         match OP {
             LG2 => core::arch::asm!("lg2.approx.ftz.f32 {}, {};", out(reg32) y, in(reg32) x,

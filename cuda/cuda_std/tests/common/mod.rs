@@ -1,4 +1,4 @@
-//! Launches of the tests' own kernels on the CPU.
+//! Launches test kernels on the CPU.
 
 use cuda_std::cpu::{self, ConstantBank, Fault, Launch};
 use cuda_std::launch::{Kernel, LaunchConfig, Place};
@@ -12,14 +12,14 @@ unsafe impl<K> Sync for Shared<K> {}
 
 impl<K: Kernel> Shared<K> {
     unsafe fn thread(&self) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees it.
         unsafe { self.0.thread() }
     }
 }
 
-/// Runs a kernel, watching for races. Each test passes host memory that fits its kernel.
+/// Runs a kernel and checks it for races. Each test passes host memory that fits its kernel.
 pub(crate) fn run<K: Kernel>(config: LaunchConfig, kernel: K) -> Result<(), Fault> {
-    config.check::<K>().expect("the shape is the kernel's");
+    config.check::<K>().expect("the launch shape fits the kernel");
     let constants = ConstantBank::default();
     let launch = Launch {
         kernel: K::NAME,
@@ -30,18 +30,18 @@ pub(crate) fn run<K: Kernel>(config: LaunchConfig, kernel: K) -> Result<(), Faul
         check_races: true,
     };
     let kernel = Shared(kernel);
-    // SAFETY: the arguments are host memory that outlives the launch.
+    // SAFETY: the arguments point to host memory that outlives the launch.
     cpu::launch(&launch, &|| unsafe { kernel.thread() })
 }
 
-/// The handle for a kernel that reads `values`.
+/// Returns the handle for a kernel that reads `values`.
 pub(crate) fn slice<T>(values: &[T]) -> DeviceSlice<'_, T> {
-    // SAFETY: borrowed for as long as the handle lives.
+    // SAFETY: the handle borrows the values.
     unsafe { DeviceSlice::from_raw_parts(Place::Cpu, values.as_ptr(), values.len()) }
 }
 
-/// The handle for a kernel that writes `values`.
+/// Returns the handle for a kernel that writes `values`.
 pub(crate) fn slice_mut<T>(values: &mut [T]) -> DeviceSliceMut<'_, T> {
-    // SAFETY: borrowed for as long as the handle lives.
+    // SAFETY: the handle borrows the values.
     unsafe { DeviceSliceMut::from_raw_parts(Place::Cpu, values.as_mut_ptr(), values.len()) }
 }
