@@ -48,7 +48,7 @@ pub unsafe trait Kernel {
     unsafe fn thread(&self);
 }
 
-/// A kernel that is safe to launch because it is not an `unsafe fn`.
+/// A kernel that is safe to launch: it is not an `unsafe fn` and takes no reference or raw pointer.
 ///
 /// With any arguments of the right types, and any launch that [`LaunchConfig::check`] accepts, the
 /// kernel stays within the memory of its arguments and its threads do not race.
@@ -88,8 +88,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// The maximum dynamic shared memory of a block on the largest GPU (compute capability 9.0), in
-/// bytes.
+/// The maximum bytes of dynamic shared memory per block, on the largest GPU (compute capability
+/// 9.0).
 const MAX_DYNAMIC_SHARED: u32 = 227 << 10;
 
 /// The maximum number of parameters of a kernel; `#[kernel]` rejects more.
@@ -140,8 +140,7 @@ pub struct LaunchConfig {
 }
 
 impl LaunchConfig {
-    /// Returns a grid of `block`-sized blocks that covers `width` × `height` elements, one per
-    /// thread.
+    /// Returns blocks of `block` threads that cover `width` × `height` elements, one per thread.
     ///
     /// An empty block or extent gives an empty grid, which [`check`](Self::check) rejects.
     #[must_use]
@@ -149,13 +148,13 @@ impl LaunchConfig {
         Self::for_3d([width, height, 1], [block[0], block[1], 1])
     }
 
-    /// Returns a grid of blocks of `block` threads that covers `len` elements, one per thread.
+    /// Returns blocks of `block` threads that cover `len` elements, one per thread.
     #[must_use]
     pub const fn for_1d(len: u32, block: u32) -> Self {
         Self::for_3d([len, 1, 1], [block, 1, 1])
     }
 
-    /// Returns a grid of `block`-sized blocks that covers `size` elements along each axis, one per
+    /// Returns blocks of `block` threads that cover `size` elements along each axis, one per
     /// thread.
     ///
     /// An empty block or extent gives an empty grid, which [`check`](Self::check) rejects.

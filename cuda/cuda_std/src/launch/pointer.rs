@@ -94,7 +94,7 @@ impl<T> DevicePointer<T> {
         self.wrapping_sub(count)
     }
 
-    /// Adds `count` elements to the pointer and wraps around at the end of the address space.
+    /// Adds `count` elements, wrapping around at the end of the address space.
     #[must_use]
     pub const fn wrapping_offset(self, count: isize) -> Self {
         let bytes = (count as i64).wrapping_mul(size_of::<T>() as i64);
@@ -107,8 +107,7 @@ impl<T> DevicePointer<T> {
         self.wrapping_offset(count as isize)
     }
 
-    /// Subtracts `count` elements from the pointer and wraps around at the start of the address
-    /// space.
+    /// Subtracts `count` elements, wrapping around at the start of the address space.
     #[must_use]
     pub const fn wrapping_sub(self, count: usize) -> Self {
         self.wrapping_offset((count as isize).wrapping_neg())
