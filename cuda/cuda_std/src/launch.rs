@@ -88,8 +88,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The maximum bytes of dynamic shared memory per block, on the largest GPU (compute capability
-/// 9.0).
+/// The maximum bytes of dynamic shared memory per block (largest GPU, compute capability 9.0).
 const MAX_DYNAMIC_SHARED: u32 = 227 << 10;
 
 /// The maximum number of parameters of a kernel; `#[kernel]` rejects more.
@@ -154,8 +153,7 @@ impl LaunchConfig {
         Self::for_3d([len, 1, 1], [block, 1, 1])
     }
 
-    /// Returns blocks of `block` threads that cover `size` elements along each axis, one per
-    /// thread.
+    /// Returns blocks of `block` threads that cover `size` elements per axis, one per thread.
     ///
     /// An empty block or extent gives an empty grid, which [`check`](Self::check) rejects.
     #[must_use]

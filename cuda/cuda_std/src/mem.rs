@@ -29,8 +29,7 @@ pub fn dynamic_smem_size() -> u32 {
 /// Returns the size of a block's static and dynamic shared memory in bytes, rounded up to the GPU's
 /// allocation unit.
 ///
-/// The CPU rounds up to 128 bytes and counts a static array once a thread of the block has reached
-/// it.
+/// The CPU rounds up to 128 bytes. It counts a static array once a thread of the block reaches it.
 #[inline(always)]
 #[must_use]
 pub fn total_smem_size() -> u32 {

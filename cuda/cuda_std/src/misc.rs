@@ -38,8 +38,7 @@ pub fn profiler_counter(counter: u32) {
     }
 }
 
-/// Returns the multiprocessor's clock cycles since an unspecified start. The CPU returns
-/// nanoseconds.
+/// Returns the multiprocessor's clock cycles since an unspecified start, or nanoseconds on the CPU.
 ///
 /// The difference of two readings by one thread is the time between them. It includes the time in
 /// which the thread waited for others.

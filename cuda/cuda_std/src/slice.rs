@@ -112,8 +112,8 @@ macro_rules! slice {
             /// - The elements must be valid for the lifetime of the handle, and until every launch
             ///   that takes the handle has completed.
             /// - `data` must be aligned for `T`.
-            /// - Until then, nothing else may write the elements, or access them at all if the
-            ///   handle is writable.
+            /// - During this time, nothing else may write the elements. If the handle is writable,
+            ///   nothing else may access them at all.
             #[must_use]
             pub unsafe fn new(place: crate::launch::Place, data: $pointer, len: u32) -> Self {
                 // SAFETY: guaranteed by the caller.

@@ -119,8 +119,7 @@ impl<R, const N: usize> IndexMut<usize> for Rows<R, N> {
     }
 }
 
-/// An array of elements. It dereferences to a plain array; the race detector does not see accesses
-/// through that.
+/// An array of elements. It dereferences to a plain array, which the race detector does not watch.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Row<K, T, const N: usize> {
