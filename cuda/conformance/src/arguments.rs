@@ -1,4 +1,4 @@
-//! Arguments of every type, and of none.
+//! Kernel arguments of every type, and a kernel without arguments.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
@@ -6,43 +6,43 @@ use glam::{DMat3, DVec2, IVec2, UVec2, Vec2, Vec3};
 
 use crate::global_rank;
 
-/// Passed by value: members of every size, without padding.
+/// A struct that is passed by value, with members of every size and no padding.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Mixed {
-    /// 8 bytes.
+    /// A member of 8 bytes.
     pub wide: f64,
     /// A nested vector.
     pub vector: [f32; 3],
-    /// 2 bytes.
+    /// A member of 2 bytes.
     pub short: u16,
-    /// Single bytes.
+    /// Members of 1 byte.
     pub bytes: [u8; 2],
 }
 
-/// Passed by value, aligned to 16 bytes, after an argument of one byte.
+/// A struct that is passed by value after an argument of one byte, and aligned to 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C, align(16))]
 pub struct Aligned {
-    /// 16 bytes.
+    /// The contents, 32 bytes.
     pub words: [u32; 8],
 }
 
-/// The first thread writes back a struct that it got by value.
+/// Writes back a struct that is passed by value, in the first thread.
 #[kernel]
 pub fn by_value(value: Mixed, out: SliceMut<Mixed>) {
     if global_rank() == 0 && out.len() >= 1 {
-        // SAFETY: inside, by one thread.
+        // SAFETY: in bounds, and only one thread writes.
         unsafe { out.store(0, value) };
     }
 }
 
-/// The first thread writes back what lies between one-byte arguments.
+/// Writes back one-byte arguments and the aligned struct between them, in the first thread.
 #[kernel]
 pub fn by_value_aligned(before: u8, value: Aligned, after: u8, out: SliceMut<Aligned>) {
     if global_rank() == 0 && out.len() >= 2 {
         let bytes = [u32::from(before), u32::from(after), 0, 0, 0, 0, 0, 0];
-        // SAFETY: inside, by one thread.
+        // SAFETY: in bounds, and only one thread writes.
         unsafe {
             out.store(0, value);
             out.store(1, Aligned { words: bytes });
@@ -50,7 +50,7 @@ pub fn by_value_aligned(before: u8, value: Aligned, after: u8, out: SliceMut<Ali
     }
 }
 
-/// The first thread writes back the bits of each scalar.
+/// Writes back the bits of each scalar, in the first thread.
 #[kernel]
 pub fn scalars(
     a: u8,
@@ -66,7 +66,7 @@ pub fn scalars(
     out: SliceMut<u64>,
 ) {
     if global_rank() == 0 && out.len() >= 10 {
-        // SAFETY: inside, by one thread.
+        // SAFETY: in bounds, and only one thread writes.
         unsafe {
             out.store(0, a.into());
             out.store(1, b.into());
@@ -82,11 +82,11 @@ pub fn scalars(
     }
 }
 
-/// The first thread writes back the elements of each vector and of a matrix, column after column.
+/// Writes back the elements of each vector and of a matrix, by columns, in the first thread.
 #[kernel]
 pub fn vectors(a: Vec2, b: Vec3, c: UVec2, d: IVec2, e: DVec2, f: DMat3, out: SliceMut<f64>) {
     if global_rank() == 0 && out.len() >= 20 {
-        // SAFETY: inside, by one thread.
+        // SAFETY: in bounds, and only one thread writes.
         unsafe {
             out.store(0, a.x.into());
             out.store(1, a.y.into());
@@ -112,17 +112,17 @@ pub fn vectors(a: Vec2, b: Vec3, c: UVec2, d: IVec2, e: DVec2, f: DMat3, out: Sl
     }
 }
 
-/// Takes nothing and does nothing.
+/// Takes no arguments and does nothing.
 #[kernel(dims(3))]
 pub fn nothing() {}
 
-/// Writes `value` to every element that has a thread, without looking at the length.
+/// Writes `value` + 1 to the element of each thread, without a check of the length.
 ///
 /// # Safety
-/// `out` has an element for each thread of the grid.
+/// `out` must have an element for each thread of the grid.
 #[kernel]
 pub unsafe fn fill_unchecked(mut value: u32, out: SliceMut<u32>) {
     value += 1;
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { out.store(global_rank(), value) };
 }

@@ -9,12 +9,12 @@ use crate::{block_threads, global_rank};
 /// second and the maximum into the third.
 macro_rules! accumulate {
     ($name:ident, $type:ty) => {
-        #[doc = concat!("Sum, minimum and maximum of `", stringify!($type), "` over the grid.")]
+        #[doc = concat!("Reduces `", stringify!($type), "` over the grid: sum, minimum, maximum.")]
         #[kernel]
         pub fn $name(input: Slice<$type>, out: SliceMut<$type>) {
             let at = global_rank();
             if at < input.len() && out.len() >= 3 {
-                // SAFETY: inside; all accesses to `out` are atomic.
+                // SAFETY: in bounds, and all accesses to `out` are atomic.
                 unsafe {
                     let value = input.load(at);
                     <$type>::atomic_add(out.atomic(0), value);
@@ -30,28 +30,28 @@ accumulate!(accumulate_u32, u32);
 accumulate!(accumulate_i32, i32);
 accumulate!(accumulate_u64, u64);
 
-/// Sum of `f32` over the grid.
+/// Computes the sum of `f32` over the grid.
 #[kernel]
 pub fn accumulate_f32(input: Slice<f32>, out: SliceMut<f32>) {
     let at = global_rank();
     if at < input.len() && out.len() >= 1 {
-        // SAFETY: inside; all accesses to `out` are atomic.
+        // SAFETY: in bounds, and all accesses to `out` are atomic.
         unsafe { f32::atomic_add(out.atomic(0), input.load(at)) };
     }
 }
 
-/// Each thread draws a number: what the counter was before it added 1.
+/// Each thread adds 1 to the counter and writes the previous value.
 #[kernel]
 pub fn tickets(counter: SliceMut<u32>, out: SliceMut<u32>) {
     let at = global_rank();
     if at < out.len() && counter.len() >= 1 {
-        // SAFETY: inside; all accesses to `counter` are atomic, and each thread has an element of
-        // `out`.
+        // SAFETY: in bounds. All accesses to `counter` are atomic, and each thread writes its own
+        // element of `out`.
         unsafe { out.store(at, u32::atomic_add(counter.atomic(0), 1)) };
     }
 }
 
-/// Counts each of 64 values: for each block in shared memory, then all together.
+/// Counts each of 64 values: first per block in shared memory, then over the grid.
 #[kernel(launch_bounds(256), barriers(2))]
 pub fn histogram(input: Slice<u8>, out: SliceMut<u32>) {
     const BINS: u32 = 64;
@@ -59,19 +59,19 @@ pub fn histogram(input: Slice<u8>, out: SliceMut<u32>) {
     let (at, rank, threads) = (global_rank(), thread::rank(), block_threads());
     let mut bin = rank;
     while bin < BINS {
-        // SAFETY: inside, and each bin has one thread.
+        // SAFETY: in bounds, and only one thread writes each bin.
         unsafe { bins.store(bin, 0) };
         bin += threads;
     }
     thread::sync_threads();
     if at < input.len() {
-        // SAFETY: inside; between the barriers all accesses are atomic.
+        // SAFETY: in bounds, and all accesses between the barriers are atomic.
         unsafe { bins.atomic_add(u32::from(input.load(at)) % BINS, 1) };
     }
     thread::sync_threads();
     let mut bin = rank;
     while bin < BINS && bin < out.len() {
-        // SAFETY: inside; nothing is written to shared memory after the barrier.
+        // SAFETY: in bounds, and nothing writes shared memory after the barrier.
         unsafe { u32::atomic_add(out.atomic(bin), bins.load(bin)) };
         bin += threads;
     }

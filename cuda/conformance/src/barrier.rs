@@ -1,10 +1,10 @@
-//! Barriers, with static and dynamic shared memory between them.
+//! Barriers, with accesses to static and dynamic shared memory between them.
 
 use cuda_std::prelude::*;
 
 use crate::{block_threads, global_rank, load_or_zero};
 
-/// Threads of the largest block here.
+/// The number of threads in the largest block here.
 pub const BLOCK: u32 = 256;
 
 /// Reverses the values within each block, through a static array.
@@ -24,18 +24,19 @@ pub fn reverse_dynamic(input: Slice<u32>, out: SliceMut<u32>) {
 fn reverse(tile: Shared<u32>, input: Slice<u32>, out: SliceMut<u32>) {
     let (at, rank, threads) = (global_rank(), thread::rank(), block_threads());
     if at < input.len() && rank < tile.len() {
-        // SAFETY: inside; each thread has an element of its own until the barrier.
+        // SAFETY: in bounds; each thread accesses only its own element until the barrier.
         unsafe { tile.store(rank, input.load(at)) };
     }
     thread::sync_threads();
     if at < out.len() && threads <= tile.len() {
-        // SAFETY: inside; nothing is written to shared memory after the barrier.
+        // SAFETY: in bounds, and nothing writes shared memory after the barrier.
         unsafe { out.store(at, tile.load(threads - 1 - rank)) };
     }
 }
 
-/// Reverses the values within each block: written to the tail of a tail of dynamic shared memory, read from
-/// the whole. Writes the tail's length behind the values, by the first thread.
+/// Reverses the values within each block. Stores them to the tail of a tail of dynamic shared
+/// memory, and loads them from the whole array. The first thread writes the tail's length after the
+/// values.
 #[kernel(launch_bounds(256), barriers(1))]
 pub fn reverse_tail(input: Slice<u32>, out: SliceMut<u32>) {
     let tile = shared::dynamic_shared_mem::<u32>();
@@ -43,28 +44,28 @@ pub fn reverse_tail(input: Slice<u32>, out: SliceMut<u32>) {
     if tile.len() < threads + 3 {
         return;
     }
-    // SAFETY: three elements are there before as many as the block has threads.
+    // SAFETY: the array has three elements more than the block has threads.
     let tail = unsafe { tile.tail(1).tail(2) };
     if at < input.len() {
-        // SAFETY: inside; each thread has an element of its own until the barrier.
+        // SAFETY: in bounds; each thread accesses only its own element until the barrier.
         unsafe { tail.store(rank, input.load(at)) };
     }
     thread::sync_threads();
     if at < out.len() {
-        // SAFETY: inside; nothing is written to shared memory after the barrier.
+        // SAFETY: in bounds, and nothing writes shared memory after the barrier.
         unsafe { out.store(at, tile.load(3 + threads - 1 - rank)) };
     }
     if at == 0 && out.len() > input.len() {
-        // SAFETY: inside, by one thread: the others write what is before.
+        // SAFETY: in bounds, and only one thread writes it. The others write earlier elements.
         unsafe { out.store(input.len(), tail.len()) };
     }
 }
 
-/// The length of dynamic shared memory, as `u32` and as 16-byte elements, by the first thread.
+/// The first thread writes the length of dynamic shared memory, as `u32` and as 16-byte elements.
 #[kernel]
 pub fn dynamic_lengths(out: SliceMut<u32>) {
     if global_rank() == 0 && out.len() >= 2 {
-        // SAFETY: inside, by one thread.
+        // SAFETY: in bounds, and only one thread writes.
         unsafe {
             out.store(0, shared::dynamic_shared_mem::<u32>().len());
             out.store(1, shared::dynamic_shared_mem::<u128>().len());
@@ -72,7 +73,7 @@ pub fn dynamic_lengths(out: SliceMut<u32>) {
     }
 }
 
-/// Passes each value to the next thread of the block, `rounds` times, two barriers a round.
+/// Passes each value to the next thread of the block, `rounds` times, with two barriers per round.
 #[kernel(barriers(2))]
 pub fn rotate(input: Slice<u32>, out: SliceMut<u32>, rounds: u32) {
     let tile = shared_array![u32; 1024];
@@ -80,8 +81,8 @@ pub fn rotate(input: Slice<u32>, out: SliceMut<u32>, rounds: u32) {
     let mut value = load_or_zero(input, at);
     let mut round = 0;
     while round < rounds {
-        // SAFETY: a block has at most 1024 threads, each with an element of its own; barriers
-        // separate writing from reading, both ways.
+        // SAFETY: a block has at most 1024 threads, and each writes its own element. Barriers
+        // separate stores from loads, and loads from the next stores.
         unsafe {
             tile.store(rank, value);
             thread::sync_threads();
@@ -91,18 +92,18 @@ pub fn rotate(input: Slice<u32>, out: SliceMut<u32>, rounds: u32) {
         round += 1;
     }
     if at < out.len() {
-        // SAFETY: inside, and each thread has an element of its own.
+        // SAFETY: in bounds, and each thread writes its own element.
         unsafe { out.store(at, value) };
     }
 }
 
-/// Two static arrays of different element types live side by side.
+/// Uses two static arrays of different element types together.
 #[kernel(launch_bounds(256), barriers(1))]
 pub fn two_arrays(out: SliceMut<u32>) {
     let words = shared_array![u32; 256];
     let bytes = shared_array![u8; 256];
     let (at, rank, threads) = (global_rank(), thread::rank(), block_threads());
-    // SAFETY: a block has at most 256 threads, each with an element of its own.
+    // SAFETY: a block has at most 256 threads, and each writes its own element.
     unsafe {
         words.store(rank, 1000 * rank);
         bytes.store(rank, rank as u8);
@@ -110,7 +111,7 @@ pub fn two_arrays(out: SliceMut<u32>) {
     thread::sync_threads();
     if at < out.len() {
         let other = threads - 1 - rank;
-        // SAFETY: inside; nothing is written to shared memory after the barrier.
+        // SAFETY: in bounds, and nothing writes shared memory after the barrier.
         unsafe { out.store(at, words.load(other) + u32::from(bytes.load(rank))) };
     }
 }

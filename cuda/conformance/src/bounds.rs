@@ -4,11 +4,11 @@ use cuda_std::prelude::*;
 
 macro_rules! bounded {
     ($(#[$attribute:meta])* $name:ident) => {
-        /// Counts its threads.
+        /// Counts the threads of the launch.
         $(#[$attribute])*
         pub fn $name(out: SliceMut<u32>) {
             if out.len() >= 1 {
-                // SAFETY: inside; all accesses are atomic.
+                // SAFETY: in bounds, and all accesses are atomic.
                 unsafe { atomic::AtomicAdd::atomic_add(out.atomic(0), 1) };
             }
         }

@@ -1,7 +1,7 @@
-//! Mistakes, one a kernel. On a GPU they are undefined, so all are `unsafe` and only the CPU runs
-//! them; but they compile to PTX as everything else does.
+//! One mistake per kernel. Most are undefined behaviour on a GPU, so those kernels are `unsafe` and
+//! only the CPU runs all of them. They compile to PTX like all other kernels.
 //!
-//! Where one thread is to blame, `guilty` is its linear index in the grid.
+//! If one thread makes the mistake, `guilty` is its linear index in the grid.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
@@ -12,7 +12,7 @@ use crate::memory::TAPS;
 /// Threads from `guilty` on return before the barrier.
 ///
 /// # Safety
-/// `guilty` is no thread of the grid.
+/// `guilty` must not be a thread of the grid.
 #[kernel(barriers(1), dims(3))]
 pub unsafe fn barrier_after_return(guilty: u32) {
     if global_rank() >= guilty {
@@ -21,10 +21,10 @@ pub unsafe fn barrier_after_return(guilty: u32) {
     thread::sync_threads();
 }
 
-/// Threads from rank `first` on wait at another barrier than the others.
+/// Threads from rank `first` on wait at a different barrier than the others.
 ///
 /// # Safety
-/// All threads of a block are on the same side of `first`.
+/// All threads of a block must be on the same side of `first`.
 #[kernel(barriers(2), dims(3))]
 pub unsafe fn barrier_twice(first: u32, out: SliceMut<u32>) {
     let at = global_rank();
@@ -32,17 +32,17 @@ pub unsafe fn barrier_twice(first: u32, out: SliceMut<u32>) {
         thread::sync_threads();
     } else {
         if at < out.len() {
-            // SAFETY: inside, and each thread has an element of its own.
+            // SAFETY: in bounds, and each thread writes its own element.
             unsafe { out.store(at, at) };
         }
         thread::sync_threads();
     }
 }
 
-/// Only even threads of block `block` come to the barrier, and all of other blocks.
+/// Only the even threads of block `block` reach the barrier. All threads of other blocks reach it.
 ///
 /// # Safety
-/// There is no such block.
+/// `block` must not be a block of the grid.
 #[kernel(barriers(1), dims(3))]
 pub unsafe fn barrier_in_branch(block: u32) {
     if thread::block_idx_x() != block || thread::rank().is_multiple_of(2) {
@@ -50,99 +50,101 @@ pub unsafe fn barrier_in_branch(block: u32) {
     }
 }
 
-/// One thread reads outside of a [`View`].
+/// One thread reads outside a [`View`].
 ///
 /// # Safety
-/// `guilty` is no thread of the grid, or `(x, y)` is inside.
+/// `guilty` must not be a thread of the grid, or `(x, y)` must be in bounds.
 #[kernel(dims(3))]
 pub unsafe fn view_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, x: u32, y: u32) {
     if global_rank() == guilty && out.len() >= 1 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { out.store(0, view.load(x, y)) };
     }
 }
 
-/// One thread reads below a [`View`], of column 2 from row 1 down.
+/// One thread reads below the end of a [`View`], in column 2 from row 1 down.
 ///
 /// # Safety
-/// The view has them; `guilty` is no thread of the grid, or `i` is inside.
+/// The view must have that column and row. `guilty` must not be a thread of the grid, or `i` must
+/// be in bounds.
 #[kernel(dims(3))]
 pub unsafe fn column_load(view: View<u32>, out: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { out.store(0, view.column(2, 1).load(i)) };
     }
 }
 
-/// One thread reads outside of a [`ViewMut`].
+/// One thread reads outside a [`ViewMut`].
 ///
 /// # Safety
-/// As [`view_load`].
+/// The requirements are those of [`view_load`].
 #[kernel(dims(3))]
 pub unsafe fn view_mut_load(view: ViewMut<u32>, out: SliceMut<u32>, guilty: u32, x: u32, y: u32) {
     if global_rank() == guilty && out.len() >= 1 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { out.store(0, view.load(x, y)) };
     }
 }
 
-/// One thread writes outside of a [`ViewMut`].
+/// One thread writes outside a [`ViewMut`].
 ///
 /// # Safety
-/// As [`view_load`].
+/// The requirements are those of [`view_load`].
 #[kernel(dims(3))]
 pub unsafe fn view_store(view: ViewMut<u32>, guilty: u32, x: u32, y: u32) {
     if global_rank() == guilty {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { view.store(x, y, 1) };
     }
 }
 
-/// One thread reads outside of a [`Slice`].
+/// One thread reads outside a [`Slice`].
 ///
 /// # Safety
-/// `guilty` is no thread of the grid, or `i` is inside.
+/// `guilty` must not be a thread of the grid, or `i` must be in bounds.
 #[kernel(dims(3))]
 pub unsafe fn slice_load(slice: Slice<u32>, out: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { out.store(0, slice.load(i)) };
     }
 }
 
-/// One thread writes outside of a [`SliceMut`].
+/// One thread writes outside a [`SliceMut`].
 ///
 /// # Safety
-/// As [`slice_load`].
+/// The requirements are those of [`slice_load`].
 #[kernel(dims(3))]
 pub unsafe fn slice_store(slice: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { slice.store(i, 1) };
     }
 }
 
-/// One thread adds atomically outside of a [`SliceMut`].
+/// One thread adds atomically outside a [`SliceMut`].
 ///
 /// # Safety
-/// As [`slice_load`].
+/// The requirements are those of [`slice_load`].
 #[kernel(dims(3))]
 pub unsafe fn slice_atomic(slice: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { atomic::AtomicAdd::atomic_add(slice.atomic(i), 1) };
     }
 }
 
-/// One thread accesses a static shared array of 32 outside: 0 loads, 1 stores, 2 adds.
+/// One thread accesses a static shared array of 32 elements out of bounds. `access` is 0 for a
+/// load, 1 for a store and 2 for an atomic addition.
 ///
 /// # Safety
-/// As [`slice_load`].
+/// The requirements are those of [`slice_load`].
 #[kernel(dims(3))]
 pub unsafe fn shared_access(access: u32, out: SliceMut<u32>, guilty: u32, i: u32) {
     let tile = shared_array![u32; 32];
     if global_rank() == guilty && out.len() >= 1 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match access {
                 0 => out.store(0, tile.load(i)),
@@ -153,31 +155,31 @@ pub unsafe fn shared_access(access: u32, out: SliceMut<u32>, guilty: u32, i: u32
     }
 }
 
-/// One thread reads beyond the dynamic shared memory that the launch gave.
+/// One thread reads beyond the end of dynamic shared memory.
 ///
 /// # Safety
-/// As [`slice_load`].
+/// The requirements are those of [`slice_load`].
 #[kernel(dims(3))]
 pub unsafe fn dynamic_load(out: SliceMut<u32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { out.store(0, shared::dynamic_shared_mem::<u32>().load(i)) };
     }
 }
 
-/// One thread reads outside of a constant.
+/// One thread reads outside a constant.
 ///
 /// # Safety
-/// As [`slice_load`].
+/// The requirements are those of [`slice_load`].
 #[kernel(dims(3))]
 pub unsafe fn constant_load(out: SliceMut<f32>, guilty: u32, i: u32) {
     if global_rank() == guilty && out.len() >= 1 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { out.store(0, TAPS::load(i)) };
     }
 }
 
-/// What lies between the two accesses of a race.
+/// The synchronisation between the two accesses of a race.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Between {
     Nothing,
@@ -185,11 +187,12 @@ enum Between {
     Block,
 }
 
-/// Each thread writes its element and reads that of the thread `lane_mask` away.
+/// Each thread writes its element and reads the element of the thread whose rank differs in
+/// `lane_mask`.
 #[inline(always)]
 fn exchange(tile: Shared<u32>, out: SliceMut<u32>, lane_mask: u32, between: Between) {
     let (at, rank) = (global_rank(), thread::rank());
-    // SAFETY: none, unless the caller of the kernel has vouched for it.
+    // SAFETY: guaranteed by the caller of the kernel, if at all.
     unsafe {
         tile.store(rank, rank);
         match between {
@@ -204,43 +207,43 @@ fn exchange(tile: Shared<u32>, out: SliceMut<u32>, lane_mask: u32, between: Betw
     }
 }
 
-/// A value is read without a barrier after its writing.
+/// Each thread reads a value without a barrier after the store.
 ///
 /// # Safety
-/// `lane_mask` is 0.
+/// `lane_mask` must be 0.
 #[kernel(launch_bounds(256), dims(3))]
 pub unsafe fn race_without_barrier(out: SliceMut<u32>, lane_mask: u32) {
     exchange(shared_array![u32; 256], out, lane_mask, Between::Nothing);
 }
 
-/// The same with `sync_warp`, which is enough within a warp.
+/// Each thread reads a value with `sync_warp` after the store, which suffices within a warp.
 ///
 /// # Safety
-/// `lane_mask` is below 32, and warps are whole.
+/// `lane_mask` must be less than 32, and warps must be whole.
 #[kernel(launch_bounds(256), dims(3))]
 pub unsafe fn race_with_sync_warp(out: SliceMut<u32>, lane_mask: u32) {
     exchange(shared_array![u32; 256], out, lane_mask, Between::Warp);
 }
 
-/// The same with a barrier, which is always enough.
+/// Each thread reads a value with a barrier after the store, which always suffices.
 ///
 /// # Safety
-/// `lane_mask` is below the number of threads, which is a power of two.
+/// `lane_mask` must be less than the number of threads, which must be a power of two.
 #[kernel(launch_bounds(256), barriers(1), dims(3))]
 pub unsafe fn race_with_barrier(out: SliceMut<u32>, lane_mask: u32) {
     exchange(shared_array![u32; 256], out, lane_mask, Between::Block);
 }
 
-/// Thread `guilty` and the first thread write the same element; with a barrier between if `barrier`
-/// is not 0.
+/// Thread `guilty` and the first thread write the same element, with a barrier in between if
+/// `barrier` is not 0.
 ///
 /// # Safety
-/// `guilty` is no thread, or `barrier` is not 0.
+/// `guilty` must not be a thread, or `barrier` must not be 0.
 #[kernel(launch_bounds(256), barriers(1), dims(3))]
 pub unsafe fn race_of_writers(guilty: u32, barrier: u32) {
     let tile = shared_array![u32; 256];
     let rank = thread::rank();
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if rank == 0 {
             tile.store(7, 1);
@@ -254,14 +257,14 @@ pub unsafe fn race_of_writers(guilty: u32, barrier: u32) {
     }
 }
 
-/// All threads add to one element atomically, but `guilty` reads it plainly.
+/// All threads add to one element atomically, except `guilty`, which uses a plain load.
 ///
 /// # Safety
-/// `guilty` is no thread.
+/// `guilty` must not be a thread.
 #[kernel(launch_bounds(256), dims(3))]
 pub unsafe fn race_with_atomic(guilty: u32, out: SliceMut<u32>) {
     let tile = shared_array![u32; 4];
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if thread::rank() == guilty {
             let sum = tile.load(2);
@@ -274,18 +277,18 @@ pub unsafe fn race_with_atomic(guilty: u32, out: SliceMut<u32>) {
     }
 }
 
-/// Three threads read one element; after a `sync_warp` of the first warp, its lane `guilty` writes
-/// it, while the reader in the second warp may not have read yet.
+/// Three threads read one element. After a `sync_warp` of the first warp, its lane `guilty` writes
+/// the element. The reader in the second warp may not have read it yet.
 ///
 /// # Safety
-/// `guilty` is over 31.
+/// `guilty` must be over 31.
 #[kernel(launch_bounds(64), dims(3))]
 pub unsafe fn race_with_old_reader(guilty: u32, out: SliceMut<u32>) {
     let tile = shared_array![u32; 4];
     let rank = thread::rank();
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        // The second warp's reader is scheduled first: the first warp waits at a `sync_warp`.
+        // The second warp's reader runs first, because the first warp waits at a `sync_warp`.
         if rank < 32 {
             warp::sync_warp(FULL_MASK);
         }
@@ -301,15 +304,16 @@ pub unsafe fn race_with_old_reader(guilty: u32, out: SliceMut<u32>) {
     }
 }
 
-/// `sync_warp` over lanes 0 and 1 only, which orders nothing for lane 5: it writes what lane 0 read.
+/// Calls `sync_warp` only for lanes 0 and 1. It does not order the store of lane 5 after the load
+/// of lane 0.
 ///
 /// # Safety
-/// `guilty` is 0 or 1 or no lane.
+/// `guilty` must be 0, 1 or no lane.
 #[kernel(launch_bounds(32), dims(3))]
 pub unsafe fn race_with_partial_sync(guilty: u32, out: SliceMut<u32>) {
     let tile = shared_array![u32; 4];
     let rank = thread::rank();
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if rank == 0 && out.len() >= 1 {
             out.store(0, tile.load(0));
@@ -317,7 +321,7 @@ pub unsafe fn race_with_partial_sync(guilty: u32, out: SliceMut<u32>) {
         if rank < 2 {
             warp::sync_warp(0b11);
         } else if rank == 5 {
-            // Puts lane 5 behind the other two.
+            // Delays lane 5 until after the other two.
             warp::sync_warp(0b10_0000);
             warp::sync_warp(0b10_0000);
         }
@@ -327,27 +331,27 @@ pub unsafe fn race_with_partial_sync(guilty: u32, out: SliceMut<u32>) {
     }
 }
 
-/// Lane `guilty` of the block does not come to a `sync_warp` that names it.
+/// Lane `guilty` of the block does not reach a `sync_warp` whose mask contains it.
 ///
 /// # Safety
-/// `guilty` is no lane.
+/// `guilty` must not be a lane.
 #[kernel(dims(3))]
 pub unsafe fn lane_missing(guilty: u32) {
     if thread::rank() != guilty {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { warp::sync_warp(FULL_MASK) };
     }
 }
 
-/// The same for a shuffle.
+/// Lane `guilty` of the block does not reach a shuffle whose mask contains it.
 ///
 /// # Safety
-/// As [`lane_missing`].
+/// The requirements are those of [`lane_missing`].
 #[kernel(dims(3))]
 pub unsafe fn lane_missing_in_shuffle(guilty: u32, out: SliceMut<u32>) {
     let rank = thread::rank();
     if rank != guilty {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (value, _) = warp::warp_shuffle_down(FULL_MASK, rank, 1, 32);
             if rank < out.len() {
@@ -357,26 +361,26 @@ pub unsafe fn lane_missing_in_shuffle(guilty: u32, out: SliceMut<u32>) {
     }
 }
 
-/// Lane `guilty` of the block votes in a mask that does not hold it.
+/// Lane `guilty` of the block votes with a mask that does not contain it.
 ///
 /// # Safety
-/// `guilty` is no lane.
+/// `guilty` must not be a lane.
 #[kernel(dims(3))]
 pub unsafe fn lane_outside_mask(guilty: u32, out: SliceMut<u32>) {
     if thread::rank() == guilty && out.len() >= 1 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { out.store(0, warp::warp_vote_ballot(0b11, true)) };
     }
 }
 
-/// Lane `guilty` of the block syncs with a mask that does not hold it.
+/// Lane `guilty` of the block calls `sync_warp` with a mask that does not contain it.
 ///
 /// # Safety
-/// `guilty` is 0 or no lane.
+/// `guilty` must be 0 or no lane.
 #[kernel(dims(3))]
 pub unsafe fn sync_outside_mask(guilty: u32) {
     if thread::rank() == guilty || thread::rank() == 0 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { warp::sync_warp(0b1) };
     }
 }
@@ -389,18 +393,18 @@ pub fn trap_at(guilty: u32) {
     }
 }
 
-/// One thread panics: index out of the bounds of an array.
+/// One thread panics because an array index is out of bounds.
 #[kernel(dims(3))]
 pub fn panic_at(guilty: u32, index: u32, out: SliceMut<u32>) {
     if global_rank() == guilty && out.len() >= 1 {
         let primes = [2, 3, 5, 7];
         let prime = primes[index as usize];
-        // SAFETY: inside, by one thread.
+        // SAFETY: in bounds, and only one thread writes.
         unsafe { out.store(0, prime) };
     }
 }
 
-/// One thread panics with a message of its own.
+/// One thread panics with a custom message.
 #[kernel(dims(3))]
 pub fn panic_with_message(guilty: u32) {
     assert!(global_rank() != guilty, "planted at thread {guilty}");

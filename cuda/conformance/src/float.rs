@@ -7,7 +7,7 @@ use half::{bf16, f16};
 
 use crate::global_rank;
 
-/// Every function of one argument, at one argument.
+/// The results of every function of one argument, at one value.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Unary {
@@ -25,11 +25,11 @@ pub struct Unary {
     pub to_u8: u32,
     /// `saturate`.
     pub saturate: f32,
-    /// `bf16::narrow_pair` of it and its negative, as bits.
+    /// `bf16::narrow_pair` of the argument and its negative, as bits.
     pub bf16: [u16; 2],
-    /// `f16::narrow_pair` of it and its negative, as bits.
+    /// `f16::narrow_pair` of the argument and its negative, as bits.
     pub f16: [u16; 2],
-    /// `widen` of the first of both pairs.
+    /// `widen` of the first number of both pairs.
     pub widened: [f32; 2],
 }
 
@@ -38,7 +38,7 @@ pub struct Unary {
 pub fn float_unary(x: Slice<f32>, out: SliceMut<Unary>) {
     let at = global_rank();
     if at < x.len() && at < out.len() {
-        // SAFETY: inside, and each thread has an element of its own.
+        // SAFETY: in bounds, and each thread writes its own element.
         unsafe {
             let x = x.load(at);
             let (b, f) = (bf16::narrow_pair(x, -x), f16::narrow_pair(x, -x));
@@ -59,7 +59,7 @@ pub fn float_unary(x: Slice<f32>, out: SliceMut<Unary>) {
     }
 }
 
-/// Every function of two arguments, and `mul_add` of three.
+/// The results of every function of two arguments, and of `mul_add`, which takes three.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Binary {
@@ -76,7 +76,7 @@ pub struct Binary {
 pub fn float_binary(x: Slice<f32>, y: Slice<f32>, z: Slice<f32>, out: SliceMut<Binary>) {
     let at = global_rank();
     if at < x.len().min(y.len()).min(z.len()).min(out.len()) {
-        // SAFETY: inside, and each thread has an element of its own.
+        // SAFETY: in bounds, and each thread writes its own element.
         unsafe {
             let (x, y, z) = (x.load(at), y.load(at), z.load(at));
             let binary = Binary {
@@ -89,26 +89,26 @@ pub fn float_binary(x: Slice<f32>, y: Slice<f32>, z: Slice<f32>, out: SliceMut<B
     }
 }
 
-/// Sum, difference, product and `mul_add` of numbers of 16 bits, and the same of pairs of each and
-/// its negative; all as bits.
+/// Sum, difference, product and `mul_add` of 16-bit numbers, and the same for pairs, as bits. The
+/// pairs contain the numbers with both signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Halves {
     /// `add`, `sub`, `mul`, `mul_add`.
     pub one: [u16; 4],
-    /// The same of pairs.
+    /// The same for pairs.
     pub pair: [[u16; 2]; 4],
 }
 
-/// Defines a kernel that does the arithmetic of one type.
+/// Defines a kernel that tests the arithmetic of one type.
 macro_rules! half_arithmetic {
     ($name:ident, $half:ident) => {
-        #[doc = concat!("Arithmetic on `", stringify!($half), "`.")]
+        #[doc = concat!("Tests arithmetic on `", stringify!($half), "`.")]
         #[kernel]
         pub fn $name(input: Slice<[u16; 3]>, out: SliceMut<Halves>) {
             let at = global_rank();
             if at < input.len() && at < out.len() {
-                // SAFETY: inside.
+                // SAFETY: in bounds.
                 let [a, b, c] = unsafe { input.load(at) }.map($half::from_bits);
                 let [pa, pb, pc] = [[a, -a], [b, b], [c, -c]];
                 let one = [
@@ -127,7 +127,7 @@ macro_rules! half_arithmetic {
                     one: one.map($half::to_bits),
                     pair: pair.map(|pair| pair.map($half::to_bits)),
                 };
-                // SAFETY: inside, and each thread has an element of its own.
+                // SAFETY: in bounds, and each thread writes its own element.
                 unsafe { out.store(at, halves) };
             }
         }

@@ -1,17 +1,18 @@
-//! Memory that kernels allocate.
+//! Heap allocation in kernels.
 
 use alloc::collections::BTreeMap;
 use cuda_std::prelude::*;
 
 use crate::global_rank;
 
-/// Aligned to more than an allocation is by itself.
+/// A type with a larger alignment than the allocator's default.
 #[repr(align(256))]
 struct Wide([u32; 8]);
 
-/// Each thread gathers numbers in a vector that grows, sorts and counts them, and formats the result:
-/// writes how many there are, how many different ones, the length of their text and their sum, and
-/// whether a box of wide alignment has it.
+/// Each thread collects numbers in a growing vector, and sorts, counts and formats them.
+///
+/// It writes how many numbers there are, how many different ones, the length of the text, the sum
+/// of the numbers, and whether a box of a type with a large alignment is aligned.
 #[kernel(launch_bounds(128))]
 pub fn collections(input: Slice<u32>, out: SliceMut<[u32; 5]>) {
     let at = global_rank();
@@ -20,7 +21,7 @@ pub fn collections(input: Slice<u32>, out: SliceMut<[u32; 5]>) {
     }
     let mut numbers = Vec::new();
     for i in 0..input.len().min(at) {
-        // SAFETY: inside.
+        // SAFETY: in bounds.
         numbers.push(unsafe { input.load(i) } % 10);
     }
     numbers.sort_unstable();
@@ -38,6 +39,6 @@ pub fn collections(input: Slice<u32>, out: SliceMut<[u32; 5]>) {
         wide.0[7],
         is_aligned.into(),
     ];
-    // SAFETY: inside, and each thread has an element of its own.
+    // SAFETY: in bounds, and each thread writes its own element.
     unsafe { out.store(at, found) };
 }

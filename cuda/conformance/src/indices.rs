@@ -1,11 +1,11 @@
-//! Where a thread is, in one, two and three dimensions.
+//! Thread indices in one, two and three dimensions.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
 
 use crate::global_rank;
 
-/// Everything that a thread can ask about its place.
+/// All indices and dimensions that a thread can query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ThreadPlace {
@@ -33,7 +33,7 @@ pub struct ThreadPlace {
     pub lane: u32,
 }
 
-/// Each thread writes where it is.
+/// Each thread writes its indices.
 #[kernel(dims(3))]
 pub fn indices(out: SliceMut<ThreadPlace>) {
     let at = global_rank();
@@ -51,7 +51,7 @@ pub fn indices(out: SliceMut<ThreadPlace>) {
             rank: thread::rank(),
             lane: warp::lane_id(),
         };
-        // SAFETY: inside, and each thread has an element of its own.
+        // SAFETY: in bounds, and each thread writes its own element.
         unsafe { out.store(at, indices) };
     }
 }
@@ -61,7 +61,7 @@ pub fn indices(out: SliceMut<ThreadPlace>) {
 pub fn pixels(out: ViewMut<u32>) {
     let at = thread::index_2d();
     if out.contains(at.x, at.y) {
-        // SAFETY: inside, and each thread has a pixel of its own.
+        // SAFETY: in bounds, and each thread writes its own pixel.
         unsafe { out.store(at.x, at.y, 1000 * at.y + at.x) };
     }
 }
@@ -72,7 +72,7 @@ pub fn count_threads(out: SliceMut<u32>) {
     let (block, grid) = (thread::block_idx(), thread::grid_dim());
     let at = (block.z * grid.y + block.y) * grid.x + block.x;
     if at < out.len() {
-        // SAFETY: inside; all accesses are atomic.
+        // SAFETY: in bounds, and all accesses are atomic.
         unsafe { atomic::AtomicAdd::atomic_add(out.atomic(at), 1) };
     }
 }

@@ -1,8 +1,9 @@
 //! One small kernel for each feature of `cuda_std`, and one for each mistake that the CPU reports.
 //!
-//! The tests are in `panoweave-tests`: `conformance.rs` runs everything but [`faults`] on the CPU
-//! and, where there is one, on the GPU; `faults.rs` runs the mistakes on the CPU;
-//! a few of them run on a GPU, where `planted.rs` has compute-sanitizer find them.
+//! The tests are in `panoweave-tests`:
+//! - `conformance.rs` runs everything except [`faults`], on the CPU and on a GPU if there is one.
+//! - `faults.rs` runs the mistakes on the CPU.
+//! - `planted.rs` runs a few of the mistakes on a GPU, where compute-sanitizer must find them.
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 #![no_std]
 
@@ -33,31 +34,31 @@ pub mod warps;
 use bytemuck::Pod;
 use cuda_std::{Slice, thread};
 
-/// Threads of a block.
+/// Returns the number of threads per block.
 #[inline(always)]
 fn block_threads() -> u32 {
     let dim = thread::block_dim();
     dim.x * dim.y * dim.z
 }
 
-/// Linear index of the thread in its grid: blocks x fastest, in each of them threads by rank.
+/// Returns the linear index of the thread in its grid: blocks with x fastest, then threads by rank.
 #[inline(always)]
 fn global_rank() -> u32 {
     let (block, grid) = (thread::block_idx(), thread::grid_dim());
     ((block.z * grid.y + block.y) * grid.x + block.x) * block_threads() + thread::rank()
 }
 
-/// Whether every warp of the block has all its lanes, as shuffles over the full mask ask.
+/// Returns true if every warp of the block has all its lanes, which the full mask requires.
 #[inline(always)]
 fn whole_warps() -> bool {
     block_threads().is_multiple_of(cuda_std::warp::WARP_SIZE)
 }
 
-/// An element, or zero beyond the end.
+/// Returns an element, or zero if the index is out of bounds.
 #[inline(always)]
 fn load_or_zero<T: Pod>(input: Slice<T>, at: u32) -> T {
     if at < input.len() {
-        // SAFETY: inside, as just checked.
+        // SAFETY: the index was just checked.
         unsafe { input.load(at) }
     } else {
         T::zeroed()

@@ -1,4 +1,4 @@
-//! Facts that a kernel asks of its machine; fences and waits, which change nothing; and printing.
+//! Queries of the machine, fences and waits, and printing.
 
 use cuda_std::ptr::{
     AddressSpace, convert_generic_to_specific_address_space,
@@ -8,16 +8,22 @@ use cuda_std::{cfg::ComputeCapability, mem, misc, prelude::*};
 
 use crate::global_rank;
 
-/// The first thread writes the bytes of dynamic shared memory, whether the total has those and the
-/// static 256, whether an array is in shared memory and in global, the same of `out`, whether a pointer
-/// survives conversion, whether the clock runs, whether the thread's lane is active, and whether the architecture has warps that diverge.
+/// The first thread calls fences and waits, which change nothing, and writes query results:
+/// - the bytes of dynamic shared memory,
+/// - whether the total includes those and 256 static bytes,
+/// - whether a shared array is in shared memory, and whether it is in global memory,
+/// - whether `out` is in shared memory, and whether it is in global memory,
+/// - whether a pointer is the same after conversion to an address space and back,
+/// - whether the clock advances,
+/// - whether the thread's lane is active,
+/// - whether the architecture is at least compute capability 7.0, which has divergent warps.
 #[kernel]
 pub fn machine(out: SliceMut<u32>) {
     let tile = shared_array![u32; 64];
     if global_rank() != 0 || out.len() < 10 {
         return;
     }
-    // SAFETY: inside, by one thread; the pointers are valid for the elements.
+    // SAFETY: in bounds, and only one thread writes. The pointers are valid for the elements.
     unsafe {
         tile.store(0, 7);
         let start = misc::clock();

@@ -1,14 +1,14 @@
-//! Every mathematical function of `GpuFloat` and `FloatExt`, chosen by its number.
+//! Every mathematical function of `GpuFloat` and `FloatExt`, selected by a number.
 
 use cuda_std::prelude::*;
 
 use crate::global_rank;
 
-/// Defines a list of functions of two arguments, and a kernel for each type that applies the one with
-/// the number `function` to each pair.
+/// Defines a list of functions of two arguments. For each type, defines a kernel that applies the
+/// function with the number `function` to each pair.
 macro_rules! functions {
     ($names:ident, $kernel32:ident, $kernel64:ident, |$x:ident, $y:ident| $($result:expr;)+) => {
-        /// The functions as they stand in the kernel; the place is the number.
+        /// The source text of each function in the kernel. The position is the function's number.
         pub const $names: &[&str] = &[$(stringify!($result)),+];
         functions!(@kernel $kernel32, f32, |$x, $y| $($result;)+);
         functions!(@kernel $kernel64, f64, |$x, $y| $($result;)+);
@@ -19,7 +19,7 @@ macro_rules! functions {
         pub fn $kernel(x: Slice<$float>, y: Slice<$float>, out: SliceMut<$float>, function: u32) {
             let at = global_rank();
             if at < x.len().min(y.len()).min(out.len()) {
-                // SAFETY: inside.
+                // SAFETY: in bounds.
                 let ($x, $y) = unsafe { (x.load(at), y.load(at)) };
                 let mut number = 0..;
                 let mut result = <$float>::NAN;
@@ -28,7 +28,7 @@ macro_rules! functions {
                         result = $result;
                     }
                 )+
-                // SAFETY: inside, and each thread has an element of its own.
+                // SAFETY: in bounds, and each thread writes its own element.
                 unsafe { out.store(at, result) };
             }
         }

@@ -5,25 +5,25 @@ use cuda_std::prelude::*;
 
 use crate::{block_threads, global_rank};
 
-/// 16 bytes that are one access.
+/// A type of 16 bytes that takes one access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Quad(pub [f32; 4]);
 
-/// 4 bytes that are one access.
+/// A type of 4 bytes that takes one access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(4))]
 pub struct Pixel(pub [u8; 4]);
 
-/// 12 bytes: no access of that width exists.
+/// A type of 12 bytes, for which no access of that width exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Odd {
-    /// Three words of different types.
+    /// The first word, an integer.
     pub a: u32,
-    /// The second.
+    /// The second word, a float.
     pub b: f32,
-    /// The third.
+    /// The third word, an array.
     pub c: [u16; 2],
 }
 
@@ -37,17 +37,17 @@ constant! {
     pub static QUADS: [Quad; 4];
 }
 
-/// Each thread writes the element of [`TAPS`] that has its index.
+/// Each thread writes the element of [`TAPS`] at its index.
 #[kernel]
 pub fn taps(out: SliceMut<f32>) {
     let at = global_rank();
     if at < out.len() && at < TAPS::LEN {
-        // SAFETY: inside, and each thread has an element of its own.
+        // SAFETY: in bounds, and each thread writes its own element.
         unsafe { out.store(at, TAPS::load(at)) };
     }
 }
 
-/// Each thread writes the sum over `k` of `TAPS[k]·input[i + k]`, as far as the input reaches.
+/// Each thread writes the sum of `TAPS[k]·input[i + k]` over all `k` within the input.
 #[kernel]
 pub fn filter(input: Slice<f32>, out: SliceMut<f32>) {
     let at = global_rank();
@@ -57,37 +57,38 @@ pub fn filter(input: Slice<f32>, out: SliceMut<f32>) {
     let mut sum = 0.0;
     let mut k = 0;
     while k < TAPS::LEN && at + k < input.len() {
-        // SAFETY: inside.
+        // SAFETY: in bounds.
         sum += unsafe { TAPS::load(k) * input.load(at + k) };
         k += 1;
     }
-    // SAFETY: inside, and each thread has an element of its own.
+    // SAFETY: in bounds, and each thread writes its own element.
     unsafe { out.store(at, sum) };
 }
 
-/// Each thread writes the element of [`QUADS`] that has its index.
+/// Each thread writes the element of [`QUADS`] at its index.
 #[kernel]
 pub fn quads(out: SliceMut<Quad>) {
     let at = global_rank();
     if at < out.len() && at < QUADS::LEN {
-        // SAFETY: inside, and each thread has an element of its own.
+        // SAFETY: in bounds, and each thread writes its own element.
         unsafe { out.store(at, QUADS::load(at)) };
     }
 }
 
-/// Each thread writes the second element from that of its index on, and has one fetched that may not exist.
+/// Each thread writes the second element of the tail at its index, and prefetches an element that
+/// may not exist.
 #[kernel]
 pub fn seconds(input: Slice<u16>, out: SliceMut<u16>) {
     let at = global_rank();
     input.prefetch(at + 3);
     if at < out.len() && at + 1 < input.len() {
-        // SAFETY: inside, and each thread has an element of its own.
+        // SAFETY: in bounds, and each thread writes its own element.
         unsafe { out.store(at, input.tail(at).load(1)) };
     }
 }
 
-/// Copies an image of bytes four at a time, as far as there are four and rows begin where four may; and has some
-/// fetched that may not exist.
+/// Copies an image of bytes four at a time, if rows are aligned, and skips incomplete groups at the
+/// end of a row. Prefetches elements that may not exist.
 #[kernel(launch_bounds(256))]
 pub fn copy_fours(input: View<u8>, out: ViewMut<u8>) {
     let at = thread::index_2d();
@@ -95,29 +96,29 @@ pub fn copy_fours(input: View<u8>, out: ViewMut<u8>) {
     input.prefetch(last, at.y + 1);
     let aligned = input.is_aligned(4) && out.is_aligned(4);
     if aligned && input.contains(last, at.y) && out.contains(last, at.y) {
-        // SAFETY: inside and aligned, and each thread has four elements of its own.
+        // SAFETY: in bounds and aligned, and each thread writes its own four elements.
         unsafe { out.store_wide(4 * at.x, at.y, input.load_wide::<u32>(4 * at.x, at.y)) };
     }
 }
 
-/// Each thread copies the column that has its index, from the row that has it, too, down.
+/// Each thread copies the column at its index, from the row at its index down.
 #[kernel]
 pub fn copy_columns(input: View<u16>, out: ViewMut<u16>) {
     let x = global_rank();
     let mut y = 0;
     if x < input.width() && x < input.height() {
-        // SAFETY: inside.
+        // SAFETY: in bounds.
         let column = unsafe { input.column(x, x) };
         while out.contains(x, x + y) && x + y < input.height() {
-            // SAFETY: inside, and each thread has a column of its own.
+            // SAFETY: in bounds, and each thread writes its own column.
             unsafe { out.store(x, x + y, column.load(y)) };
             y += 1;
         }
     }
 }
 
-/// Defines two kernels for one element type: a copy by read-only loads, and a reversal of each block
-/// through shared memory.
+/// Defines three kernels for one element type: a copy with read-only loads, a mirrored copy of an
+/// image, and a reversal of each block through shared memory.
 macro_rules! element {
     ($copy:ident, $copy_view:ident, $share:ident, $type:ty) => {
         #[doc = concat!("Copies elements of `", stringify!($type), "`.")]
@@ -125,7 +126,7 @@ macro_rules! element {
         pub fn $copy(input: Slice<$type>, out: SliceMut<$type>) {
             let at = global_rank();
             if at < input.len() && at < out.len() {
-                // SAFETY: inside, and each thread has an element of its own.
+                // SAFETY: in bounds, and each thread writes its own element.
                 unsafe { out.store(at, input.load(at)) };
             }
         }
@@ -135,7 +136,7 @@ macro_rules! element {
         pub fn $copy_view(input: View<$type>, out: ViewMut<$type>) {
             let at = thread::index_2d();
             if input.contains(at.x, at.y) && out.contains(at.x, at.y) {
-                // SAFETY: inside, and each thread has an element of its own.
+                // SAFETY: in bounds, and each thread writes its own element.
                 unsafe { out.store(at.x, at.y, input.load(input.width() - 1 - at.x, at.y)) };
             }
         }
@@ -146,12 +147,12 @@ macro_rules! element {
             let tile = shared_array![$type; 256];
             let (at, rank) = (global_rank(), thread::rank());
             if at < input.len() {
-                // SAFETY: inside; each thread has an element of its own until the barrier.
+                // SAFETY: in bounds; each thread accesses only its own element until the barrier.
                 unsafe { tile.store(rank, input.load(at)) };
             }
             thread::sync_threads();
             if at < out.len() {
-                // SAFETY: inside; nothing is written to shared memory after the barrier.
+                // SAFETY: in bounds, and nothing writes shared memory after the barrier.
                 unsafe { out.store(at, tile.load(block_threads() - 1 - rank)) };
             }
         }

@@ -1,17 +1,18 @@
-//! Launches that follow each other: each sees all that the one before wrote.
+//! Consecutive launches: each must see all writes of the previous one.
 
 use cuda_std::prelude::*;
 
-/// Turns of a slow block's loop.
+/// The number of loop iterations of a slow block.
 const SLOW: u32 = 3000;
 
-/// `out[i] = input[i + shift] + 1`, around the end: what another block wrote, of which some are slow.
+/// Writes `out[i] = input[i + shift] + 1`, wrapping around at the end. Thus blocks read elements
+/// that other blocks, some of them slow, wrote in the previous launch.
 #[kernel(launch_bounds(256))]
 pub fn shifted(input: Slice<u32>, shift: u32, out: SliceMut<u32>) {
     shift_by(input, shift, out, slowly_one());
 }
 
-/// The same by a kernel that waits in its own place for the one before, and is slow before that.
+/// Does the same as [`shifted`], but waits explicitly for the previous kernel, after the slow part.
 #[kernel(launch_bounds(256))]
 pub fn shifted_late(input: Slice<u32>, shift: u32, out: SliceMut<u32>) {
     let one = slowly_one();
@@ -19,7 +20,7 @@ pub fn shifted_late(input: Slice<u32>, shift: u32, out: SliceMut<u32>) {
     shift_by(input, shift, out, one);
 }
 
-/// 1, after a while in some blocks.
+/// Returns 1, after a delay in some blocks.
 #[inline(always)]
 fn slowly_one() -> u32 {
     let mut turns = if thread::block_idx_x() % 7 == 3 { SLOW } else { 0 };
@@ -28,7 +29,7 @@ fn slowly_one() -> u32 {
         noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         turns -= 1;
     }
-    // No thread's number ends as this, which the compiler does not know.
+    // No thread reaches this value, but the compiler does not know that.
     u32::from(noise != u32::MAX)
 }
 
@@ -39,6 +40,6 @@ fn shift_by(input: Slice<u32>, shift: u32, out: SliceMut<u32>, one: u32) {
         return;
     }
     let from = (u64::from(at) + u64::from(shift)) % u64::from(input.len());
-    // SAFETY: inside, as just reduced and checked; each thread has an element of its own.
+    // SAFETY: `from` is reduced and `at` is checked, and each thread writes its own element.
     unsafe { out.store(at, input.load(from as u32) + one) };
 }

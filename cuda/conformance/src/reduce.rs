@@ -5,10 +5,10 @@ use cuda_std::warp::WARP_SIZE;
 
 use crate::{block_threads, global_rank, load_or_zero, whole_warps};
 
-/// Defines a kernel that writes sum, minimum and maximum over its warp for each thread.
+/// Defines a kernel in which each thread writes sum, minimum and maximum over its warp.
 macro_rules! reduce_warp {
     ($name:ident, $type:ty) => {
-        #[doc = concat!("Sum, minimum and maximum of `", stringify!($type), "` over each warp.")]
+        #[doc = concat!("Reduces `", stringify!($type), "` over each warp: sum, minimum, maximum.")]
         #[kernel]
         pub fn $name(input: Slice<$type>, out: SliceMut<[$type; 3]>) {
             let at = global_rank();
@@ -16,7 +16,7 @@ macro_rules! reduce_warp {
                 return;
             }
             let value = load_or_zero(input, at);
-            // SAFETY: warps are whole and take the same way to here.
+            // SAFETY: warps are whole and reach this call together.
             let reduced = unsafe {
                 [
                     warp::warp_reduce_add(value),
@@ -25,7 +25,7 @@ macro_rules! reduce_warp {
                 ]
             };
             if at < out.len() {
-                // SAFETY: inside, and each thread has an element of its own.
+                // SAFETY: in bounds, and each thread writes its own element.
                 unsafe { out.store(at, reduced) };
             }
         }
@@ -38,7 +38,7 @@ reduce_warp!(reduce_warp_f32, f32);
 reduce_warp!(reduce_warp_u64, u64);
 reduce_warp!(reduce_warp_f64, f64);
 
-/// The single instructions: products of bytes added up, and the sum over each warp modulo 2³².
+/// Tests single instructions: the sum over each warp modulo 2³², and the byte dot product `dp4a`.
 #[kernel]
 pub fn reduce_words(a: Slice<u32>, b: Slice<u32>, c: Slice<u32>, out: SliceMut<[u32; 2]>) {
     let at = global_rank();
@@ -46,15 +46,16 @@ pub fn reduce_words(a: Slice<u32>, b: Slice<u32>, c: Slice<u32>, out: SliceMut<[
         return;
     }
     let (a, b, c) = (load_or_zero(a, at), load_or_zero(b, at), load_or_zero(c, at));
-    // SAFETY: warps are whole and take the same way to here.
+    // SAFETY: warps are whole and reach this call together.
     let sum = unsafe { warp::warp_reduce_add_u32(a) };
     if at < out.len() {
-        // SAFETY: inside, and each thread has an element of its own.
+        // SAFETY: in bounds, and each thread writes its own element.
         unsafe { out.store(at, [sum, dp4a(a, b, c)]) };
     }
 }
 
-/// Sum over each block: by warps, then over their sums in shared memory. One element a block.
+/// Computes the sum over each block: first in each warp, then over the warps' sums in shared
+/// memory. Writes one element per block.
 #[kernel(barriers(1), dims(1))]
 pub fn reduce_block(input: Slice<f32>, out: SliceMut<f32>) {
     let sums = shared_array![f32; 32];
@@ -63,8 +64,8 @@ pub fn reduce_block(input: Slice<f32>, out: SliceMut<f32>) {
         return;
     }
     let value = load_or_zero(input, at);
-    // SAFETY: warps are whole and take the same way to here; a block has at most 32 of them, and
-    // one lane of each writes.
+    // SAFETY: warps are whole and reach this call together. A block has at most 32 warps, and one
+    // lane of each writes.
     unsafe {
         let sum = warp::warp_reduce_add(value);
         if rank.is_multiple_of(WARP_SIZE) {
@@ -73,13 +74,13 @@ pub fn reduce_block(input: Slice<f32>, out: SliceMut<f32>) {
     }
     thread::sync_threads();
     if rank < WARP_SIZE {
-        // SAFETY: the first warp is whole; nothing is written to shared memory after the barrier.
+        // SAFETY: the first warp is whole, and nothing writes shared memory after the barrier.
         let sum = unsafe {
             let warps = block_threads() / WARP_SIZE;
             warp::warp_reduce_add(if rank < warps { sums.load(rank) } else { 0.0 })
         };
         if rank == 0 && thread::block_idx_x() < out.len() {
-            // SAFETY: inside, and each block has an element of its own.
+            // SAFETY: in bounds, and each block writes its own element.
             unsafe { out.store(thread::block_idx_x(), sum) };
         }
     }

@@ -5,11 +5,13 @@ use cuda_std::warp::FULL_MASK;
 
 use crate::{global_rank, load_or_zero, whole_warps};
 
-/// Defines a kernel that shuffles one value a thread and writes what came, and whether its source
-/// was in range.
+/// Defines a kernel that shuffles one value per thread, and writes the result and whether its
+/// source was in range.
 macro_rules! shuffle {
     ($name:ident, $function:ident, $type:ty) => {
-        #[doc = concat!("`", stringify!($function), "` of `", stringify!($type), "`, over all lanes. `width` is a power of two.")]
+        #[doc = concat!("Calls `", stringify!($function), "` for `", stringify!($type), "` in all lanes.")]
+        ///
+        /// `width` must be a power of two.
         #[kernel]
         pub fn $name(
             input: Slice<$type>,
@@ -23,10 +25,10 @@ macro_rules! shuffle {
                 return;
             }
             let value = load_or_zero(input, at);
-            // SAFETY: warps are whole and take the same way to here; the width is as it must be.
+            // SAFETY: warps are whole and reach this call together. The width was just checked.
             let shuffled = unsafe { warp::$function(FULL_MASK, value, argument, width) };
             if at < out.len().min(in_range.len()) {
-                // SAFETY: inside, and each thread has elements of its own.
+                // SAFETY: in bounds, and each thread writes its own elements.
                 unsafe {
                     out.store(at, shuffled.0);
                     in_range.store(at, shuffled.1.into());
@@ -49,7 +51,7 @@ shuffle!(shuffle_up_i64, warp_shuffle_up, i64);
 shuffle!(shuffle_xor_f32, warp_shuffle_xor, f32);
 shuffle!(shuffle_idx_f64, warp_shuffle_idx, f64);
 
-/// The first `lanes` lanes of each warp shuffle among themselves; the others do not take part.
+/// The first `lanes` lanes of each warp shuffle among themselves. The others do not take part.
 #[kernel]
 pub fn shuffle_part(input: Slice<u32>, out: SliceMut<u32>, lanes: u32) {
     let at = global_rank();
@@ -58,7 +60,7 @@ pub fn shuffle_part(input: Slice<u32>, out: SliceMut<u32>, lanes: u32) {
     }
     let mask = FULL_MASK >> (warp::WARP_SIZE - lanes);
     if warp::lane_id() < lanes && at < input.len() && at < out.len() {
-        // SAFETY: exactly the lanes of the mask are here, as far as the slices reach.
+        // SAFETY: exactly the lanes of the mask within the slices reach this call.
         unsafe {
             let last = warp::warp_shuffle_idx(mask, input.load(at), lanes - 1, 32).0;
             out.store(at, last);

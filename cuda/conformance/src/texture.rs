@@ -1,4 +1,4 @@
-//! Texture reads. Format, filter and edge mode belong to the texture, so two kernels serve all.
+//! Texture reads. Format, filter and edge mode belong to the texture, so two kernels cover all.
 
 use cuda_std::prelude::*;
 use glam::{UVec4, Vec2, Vec4};
@@ -6,12 +6,12 @@ use glam::{UVec4, Vec2, Vec4};
 use crate::global_rank;
 use crate::memory::Quad;
 
-/// Reads at each coordinate, as floats.
+/// Reads the texture at each coordinate, as floats.
 #[kernel]
 pub fn sample(texture: Texture2d<Vec4>, coordinates: Slice<Vec2>, out: SliceMut<Quad>) {
     let at = global_rank();
     if at < coordinates.len() && at < out.len() {
-        // SAFETY: inside, and each thread has an element of its own.
+        // SAFETY: in bounds, and each thread writes its own element.
         unsafe {
             let Vec2 { x, y } = coordinates.load(at);
             out.store(at, Quad(texture.read(x, y).to_array()));
@@ -19,7 +19,7 @@ pub fn sample(texture: Texture2d<Vec4>, coordinates: Slice<Vec2>, out: SliceMut<
     }
 }
 
-/// Reads at each coordinate, as integers.
+/// Reads the texture at each coordinate, as integers.
 #[kernel]
 pub fn sample_elements(
     texture: Texture2d<UVec4>,
@@ -28,7 +28,7 @@ pub fn sample_elements(
 ) {
     let at = global_rank();
     if at < coordinates.len() && at < out.len() {
-        // SAFETY: inside, and each thread has an element of its own.
+        // SAFETY: in bounds, and each thread writes its own element.
         unsafe {
             let Vec2 { x, y } = coordinates.load(at);
             out.store(at, texture.read(x, y).to_array());

@@ -1,4 +1,4 @@
-//! Votes, and the order that `sync_warp` makes.
+//! Votes, and memory ordering by `sync_warp`.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
@@ -13,7 +13,7 @@ pub fn vote(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
         return;
     }
     let over = load_or_zero(input, at) > limit;
-    // SAFETY: warps are whole and take the same way to here.
+    // SAFETY: warps are whole and reach this call together.
     let votes = unsafe {
         [
             warp::warp_vote_all(FULL_MASK, over).into(),
@@ -22,12 +22,12 @@ pub fn vote(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
         ]
     };
     if at < out.len() {
-        // SAFETY: inside, and each thread has an element of its own.
+        // SAFETY: in bounds, and each thread writes its own element.
         unsafe { out.store(at, votes) };
     }
 }
 
-/// The same among the even lanes of each warp; odd lanes write nothing.
+/// Does the same as [`vote`] in the even lanes of each warp. Odd lanes write nothing.
 #[kernel]
 pub fn vote_even(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
     const EVEN: u32 = 0x5555_5555;
@@ -36,7 +36,7 @@ pub fn vote_even(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
         return;
     }
     if EVEN & 1 << warp::lane_id() != 0 && at < input.len() && at < out.len() {
-        // SAFETY: inside; exactly the even lanes are here, as far as whole warps of input reach.
+        // SAFETY: in bounds. The input has whole warps, so exactly the even lanes reach this call.
         unsafe {
             let over = input.load(at) > limit;
             let all = warp::warp_vote_all(EVEN, over).into();
@@ -46,8 +46,8 @@ pub fn vote_even(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
     }
 }
 
-/// Each lane passes its value to the lane whose index differs in `lane_mask`, through shared
-/// memory, with nothing but `sync_warp` between.
+/// Each lane passes its value to the lane whose index differs in `lane_mask`, through shared memory
+/// and with only `sync_warp` in between.
 #[kernel(launch_bounds(256))]
 pub fn exchange_in_warp(input: Slice<u32>, out: SliceMut<u32>, lane_mask: u32) {
     let tile = shared_array![u32; 256];
@@ -55,7 +55,7 @@ pub fn exchange_in_warp(input: Slice<u32>, out: SliceMut<u32>, lane_mask: u32) {
     if !whole_warps() || lane_mask >= warp::WARP_SIZE {
         return;
     }
-    // SAFETY: inside; warps are whole, and only lanes of one warp exchange.
+    // SAFETY: in bounds. Warps are whole, and only lanes of the same warp exchange values.
     unsafe {
         tile.store(rank, load_or_zero(input, at));
         warp::sync_warp(FULL_MASK);

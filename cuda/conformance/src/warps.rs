@@ -1,4 +1,4 @@
-//! Reductions and matches among some lanes, shuffles of every width, and barriers that count.
+//! Reductions over some lanes, matches, shuffles of every width, and barriers that count.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::WarpReductionOp::{Add, And, Max, Min, Or, Xor};
@@ -6,10 +6,10 @@ use half::{bf16, f16};
 
 use crate::{global_rank, load_or_zero, whole_warps};
 
-/// Defines a kernel that writes all six reductions among the lanes of `mask`; others write nothing.
+/// Defines a kernel that writes all six reductions over the lanes of `mask`, in those lanes only.
 macro_rules! reduce_lanes {
     ($name:ident, $type:ty) => {
-        #[doc = concat!("All reductions of `", stringify!($type), "` among some lanes.")]
+        #[doc = concat!("Reduces `", stringify!($type), "` over the lanes of `mask`, in all ways.")]
         #[kernel]
         pub fn $name(input: Slice<$type>, out: SliceMut<[$type; 6]>, mask: u32) {
             let at = global_rank();
@@ -17,8 +17,8 @@ macro_rules! reduce_lanes {
                 return;
             }
             if mask & 1 << warp::lane_id() != 0 && at < input.len() && at < out.len() {
-                // SAFETY: inside; exactly the lanes of the mask are here, as far as whole warps of
-                // input reach, and each thread has an element of its own.
+                // SAFETY: in bounds, and each thread writes its own element. The input has whole
+                // warps, so exactly the lanes of the mask reach this call.
                 unsafe {
                     let value = input.load(at);
                     let reduce = |op| warp::warp_reduce(mask, value, op);
@@ -46,7 +46,7 @@ reduce_lanes!(reduce_lanes_u32, u32);
 reduce_lanes!(reduce_lanes_i64, i64);
 reduce_lanes!(reduce_lanes_u64, u64);
 
-/// The lanes of each warp that have the same value, all and any, in 32 bits and in 64.
+/// Matches equal values in each warp, all and any, in 32 bits and 64 bits.
 #[kernel]
 pub fn match_lanes(input: Slice<u32>, out: SliceMut<[u32; 4]>) {
     let at = global_rank();
@@ -54,9 +54,9 @@ pub fn match_lanes(input: Slice<u32>, out: SliceMut<[u32; 4]>) {
         return;
     }
     let value = load_or_zero(input, at);
-    // The high word decides as the low one does.
+    // The low word is constant, so only the high word decides.
     let wide = u64::from(value) << 32 | 7;
-    // SAFETY: warps are whole and take the same way to here.
+    // SAFETY: warps are whole and reach this call together.
     let matches = unsafe {
         [
             warp::warp_match_any(warp::FULL_MASK, value),
@@ -66,13 +66,13 @@ pub fn match_lanes(input: Slice<u32>, out: SliceMut<[u32; 4]>) {
         ]
     };
     if at < out.len() {
-        // SAFETY: inside, and each thread has an element of its own.
+        // SAFETY: in bounds, and each thread writes its own element.
         unsafe { out.store(at, matches) };
     }
 }
 
-/// Each lane passes values of every width, made from its own, to the lane whose index differs in
-/// `lane_mask`, which widens them again.
+/// Each lane converts its value to every width and passes the results to the lane whose index
+/// differs in `lane_mask`. That lane widens them again.
 #[kernel]
 pub fn shuffle_widths(input: Slice<u64>, out: SliceMut<[u64; 8]>, lane_mask: u32) {
     let at = global_rank();
@@ -80,7 +80,7 @@ pub fn shuffle_widths(input: Slice<u64>, out: SliceMut<[u64; 8]>, lane_mask: u32
         return;
     }
     let v = load_or_zero(input, at);
-    // SAFETY: warps are whole and take the same way to here.
+    // SAFETY: warps are whole and reach this call together.
     unsafe {
         macro_rules! swap {
             ($value:expr) => {
@@ -105,11 +105,11 @@ pub fn shuffle_widths(input: Slice<u64>, out: SliceMut<[u64; 8]>, lane_mask: u32
     }
 }
 
-/// Each block counts its values over `limit` at a barrier, and asks whether all and any are.
+/// Each block counts its values over `limit` at a barrier, and tests whether all or any exceed it.
 #[kernel(barriers(3))]
 pub fn count_at_barrier(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) {
     let at = global_rank();
-    // Any number but 0 counts.
+    // Any nonzero number counts.
     let over = load_or_zero(input, at).saturating_sub(limit);
     let counts = [
         thread::sync_threads_count(over),
@@ -117,7 +117,7 @@ pub fn count_at_barrier(input: Slice<u32>, limit: u32, out: SliceMut<[u32; 3]>) 
         thread::sync_threads_or(over),
     ];
     if at < out.len() {
-        // SAFETY: inside, and each thread has an element of its own.
+        // SAFETY: in bounds, and each thread writes its own element.
         unsafe { out.store(at, counts) };
     }
 }

@@ -1,6 +1,6 @@
-//! Code that must not compile, and the compiler's messages.
+//! Programs that must not compile, and the expected compiler messages.
 //!
-//! Run with `TRYBUILD=overwrite` to rewrite the messages, and read them before committing.
+//! Run with `TRYBUILD=overwrite` to update the messages, and check the diff before committing.
 
 #[test]
 fn mistakes_do_not_compile() {

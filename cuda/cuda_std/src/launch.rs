@@ -1,8 +1,8 @@
 //! The host's view of kernels: their arguments, their bounds, and the checks before a launch.
 //!
-//! A typed launch fills in the struct that `#[kernel]` makes, which is a [`Kernel`]. A launch by
-//! name finds the kernel's [`KernelEntry`] in [`KERNELS`], where `#[kernel]` puts every kernel that is
-//! linked into the program. Launching itself is the host crate's work.
+//! A typed launch fills in the struct that `#[kernel]` generates, which implements [`Kernel`]. A
+//! launch by name looks up the kernel's [`KernelEntry`] in [`KERNELS`], where `#[kernel]` registers
+//! every kernel that is linked into the program. The host crate performs the launch itself.
 
 mod pointer;
 mod registry;
@@ -17,59 +17,60 @@ use thiserror::Error;
 pub use pointer::DevicePointer;
 pub use registry::{KERNELS, KernelEntry, ParamLayout};
 
-/// A kernel together with its arguments, one field each. `#[kernel]` implements it.
+/// A kernel together with its arguments, one field each. `#[kernel]` implements this trait.
 ///
 /// # Safety
-/// - `NAME` is the kernel's entry in the PTX, `BOUNDS` are the bounds written there.
-/// - `params` yields exactly the parameters of that entry.
-/// - `thread` runs the same function.
+/// - `NAME` must be the kernel's entry in the PTX, and `BOUNDS` the bounds written there.
+/// - `params` must return exactly the parameters of that entry.
+/// - `thread` must run the same function.
 pub unsafe trait Kernel {
-    /// Name of the entry in the PTX.
+    /// The name of the entry in the PTX.
     const NAME: &'static str;
-    /// Name of the package that declares it.
+    /// The name of the package that declares the kernel.
     const PACKAGE: &'static str;
-    /// Its launch bounds.
+    /// The kernel's launch bounds.
     const BOUNDS: LaunchBounds;
-    /// Axes that grid and block may extend along.
+    /// The number of axes that grid and block may extend along.
     const DIMS: u32;
 
-    /// The parameters as the driver wants them.
+    /// Returns the parameters in the form that the driver expects.
     fn params(&self) -> Params<'_>;
 
-    /// Where the memory behind each argument lies; plain values are left out.
+    /// Returns the device of each memory argument. Plain values are skipped.
     fn places(&self) -> impl Iterator<Item = Place>;
 
-    /// Does one thread's work on the CPU.
+    /// Runs one thread on the CPU.
     ///
     /// # Safety
-    /// - Called by [`cuda_cpu::launch`], with all memory arguments on the host and alive. Its threads
-    ///   share the kernel, which they only copy arguments out of.
-    /// - What the kernel itself asks for, where it is an `unsafe fn`.
+    /// - [`cuda_cpu::launch`] must call this, with all memory arguments on the host and alive. Its
+    ///   threads share the kernel and only copy arguments out of it.
+    /// - If the kernel is an `unsafe fn`, its own safety requirements must hold.
     unsafe fn thread(&self);
 }
 
-/// A kernel that is no `unsafe fn`: with any arguments of the right types, and any launch that
-/// [`LaunchConfig::check`] admits, it stays within their memory and its threads do not race, so
-/// launching it is safe.
+/// A kernel that is safe to launch: it is not an `unsafe fn` and takes no reference or raw pointer.
+///
+/// With any arguments of the right types, and any launch that [`LaunchConfig::check`] accepts, the
+/// kernel stays within the memory of its arguments and its threads do not race.
 #[diagnostic::on_unimplemented(
     message = "the kernel of `{Self}` is an `unsafe fn`, or takes a reference or a pointer",
     label = "not safe to launch",
-    note = "launch it by `launch_unchecked`, whose caller vouches for what the kernel asks"
+    note = "use `launch_unchecked` and guarantee the kernel's safety requirements"
 )]
 pub trait SafeKernel: Kernel {}
 
-/// Bounds that a kernel was compiled for.
+/// The launch bounds that a kernel was compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchBounds {
-    /// Most threads of a block.
+    /// The maximum number of threads per block.
     pub max_threads: u32,
-    /// Blocks that must fit on a multiprocessor at once; 0 where nothing was asked.
+    /// The number of blocks that must fit on a multiprocessor at once; 0 if unspecified.
     pub min_blocks: u32,
-    /// The number of threads of a block is a multiple of this; 32 where warps must be whole.
+    /// The number of threads per block must be a multiple of this; 32 if warps must be whole.
     pub block_multiple: u32,
 }
 
-/// Where memory lies.
+/// The device that holds some memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// Host memory, used by the CPU device.
@@ -87,14 +88,16 @@ impl fmt::Display for Place {
     }
 }
 
-/// Dynamic shared memory that a block can have on the largest GPU (compute capability 9.0).
+/// The maximum bytes of dynamic shared memory per block (largest GPU, compute capability 9.0).
 const MAX_DYNAMIC_SHARED: u32 = 227 << 10;
 
-/// Parameters that a kernel can have; `#[kernel]` refuses more.
+/// The maximum number of parameters of a kernel; `#[kernel]` rejects more.
 pub const MAX_PARAMS: usize = 128;
 
-/// Kernel parameters as the driver wants them, a pointer to each. It reads them when it launches, so they
-/// stay where they are, in the kernel's arguments.
+/// Kernel parameters in the form that the driver expects: a pointer to each.
+///
+/// The pointers lead into the kernel's arguments. The driver reads them during the launch, so the
+/// arguments must not move until then.
 #[derive(Debug)]
 pub struct Params<'a> {
     pointers: [*mut c_void; MAX_PARAMS],
@@ -103,7 +106,7 @@ pub struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
-    /// Appends a parameter; one of no size is not a parameter.
+    /// Appends a parameter. Skips zero-sized values, which are not parameters.
     pub fn push<T: Copy>(&mut self, value: &'a T) {
         if size_of::<T>() == 0 {
             return;
@@ -112,7 +115,7 @@ impl<'a> Params<'a> {
         self.len += 1;
     }
 
-    /// The list for the driver, which only reads.
+    /// Returns the list for the driver, which only reads it.
     pub fn pointers(&mut self) -> &mut [*mut c_void] {
         &mut self.pointers[..self.len]
     }
@@ -124,35 +127,35 @@ impl Default for Params<'_> {
     }
 }
 
-/// Shape of a launch.
+/// The shape of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchConfig {
-    /// Blocks in x, y, z.
+    /// The number of blocks along x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// The number of threads per block along x, y and z.
     pub block: [u32; 3],
-    /// Bytes of dynamic shared memory.
+    /// The size of dynamic shared memory in bytes.
     pub dynamic_shared: u32,
 }
 
 impl LaunchConfig {
-    /// Blocks of `block` threads that cover `width` × `height` elements, one a thread.
+    /// Returns blocks of `block` threads that cover `width` × `height` elements, one per thread.
     ///
-    /// An empty block or extent gives an empty grid, which [`check`](Self::check) refuses.
+    /// An empty block or extent gives an empty grid, which [`check`](Self::check) rejects.
     #[must_use]
     pub const fn cover(width: u32, height: u32, block: [u32; 2]) -> Self {
         Self::for_3d([width, height, 1], [block[0], block[1], 1])
     }
 
-    /// Blocks of `block` threads that cover `len` elements, one a thread.
+    /// Returns blocks of `block` threads that cover `len` elements, one per thread.
     #[must_use]
     pub const fn for_1d(len: u32, block: u32) -> Self {
         Self::for_3d([len, 1, 1], [block, 1, 1])
     }
 
-    /// Blocks of `block` threads that cover `size` elements along each axis, one a thread.
+    /// Returns blocks of `block` threads that cover `size` elements per axis, one per thread.
     ///
-    /// An empty block or extent gives an empty grid, which [`check`](Self::check) refuses.
+    /// An empty block or extent gives an empty grid, which [`check`](Self::check) rejects.
     #[must_use]
     pub const fn for_3d(size: [u32; 3], block: [u32; 3]) -> Self {
         let mut grid = [0; 3];
@@ -164,7 +167,7 @@ impl LaunchConfig {
         Self { grid, block, dynamic_shared: 0 }
     }
 
-    /// The same with `bytes` of dynamic shared memory.
+    /// Returns the same shape with `bytes` of dynamic shared memory.
     #[must_use]
     pub const fn with_dynamic_shared(self, bytes: u32) -> Self {
         Self { dynamic_shared: bytes, ..self }
@@ -173,15 +176,15 @@ impl LaunchConfig {
     /// Checks the shape against the bounds that `K` was compiled for and CUDA's own limits.
     ///
     /// # Errors
-    /// All of [`LaunchError`] but [`LaunchError::WrongDevice`].
+    /// Returns any [`LaunchError`] except [`LaunchError::WrongDevice`].
     pub fn check<K: Kernel>(&self) -> Result<(), LaunchError> {
         self.check_bounds(K::NAME, K::BOUNDS, K::DIMS)
     }
 
-    /// As [`check`](Self::check), for a kernel found by name.
+    /// Checks the shape like [`check`](Self::check), for a kernel found by name.
     ///
     /// # Errors
-    /// As [`check`](Self::check).
+    /// Returns the errors of [`check`](Self::check).
     pub fn check_entry(&self, kernel: &KernelEntry) -> Result<(), LaunchError> {
         self.check_bounds(kernel.name, kernel.bounds, kernel.dims)
     }
@@ -205,7 +208,7 @@ impl LaunchConfig {
         if !threads.is_multiple_of(multiple) {
             return Err(LaunchError::BlockNotMultiple { kernel, block, threads, multiple });
         }
-        // Indices along an axis must not wrap: two threads would own one element.
+        // Indices along an axis must not wrap, because two threads would then own one element.
         let wraps = (0..3).any(|axis| grid[axis].checked_mul(block[axis]).is_none());
         if wraps || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
             return Err(LaunchError::GridTooLarge { kernel, grid });
@@ -221,7 +224,7 @@ impl LaunchConfig {
     }
 }
 
-/// A launch that was refused before the driver saw it.
+/// A launch that was rejected before it reached the driver.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -230,95 +233,95 @@ pub enum LaunchError {
         "kernel `{kernel}`: grid {grid:?} of blocks {block:?} has no threads; check the output size"
     )]
     EmptyLaunch {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// Blocks asked for.
+        /// The requested number of blocks.
         grid: [u32; 3],
-        /// Threads of a block asked for.
+        /// The requested number of threads per block.
         block: [u32; 3],
     },
-    /// More threads in a block than the kernel was compiled for, or more along z than CUDA allows.
+    /// A block has more threads than the kernel was compiled for, or more along z than CUDA allows.
     #[error(
         "kernel `{kernel}`: a block of {block:?} threads is over its launch bound of {limit}, or over 64 along z; use a smaller block"
     )]
     BlockTooLarge {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// Threads of a block asked for.
+        /// The requested number of threads per block.
         block: [u32; 3],
-        /// The kernel's bound.
+        /// The kernel's maximum number of threads per block.
         limit: u32,
     },
-    /// The block does not consist of whole warps, or of whole groups that the kernel works in.
+    /// The number of threads per block is not a multiple of [`LaunchBounds::block_multiple`].
     #[error(
         "kernel `{kernel}`: a block of {block:?} has {threads} threads, but the kernel needs a multiple of {multiple}; round the block up"
     )]
     BlockNotMultiple {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// Threads of a block asked for.
+        /// The requested number of threads per block.
         block: [u32; 3],
-        /// Their number.
+        /// The total number of threads per block.
         threads: u32,
-        /// The number that it must be a multiple of.
+        /// The required divisor of `threads`.
         multiple: u32,
     },
-    /// More blocks than CUDA allows.
+    /// The grid has more blocks than CUDA allows.
     #[error(
         "kernel `{kernel}`: a grid of {grid:?} blocks is over CUDA's limit of [2147483647, 65535, 65535], or has over 2³² threads along an axis; launch it in parts"
     )]
     GridTooLarge {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// Blocks asked for.
+        /// The requested number of blocks.
         grid: [u32; 3],
     },
-    /// Grid or block extends along an axis that the kernel does not look at: its threads would do
-    /// the same work several times, and race.
+    /// The grid or block extends along an axis that the kernel does not read. Its threads would do
+    /// the same work several times and race.
     #[error(
-        "kernel `{kernel}` works in {dims} dimensions, not in grid {grid:?} of blocks {block:?}; make the others 1"
+        "kernel `{kernel}` works in {dims} dimensions, but grid {grid:?} of blocks {block:?} has more; set the others to 1"
     )]
     TooManyDimensions {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// Blocks asked for.
+        /// The requested number of blocks.
         grid: [u32; 3],
-        /// Threads of a block asked for.
+        /// The requested number of threads per block.
         block: [u32; 3],
-        /// The kernel's dimensions.
+        /// The kernel's number of dimensions.
         dims: u32,
     },
-    /// More dynamic shared memory than any GPU has.
+    /// The launch requests more dynamic shared memory than any GPU has.
     #[error(
         "kernel `{kernel}`: {bytes} bytes of dynamic shared memory are over the limit of {limit}; use a smaller tile"
     )]
     SharedTooLarge {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// Bytes asked for.
+        /// The requested size in bytes.
         bytes: u32,
-        /// What a block can have on the largest GPU.
+        /// The maximum per block on the largest GPU, in bytes.
         limit: u32,
     },
-    /// An argument lies on another device than the stream.
+    /// An argument is on a different device than the stream.
     #[error(
-        "kernel `{kernel}`: an argument lies on {found} but the stream runs on {wanted}; copy it there first"
+        "kernel `{kernel}`: an argument is on {found}, but the stream runs on {wanted}; copy it to {wanted} first"
     )]
     WrongDevice {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// Where the argument lies.
+        /// The device of the argument.
         found: Place,
-        /// Where the kernel would run.
+        /// The device of the stream.
         wanted: Place,
     },
 }
 
 impl LaunchError {
-    /// Checks that all memory of `kernel` lies on `wanted`.
+    /// Checks that all memory arguments of `kernel` are on `wanted`.
     ///
     /// # Errors
-    /// [`LaunchError::WrongDevice`].
+    /// Returns [`LaunchError::WrongDevice`] if one is not.
     pub fn check_places<K: Kernel>(kernel: &K, wanted: Place) -> Result<(), Self> {
         match kernel.places().find(|&place| place != wanted) {
             Some(found) => Err(Self::WrongDevice { kernel: K::NAME, found, wanted }),

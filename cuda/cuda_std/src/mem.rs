@@ -1,11 +1,12 @@
-//! Sizes of shared memory, and with the feature `alloc` an allocator.
+//! Sizes of shared memory, and an allocator if the feature `alloc` is enabled.
 //!
-//! With the feature a kernel uses `Vec`, `Box`, `String` and the rest of the crate `alloc`. On the GPU
-//! they live on the device's heap, of 8 megabytes unless the host changes `MallocHeapSize`; an
-//! allocation takes a lock, so it is for what cannot be sized before the launch. What a kernel leaks
-//! stays until the module is unloaded. On the CPU it is the program's own allocator.
+//! With this feature, a kernel can use `Vec`, `Box`, `String` and the rest of the crate `alloc`. On
+//! the GPU, they allocate from the device's heap, which has 8 MB unless the host changes
+//! `MallocHeapSize`. Each allocation takes a lock, so use it only for sizes that are unknown before
+//! the launch. Memory that a kernel leaks stays allocated until the module is unloaded. On the CPU,
+//! kernels use the program's own allocator.
 
-/// Bytes of dynamic shared memory that the launch gives each block.
+/// Returns the size of a block's dynamic shared memory in bytes, as set by the launch.
 #[inline(always)]
 #[must_use]
 pub fn dynamic_smem_size() -> u32 {
@@ -25,10 +26,10 @@ pub fn dynamic_smem_size() -> u32 {
     }
 }
 
-/// Bytes of static and dynamic shared memory of each block, rounded up to what the GPU allocates.
+/// Returns the size of a block's static and dynamic shared memory in bytes, rounded up to the GPU's
+/// allocation unit.
 ///
-/// The CPU counts static arrays from the moment that a thread of the block has reached them, in units
-/// of 128 bytes.
+/// The CPU rounds up to 128 bytes. It counts a static array once a thread of the block reaches it.
 #[inline(always)]
 #[must_use]
 pub fn total_smem_size() -> u32 {
@@ -60,40 +61,42 @@ mod heap {
     const ALIGN: usize = 16;
 
     unsafe extern "C" {
-        /// Allocates from the device's heap; null if that is full.
+        /// Allocates from the device's heap. Returns null if the heap is full.
         ///
         /// # Safety
-        /// None.
+        /// There are no requirements.
         pub fn malloc(size: usize) -> *mut c_void;
 
-        /// Gives an allocation back.
+        /// Frees an allocation.
         ///
         /// # Safety
-        /// `ptr` is null or [`malloc`]'s, of the same context, and not freed before.
+        /// `ptr` must be null, or returned by [`malloc`] in the same context and not yet freed.
         pub fn free(ptr: *mut c_void);
     }
 
-    /// The device's heap as Rust's allocator.
+    /// A global allocator that uses the device's heap.
     #[derive(Debug, Clone, Copy)]
     pub struct CUDAAllocator;
 
-    // SAFETY: `malloc` gives memory that nobody else has, aligned to 16 bytes. For more, the pointer moves
-    // up to the next such address, which is at least 16 bytes on; the 8 before it keep the original.
+    // SAFETY: `malloc` returns unused memory, aligned to 16 bytes. For a larger alignment, the
+    // pointer moves up to the next aligned address, which is at least 16 bytes further. The 8 bytes
+    // before that address store the original pointer.
     unsafe impl GlobalAlloc for CUDAAllocator {
         unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
             if layout.align() <= ALIGN {
-                // SAFETY: no precondition.
+                // SAFETY: `malloc` has no precondition.
                 return unsafe { malloc(layout.size()) }.cast();
             }
-            // A layout's size, rounded up to its alignment, fits an `isize`: no overflow.
-            // SAFETY: no precondition.
+            // The sum cannot overflow, because a layout's size rounded up to its alignment fits an
+            // `isize`.
+            // SAFETY: `malloc` has no precondition.
             let original = unsafe { malloc(layout.size() + layout.align()) }.cast::<u8>();
             if original.is_null() {
                 return original;
             }
             let ahead = layout.align() - original.addr() % layout.align();
-            // SAFETY: `ahead` is at least 16 and at most the alignment, so the allocation has it and
-            // the size behind it.
+            // SAFETY: `ahead` is at least 16 and at most the alignment, so `ahead` bytes and the
+            // layout's size fit in the allocation.
             unsafe {
                 let aligned = original.add(ahead);
                 aligned.cast::<*mut u8>().sub(1).write(original);
@@ -102,7 +105,7 @@ mod heap {
         }
 
         unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-            // SAFETY: `ptr` is from `alloc` with this layout, as the caller vouches.
+            // SAFETY: the caller guarantees that `alloc` returned `ptr` for this layout.
             unsafe {
                 let original =
                     if layout.align() <= ALIGN { ptr } else { ptr.cast::<*mut u8>().sub(1).read() };

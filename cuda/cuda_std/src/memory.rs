@@ -1,7 +1,7 @@
-//! Loads and stores with a stated memory space and width.
+//! Loads and stores with an explicit memory space and width.
 //!
-//! The width follows from the type's alignment, up to 16 bytes: an element as large as its alignment
-//! is one access, a larger one several. On the CPU all of them are plain accesses.
+//! The width is the type's alignment, up to 16 bytes. An element as large as its alignment takes
+//! one access, a larger one takes several. On the CPU, all of them are plain accesses.
 
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
@@ -11,7 +11,7 @@ use bytemuck::Pod;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use cuda_cpu::{AccessKind as Access, Index};
 
-/// Stands in for the CPU's report on the GPU, where nothing is checked.
+/// A placeholder on the GPU, which checks nothing, for the type in the CPU's fault reports.
 #[cfg(target_arch = "nvptx64")]
 #[derive(Clone, Copy)]
 pub(crate) enum Access {
@@ -20,7 +20,7 @@ pub(crate) enum Access {
     Atomic,
 }
 
-/// As [`Access`].
+/// A placeholder on the GPU, like [`Access`].
 #[cfg(target_arch = "nvptx64")]
 #[expect(dead_code, reason = "only the CPU reports")]
 pub(crate) enum Index {
@@ -28,8 +28,8 @@ pub(crate) enum Index {
     Pixel(u32, u32),
 }
 
-/// On the CPU, ends the launch with an out-of-bounds fault unless `inside`; `place` gives index and
-/// extent. On the GPU, nothing.
+/// On the CPU, ends the launch with an out-of-bounds fault unless `inside` is true. `place` returns
+/// index and extent. Does nothing on the GPU.
 #[inline(always)]
 pub(crate) fn check(
     inside: bool,
@@ -57,9 +57,9 @@ macro_rules! load {
             let mut done = 0;
             while done < size_of::<T>() {
                 let from = at as u64 + done as u64;
-                // SAFETY: the caller vouches for `size_of::<T>()` readable bytes at `at`, aligned as
-                // `T`. Each round reads as many bytes as the alignment and writes them to `value`,
-                // and a size is a multiple of the alignment. `T: Pod` accepts any bytes.
+                // SAFETY: the caller guarantees `size_of::<T>()` readable bytes at `at`, aligned
+                // for `T`. Each iteration reads `access_bytes` bytes and writes them to `value`.
+                // That is the alignment or 16, so it divides the size. `T: Pod` accepts any bytes.
                 unsafe {
                     let to = (&raw mut value).cast::<u8>().add(done);
                     match align_of::<T>() {
@@ -67,7 +67,7 @@ macro_rules! load {
                             let v: u16;
                             asm!(concat!($space, ".u8 {}, [{}];"), out(reg16) v, in(reg64) from,
                                 options($($option),*));
-                            // Spares the reader to mask it.
+                            // Lets the compiler omit a mask of the loaded byte.
                             core::hint::assert_unchecked(v <= 0xff);
                             to.write(v as u8);
                         }
@@ -105,7 +105,7 @@ macro_rules! load {
     };
 }
 
-/// Bytes of one access to a `T`.
+/// Returns the number of bytes of one access to a `T`.
 #[cfg(target_arch = "nvptx64")]
 const fn access_bytes<T>() -> usize {
     if align_of::<T>() < 16 { align_of::<T>() } else { 16 }
@@ -116,8 +116,8 @@ load! {
     /// Loads through the read-only cache (`ld.global.nc`).
     ///
     /// # Safety
-    /// - `at` points to a `T` in global memory, aligned as `T`.
-    /// - Nothing writes there during the launch.
+    /// - `at` must point to a `T` in global memory, aligned for `T`.
+    /// - Nothing may write there during the launch.
     load_read_only, "ld.global.nc", *const T, [pure, readonly, nostack, preserves_flags]
 }
 
@@ -126,7 +126,7 @@ load! {
     /// Loads from shared memory at an address in that space.
     ///
     /// # Safety
-    /// `at` is the address of a `T` in the block's shared memory, aligned as `T`.
+    /// `at` must be the address of a `T` in the block's shared memory, aligned for `T`.
     load_shared, "ld.shared", u64, [readonly, nostack, preserves_flags]
 }
 
@@ -135,22 +135,22 @@ load! {
     /// Loads from constant memory at an address in that space.
     ///
     /// # Safety
-    /// `at` is the address of a `T` in constant memory, aligned as `T`.
+    /// `at` must be the address of a `T` in constant memory, aligned for `T`.
     load_constant, "ld.const", u64, [pure, readonly, nostack, preserves_flags]
 }
 
 /// Stores to shared memory at an address in that space.
 ///
 /// # Safety
-/// `at` is the address of a `T` in the block's shared memory, aligned as `T`.
+/// `at` must be the address of a `T` in the block's shared memory, aligned for `T`.
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 pub(crate) unsafe fn store_shared<T: Pod>(at: u64, value: T) {
     let mut done = 0;
     while done < size_of::<T>() {
         let to = at + done as u64;
-        // SAFETY: the caller vouches for `at`. Each round takes as many bytes of `value` as the
-        // alignment, and a size is a multiple of the alignment.
+        // SAFETY: the caller guarantees `at`. Each iteration stores `access_bytes` bytes of
+        // `value`. That is the alignment or 16, so it divides the size.
         unsafe {
             let from = (&raw const value).cast::<u8>().add(done);
             match align_of::<T>() {
@@ -176,26 +176,26 @@ pub(crate) unsafe fn store_shared<T: Pod>(at: u64, value: T) {
 /// Loads memory that nothing writes during the launch.
 ///
 /// # Safety
-/// - `at` points to a `T` in host memory, aligned as `T`.
-/// - Nothing writes there during the launch.
+/// - `at` must point to a `T` in host memory, aligned for `T`.
+/// - Nothing may write there during the launch.
 #[cfg(not(target_arch = "nvptx64"))]
 #[inline(always)]
 pub(crate) unsafe fn load_read_only<T: Pod>(at: *const T) -> T {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { *at }
 }
 
-/// Bytes of a line of the L2 cache. A prefetch brings the line in which its element begins.
+/// The size of an L2 cache line in bytes. A prefetch loads the line in which its element begins.
 pub const LINE_BYTES: usize = 128;
 
-/// Has the line of `at` brought into the L2 cache; on the CPU nothing.
+/// Prefetches the cache line of `at` into the L2 cache. Does nothing on the CPU.
 ///
 /// # Safety
-/// `at` points to global memory.
+/// `at` must point to global memory.
 #[inline(always)]
 pub(crate) unsafe fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         asm!("prefetch.global.L2 [{}];", in(reg64) at, options(nostack, preserves_flags));
     }

@@ -1,30 +1,31 @@
 //! The debugger, the profiler and the clock.
 
-/// Stops at this place where a debugger runs the kernel. Does nothing on the CPU.
+/// Stops here if the kernel runs in a debugger. Does nothing on the CPU.
 #[inline(always)]
 pub fn breakpoint() {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: without a debugger the driver continues or ends the launch; memory stays as it is.
+    // SAFETY: the instruction changes no memory. Without a debugger, the driver continues or ends
+    // the launch.
     unsafe {
         core::arch::asm!("brkpt;", options(nostack));
     }
 }
 
-/// Counts one event of the profiler's counter `counter` for the warp. Does nothing on the CPU.
+/// Adds one event to the profiler counter `counter` for the warp. Does nothing on the CPU.
 ///
 /// # Panics
-/// If `counter` is over 7.
+/// Panics if `counter` is over 7.
 #[inline(always)]
 pub fn profiler_counter(counter: u32) {
     assert!(counter <= 7, "a profiler counter must be in 0..=7");
     #[cfg(target_arch = "nvptx64")]
     {
-        // The instruction takes a constant alone.
+        // The instruction takes only a constant.
         macro_rules! count {
             ($($number:literal)+) => {
                 match counter {
                     $(
-                        // SAFETY: counts, nothing else.
+                        // SAFETY: the instruction only triggers a profiler event.
                         $number => unsafe {
                             core::arch::asm!(concat!("pmevent ", $number, ";"), options(nostack));
                         },
@@ -37,18 +38,18 @@ pub fn profiler_counter(counter: u32) {
     }
 }
 
-/// Clock cycles of the multiprocessor since some moment; on the CPU nanoseconds.
+/// Returns the multiprocessor's clock cycles since an unspecified start, or nanoseconds on the CPU.
 ///
-/// The difference of two readings by one thread is the time between them, which the thread may have
-/// spent waiting for others.
+/// The difference of two readings by one thread is the time between them. It includes the time in
+/// which the thread waited for others.
 #[inline(always)]
 #[must_use]
 pub fn clock() -> u64 {
     #[cfg(target_arch = "nvptx64")]
     {
         let cycles: u64;
-        // SAFETY: reads a special register. Without `pure` and `nomem` it stays between the accesses
-        // that stand around it.
+        // SAFETY: reads a special register. `pure` and `nomem` are omitted so that the compiler
+        // does not move surrounding memory accesses across it.
         unsafe {
             core::arch::asm!("mov.u64 {}, %clock64;", out(reg64) cycles, options(nostack));
         }

@@ -1,26 +1,26 @@
-//! The memory that a pointer leads to.
+//! Address spaces of pointers.
 //!
-//! A pointer of Rust is a generic address on the GPU: it leads to global, shared, constant or local
-//! memory. The CPU has one address space: shared arrays are known as such, and everything else counts
-//! as global.
+//! On the GPU, a Rust pointer is a generic address: it points to global, shared, constant or local
+//! memory. The CPU has a single address space. There, the functions recognise shared arrays and
+//! treat all other memory as global.
 
-/// A kind of GPU memory.
+/// An address space of the GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AddressSpace {
-    /// Memory of the device, which all threads read and write.
+    /// Device memory that all threads can read and write.
     Global,
-    /// Memory of the block.
+    /// Memory of one block.
     Shared,
-    /// Memory of the device that kernels only read.
+    /// Device memory that kernels can only read.
     Constant,
-    /// Memory of the thread.
+    /// Memory of one thread.
     Local,
 }
 
-/// Returns whether a pointer leads to a kind of memory.
+/// Returns true if `ptr` points into `address_space`.
 ///
 /// # Safety
-/// `ptr` is valid for a `T`.
+/// `ptr` must be valid for a `T`.
 #[inline(always)]
 #[must_use]
 pub unsafe fn is_in_address_space<T>(ptr: *const T, address_space: AddressSpace) -> bool {
@@ -29,7 +29,7 @@ pub unsafe fn is_in_address_space<T>(ptr: *const T, address_space: AddressSpace)
         macro_rules! is_in {
             ($space:literal) => {{
                 let is: u32;
-                // SAFETY: arithmetic on registers.
+                // SAFETY: only computes on registers.
                 unsafe {
                     core::arch::asm!(
                         "{{",
@@ -58,7 +58,7 @@ pub unsafe fn is_in_address_space<T>(ptr: *const T, address_space: AddressSpace)
     }
 }
 
-/// Defines a conversion by `cvta`.
+/// Defines a conversion that uses the instruction `cvta`.
 macro_rules! convert {
     ($(#[$doc:meta])+ $name:ident, $instruction:literal) => {
         $(#[$doc])+
@@ -70,7 +70,7 @@ macro_rules! convert {
                 macro_rules! convert_in {
                     ($space:literal) => {{
                         let converted: *const T;
-                        // SAFETY: arithmetic on registers.
+                        // SAFETY: only computes on registers.
                         unsafe {
                             core::arch::asm!(
                                 concat!($instruction, $space, ".u64 {}, {};"),
@@ -97,17 +97,18 @@ macro_rules! convert {
 }
 
 convert! {
-    /// Converts a generic pointer to an address within one kind of memory, for instructions of that
-    /// kind in `asm!`. The CPU returns the pointer.
+    /// Converts a generic pointer to an address within `address_space`, for `asm!` instructions of
+    /// that space. The CPU returns the pointer unchanged.
     ///
     /// # Safety
-    /// `ptr` is valid for a `T` and leads to that kind of memory.
+    /// `ptr` must be valid for a `T` and point into `address_space`.
     convert_generic_to_specific_address_space, "cvta.to."
 }
 convert! {
-    /// Converts an address within one kind of memory to a generic pointer. The CPU returns the pointer.
+    /// Converts an address within `address_space` to a generic pointer. The CPU returns the pointer
+    /// unchanged.
     ///
     /// # Safety
-    /// `ptr` is the address of a valid `T` within that kind of memory.
+    /// `ptr` must be the address of a valid `T` within `address_space`.
     convert_specific_address_space_to_generic, "cvta."
 }

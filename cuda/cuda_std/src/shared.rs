@@ -1,11 +1,13 @@
-//! Shared memory of a block: static arrays by [`shared_array!`](crate::shared_array), and one
-//! dynamic array whose size the launch gives.
+//! Shared memory of a block: static arrays from [`shared_array!`](crate::shared_array), and one
+//! dynamic array whose size the launch sets.
 //!
-//! Upstream hands out raw pointers; here it is a [`Shared`] array, so that on the CPU every access is
-//! checked for bounds and watched for races. On the GPU it is an address in the shared space and an
-//! access is one instruction. [`Shared::add`] and statics with `#[address_space(shared)]` serve
-//! kernels written for upstream: their places are references, and the GPU loads through a
-//! reference with an address that may be in any space, which takes more registers.
+//! rust-cuda returns raw pointers. This crate returns a [`Shared`] array, so that the CPU can check
+//! the bounds of every access and detect races. On the GPU, it is an address in the shared space,
+//! and an access is one instruction.
+//!
+//! [`Shared::add`] and statics with `#[address_space(shared)]` support kernels written for
+//! rust-cuda. They access elements through references. The GPU loads through a reference with a
+//! generic address, which takes more registers.
 
 mod place;
 mod statics;
@@ -20,14 +22,14 @@ pub use place::SharedPlace;
 #[doc(hidden)]
 pub use statics::{Row, Rows, Scalar, SharedStatic, SharedVariable};
 
-/// An array in the block's shared memory. Its content is undefined until written.
+/// An array in the block's shared memory. Its contents are undefined until written.
 #[derive(Debug)]
 pub struct Shared<T> {
     #[cfg(target_arch = "nvptx64")]
     base: u64,
     #[cfg(not(target_arch = "nvptx64"))]
     region: cuda_cpu::SharedRegion,
-    /// Its first element among the region's.
+    /// The index of the array's first element in the region.
     #[cfg(not(target_arch = "nvptx64"))]
     first: u32,
     len: u32,
@@ -44,10 +46,11 @@ impl<T> Clone for Shared<T> {
 impl<T> Copy for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// The array at `base` in the shared space. `shared_array!` calls it.
+    /// Creates an array at `base` in the shared space. `shared_array!` calls this.
     ///
     /// # Safety
-    /// `base` is aligned as `T`, at most 16, and `len` elements from there belong to the block.
+    /// - `base` must be aligned for `T`, whose alignment is at most 16.
+    /// - `len` elements from `base` on must belong to the block.
     #[doc(hidden)]
     #[cfg(target_arch = "nvptx64")]
     #[inline(always)]
@@ -56,30 +59,30 @@ impl<T> Shared<T> {
         Self { base, len, element: PhantomData }
     }
 
-    /// The block's array declared at `name`. `shared_array!` calls it.
+    /// Returns the block's array that was declared as `name`. `shared_array!` calls this.
     #[doc(hidden)]
     #[cfg(not(target_arch = "nvptx64"))]
     #[must_use]
     pub fn declared(name: &'static str, len: u32) -> Self {
-        // The path of the module before it depends on where the array is used.
+        // The module path in front of it depends on where the array is used.
         let name = name.find("cuda_std_shared_").map_or(name, |at| &name[at..]);
         let region = cuda_cpu::shared_static(name, len as usize * size_of::<T>());
         Self { region, first: 0, len, element: PhantomData }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[inline(always)]
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "no kernel asks")]
+    #[expect(clippy::len_without_is_empty, reason = "no kernel needs it")]
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// The elements from `first` on. What a thread then loads at indices that are known when compiling needs
-    /// no arithmetic: they are part of the instruction.
+    /// Returns the elements from `first` on. Loads from the result at constant indices need no
+    /// arithmetic, because the instruction contains the offset.
     ///
     /// # Safety
-    /// `first ≤ len`.
+    /// `first` must be at most `len`.
     #[inline(always)]
     #[must_use]
     pub unsafe fn tail(&self, first: u32) -> Self {
@@ -103,7 +106,7 @@ impl<T> Shared<T> {
         });
     }
 
-    /// Tells the race detector of an access to an element.
+    /// Reports an access to an element to the race detector.
     #[cfg(not(target_arch = "nvptx64"))]
     #[inline(always)]
     fn note(&self, i: u32, access: Access) {
@@ -111,7 +114,7 @@ impl<T> Shared<T> {
         cuda_cpu::shared_access(&self.region, offset, size_of::<T>(), access);
     }
 
-    /// Tells the race detector, and gives the element's address.
+    /// Checks the index, reports the access to the race detector and returns the element's address.
     #[cfg(not(target_arch = "nvptx64"))]
     #[inline(always)]
     fn touch(&self, i: u32, access: Access) -> *mut T {
@@ -120,12 +123,13 @@ impl<T> Shared<T> {
         self.address(i)
     }
 
-    /// The place of element `i`, as by `pointer::add`: `*tile.add(i) = 1.0`.
+    /// Returns a place for element `i`, for use like the result of `pointer::add`:
+    /// `*tile.add(i) = 1.0`.
     ///
     /// # Safety
-    /// - `i < len`.
-    /// - No other thread writes the element without a barrier between, nor reads it if this one
-    ///   writes.
+    /// - `i` must be less than `len`.
+    /// - No other thread may write the element, or read it if this thread writes it, without a
+    ///   barrier in between.
     #[inline(always)]
     #[must_use]
     pub unsafe fn add(self, i: usize) -> SharedPlace<T> {
@@ -134,21 +138,21 @@ impl<T> Shared<T> {
         SharedPlace::new(self, at)
     }
 
-    /// The first element's address, for code that takes a raw pointer. Accesses through it are not
-    /// watched.
+    /// Returns the first element's address, for code that takes a raw pointer. The race detector
+    /// does not see accesses through it.
     #[inline(always)]
     #[must_use]
     pub fn as_mut_ptr(self) -> *mut T {
         self.address(0)
     }
 
-    /// The address of an element in all of memory.
+    /// Returns the generic address of an element.
     #[inline(always)]
     fn address(self, i: u32) -> *mut T {
         #[cfg(target_arch = "nvptx64")]
         {
             let base: u64;
-            // SAFETY: computes an address.
+            // SAFETY: only computes an address.
             unsafe {
                 core::arch::asm!("cvta.shared.u64 {}, {};", out(reg64) base, in(reg64) self.base,
                     options(pure, nomem, nostack, preserves_flags));
@@ -166,8 +170,8 @@ impl<T: Pod> Shared<T> {
     /// Reads an element.
     ///
     /// # Safety
-    /// - `i < len`.
-    /// - No other thread writes it without a barrier between.
+    /// - `i` must be less than `len`.
+    /// - No other thread may write the element without a barrier in between.
     #[inline(always)]
     #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
@@ -187,8 +191,8 @@ impl<T: Pod> Shared<T> {
     /// Writes an element.
     ///
     /// # Safety
-    /// - `i < len`.
-    /// - No other thread touches it without a barrier between.
+    /// - `i` must be less than `len`.
+    /// - No other thread may access the element without a barrier in between.
     #[inline(always)]
     pub unsafe fn store(&self, i: u32, value: T) {
         #[cfg(target_arch = "nvptx64")]
@@ -205,7 +209,7 @@ impl<T: Pod> Shared<T> {
     }
 }
 
-/// A number for a type, which tells the arrays of a generic function's instances apart.
+/// Returns a hash of a type's name. It distinguishes the arrays of a generic function's instances.
 #[doc(hidden)]
 #[cfg(target_arch = "nvptx64")]
 #[must_use]
@@ -221,11 +225,11 @@ pub const fn type_tag<T>() -> u32 {
 }
 
 impl Shared<u32> {
-    /// Adds to an element that other threads may be adding to; returns what was there before.
+    /// Adds to an element atomically and returns the previous value.
     ///
     /// # Safety
-    /// - `i < len`.
-    /// - No thread touches it otherwise without a barrier between.
+    /// - `i` must be less than `len`.
+    /// - No thread may access the element non-atomically without a barrier in between.
     #[inline(always)]
     pub unsafe fn atomic_add(&self, i: u32, value: u32) -> u32 {
         #[cfg(target_arch = "nvptx64")]
@@ -246,7 +250,7 @@ impl Shared<u32> {
     }
 }
 
-/// The block's dynamic shared memory as elements of `T`; its length is what the launch gave.
+/// Returns the block's dynamic shared memory as elements of `T`. The launch sets its size.
 ///
 /// Every call returns the same memory, aligned to 16 bytes.
 #[inline(always)]

@@ -1,7 +1,7 @@
-//! One-dimensional device memory: pointer and length. The rules are those of
+//! One-dimensional device memory: a pointer and a length. The rules are those of
 //! [`View`](crate::View) and [`ViewMut`](crate::ViewMut).
 //!
-//! A kernel in which each thread writes an element of its own needs no `unsafe`:
+//! A kernel in which each thread writes its own element needs no `unsafe`:
 //!
 //! ```
 //! use cuda_std::prelude::*;
@@ -40,7 +40,7 @@ pub struct SliceMut<T> {
     stamp: Stamp,
 }
 
-/// What both slices share: name, pointer type, host handle.
+/// Defines the common parts of both slices from name, pointer type, host handle and its borrow.
 macro_rules! slice {
     ($slice:ident, $pointer:ty, $device:ident, $borrow:ident, $host:literal) => {
         impl<T> Clone for $slice<T> {
@@ -52,25 +52,25 @@ macro_rules! slice {
 
         impl<T> Copy for $slice<T> {}
 
-        // SAFETY: a slice is a pointer whose target is plain data; who may touch which element at a
-        // time is the obligation of `load` and `store`.
+        // SAFETY: a slice is a pointer to plain data. The requirements of `load` and `store`
+        // prevent races on elements.
         unsafe impl<T: Pod> Send for $slice<T> {}
         // SAFETY: as above.
         unsafe impl<T: Pod> Sync for $slice<T> {}
 
         impl<T: Pod> $slice<T> {
-            /// Number of elements.
+            /// Returns the number of elements.
             #[inline(always)]
             #[must_use]
-            #[expect(clippy::len_without_is_empty, reason = "no kernel asks")]
+            #[expect(clippy::len_without_is_empty, reason = "no kernel needs it")]
             pub fn len(&self) -> u32 {
                 self.len
             }
 
-            /// Address of an element.
+            /// Returns the address of an element.
             ///
             /// # Safety
-            /// The element exists.
+            /// The element must exist.
             #[inline(always)]
             unsafe fn at(&self, i: u32, access: Access) -> $pointer {
                 memory::check(i < self.len, access, stringify!($slice), || {
@@ -81,7 +81,7 @@ macro_rules! slice {
             }
         }
 
-        // SAFETY: pointer and length, pushed in this order by the host handle.
+        // SAFETY: the host handle pushes pointer and length in this order.
         unsafe impl<T: Pod> KernelArg for $slice<T> {
             type Params = ($pointer, (u32, ()));
             #[cfg(not(target_arch = "nvptx64"))]
@@ -93,12 +93,12 @@ macro_rules! slice {
             }
         }
 
-        #[doc = concat!("What the host passes for a [`", stringify!($slice), "`]: ", $host, ", on some device.")]
+        #[doc = concat!("The host argument for a [`", stringify!($slice), "`]: ", $host, " on a device.")]
         #[cfg(not(target_arch = "nvptx64"))]
         #[derive(Debug)]
         pub struct $device<'a, T> {
             slice: $slice<T>,
-            /// Elements in all, also where a `u32` cannot count them.
+            /// The total number of elements, which may exceed a `u32`.
             len: usize,
             place: crate::launch::Place,
             borrow: $borrow<'a, T>,
@@ -106,24 +106,27 @@ macro_rules! slice {
 
         #[cfg(not(target_arch = "nvptx64"))]
         impl<T> $device<'_, T> {
-            /// Describes `len` elements at `data` on `place`.
+            /// Creates a handle for `len` elements at `data` on `place`.
             ///
             /// # Safety
-            /// - The elements are valid for the lifetime of the handle and for every launch that it
-            ///   is passed to, until that launch has completed.
-            /// - `data` is aligned as `T`.
-            /// - Nothing else writes there, or for the writable one touches it, before then.
+            /// - The elements must be valid for the lifetime of the handle, and until every launch
+            ///   that takes the handle has completed.
+            /// - `data` must be aligned for `T`.
+            /// - During this time, nothing else may write the elements. If the handle is writable,
+            ///   nothing else may access them at all.
             #[must_use]
             pub unsafe fn new(place: crate::launch::Place, data: $pointer, len: u32) -> Self {
-                // SAFETY: as the caller vouches.
+                // SAFETY: guaranteed by the caller.
                 unsafe { Self::from_raw_parts(place, data, len as usize) }
             }
 
-            /// As [`new`](Self::new), for any number of elements.
-            #[doc = concat!("A kernel sees the first 2³² − 1 of them in a [`", stringify!($slice), "`], and all of them in a slice of Rust.")]
+            /// Creates a handle like [`new`](Self::new), for any number of elements.
+            ///
+            #[doc = concat!("A kernel that takes a [`", stringify!($slice), "`] gets the first 2³² − 1 elements.")]
+            /// A kernel that takes a Rust slice gets all of them.
             ///
             /// # Safety
-            /// As [`new`](Self::new).
+            /// The requirements are those of [`new`](Self::new).
             #[must_use]
             pub unsafe fn from_raw_parts(
                 place: crate::launch::Place,
@@ -136,24 +139,24 @@ macro_rules! slice {
                 Self { slice, len, place, borrow: <$borrow<'_, T>>::default() }
             }
 
-            /// The device that the elements are on.
+            /// Returns the device that holds the elements.
             #[must_use]
             pub fn place(&self) -> crate::launch::Place {
                 self.place
             }
 
-            /// The address of the first element, for a kernel that takes a raw pointer.
+            /// Returns the address of the first element, for a kernel that takes a raw pointer.
             #[must_use]
             pub fn as_device_ptr(&self) -> crate::launch::DevicePointer<T> {
                 crate::launch::DevicePointer::from(self.slice.data)
             }
 
-            /// Where the elements are, and how many.
+            /// Returns the address and number of the elements.
             pub(crate) fn elements(&self) -> ($pointer, usize) {
                 (self.slice.data, self.len)
             }
 
-            /// Appends pointer and whole length.
+            /// Appends the pointer and the full length to the parameters.
             pub(crate) fn push_whole<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
                 params.push(&self.slice.data);
                 params.push(&self.len);
@@ -182,20 +185,20 @@ slice!(Slice, *const T, DeviceSlice, SharedBorrow, "read-only elements");
 slice!(SliceMut, *mut T, DeviceSliceMut, ExclusiveBorrow, "writable elements");
 
 impl<T: Pod> Slice<T> {
-    /// The element at `at`, if there is one.
+    /// Reads the element at `at`, if it exists.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, at: impl SliceIndex) -> Option<T> {
         let i = at.index();
         self.stamp.check("Slice");
-        // SAFETY: inside, as just checked.
+        // SAFETY: the index was just checked.
         (i < self.len).then(|| unsafe { self.load(i) })
     }
 
     /// Reads an element.
     ///
     /// # Safety
-    /// `i < len`.
+    /// `i` must be less than `len`.
     #[inline(always)]
     #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
@@ -203,10 +206,10 @@ impl<T: Pod> Slice<T> {
         unsafe { memory::load_read_only(self.at(i, Access::Load)) }
     }
 
-    /// The elements from `first` on; see [`Shared::tail`](crate::Shared::tail).
+    /// Returns the elements from `first` on; see [`Shared::tail`](crate::Shared::tail).
     ///
     /// # Safety
-    /// `first ≤ len`.
+    /// `first` must be at most `len`.
     #[inline(always)]
     #[must_use]
     pub unsafe fn tail(&self, first: u32) -> Self {
@@ -218,7 +221,7 @@ impl<T: Pod> Slice<T> {
         Self { data, len: self.len.wrapping_sub(first), ..*self }
     }
 
-    /// As [`View::prefetch`](crate::View::prefetch).
+    /// Prefetches an element like [`View::prefetch`](crate::View::prefetch).
     #[inline(always)]
     pub fn prefetch(&self, i: u32) {
         if i < self.len {
@@ -229,24 +232,24 @@ impl<T: Pod> Slice<T> {
 }
 
 impl<T: Pod> SliceMut<T> {
-    /// Reads the thread's own element, if there is one.
+    /// Reads the thread's own element, if it exists.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, at: Unique1d) -> Option<T> {
         let i = at.access();
         self.stamp.check("SliceMut");
-        // SAFETY: inside, as just checked; safe code of other threads has no such index.
+        // SAFETY: the index was just checked, and safe code of other threads cannot have it.
         (i < self.len).then(|| unsafe { self.load(i) })
     }
 
-    /// Writes the thread's own element; returns whether there is one.
+    /// Writes the thread's own element. Returns false if it does not exist.
     #[inline(always)]
     pub fn set(&self, at: Unique1d, value: T) -> bool {
         let i = at.access();
         self.stamp.check("SliceMut");
         let inside = i < self.len;
         if inside {
-            // SAFETY: inside; safe code of other threads has no such index.
+            // SAFETY: the index was just checked, and safe code of other threads cannot have it.
             unsafe { self.store(i, value) };
         }
         inside
@@ -255,34 +258,34 @@ impl<T: Pod> SliceMut<T> {
     /// Reads an element back.
     ///
     /// # Safety
-    /// - `i < len`.
-    /// - No other thread writes it without a barrier between.
+    /// - `i` must be less than `len`.
+    /// - No other thread may write the element without a barrier in between.
     #[inline(always)]
     #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { *self.at(i, Access::Load) }
     }
 
     /// Writes an element.
     ///
     /// # Safety
-    /// - `i < len`.
-    /// - No other thread touches it without a barrier between.
+    /// - `i` must be less than `len`.
+    /// - No other thread may access the element without a barrier in between.
     #[inline(always)]
     pub unsafe fn store(&self, i: u32, value: T) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { *self.at(i, Access::Store) = value }
     }
 
-    /// Address of an element for an atomic operation; see [`atomic`](crate::atomic).
+    /// Returns the address of an element for an atomic operation; see [`atomic`](crate::atomic).
     ///
     /// # Safety
-    /// `i < len`.
+    /// `i` must be less than `len`.
     #[inline(always)]
     #[must_use]
     pub unsafe fn atomic(&self, i: u32) -> *mut T {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.at(i, Access::Atomic) }
     }
 }

@@ -1,10 +1,10 @@
 //! The launch that a handle belongs to.
 //!
-//! On the GPU a handle cannot outlive its launch. On the CPU a kernel can put one into a static, and
-//! safe code could use it when the memory is gone. So on the CPU handles carry the launch's number,
-//! which their safe functions check; on the GPU there is nothing to carry.
+//! On the GPU, a handle cannot outlive its launch. On the CPU, a kernel can store one in a static,
+//! and safe code could then use it after the memory is freed. Therefore handles carry the launch's
+//! number on the CPU, and their safe functions check it. On the GPU, the stamp is empty.
 
-/// The launch in which a handle was made.
+/// The launch in which a handle was created.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamp {
     #[cfg(not(target_arch = "nvptx64"))]
@@ -12,7 +12,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// The running launch, or none.
+    /// Returns the stamp of the running launch, or of no launch on the host.
     #[inline(always)]
     pub(crate) fn now() -> Self {
         Self {
@@ -21,7 +21,7 @@ impl Stamp {
         }
     }
 
-    /// On the CPU, ends the launch if the handle is of another; `what` names it.
+    /// On the CPU, ends the launch if the handle belongs to another one. `what` names the handle.
     #[inline(always)]
     pub(crate) fn check(self, what: &'static str) {
         #[cfg(not(target_arch = "nvptx64"))]
@@ -33,7 +33,8 @@ impl Stamp {
     }
 }
 
-/// Ends the launch: the handle is not the running thread's.
+/// Ends the launch with a fault, because the running thread uses another launch's or thread's
+/// handle.
 #[cfg(not(target_arch = "nvptx64"))]
 #[cold]
 pub(crate) fn stale(what: &'static str) -> ! {

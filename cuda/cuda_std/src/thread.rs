@@ -1,29 +1,29 @@
-//! Where a thread is, the barriers of its block, and fences.
+//! Thread indices, block barriers and memory fences.
 
 use glam::{UVec2, UVec3};
 
-/// The four index vectors: name, what it is, its place in PTX and on the CPU.
+/// Defines the four index vectors: names, description, PTX functions, CPU function.
 macro_rules! index_vectors {
     ($($all:ident $x:ident $y:ident $z:ident: $what:literal, $ptx_x:ident $ptx_y:ident $ptx_z:ident, $cpu:ident;)+) => {$(
-        #[doc = concat!($what, " along x.")]
+        #[doc = concat!("Returns the ", $what, " along x.")]
         #[inline(always)]
         #[must_use]
         pub fn $x() -> u32 {
             index_vectors!(@read $ptx_x, $cpu, 0)
         }
-        #[doc = concat!($what, " along y.")]
+        #[doc = concat!("Returns the ", $what, " along y.")]
         #[inline(always)]
         #[must_use]
         pub fn $y() -> u32 {
             index_vectors!(@read $ptx_y, $cpu, 1)
         }
-        #[doc = concat!($what, " along z.")]
+        #[doc = concat!("Returns the ", $what, " along z.")]
         #[inline(always)]
         #[must_use]
         pub fn $z() -> u32 {
             index_vectors!(@read $ptx_z, $cpu, 2)
         }
-        #[doc = concat!($what, ".")]
+        #[doc = concat!("Returns the ", $what, " along x, y and z.")]
         #[inline(always)]
         #[must_use]
         pub fn $all() -> UVec3 {
@@ -40,38 +40,39 @@ macro_rules! index_vectors {
 }
 
 index_vectors! {
-    thread_idx thread_idx_x thread_idx_y thread_idx_z: "Index of the thread in its block",
+    thread_idx thread_idx_x thread_idx_y thread_idx_z: "index of the thread in its block",
         _thread_idx_x _thread_idx_y _thread_idx_z, thread_idx;
-    block_idx block_idx_x block_idx_y block_idx_z: "Index of the block in the grid",
+    block_idx block_idx_x block_idx_y block_idx_z: "index of the block in the grid",
         _block_idx_x _block_idx_y _block_idx_z, block_idx;
-    block_dim block_dim_x block_dim_y block_dim_z: "Threads of a block",
+    block_dim block_dim_x block_dim_y block_dim_z: "number of threads per block",
         _block_dim_x _block_dim_y _block_dim_z, block_dim;
-    grid_dim grid_dim_x grid_dim_y grid_dim_z: "Blocks of the grid",
+    grid_dim grid_dim_x grid_dim_y grid_dim_z: "number of blocks in the grid",
         _grid_dim_x _grid_dim_y _grid_dim_z, grid_dim;
 }
 
-/// Index of the thread in a one-dimensional grid.
+/// Returns the index of the thread in a one-dimensional grid.
 #[inline(always)]
 #[must_use]
 pub fn index_1d() -> u32 {
     block_idx_x() * block_dim_x() + thread_idx_x()
 }
 
-/// Column and row of the thread in a two-dimensional grid.
+/// Returns the column and row of the thread in a two-dimensional grid.
 #[inline(always)]
 #[must_use]
 pub fn index_2d() -> UVec2 {
     UVec2::new(index_1d(), block_idx_y() * block_dim_y() + thread_idx_y())
 }
 
-/// Place of the thread in a three-dimensional grid.
+/// Returns the indices of the thread in a three-dimensional grid.
 #[inline(always)]
 #[must_use]
 pub fn index_3d() -> UVec3 {
     index_2d().extend(block_idx_z() * block_dim_z() + thread_idx_z())
 }
 
-/// Linear index of the thread in its grid: blocks x fastest, in each of them threads by [`rank`].
+/// Returns the linear index of the thread in its grid: blocks with x fastest, then threads by
+/// [`rank`].
 #[inline(always)]
 #[must_use]
 pub fn index() -> u32 {
@@ -87,48 +88,53 @@ pub fn first() -> bool {
     block_idx() == UVec3::ZERO && thread_idx() == UVec3::ZERO
 }
 
-/// Threads of a warp.
+/// Returns the number of threads per warp.
 #[inline(always)]
 #[must_use]
 pub fn warp_size() -> u32 {
     crate::warp::WARP_SIZE
 }
 
-/// An index along x that no other thread of the launch has.
+/// Returns an index along x that no other thread of the launch has.
 ///
-/// A launch that extends along another axis stops with a fault here; `#[kernel(dims(1))]` rules that
-/// out before, and then the GPU checks nothing.
+/// A launch that extends along another axis stops with a fault here. `#[kernel(dims(1))]` rejects
+/// such a launch in advance, so the GPU needs no check.
 #[inline(always)]
 #[must_use]
 pub fn unique_1d() -> crate::Unique1d {
     crate::Unique1d::current()
 }
 
-/// A column and row that no other thread of the launch has; as [`unique_1d`] for `dims(2)`, which is
-/// what a safe kernel has if it says nothing.
+/// Returns a column and row that no other thread of the launch has.
+///
+/// A launch that extends along z stops with a fault here, as in [`unique_1d`]. `dims(2)`, the
+/// default of a safe kernel, rejects such a launch in advance.
 #[inline(always)]
 #[must_use]
 pub fn unique_2d() -> crate::Unique2d {
     crate::Unique2d::current()
 }
 
-/// Linear index of the thread in its block, x fastest. Warp `n` holds ranks `32n` to `32n + 31`.
+/// Returns the linear index of the thread in its block, with x fastest. Warp `n` holds ranks `32n`
+/// to `32n + 31`.
 #[inline(always)]
 #[must_use]
 pub fn rank() -> u32 {
     (thread_idx_z() * block_dim_y() + thread_idx_y()) * block_dim_x() + thread_idx_x()
 }
 
-/// Waits until every thread of the block is here, and orders their memory accesses.
+/// Waits until every thread of the block reaches this call, and orders their memory accesses.
 ///
-/// Every thread of the block must reach the same call, the same number of times. A kernel may state
-/// how many barriers its compiled code has: `#[kernel(barriers(2))]`. On the CPU a block that diverges is a
-/// [`BarrierDivergence`](cuda_cpu::FaultKind::BarrierDivergence) fault; on a GPU it is undefined.
+/// Every thread of the block must reach the same call, the same number of times. On the CPU, a
+/// divergent block causes a [`BarrierDivergence`](cuda_cpu::FaultKind::BarrierDivergence) fault. On
+/// a GPU, the behaviour is undefined.
+///
+/// A kernel may declare the number of barriers in its compiled code: `#[kernel(barriers(2))]`.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads() {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: convergence is the kernel's obligation, stated above and checked on the CPU.
+    // SAFETY: the kernel must ensure convergence, as documented above. The CPU checks it.
     unsafe {
         core::arch::nvptx::_syncthreads();
     }
@@ -146,66 +152,70 @@ unsafe extern "unadjusted" {
     fn barrier_or(barrier: u32, predicate: bool) -> bool;
 }
 
-/// [`sync_threads`], and the number of threads whose `predicate` is not 0.
+/// Calls [`sync_threads`] and returns the number of threads whose `predicate` is not 0.
 #[inline(always)]
 #[track_caller]
 #[must_use]
 pub fn sync_threads_count(predicate: u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: convergence, as for `sync_threads`.
+    // SAFETY: the kernel must ensure convergence, as for `sync_threads`.
     return unsafe { barrier_popc(0, predicate != 0) };
     #[cfg(not(target_arch = "nvptx64"))]
     cuda_cpu::sync_threads_count(predicate != 0)
 }
 
-/// [`sync_threads`], and 1 if the `predicate` of every thread is not 0, else 0.
+/// Calls [`sync_threads`] and returns 1 if the `predicate` of every thread is not 0, else 0.
 #[inline(always)]
 #[track_caller]
 #[must_use]
 pub fn sync_threads_and(predicate: u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: convergence, as for `sync_threads`.
+    // SAFETY: the kernel must ensure convergence, as for `sync_threads`.
     return unsafe { barrier_and(0, predicate != 0) }.into();
     #[cfg(not(target_arch = "nvptx64"))]
     (cuda_cpu::sync_threads_count(predicate == 0) == 0).into()
 }
 
-/// [`sync_threads`], and 1 if the `predicate` of any thread is not 0, else 0.
+/// Calls [`sync_threads`] and returns 1 if the `predicate` of any thread is not 0, else 0.
 #[inline(always)]
 #[track_caller]
 #[must_use]
 pub fn sync_threads_or(predicate: u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: convergence, as for `sync_threads`.
+    // SAFETY: the kernel must ensure convergence, as for `sync_threads`.
     return unsafe { barrier_or(0, predicate != 0) }.into();
     #[cfg(not(target_arch = "nvptx64"))]
     (cuda_cpu::sync_threads_count(predicate != 0) != 0).into()
 }
 
-/// Waits until the kernel before this one in its stream has ended, and all that it wrote is seen.
+/// Waits until the previous kernel in the stream has ended and its writes are visible.
 ///
-/// A kernel begins with that, unless it calls this: then it may begin, on a GPU from Hopper on, while the one before
-/// still runs, and until here do what needs no memory but its arguments and shared memory, and prefetch. Every path
-/// through such a kernel comes here, also one that has nothing to do: whoever comes next in the stream waits for this
-/// kernel alone.
+/// A kernel that does not call this waits before it starts. A kernel that calls this may start
+/// while the previous one still runs, on Hopper and later GPUs. Until this call, it may only access
+/// its arguments and shared memory, and prefetch.
+///
+/// Every path through such a kernel must reach this call, even one that has no work: the next
+/// kernel in the stream waits only for this one.
 #[inline(always)]
 pub fn wait_for_kernel_before() {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: waits, nothing else; without `nomem` or `readonly` the compiler moves no access across. `cuda_builder`
-    // leaves it out of PTX for GPUs that do not know it, where kernels do not overlap.
+    // SAFETY: only waits. `nomem` and `readonly` are omitted so that the compiler moves no access
+    // across it. `cuda_builder` removes the instruction for GPUs that do not support it; kernels do
+    // not overlap there.
     unsafe {
         core::arch::asm!("griddepcontrol.wait;", options(nostack));
     }
 }
 
-/// Defines a fence of one scope.
+/// Defines a fence with one scope.
 macro_rules! fence {
     ($(#[$doc:meta])+ $name:ident, $ptx:literal) => {
         $(#[$doc])+
         #[inline(always)]
         pub fn $name() {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: orders memory, nothing else; without `nomem` or `readonly` the compiler moves no access across.
+            // SAFETY: only orders memory. `nomem` and `readonly` are omitted so that the compiler
+            // moves no access across it.
             unsafe {
                 core::arch::asm!($ptx, options(nostack));
             }
@@ -216,14 +226,16 @@ macro_rules! fence {
 }
 
 fence! {
-    /// Orders the thread's memory accesses before the fence with those after it, as other threads of
-    /// the block see them.
+    /// Orders the thread's memory accesses before the fence with those after it, as other threads
+    /// of the block see them.
     block_fence, "fence.acq_rel.cta;"
 }
 fence! {
-    /// Orders the thread's memory accesses before the fence with those after it, as other threads of the
-    /// device see them. With an atomic access behind it, what was written before is there for whoever
-    /// read the atomic and fenced too.
+    /// Orders the thread's memory accesses before the fence with those after it, as other threads
+    /// of the device see them.
+    ///
+    /// To publish data, write it, call this, then write an atomic. A thread that reads the atomic
+    /// and then calls this sees the data.
     device_fence, "fence.acq_rel.gpu;"
 }
 fence! {
@@ -232,19 +244,19 @@ fence! {
     system_fence, "fence.acq_rel.sys;"
 }
 
-/// [`device_fence`]: orders memory accesses as other threads of the grid see them.
+/// Orders memory accesses as other threads of the grid see them. Calls [`device_fence`].
 #[inline(always)]
 pub fn grid_fence() {
     device_fence();
 }
 
-/// Suspends the thread for a time between 0 and twice `nanos`, at most a millisecond.
+/// Suspends the thread for between 0 and twice `nanos` nanoseconds, at most one millisecond.
 ///
-/// The CPU gives way to other threads of the system and returns.
+/// The CPU yields to other threads of the system and returns.
 #[inline(always)]
 pub fn nanosleep(nanos: u32) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: waits, nothing else.
+    // SAFETY: only waits.
     unsafe {
         core::arch::asm!("nanosleep.u32 {};", in(reg32) nanos, options(nostack));
     }

@@ -1,7 +1,7 @@
-//! Indices that no other thread of the launch has: with them a kernel writes without `unsafe`.
+//! Indices that no other thread of the launch has. With them, a kernel can write without `unsafe`.
 //!
-//! A thread gets one from [`unique_1d`] or [`unique_2d`](crate::thread::unique_2d) and nowhere else, so
-//! elements that are accessed by it alone are accessed by one thread alone.
+//! A thread gets such an index only from [`unique_1d`] or [`unique_2d`](crate::thread::unique_2d).
+//! Therefore only one thread can access the element with that index.
 //!
 //! [`unique_1d`]: crate::thread::unique_1d
 
@@ -24,15 +24,17 @@ pub struct Unique2d {
     owner: Owner,
 }
 
-/// The thread that an index belongs to. On the GPU the type system sees to it that no other has it; on
-/// the CPU there are statics and thread-locals to hand it on by, and that is a fault.
+/// The thread that owns an index.
+///
+/// On the GPU, the type system ensures that no other thread has the index. On the CPU, a kernel
+/// could pass it on through a static or a thread-local, which is a fault.
 #[derive(Clone, Copy, Debug)]
 struct Owner {
     #[cfg(not(target_arch = "nvptx64"))]
     launch: crate::stamp::Stamp,
     #[cfg(not(target_arch = "nvptx64"))]
     thread: ([u32; 3], u32),
-    /// Neither sent nor shared.
+    /// Makes the index neither `Send` nor `Sync`.
     place: PhantomData<*mut ()>,
 }
 
@@ -62,7 +64,7 @@ impl Owner {
 }
 
 impl Unique1d {
-    /// The running thread's.
+    /// Returns the running thread's index.
     #[inline(always)]
     pub(crate) fn current() -> Self {
         let one_axis = thread::grid_dim_y() == 1
@@ -73,25 +75,25 @@ impl Unique1d {
         Self { index: thread::index_1d(), owner: Owner::current() }
     }
 
-    /// The index.
+    /// Returns the index.
     #[inline(always)]
     #[must_use]
     pub fn index(self) -> u32 {
         self.index
     }
 
-    /// This index and every further one below `len` that the thread has if all threads together take
-    /// as many elements at a time as there are threads.
+    /// Returns an iterator over the thread's indices below `len` in a grid-stride loop. It starts
+    /// at this index and advances by the number of threads in the grid.
     #[inline(always)]
     pub fn grid_stride(self, len: u32) -> impl Iterator<Item = Self> {
         let threads = thread::grid_dim_x() * thread::block_dim_x();
-        // Threads own the indices that leave the same remainder.
+        // Each thread owns the indices with the same remainder modulo `threads`.
         let further =
             move |at: &Self| at.index.checked_add(threads).map(|index| Self { index, ..*at });
         core::iter::successors(Some(self), further).take_while(move |at| at.index < len)
     }
 
-    /// The index, for an access by the running thread.
+    /// Returns the index after a check that the running thread owns it.
     #[inline(always)]
     pub(crate) fn access(self) -> u32 {
         self.owner.check();
@@ -100,7 +102,7 @@ impl Unique1d {
 }
 
 impl Unique2d {
-    /// The running thread's.
+    /// Returns the running thread's column and row.
     #[inline(always)]
     pub(crate) fn current() -> Self {
         let two_axes = thread::grid_dim_z() == 1 && thread::block_dim_z() == 1;
@@ -109,21 +111,21 @@ impl Unique2d {
         Self { x: at.x, y: at.y, owner: Owner::current() }
     }
 
-    /// The column.
+    /// Returns the column.
     #[inline(always)]
     #[must_use]
     pub fn x(self) -> u32 {
         self.x
     }
 
-    /// The row.
+    /// Returns the row.
     #[inline(always)]
     #[must_use]
     pub fn y(self) -> u32 {
         self.y
     }
 
-    /// Column and row, for an access by the running thread.
+    /// Returns column and row after a check that the running thread owns them.
     #[inline(always)]
     pub(crate) fn access(self) -> (u32, u32) {
         self.owner.check();
@@ -131,7 +133,7 @@ impl Unique2d {
     }
 }
 
-/// Ends the launch unless `holds`.
+/// Ends the launch unless `holds` is true.
 #[inline(always)]
 fn require(holds: bool, message: &str) {
     if !holds {
@@ -145,16 +147,16 @@ fn require(holds: bool, message: &str) {
     }
 }
 
-/// Tells the compiler the axes that the launch does not extend along. `#[kernel]` calls it for a safe
-/// kernel, and the checks above go away.
+/// Tells the compiler along which axes the launch does not extend. `#[kernel]` calls this for a
+/// safe kernel, so that the compiler removes the checks above.
 ///
 /// # Safety
-/// The launch extends along the first `dims` axes alone.
+/// The launch must extend only along the first `dims` axes.
 #[doc(hidden)]
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 pub unsafe fn assume_dims(dims: u32) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if dims < 2 {
             core::hint::assert_unchecked(thread::grid_dim_y() == 1);
@@ -167,9 +169,9 @@ pub unsafe fn assume_dims(dims: u32) {
     }
 }
 
-/// An index of a [`Slice`](crate::Slice): a `u32`, or the thread's own.
+/// An index of a [`Slice`](crate::Slice): a `u32` or a [`Unique1d`].
 pub trait SliceIndex: sealed::Sealed {
-    /// The index as a number.
+    /// Returns the index as a number.
     fn index(self) -> u32;
 }
 

@@ -1,15 +1,16 @@
-//! Warps: 32 threads that exchange values without memory.
+//! Warps: groups of 32 threads that exchange values without memory.
 //!
-//! All operations name the lanes that take part by a bit mask. They are made from LLVM intrinsics,
-//! never from `asm!`, which the compiler may move or duplicate across branches; on the CPU all of
-//! them are one rendezvous, and lanes that fail to come are a
+//! Each operation takes a bit mask of the participating lanes. On the GPU, the operations use LLVM
+//! intrinsics and never `asm!`, which the compiler may move or duplicate across branches. On the
+//! CPU, the lanes of the mask wait for each other. A missing lane causes a
 //! [`WarpDivergence`](cuda_cpu::FaultKind::WarpDivergence) fault.
 //!
-//! Names and signatures are rust-cuda's, with two additions: the `warp_reduce_` functions of a whole
-//! warp, and shuffles of any value that is words.
+//! Names and signatures are those of rust-cuda, with two additions: the `warp_reduce_` functions
+//! for a whole warp, and shuffles of any value that consists of 32-bit words.
 //!
-//! The obligation shared by all of them, called *convergence* below: the calling lane is in `mask`,
-//! and every lane in `mask` makes the same call with the same `mask`.
+//! # Convergence
+//! All operations have this safety requirement: the calling lane must be in `mask`, and every lane
+//! in `mask` must make the same call with the same `mask`.
 
 mod matching;
 mod reduce;
@@ -25,7 +26,7 @@ pub use reduce::{
     warp_reduce_by, warp_reduce_max, warp_reduce_min,
 };
 
-/// Lanes of a warp.
+/// The number of lanes in a warp.
 pub const WARP_SIZE: u32 = 32;
 
 /// The mask of all lanes.
@@ -57,7 +58,7 @@ unsafe extern "unadjusted" {
     fn match_any_64(mask: u32, value: u64) -> u32;
 }
 
-/// Lane of the thread in its warp.
+/// Returns the lane of the thread in its warp.
 #[inline(always)]
 #[must_use]
 pub fn lane_id() -> u32 {
@@ -77,10 +78,10 @@ pub fn lane_id() -> u32 {
     }
 }
 
-/// The lanes that are at this instruction together with the calling one, as far as the machine tells.
+/// Returns a mask of lanes that execute this instruction together with the calling lane.
 ///
-/// A GPU promises no more than the calling lane, and the CPU never tells more: whoever needs certain
-/// lanes names them and calls [`sync_warp`].
+/// A GPU guarantees only the calling lane, and the CPU always returns only that lane. To work with
+/// specific lanes, pass their mask to [`sync_warp`].
 #[inline(always)]
 #[must_use]
 pub fn activemask() -> u32 {
@@ -98,12 +99,12 @@ pub fn activemask() -> u32 {
 /// Waits for the lanes of `mask` and orders their memory accesses.
 ///
 /// # Safety
-/// Convergence.
+/// The lanes must meet the [convergence](self#convergence) requirement.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn sync_warp(mask: u32) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         bar_warp_sync(mask);
     }
@@ -111,14 +112,15 @@ pub unsafe fn sync_warp(mask: u32) {
     cuda_cpu::warp_exchange(WarpOp::Sync, mask, 0, Location::caller());
 }
 
-/// A value that shuffles move in words of 32 bits.
+/// A value that a shuffle can move in 32-bit words.
 pub trait WarpShuffleValue: Copy {
-    /// Calls `word` for each 32-bit part; a smaller value is one part.
+    /// Calls `word` for each 32-bit part. A smaller value is one part.
     #[doc(hidden)]
     fn shuffle_words(self, word: impl FnMut(u32) -> u32) -> Self;
 }
 
-/// Values that are no wider than a word, by way of an unsigned integer of the same size.
+/// Implements [`WarpShuffleValue`] for types of at most one word, through an unsigned integer of
+/// the same size.
 macro_rules! shuffle_word {
     ($($type:ty as $bits:ty),+) => {$(
         impl WarpShuffleValue for $type {
@@ -133,7 +135,8 @@ macro_rules! shuffle_word {
 shuffle_word!(u8 as u8, i8 as u8, u16 as u16, i16 as u16, f16 as u16, bf16 as u16);
 shuffle_word!(u32 as u32, i32 as u32, f32 as u32);
 
-/// Values of two words or four, by way of an unsigned integer of the same size.
+/// Implements [`WarpShuffleValue`] for types of two or four words, through an unsigned integer of
+/// the same size.
 macro_rules! shuffle_words {
     ($($type:ty as $bits:ty, $half:ty),+) => {$(
         impl WarpShuffleValue for $type {
@@ -151,7 +154,7 @@ macro_rules! shuffle_words {
 shuffle_words!(u64 as u64, u32, i64 as u64, u32, f64 as u64, u32);
 shuffle_words!(u128 as u128, u64, i128 as u128, u64);
 
-/// The first and last lane of the segment that holds `lane`.
+/// Returns the first and last lane of the segment that contains `lane`.
 ///
 /// Segments are aligned to `width`, a power of two up to 32.
 #[inline(always)]
@@ -160,21 +163,22 @@ fn segment(lane: u32, width: u32) -> (u32, u32) {
     (first, first + width - 1)
 }
 
-/// Defines a shuffle: on the GPU the instruction, on the CPU an exchange and the choice of source that
-/// the PTX manual gives for `shfl.sync`. `$source` has the lane, its segment's first and last lane
-/// and the argument. Like upstream a shuffle also tells whether the source was in range; if not,
-/// the lane keeps its own value.
+/// Defines a shuffle. The GPU uses the instruction. The CPU exchanges the values and selects the
+/// source lane according to the description of `shfl.sync` in the PTX manual.
+///
+/// `$source` takes the lane, its segment's first and last lane, and the argument. As in rust-cuda,
+/// a shuffle also returns whether the source was in range. If not, the lane keeps its own value.
 macro_rules! shuffle {
     ($(#[$doc:meta])* $name:ident, $argument:ident, $source:expr, $intrinsic:ident, $clamp:expr) => {
         $(#[$doc])*
         ///
-        /// Returns the value and whether its source was in range. `width`, a power of two up to 32,
-        /// cuts the warp into segments that shuffle on their own. Of the argument, only the lowest
-        /// five bits count.
+        /// Returns the value, and true if its source was in range. `width`, a power of two up to
+        /// 32, divides the warp into segments that shuffle independently. Only the lowest five bits
+        /// of the third argument count.
         ///
         /// # Safety
-        /// - Convergence.
-        /// - `width` is 1, 2, 4, 8, 16 or 32.
+        /// - The lanes must meet the [convergence](self#convergence) requirement.
+        /// - `width` must be 1, 2, 4, 8, 16 or 32.
         #[inline(always)]
         #[track_caller]
         pub unsafe fn $name<T: WarpShuffleValue>(
@@ -191,16 +195,16 @@ macro_rules! shuffle {
             #[cfg(target_arch = "nvptx64")]
             let shuffled = {
                 let clamp = (WARP_SIZE - width) << 8 | $clamp;
-                // SAFETY: as the caller vouches.
+                // SAFETY: guaranteed by the caller.
                 value.shuffle_words(|word| unsafe { $intrinsic(mask, word, $argument, clamp) })
             };
             #[cfg(not(target_arch = "nvptx64"))]
             let shuffled = {
-                // Taken here: inside of the closure it would be this line.
+                // Taken outside the closure, where it would be this line instead of the caller's.
                 let place = Location::caller();
                 let source = source.unwrap_or(lane);
                 if mask & 1 << source == 0 {
-                    let (op, missing) = ("shuffle from a lane outside of its mask", 1 << source);
+                    let (op, missing) = ("shuffle from a lane outside its mask", 1 << source);
                     cuda_cpu::fail(cuda_cpu::FaultKind::WarpDivergence { op, place, mask, missing });
                 }
                 value.shuffle_words(|word| {
@@ -214,36 +218,36 @@ macro_rules! shuffle {
 }
 
 shuffle! {
-    /// Takes the value of the lane `delta` above, if that is in the segment.
+    /// Takes the value of the lane `delta` above, if that lane is in the segment.
     warp_shuffle_down, delta,
     |lane, _, last, delta| Some(lane + delta).filter(|&source| source <= last), shfl_down, 0x1f
 }
 shuffle! {
-    /// Takes the value of the lane `delta` below, if that is in the segment.
+    /// Takes the value of the lane `delta` below, if that lane is in the segment.
     warp_shuffle_up, delta,
     |lane: u32, first, _, delta| lane.checked_sub(delta).filter(|&source| source >= first), shfl_up, 0
 }
 shuffle! {
-    /// Takes the value of the lane whose index differs in the bits of `lane_mask`, if that is in the
-    /// segment or, as the hardware has it, in an earlier one.
+    /// Takes the value of the lane whose index differs in the bits of `lane_mask`, if that lane is
+    /// in the segment or in an earlier one. The hardware allows the latter.
     warp_shuffle_xor, lane_mask,
     |lane, _, last, lane_mask| Some(lane ^ lane_mask).filter(|&source| source <= last), shfl_bfly, 0x1f
 }
 shuffle! {
-    /// Takes the value of lane `source_lane` of the segment; only its bits below `width` count.
+    /// Takes the value of lane `source_lane % width` of the segment.
     warp_shuffle_idx, source_lane,
     |_, first, last, source_lane| Some(first + (source_lane & (last - first))), shfl_idx, 0x1f
 }
 
-/// Whether `predicate` holds in all lanes of `mask`.
+/// Returns true if `predicate` is true in all lanes of `mask`.
 ///
 /// # Safety
-/// Convergence.
+/// The lanes must meet the [convergence](self#convergence) requirement.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         vote_all(mask, predicate)
     }
@@ -253,15 +257,15 @@ pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
     }
 }
 
-/// Whether `predicate` holds in any lane of `mask`.
+/// Returns true if `predicate` is true in any lane of `mask`.
 ///
 /// # Safety
-/// Convergence.
+/// The lanes must meet the [convergence](self#convergence) requirement.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         vote_any(mask, predicate)
     }
@@ -271,15 +275,15 @@ pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
     }
 }
 
-/// The lanes of `mask` in which `predicate` holds.
+/// Returns the lanes of `mask` in which `predicate` is true.
 ///
 /// # Safety
-/// Convergence.
+/// The lanes must meet the [convergence](self#convergence) requirement.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         vote_ballot(mask, predicate)
     }

@@ -1,8 +1,8 @@
-//! `#[address_space(...)]`: statics of a block's shared memory, and of global and constant memory.
+//! `#[address_space(...)]`: statics in a block's shared memory, and in global and constant memory.
 //!
-//! A shared static becomes a value of no size, whose type says where its memory is: one `.shared`
-//! variable on the GPU, a region of the block's shared memory on the CPU. A global or constant one is a
-//! Rust static as it is.
+//! A shared static becomes a zero-sized value whose type identifies its memory: a `.shared`
+//! variable on the GPU, a region of the block's shared memory on the CPU. A global or constant
+//! static stays an ordinary Rust static.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -17,8 +17,8 @@ pub(crate) fn expand(
 ) -> syn::Result<TokenStream> {
     match space.to_string().as_str() {
         "shared" => Ok(shared(item, at)),
-        // The compiler puts statics in global memory; those that are never written it reads through
-        // the read-only cache.
+        // The compiler puts statics in global memory. It reads immutable ones through the read-only
+        // cache.
         "global" | "constant" => Ok(quote!(#item)),
         "local" => Err(Error::new(space.span(), "local memory belongs to one thread: use a `let`")),
         _ => Err(Error::new(space.span(), "expected `shared`, `global` or `constant`")),
@@ -34,13 +34,12 @@ fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
     );
     let view = view(ty).unwrap_or_else(|| quote!(::cuda_std::shared::Scalar<Self, #ty>));
     quote! {
-        // With braces, so that the name is a type alone and the static has it among the values.
+        // The braces keep the name out of the value namespace, where the static uses it.
         #[doc(hidden)]
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "named like the static")]
         #vis struct #ident {}
 
-        // SAFETY: the variable that the marker declares has this size, and an alignment that is
-        // checked.
+        // SAFETY: the marker declares a variable of this size. `address` checks the alignment.
         unsafe impl ::cuda_std::shared::SharedVariable for #ident {
             type Value = #ty;
             type View = #view;
@@ -51,8 +50,8 @@ fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
             fn address() -> *mut #ty {
                 const { assert!(align_of::<#ty>() <= 16, "shared memory is aligned to 16 bytes") };
                 let address: u64;
-                // SAFETY: reads the address of the variable that the comment has `cuda_builder`
-                // declare.
+                // SAFETY: only reads the address of the variable, which `cuda_builder` declares
+                // because of the comment.
                 unsafe {
                     ::cuda_std::__private::asm!(#asm, const size_of::<#ty>(), out(reg64) address,
                         options(pure, nomem, nostack, preserves_flags));
@@ -61,7 +60,7 @@ fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
             }
         }
 
-        // Shared memory begins with no value; this one only has to have the type.
+        // Shared memory is not initialised. The initial value only has to have the right type.
         const _: #ty = #expr;
 
         #(#attrs)*
@@ -70,8 +69,8 @@ fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
     }
 }
 
-/// How the static's value is seen: an array of arrays as rows of rows, since each access is to one
-/// element.
+/// Returns the view type of an array, or `None` for another type. Nested arrays become nested
+/// `Rows`, so that the race detector sees accesses to single elements.
 fn view(ty: &Type) -> Option<TokenStream> {
     let Type::Array(array) = ty else {
         return None;

@@ -1,8 +1,8 @@
 //! `#[kernel(instances(…))]`: a kernel for each named instance of a generic function.
 //!
-//! A PTX entry has one type for each parameter, so a generic function is no kernel by itself. Each instance
-//! becomes an ordinary kernel that calls the function with the generic arguments that its name stands for.
-//! Bounds and `where` clauses stay with the generic function, which checks them.
+//! A PTX entry has one type for each parameter, so a generic function cannot be a kernel itself.
+//! Each instance becomes an ordinary kernel that calls the function with its generic arguments.
+//! Bounds and `where` clauses stay on the generic function and are checked there.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use syn::{
 
 use crate::kernel::{Options, named};
 
-/// `name = function::<arguments>`.
+/// An instance: `name = function::<arguments>`.
 pub(crate) struct Instance {
     name: Ident,
     function: Path,
@@ -31,7 +31,7 @@ impl Parse for Instance {
 }
 
 impl Instance {
-    /// The arguments, if the path is that of `function`.
+    /// Returns the generic arguments. Fails if the path is not `function` with arguments.
     fn arguments(&self, function: &Ident) -> syn::Result<&AngleBracketedGenericArguments> {
         match self.function.segments.first() {
             Some(segment) if self.function.segments.len() == 1 && segment.ident == *function => {
@@ -41,11 +41,11 @@ impl Instance {
             }
             _ => {}
         }
-        let message = format!("an instance is `name = {function}::<…>`");
+        let message = format!("expected `name = {function}::<…>`");
         Err(Error::new_spanned(&self.function, message))
     }
 
-    /// The kernel that calls this instance of `function`.
+    /// Returns a kernel that calls this instance of `function`.
     fn kernel(&self, function: &ItemFn) -> syn::Result<ItemFn> {
         let ItemFn { attrs, vis, sig, .. } = function;
         let arguments = self.arguments(&sig.ident)?;
@@ -63,7 +63,7 @@ impl Instance {
         let (safety, call) = match sig.safety {
             Safety::Unsafe(_) => (
                 quote!(unsafe),
-                // SAFETY: the instance asks of its caller what the function asks.
+                // SAFETY: the instance has the safety requirements of the function.
                 quote!(unsafe { #called(#(#names),*) }),
             ),
             _ => (quote!(), quote!(#called(#(#names),*))),
@@ -71,7 +71,7 @@ impl Instance {
         let cfgs = attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
         let doc = format!("[`{}`] for `{}`.", sig.ident, arguments.args.to_token_stream());
         let safety_doc = matches!(sig.safety, Safety::Unsafe(_)).then(|| {
-            let text = format!("\n# Safety\nAs [`{}`].", sig.ident);
+            let text = format!("\n# Safety\nThe requirements are those of [`{}`].", sig.ident);
             quote!(#[doc = #text])
         });
         Ok(parse_quote! {
@@ -85,7 +85,7 @@ impl Instance {
     }
 }
 
-/// What stands for each generic parameter.
+/// The generic arguments by the names of their parameters.
 struct Replaced(HashMap<String, TokenStream>);
 
 impl Replaced {
@@ -111,7 +111,8 @@ impl Replaced {
         Ok(Self(names.into_iter().zip(values).collect()))
     }
 
-    /// The tokens of a type, parameters replaced. A group without delimiters keeps what stands for one together.
+    /// Returns the tokens of a type with its generic parameters replaced. A group without
+    /// delimiters keeps the tokens of each argument together.
     fn apply(&self, tokens: TokenStream) -> TokenStream {
         let tokens = tokens.into_iter().map(|token| match token {
             TokenTree::Ident(name) => match self.0.get(&name.to_string()) {
@@ -129,7 +130,7 @@ impl Replaced {
     }
 }
 
-/// The generic function, and a kernel for each of its instances.
+/// Expands to the generic function and a kernel for each of its instances.
 pub(crate) fn expand(
     options: &Options,
     instances: &[Instance],

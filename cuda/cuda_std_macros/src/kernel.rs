@@ -29,11 +29,11 @@ pub(crate) fn one(options: &Options, function: &ItemFn) -> syn::Result<TokenStre
     let signature = &function.sig;
     let is_lifetime = |parameter: &GenericParam| matches!(parameter, GenericParam::Lifetime(_));
     if !signature.generics.params.iter().all(is_lifetime) {
-        let message = "a kernel is one entry in the PTX and so not generic: name its instances, `#[kernel(instances(sum_f32 = sum::<f32>))]`";
+        let message = "a kernel cannot be generic, because it is one entry in the PTX: list its instances, `#[kernel(instances(sum_f32 = sum::<f32>))]`";
         return Err(Error::new_spanned(&signature.generics, message));
     }
     if !matches!(signature.output, ReturnType::Default) {
-        return Err(Error::new_spanned(&signature.output, "a kernel returns nothing"));
+        return Err(Error::new_spanned(&signature.output, "a kernel cannot return a value"));
     }
     let arguments = (signature.inputs.iter().enumerate())
         .map(|(at, argument)| Argument::new(at, argument))
@@ -64,7 +64,7 @@ pub(crate) fn one(options: &Options, function: &ItemFn) -> syn::Result<TokenStre
     // The entry is exported; the function itself is not.
     function.attrs.retain(|a| !a.path().is_ident("no_mangle") && !a.path().is_ident("inline"));
     Ok(quote! {
-        // Each thread has copies of the arguments, and there may be many of them.
+        // Inlining avoids a copy of the arguments in each thread.
         #[inline(always)]
         #[allow(clippy::too_many_arguments, reason = "the arguments are fields of the launch type")]
         #function
@@ -94,7 +94,7 @@ impl Kernel<'_> {
         self.options.dims.clone().unwrap_or_else(default)
     }
 
-    /// Generates the entry of the PTX, with a comment that `cuda_builder` reads.
+    /// Generates the PTX entry, with a comment that `cuda_builder` reads.
     fn entry(&self) -> TokenStream {
         let Options { max_threads, min_blocks, barriers, .. } = self.options;
         let Self { name, cfgs, .. } = self;
@@ -146,9 +146,9 @@ impl Kernel<'_> {
 
                 #[unsafe(export_name = #exported)]
                 #[allow(improper_ctypes_definitions, reason = "unused parameter slots are `()`")]
-                #[allow(clippy::too_many_arguments, reason = "as many as the kernel has")]
+                #[allow(clippy::too_many_arguments, reason = "every argument is a parameter")]
                 unsafe extern "ptx-kernel" fn cuda_std_entry(#(#parameters),*) {
-                    // SAFETY: the host pushed these parameters for these arguments; the launching
+                    // SAFETY: the host pushed these parameters for these arguments. The launching
                     // code guarantees the kernel's own preconditions.
                     #[allow(unused_unsafe, reason = "a kernel without arguments")]
                     unsafe {
@@ -178,7 +178,7 @@ fn unraw(name: &Ident) -> String {
     name.to_string().trim_start_matches("r#").to_owned()
 }
 
-/// `stitch_planes` → `StitchPlanes`.
+/// Converts a name to Pascal case: `stitch_planes` becomes `StitchPlanes`.
 fn pascal_case(snake: &str) -> String {
     let mut upper = true;
     let mut pascal = String::with_capacity(snake.len());

@@ -1,4 +1,4 @@
-//! `#[derive(KernelArg)]`: a struct by value, or spread over the parameters of its fields.
+//! `#[derive(KernelArg)]`: passes a struct by value, or as the parameters of its fields.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -11,13 +11,13 @@ pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
     let DeriveInput { ident, generics, .. } = item;
     if let Some(parameter) = generics.params.first() {
         let message =
-            "a kernel argument cannot be generic: its layout must be one for host and device";
+            "a kernel argument cannot be generic: its layout must be the same on host and device";
         return Err(Error::new_spanned(parameter, message));
     }
     if has_layout(&item.attrs)? {
         return Ok(quote!(::cuda_std::kernel_arg_by_value!(#ident);));
     }
-    let message = "expected a struct with named fields, which is passed field by field, or a `#[repr(C)]` one, which is passed by value";
+    let message = "expected a struct with named fields (passed field by field) or a `#[repr(C)]` struct (passed by value)";
     let Data::Struct(data) = &item.data else {
         return Err(Error::new_spanned(ident, message));
     };
@@ -29,14 +29,14 @@ pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
         if let Some(like) = &field.like
             && !fields[..at].iter().any(|f| f.name == like && f.like.is_none())
         {
-            let message = "expected a field above, of the same type, which is passed with its size";
+            let message = "expected an earlier field of the same type without `like`";
             return Err(Error::new_spanned(like, message));
         }
     }
     Ok(Spread { name: ident, vis: &item.vis, fields }.expand())
 }
 
-/// Whether the struct's layout is fixed, so that it can be passed by value.
+/// Returns true if the struct's layout is fixed, so that it can be passed by value.
 fn has_layout(attributes: &[Attribute]) -> syn::Result<bool> {
     let mut fixed = false;
     for attribute in attributes.iter().filter(|a| a.path().is_ident("repr")) {
@@ -53,7 +53,7 @@ fn has_layout(attributes: &[Attribute]) -> syn::Result<bool> {
     Ok(fixed)
 }
 
-/// Types that are passed as they are.
+/// The types that are passed unchanged.
 const PRIMITIVES: [&str; 16] = [
     "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32",
     "f64", "bool", "char",
@@ -64,7 +64,7 @@ struct Field<'a> {
     ty: &'a Type,
     vis: &'a Visibility,
     docs: Vec<&'a Attribute>,
-    /// The field whose size and pitch are this one's.
+    /// The field that has the same size and pitch, if declared.
     like: Option<Ident>,
 }
 
@@ -88,8 +88,8 @@ impl<'a> Field<'a> {
         Ok(Self { name, ty: &field.ty, vis: &field.vis, docs, like })
     }
 
-    /// What the host passes for it. An associated type would do for all, but makes the struct invariant in
-    /// its lifetime; so the usual types are named.
+    /// Returns the host type of the field. The associated type would work for all fields, but makes
+    /// the struct invariant over its lifetime, so the common types are named directly.
     fn host(&self) -> TokenStream {
         let ty = self.ty;
         let associated = quote!(<#ty as ::cuda_std::KernelArg>::Host<'a>);
@@ -115,7 +115,7 @@ impl<'a> Field<'a> {
         quote!(::cuda_std::#device<'a, #arguments>)
     }
 
-    /// Its part of the parameter list.
+    /// Returns the field's part of the parameter list.
     fn params(&self) -> TokenStream {
         let ty = self.ty;
         match self.like {
@@ -138,7 +138,8 @@ impl Spread<'_> {
         quote!(#device #host)
     }
 
-    /// The lists of all fields from each one on, and the empty one.
+    /// Returns, for each field, the parameter list of that field and all later ones. The last list
+    /// is empty.
     fn lists(&self) -> Vec<TokenStream> {
         let mut lists = vec![quote!(())];
         for field in self.fields.iter().rev() {
@@ -169,7 +170,7 @@ impl Spread<'_> {
             }
         });
         quote! {
-            // SAFETY: the parameters of each field, pushed in this order by the host's struct.
+            // SAFETY: the host's struct pushes the parameters of each field in this order.
             unsafe impl ::cuda_std::KernelArg for #name {
                 type Params = #whole;
                 #[cfg(not(target_arch = "nvptx64"))]
@@ -177,7 +178,7 @@ impl Spread<'_> {
 
                 #[inline(always)]
                 unsafe fn from_params(params: Self::Params) -> Self {
-                    // SAFETY: as the caller vouches.
+                    // SAFETY: guaranteed by the caller.
                     #[allow(unused_unsafe, reason = "a struct may have no fields")]
                     unsafe {
                         #(#take)*
@@ -192,14 +193,14 @@ impl Spread<'_> {
     fn host(&self) -> TokenStream {
         let Self { name, vis, fields } = self;
         let host = self.host_name();
-        let doc = format!("The host's side of the kernel argument [`{name}`].");
+        let doc = format!("The host argument for a [`{name}`] of a kernel.");
         let names: Vec<_> = fields.iter().map(|f| f.name).collect();
         let types: Vec<_> = fields.iter().map(|f| f.ty).collect();
         let alike: Vec<_> =
             fields.iter().filter_map(|f| Some((f.name, f.like.as_ref()?))).collect();
         let hosts: Vec<_> = fields.iter().map(Field::host).collect();
         let declared = fields.iter().zip(&hosts).map(|(Field { name, vis, docs, .. }, host)| {
-            // Unlike images must not come together.
+            // With `like`, the fields are private, so that only `new` can combine images.
             let vis = if alike.is_empty() { vis } else { &Visibility::Inherited };
             quote!(#(#docs)* #vis #name: #host)
         });
@@ -208,8 +209,8 @@ impl Spread<'_> {
             quote! {
                 #[cfg(not(target_arch = "nvptx64"))]
                 impl<'a> #host<'a> {
-                    /// `None` where images that are passed with one size and pitch are not alike, or
-                    /// lie on different devices.
+                    /// Creates the argument. Returns `None` if images that share a size and pitch
+                    /// differ in them or are on different devices.
                     #[must_use]
                     #vis fn new(
                         #(#names: #hosts),*
@@ -274,7 +275,7 @@ impl Spread<'_> {
                 }
 
                 unsafe fn on_cpu(&self) -> #name {
-                    // SAFETY: as the caller vouches.
+                    // SAFETY: guaranteed by the caller.
                     #[allow(unused_unsafe, reason = "a struct may have no fields")]
                     unsafe {
                         #name {

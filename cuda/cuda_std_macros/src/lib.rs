@@ -1,4 +1,4 @@
-//! The macros of `cuda_std`, which re-exports them: use them from there.
+//! The macros of `cuda_std`. Use them through `cuda_std`, which re-exports them.
 
 mod address_space;
 mod instances;
@@ -9,36 +9,44 @@ mod shared_array;
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
 
-/// Makes a function a GPU kernel, and a type for launching it.
+/// Turns a function into a GPU kernel, and generates a type that launches it.
 ///
-/// `#[kernel(launch_bounds(THREADS, BLOCKS), barriers(N))]`, all parts optional, all
-/// numbers constant expressions of `u32`:
-/// - `launch_bounds`: most threads of a block, 1024 if not given, and how many blocks must fit on a
-///   multiprocessor at once. The compiler limits registers to match; a launch over it is an error.
+/// In `#[kernel(launch_bounds(THREADS, BLOCKS), barriers(N))]`, all options may be omitted, and all
+/// numbers are constant expressions of type `u32`:
+/// - `launch_bounds`: the maximum number of threads per block (default 1024), and the number of
+///   blocks that must fit on a multiprocessor at once. The compiler limits registers to match. A
+///   launch with more threads per block is an error.
 /// - `barriers`: the exact number of barriers in the compiled kernel. `cuda_builder` then rejects
 ///   any other number. Without it, `cuda_builder` rejects only barriers that the compiler
 ///   duplicated into divergent branches, which hang the GPU.
-/// - `block_multiple`: the number of threads of a block must be a multiple of this; 32 where the
-///   kernel needs whole warps. Another block is an error.
-/// - `dims`: axes that a launch may extend along, 2 if not given for a safe function and 3 for an
-///   `unsafe fn`. A launch along others is an error: threads that differ only in an index that the
-///   kernel does not read would do the same work.
-/// - `instances`: a kernel for each named instance of a generic function, as
-///   `instances(sum_f32 = sum::<f32>, sum_u32 = sum::<u32>)`. The function itself is no kernel then.
+/// - `block_multiple`: the number of threads per block must be a multiple of this. Use 32 if the
+///   kernel needs whole warps. A launch with another block size is an error.
+/// - `dims`: the number of axes that a launch may extend along. The default is 2 for a safe
+///   function and 3 for an `unsafe fn`. A launch along more axes is an error, because threads that
+///   differ only in an index that the kernel does not read would do the same work.
+/// - `instances`: generates a kernel for each named instance of a generic function, for example
+///   `instances(sum_f32 = sum::<f32>, sum_u32 = sum::<u32>)`. The function itself is then not a
+///   kernel.
 ///
-/// `fn blur(input: View<f32>, out: ViewMut<f32>)` stays a function, becomes the PTX entry `blur`,
-/// and on the host gains `struct Blur<'a>` with a field for each argument, which implements
-/// [`Kernel`](../cuda_std/launch/trait.Kernel.html). A safe function vouches that no arguments of
-/// these types, launched within its bounds and dimensions, can make it leave their memory or race;
-/// an `unsafe fn` makes the launch `unsafe`.
+/// `fn blur(input: View<f32>, out: ViewMut<f32>)` remains a function and becomes the PTX entry
+/// `blur`. On the host, the macro also generates `struct Blur<'a>`, with a field for each argument,
+/// which implements [`Kernel`](../cuda_std/launch/trait.Kernel.html).
 ///
-/// An argument is a type that implements [`KernelArg`](../cuda_std/trait.KernelArg.html), as views and
-/// all plain data do, or is written `&[T]`, `*const T`, `*mut T` or `&T`, or in an `unsafe fn` `&mut [T]`
-/// or `&mut T`. A kernel that takes a reference or a raw pointer is never safe to launch; one
-/// that takes a `Slice` instead is.
+/// A safe function must stay within the memory of its arguments and be free of races, for any
+/// arguments of these types and any launch within its bounds and dimensions. Launching an
+/// `unsafe fn` is `unsafe`.
 ///
-/// On the host the kernel is also in [`launch::KERNELS`](../cuda_std/launch/static.KERNELS.html), by
-/// its name.
+/// An argument is one of:
+/// - a type that implements [`KernelArg`](../cuda_std/trait.KernelArg.html), such as views and all
+///   plain data,
+/// - `&[T]`, `&T`, `*const T` or `*mut T`,
+/// - `&mut [T]` or `&mut T`, only in an `unsafe fn`.
+///
+/// A kernel that takes a reference or a raw pointer is never safe to launch. A kernel that takes a
+/// `Slice` instead can be.
+///
+/// On the host, the macro also adds the kernel to
+/// [`launch::KERNELS`](../cuda_std/launch/static.KERNELS.html), which lists kernels by name.
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let options = parse_macro_input!(attribute as kernel::Options);
@@ -46,15 +54,15 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand(&options, &function).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Makes a struct a kernel's argument.
+/// Implements `KernelArg` for a struct, so that kernels can take it as an argument.
 ///
-/// A `#[repr(C)]` struct of plain data (`bytemuck::Pod`) is passed by value, as every type that derives
-/// `cust_core::DeviceCopy` is.
+/// A `#[repr(C)]` struct of plain data (`bytemuck::Pod`) is passed by value, like every type that
+/// derives `cust_core::DeviceCopy`.
 ///
-/// Any other struct is passed field by field, so that each pointer in it is a parameter of its own: a
-/// struct of views, slices, textures and values that belong together, of at most 16 parameters. The
-/// derive makes `DeviceNAME<'a>` for it, the struct that the host fills in, whose fields are what the
-/// host passes for each of the fields. Images of one size and pitch need not repeat it:
+/// Any other struct is passed field by field, so that each pointer in it becomes a separate
+/// parameter. It can group views, slices, textures and values, of at most 16 parameters in total.
+/// The derive generates the struct `DeviceNAME<'a>` for the host, which has a host argument for
+/// each field. Images of the same size and pitch can share these parameters:
 ///
 /// ```
 /// use cuda_std::prelude::*;
@@ -69,8 +77,8 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// With `like` the host's struct is made by its function `new`, which is `None` where the images are not
-/// alike.
+/// With `like`, the host creates its struct with the function `new`, which returns `None` if the
+/// images differ in size or pitch or are on different devices.
 #[proc_macro_derive(KernelArg, attributes(kernel_arg))]
 pub fn kernel_arg(item: TokenStream) -> TokenStream {
     let item = parse_macro_input!(item as DeriveInput);
@@ -79,21 +87,23 @@ pub fn kernel_arg(item: TokenStream) -> TokenStream {
 
 /// Declares a static shared array and evaluates to it: `let tile = shared_array![f32; 32 * 33];`.
 ///
-/// Each occurrence in the source is one array a block. The length is a constant, which may depend on
-/// constants and generic parameters of the function; each instance of a generic function has its own.
+/// Each occurrence in the source is one array per block. The length is a constant, which may depend
+/// on constants and generic parameters of the function. Each instance of a generic function has its
+/// own array.
 ///
-/// It is a [`Shared`](../cuda_std/struct.Shared.html), which can be used as rust-cuda's pointer is:
-/// `*tile.add(i) = 1.0`.
+/// The result is a [`Shared`](../cuda_std/struct.Shared.html), which can be used like the pointer
+/// in rust-cuda: `*tile.add(i) = 1.0`.
 #[proc_macro]
 pub fn shared_array(input: TokenStream) -> TokenStream {
     let array = parse_macro_input!(input as shared_array::Declaration);
     shared_array::expand(&array, proc_macro::Span::call_site()).into()
 }
 
-/// Puts a static into a memory of the GPU: `#[address_space(shared)]`, `global` or `constant`.
+/// Places a static in an address space of the GPU: `#[address_space(shared)]`, `global` or
+/// `constant`.
 ///
-/// A shared static is memory of the block, on the CPU too, and is not initialised; its type is an
-/// array, or a plain value:
+/// A shared static is in the block's shared memory, which the CPU also has, and is not initialised.
+/// Its type is an array or a plain value:
 ///
 /// ```
 /// use core::mem::MaybeUninit;
@@ -112,13 +122,13 @@ pub fn shared_array(input: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// On the CPU `TILE[i]`, `TILE[y][x]` and uses of a plain value are watched for races; accesses
-/// through a reference or pointer to the whole array are not. The static itself has no size, so take
-/// that pointer by `TILE.as_mut_ptr()`: `&raw mut TILE` is not the array's address.
+/// On the CPU, the race detector sees `TILE[i]`, `TILE[y][x]` and uses of a plain value. It does
+/// not see accesses through a reference or pointer to the whole array. The static itself is
+/// zero-sized, so `&raw mut TILE` is not the array's address. Use `TILE.as_mut_ptr()`.
 ///
-/// A global or constant static stays what it is in Rust: memory of the device that all launches
-/// share, and of the program on the CPU. The compiler has no way to place one in constant memory;
-/// [`constant!`](../cuda_std/macro.constant.html) has.
+/// A global or constant static remains an ordinary Rust static: memory of the device that all
+/// launches share, or of the program on the CPU. The compiler cannot place it in constant memory;
+/// use [`constant!`](../cuda_std/macro.constant.html) for that.
 #[proc_macro_attribute]
 pub fn address_space(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let at = proc_macro::Span::call_site();

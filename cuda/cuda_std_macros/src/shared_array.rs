@@ -1,7 +1,8 @@
 //! `shared_array!`: a `.shared` variable on the GPU, a named region on the CPU.
 //!
-//! Only code inside the function knows a length that depends on a generic parameter or on a constant of
-//! the function. It leaves a comment in its PTX, by which `cuda_builder` declares the variable.
+//! The length may depend on a generic parameter or on a constant of the function, so only code
+//! inside the function knows it. That code puts a comment in the PTX, and `cuda_builder` declares
+//! the variable from it.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -12,7 +13,7 @@ use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::{Expr, Token, Type};
 
-/// `TYPE; LENGTH`.
+/// The arguments of the macro: `TYPE; LENGTH`.
 pub(crate) struct Declaration {
     element: Type,
     len: Expr,
@@ -31,7 +32,7 @@ pub(crate) fn expand(
     at: proc_macro::Span,
 ) -> TokenStream {
     let name = unique_name(&at);
-    // Each instance of a generic function has its own array: length and type are part of the name.
+    // The name contains length and type, so each instance of a generic function has its own array.
     let asm = format!(
         "// cuda_std.shared {name}_{{0}}_{{1}} align=16 bytes={{2}}\n\tmov.u64 {{3}}, {name}_{{0}}_{{1}};"
     );
@@ -46,7 +47,8 @@ pub(crate) fn expand(
         #[cfg(target_arch = "nvptx64")]
         {
             let address: u64;
-            // SAFETY: reads the address of the array that the comment has `cuda_builder` declare.
+            // SAFETY: only reads the address of the array, which `cuda_builder` declares because of
+            // the comment.
             unsafe {
                 ::cuda_std::__private::asm!(
                     #asm,
@@ -71,10 +73,10 @@ pub(crate) fn expand(
     }}
 }
 
-/// A name for the array, the same from every folder.
+/// Returns a unique name for an array that does not depend on the build folder.
 ///
-/// The place in the source makes it; crates may have files of the same name, and a macro may put
-/// several arrays in one place, so the crate's name comes before and a number after.
+/// The name consists of the crate's name, the file, line and column, and a number. Crates may have
+/// files of the same name, and a macro may declare several arrays at one source position.
 pub(crate) fn unique_name(at: &proc_macro::Span) -> String {
     static SEEN: Mutex<BTreeMap<String, u32>> = Mutex::new(BTreeMap::new());
     let file = at.file();

@@ -1,4 +1,4 @@
-//! An argument is left out, and there is one too many.
+//! A launch with a missing argument, and one with an extra argument.
 
 use conformance::memory::CopyU32;
 use cust::typed::{Buffer, Device};

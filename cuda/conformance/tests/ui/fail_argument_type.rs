@@ -1,4 +1,4 @@
-//! A buffer of another element type, and a scalar where a slice belongs.
+//! A buffer with the wrong element type, and a scalar instead of a slice.
 
 use conformance::memory::CopyU32;
 use cust::typed::{Buffer, Device};

@@ -1,4 +1,4 @@
-//! One buffer read and written by the same launch, and a buffer that dies before its launch.
+//! A launch that reads and writes one buffer, and a buffer that is dropped before its launch.
 
 use conformance::memory::CopyU32;
 use cust::typed::{Buffer, Device};

@@ -1,4 +1,4 @@
-//! A read-only view where the kernel writes.
+//! A read-only view for an argument that the kernel writes.
 
 use conformance::memory::MirrorU32;
 use cust::typed::{Device, Image};

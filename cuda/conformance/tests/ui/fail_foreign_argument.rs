@@ -1,4 +1,4 @@
-//! References that a safe kernel cannot have.
+//! Reference arguments that a safe kernel cannot take.
 
 use cuda_std::prelude::*;
 

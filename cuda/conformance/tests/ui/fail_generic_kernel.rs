@@ -1,4 +1,4 @@
-//! A kernel is one entry: it cannot be generic.
+//! A kernel cannot be generic, because it is one entry in the PTX.
 
 use cuda_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Structs that cannot be passed by value: generic, with a pointer, with padding, too aligned.
+//! Structs that cannot be passed by value: generic, with a pointer, or with too large an alignment.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;

@@ -1,4 +1,4 @@
-//! Launch bounds that no GPU has, and attributes that do not exist.
+//! Launch bounds that no GPU supports, and options that do not exist.
 
 use cuda_std::prelude::*;
 

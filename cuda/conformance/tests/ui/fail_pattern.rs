@@ -1,4 +1,4 @@
-//! An argument without a name, and a method.
+//! A kernel argument without a name, and a method as a kernel.
 
 use cuda_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A kernel returns nothing.
+//! A kernel cannot return a value.
 
 use cuda_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! More parameters than a launch has room for: a view is four, 33 views are 132.
+//! More parameters than a launch can have: a view takes four, so 33 views take 132.
 
 #![allow(unused_variables, reason = "there are too many")]
 

@@ -1,4 +1,4 @@
-//! A kernel that is an `unsafe fn` is no matter for the safe launch.
+//! The safe launch rejects a kernel that is an `unsafe fn`.
 
 use conformance::arguments::FillUnchecked;
 use cust::typed::{Buffer, Device, LaunchConfig};

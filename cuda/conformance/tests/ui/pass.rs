@@ -1,4 +1,4 @@
-//! The launches that the others get wrong, done right: they fail for their mistake alone.
+//! Correct launches. They show that the other programs fail only because of their mistakes.
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;
@@ -14,14 +14,14 @@ struct Scale {
 fn scale_2(input: Slice<f32>, by: Scale, out: SliceMut<f32>) {
     let at = thread::index_1d();
     if at < input.len() && at < out.len() {
-        // SAFETY: inside, and each thread has an element of its own.
+        // SAFETY: in bounds, and each thread writes its own element.
         unsafe { out.store(at, by.factor * input.load(at)) };
     }
 }
 
 #[kernel]
 unsafe fn trusting(out: SliceMut<f32>) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { out.store(thread::index_1d(), 1.0) };
 }
 

@@ -1,4 +1,4 @@
-//! An address in a device's memory, as the host passes it to kernels that take raw pointers.
+//! The address type that the host passes to kernels that take raw pointers.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,17 +7,17 @@ use std::marker::PhantomData;
 
 use cust_core::DeviceCopy;
 
-/// The address of a `T` in a device's memory: of a CUDA device, or on the CPU of the host.
+/// The address of a `T` in the memory of a CUDA device, or in host memory for the CPU device.
 ///
-/// It owns nothing, and the host cannot follow one that belongs to a GPU. Names are rust-cuda's, whose
-/// `cust` has it as `cust::memory::DevicePointer`.
+/// It does not own the memory, and the host cannot dereference an address on a GPU. The names are
+/// those of `cust::memory::DevicePointer` in rust-cuda.
 #[repr(transparent)]
 pub struct DevicePointer<T> {
     address: u64,
     element: PhantomData<*mut T>,
 }
 
-// SAFETY: an address; whoever follows it vouches for it.
+// SAFETY: the type is a plain address; dereferencing it is unsafe.
 unsafe impl<T> DeviceCopy for DevicePointer<T> {}
 // SAFETY: as above.
 unsafe impl<T> Send for DevicePointer<T> {}
@@ -25,89 +25,89 @@ unsafe impl<T> Send for DevicePointer<T> {}
 unsafe impl<T> Sync for DevicePointer<T> {}
 
 impl<T> DevicePointer<T> {
-    /// The pointer with the address `address`.
+    /// Creates a pointer from a raw address.
     #[must_use]
     pub const fn from_raw(address: u64) -> Self {
         Self { address, element: PhantomData }
     }
 
-    /// The null pointer.
+    /// Returns the null pointer.
     #[must_use]
     pub const fn null() -> Self {
         Self::from_raw(0)
     }
 
-    /// Whether it is null.
+    /// Returns true if the pointer is null.
     #[must_use]
     pub const fn is_null(self) -> bool {
         self.address == 0
     }
 
-    /// The address as a number.
+    /// Returns the address as an integer.
     #[must_use]
     pub const fn as_raw(&self) -> u64 {
         self.address
     }
 
-    /// The address as a pointer, which only code on the device may follow.
+    /// Returns the address as a raw pointer, which only code on the device may dereference.
     #[must_use]
     pub fn as_ptr(&self) -> *const T {
         std::ptr::with_exposed_provenance(self.address as usize)
     }
 
-    /// As [`as_ptr`](Self::as_ptr).
+    /// Returns the address as a mutable raw pointer; see [`as_ptr`](Self::as_ptr).
     #[must_use]
     pub fn as_mut_ptr(&self) -> *mut T {
         std::ptr::with_exposed_provenance_mut(self.address as usize)
     }
 
-    /// The same address, of another type.
+    /// Casts to a pointer of another type.
     #[must_use]
     pub const fn cast<U>(self) -> DevicePointer<U> {
         DevicePointer::from_raw(self.address)
     }
 
-    /// The pointer `count` elements further.
+    /// Adds `count` elements to the pointer.
     ///
     /// # Safety
-    /// Both pointers are within one allocation, or at its end.
+    /// Both pointers must be within one allocation, or at its end.
     #[must_use]
     pub const unsafe fn offset(self, count: isize) -> Self {
         self.wrapping_offset(count)
     }
 
-    /// The pointer `count` elements further.
+    /// Adds `count` elements to the pointer.
     ///
     /// # Safety
-    /// Both pointers are within one allocation, or at its end.
+    /// Both pointers must be within one allocation, or at its end.
     #[must_use]
     pub const unsafe fn add(self, count: usize) -> Self {
         self.wrapping_add(count)
     }
 
-    /// The pointer `count` elements before.
+    /// Subtracts `count` elements from the pointer.
     ///
     /// # Safety
-    /// Both pointers are within one allocation, or at its end.
+    /// Both pointers must be within one allocation, or at its end.
     #[must_use]
     pub const unsafe fn sub(self, count: usize) -> Self {
         self.wrapping_sub(count)
     }
 
-    /// The pointer `count` elements further; wraps around at the end of the address space.
+    /// Adds `count` elements, wrapping around at the end of the address space.
     #[must_use]
     pub const fn wrapping_offset(self, count: isize) -> Self {
         let bytes = (count as i64).wrapping_mul(size_of::<T>() as i64);
         Self::from_raw(self.address.wrapping_add_signed(bytes))
     }
 
-    /// As [`wrapping_offset`](Self::wrapping_offset).
+    /// Adds `count` elements like [`wrapping_offset`](Self::wrapping_offset).
     #[must_use]
     pub const fn wrapping_add(self, count: usize) -> Self {
         self.wrapping_offset(count as isize)
     }
 
-    /// The pointer `count` elements before; wraps around at the start of the address space.
+    /// Subtracts `count` elements, wrapping around at the start of the address space.
     #[must_use]
     pub const fn wrapping_sub(self, count: usize) -> Self {
         self.wrapping_offset((count as isize).wrapping_neg())
@@ -115,14 +115,14 @@ impl<T> DevicePointer<T> {
 }
 
 impl<T> From<*const T> for DevicePointer<T> {
-    /// The pointer to host memory, or to a device's that a driver gave.
+    /// Converts a pointer to host memory, or a device pointer from a driver.
     fn from(pointer: *const T) -> Self {
         Self::from_raw(pointer.expose_provenance() as u64)
     }
 }
 
 impl<T> From<*mut T> for DevicePointer<T> {
-    /// As for `*const T`.
+    /// Converts a pointer to host memory, or a device pointer from a driver.
     fn from(pointer: *mut T) -> Self {
         Self::from_raw(pointer.expose_provenance() as u64)
     }

@@ -1,9 +1,9 @@
-//! Every kernel that is linked into the program, for launches by name on the CPU.
+//! The registry of all kernels that are linked into the program, for launches by name on the CPU.
 //!
-//! rust-cuda's `launch!` knows a kernel by its name and passes untyped pointers to its parameters. On
-//! a GPU the driver looks the name up in the PTX; on the CPU it is looked up here. `#[kernel]` adds
-//! the entries, and a program has those of each kernel crate that it links. One line links a crate
-//! that is used for nothing else: `use kernels as _;`.
+//! rust-cuda's `launch!` identifies a kernel by its name and passes untyped pointers to its
+//! parameters. On a GPU the driver looks up the name in the PTX. On the CPU `cust` looks it up
+//! here. `#[kernel]` adds the entries, so a program has the entries of every kernel crate that it
+//! links. To link a crate that the program does not otherwise use, write `use kernels as _;`.
 
 use std::ffi::c_void;
 
@@ -11,41 +11,42 @@ use linkme::distributed_slice;
 
 use super::LaunchBounds;
 
-/// Every kernel that is linked into the program, in no particular order. Two packages may each have a
-/// kernel of the same name.
+/// All kernels that are linked into the program, in no particular order.
+///
+/// Two packages may each have a kernel of the same name.
 #[distributed_slice]
 pub static KERNELS: [KernelEntry];
 
-/// Size and alignment of one kernel parameter, in bytes.
+/// The size and alignment of one kernel parameter, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamLayout {
-    /// Its size, which is not zero.
+    /// The size, which is not zero.
     pub size: usize,
-    /// Its alignment.
+    /// The alignment.
     pub align: usize,
 }
 
 /// A kernel that the program can run on the CPU by name.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelEntry {
-    /// Name of the entry in the PTX.
+    /// The name of the entry in the PTX.
     pub name: &'static str,
-    /// Name of the package that declares it.
+    /// The name of the package that declares the kernel.
     pub package: &'static str,
-    /// Its launch bounds.
+    /// The kernel's launch bounds.
     pub bounds: LaunchBounds,
-    /// Axes that grid and block may extend along.
+    /// The number of axes that grid and block may extend along.
     pub dims: u32,
-    /// Its parameters in the PTX, in order.
+    /// The parameters in the PTX, in order.
     pub params: &'static [ParamLayout],
-    /// Does one thread's work on the CPU, given pointers to the parameters as `cuLaunchKernel` takes
-    /// them.
+    /// The function that runs one thread on the CPU. It takes pointers to the parameters, like
+    /// `cuLaunchKernel`.
     ///
     /// # Safety
-    /// - Called by [`cuda_cpu::launch`], with a shape that
-    ///   [`LaunchConfig::check_entry`](super::LaunchConfig::check_entry) admits.
-    /// - Each pointer is to a valid value of its parameter, and the memory that the parameters point
-    ///   to lies on the host and is alive.
-    /// - What the kernel itself asks for, where it is an `unsafe fn`.
+    /// - [`cuda_cpu::launch`] must call it, with a shape that
+    ///   [`LaunchConfig::check_entry`](super::LaunchConfig::check_entry) accepts.
+    /// - Each pointer must point to a valid value of its parameter, and the memory that the
+    ///   parameters point to must be on the host and alive.
+    /// - If the kernel is an `unsafe fn`, its own safety requirements must hold.
     pub thread: unsafe fn(*const *const c_void),
 }

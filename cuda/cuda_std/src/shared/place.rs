@@ -1,13 +1,13 @@
-//! An element of a shared array as a place, for kernels that use the array as a pointer.
+//! A dereferenceable element of a shared array, for kernels that use the array like a pointer.
 
 use core::ops::{Deref, DerefMut};
 
 use super::Shared;
 
-/// What [`Shared::add`] gives: `*place` is the element.
+/// The result of [`Shared::add`]: `*place` is the element.
 ///
-/// On the CPU a use of `*place` is a load for the race detector, and a store where it is assigned to
-/// or borrowed mutably.
+/// On the CPU, the race detector counts an assignment to `*place` or a mutable borrow of it as a
+/// store, and any other use as a load.
 #[derive(Debug)]
 pub struct SharedPlace<T> {
     array: Shared<T>,
@@ -15,7 +15,7 @@ pub struct SharedPlace<T> {
 }
 
 impl<T> SharedPlace<T> {
-    /// The element `at`, which exists.
+    /// Creates a place for the element `at`, which must exist.
     #[inline(always)]
     pub(super) fn new(array: Shared<T>, at: u32) -> Self {
         Self { array, at }
@@ -24,7 +24,7 @@ impl<T> SharedPlace<T> {
     /// Reads the element.
     ///
     /// # Safety
-    /// As [`Shared::add`].
+    /// The requirements are those of [`Shared::add`].
     #[inline(always)]
     #[must_use]
     pub unsafe fn read(&self) -> T
@@ -37,7 +37,7 @@ impl<T> SharedPlace<T> {
     /// Writes the element.
     ///
     /// # Safety
-    /// As [`Shared::add`].
+    /// The requirements are those of [`Shared::add`].
     #[inline(always)]
     pub unsafe fn write(&mut self, value: T)
     where
@@ -54,7 +54,7 @@ impl<T> Deref for SharedPlace<T> {
     fn deref(&self) -> &T {
         #[cfg(not(target_arch = "nvptx64"))]
         self.array.note(self.at, crate::memory::Access::Load);
-        // SAFETY: the element exists and nothing writes it, as the caller of `add` vouches.
+        // SAFETY: the caller of `add` guarantees the element, and that nothing writes it.
         unsafe { &*self.array.address(self.at) }
     }
 }
@@ -64,7 +64,7 @@ impl<T> DerefMut for SharedPlace<T> {
     fn deref_mut(&mut self) -> &mut T {
         #[cfg(not(target_arch = "nvptx64"))]
         self.array.note(self.at, crate::memory::Access::Store);
-        // SAFETY: the element exists and nothing else touches it, as the caller of `add` vouches.
+        // SAFETY: the caller of `add` guarantees the element, and that nothing else accesses it.
         unsafe { &mut *self.array.address(self.at) }
     }
 }

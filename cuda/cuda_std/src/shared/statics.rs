@@ -1,8 +1,8 @@
-//! Statics with `#[address_space(shared)]`: values of no size, whose type names the variable.
+//! Statics with `#[address_space(shared)]`: zero-sized values whose type identifies the variable.
 //!
-//! `TILE[y][x]` goes from the static to the [`Rows`] in shared memory, to a [`Row`], to the element. Only
-//! the last step is an access, which the CPU's race detector hears of: a load by `Index`, a store by
-//! `IndexMut`. A [`Scalar`] is accessed by `Deref` and `DerefMut`.
+//! `TILE[y][x]` goes from the static to the [`Rows`] in shared memory, then to a [`Row`], then to
+//! the element. Only the last step is an access that the CPU's race detector sees: `Index` is a
+//! load and `IndexMut` is a store. A [`Scalar`] is accessed through `Deref` and `DerefMut`.
 
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut, Index, IndexMut};
@@ -13,21 +13,21 @@ use crate::memory::Access;
 /// A shared variable that `#[address_space(shared)]` declares.
 ///
 /// # Safety
-/// - `View` has the layout of `Value`, which is aligned to at most 16 bytes.
-/// - On the GPU `address` is that of a variable of the block of that type.
+/// - `View` must have the layout of `Value`, which must be aligned to at most 16 bytes.
+/// - On the GPU, `address` must return the address of a shared variable of type `Value`.
 pub unsafe trait SharedVariable: Sized {
-    /// Its declared type.
+    /// The declared type.
     type Value;
-    /// The type that its accesses go through.
+    /// The type through which the variable is accessed.
     type View;
-    /// Its name in PTX and reports.
+    /// The name in PTX and fault reports.
     const NAME: &'static str;
 
-    /// Its address.
+    /// Returns the variable's address.
     #[cfg(target_arch = "nvptx64")]
     fn address() -> *mut Self::Value;
 
-    /// Its address in the running block's memory.
+    /// Returns the variable's address in the running block's memory.
     #[cfg(not(target_arch = "nvptx64"))]
     fn address() -> *mut Self::Value {
         const { assert!(align_of::<Self::Value>() <= 16, "shared memory is aligned to 16 bytes") };
@@ -40,7 +40,7 @@ fn region<K: SharedVariable>() -> cuda_cpu::SharedRegion {
     cuda_cpu::shared_static(K::NAME, size_of::<K::Value>())
 }
 
-/// Tells the race detector of an access to `place`, which lies in the variable.
+/// Reports an access to `place`, which must lie in the variable, to the race detector.
 #[cfg(not(target_arch = "nvptx64"))]
 fn note<K: SharedVariable, T: ?Sized>(place: &T, access: Access) {
     let region = region::<K>();
@@ -48,13 +48,13 @@ fn note<K: SharedVariable, T: ?Sized>(place: &T, access: Access) {
     cuda_cpu::shared_access(&region, offset, size_of_val(place), access);
 }
 
-/// The static itself.
+/// The type of the static.
 #[derive(Debug)]
 pub struct SharedStatic<K>(PhantomData<fn() -> K>);
 
 impl<K> SharedStatic<K> {
-    /// The only value. The attribute makes it.
-    #[expect(clippy::new_without_default, reason = "the attribute makes it, in a constant")]
+    /// Creates the value. Only the attribute calls this.
+    #[expect(clippy::new_without_default, reason = "the attribute calls it in a constant")]
     #[must_use]
     pub const fn new() -> Self {
         Self(PhantomData)
@@ -66,8 +66,8 @@ impl<K: SharedVariable> Deref for SharedStatic<K> {
 
     #[inline(always)]
     fn deref(&self) -> &K::View {
-        // SAFETY: the block's variable lives while its threads run. That no thread writes what another
-        // one accesses is the obligation of code that names a `static mut`.
+        // SAFETY: the block's variable lives while its threads run. Code that names a `static mut`
+        // is responsible for preventing races between threads.
         unsafe { &*K::address().cast() }
     }
 }
@@ -86,16 +86,16 @@ impl<K: SharedVariable> DerefMut for SharedStatic<K> {
 pub struct Rows<R, const N: usize>([R; N]);
 
 impl<R, const N: usize> Rows<R, N> {
-    /// The first row's address.
+    /// Returns the first row's address.
     #[inline(always)]
     pub fn as_mut_ptr(&mut self) -> *mut R {
         self.0.as_mut_ptr()
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[inline(always)]
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "no kernel asks")]
+    #[expect(clippy::len_without_is_empty, reason = "no kernel needs it")]
     pub fn len(&self) -> usize {
         N
     }
@@ -119,7 +119,7 @@ impl<R, const N: usize> IndexMut<usize> for Rows<R, N> {
     }
 }
 
-/// An array of elements. What else an array can do it does too, unwatched.
+/// An array of elements. It dereferences to a plain array, which the race detector does not watch.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Row<K, T, const N: usize> {
@@ -173,7 +173,7 @@ where
     }
 }
 
-/// A value that is no array.
+/// A value that is not an array.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Scalar<K, T> {

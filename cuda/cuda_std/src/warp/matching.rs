@@ -2,12 +2,13 @@
 
 use super::WarpShuffleValue;
 
-/// A value of 32 or 64 bits. Equal means equal bits: two NaNs may match, 0.0 and -0.0 do not.
+/// A value of 32 or 64 bits. Values match if their bits are equal: two NaNs may match, but 0.0 and
+/// -0.0 do not.
 pub trait WarpMatchValue: WarpShuffleValue {
-    /// The lanes of `mask` whose value is the calling lane's.
+    /// Returns the lanes of `mask` whose value has the same bits as the calling lane's.
     ///
     /// # Safety
-    /// As for [`warp_match_any`].
+    /// The requirements are those of [`warp_match_any`].
     #[doc(hidden)]
     unsafe fn match_any(mask: u32, value: Self) -> u32;
 }
@@ -20,7 +21,7 @@ macro_rules! match_value {
             unsafe fn match_any(mask: u32, value: Self) -> u32 {
                 let bits = <$bits>::from_ne_bytes(value.to_ne_bytes());
                 #[cfg(target_arch = "nvptx64")]
-                // SAFETY: as the caller vouches.
+                // SAFETY: guaranteed by the caller.
                 return unsafe { super::$intrinsic(mask, bits) };
                 #[cfg(not(target_arch = "nvptx64"))]
                 match_on_cpu(mask, bits)
@@ -46,24 +47,25 @@ fn match_on_cpu<T: WarpShuffleValue>(mask: u32, value: T) -> u32 {
     equal
 }
 
-/// The lanes of `mask` whose value has the bits of the calling lane's.
+/// Returns the lanes of `mask` whose value has the same bits as the calling lane's.
 ///
 /// # Safety
-/// Convergence.
+/// The lanes must meet the [convergence](crate::warp#convergence) requirement.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_match_any<T: WarpMatchValue>(mask: u32, value: T) -> u32 {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { T::match_any(mask, value) }
 }
 
-/// `mask` if the values of all of its lanes have the same bits.
+/// Returns `mask` if the values of all its lanes have the same bits.
 ///
 /// # Safety
-/// Convergence.
+/// The lanes must meet the [convergence](crate::warp#convergence) requirement.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_match_all<T: WarpMatchValue>(mask: u32, value: T) -> Option<u32> {
-    // SAFETY: as the caller vouches. Either all lanes of the mask match a lane, or not all match any.
+    // SAFETY: guaranteed by the caller. The result is the same in all lanes: if all lanes match one
+    // lane, they match every lane.
     (unsafe { T::match_any(mask, value) } == mask).then_some(mask)
 }

@@ -1,7 +1,8 @@
-//! Reductions: one value from those of several lanes.
+//! Reductions of the values of several lanes to one value.
 //!
-//! [`warp_reduce`] is rust-cuda's: integers, any lanes, an operation by name. 32-bit integers are one
-//! instruction from `sm_80` on. The others are ours: whole warps, and floats too.
+//! [`warp_reduce`] has the signature of rust-cuda: it reduces integers over any lanes with a
+//! [`WarpReductionOp`]. It is one instruction for 32-bit integers from `sm_80` on. The other
+//! functions are additions of this crate. They reduce whole warps, and floats, too.
 
 use super::{FULL_MASK, WARP_SIZE, WarpShuffleValue, warp_shuffle_idx, warp_shuffle_xor};
 
@@ -9,31 +10,31 @@ use super::{FULL_MASK, WARP_SIZE, WarpShuffleValue, warp_shuffle_idx, warp_shuff
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum WarpReductionOp {
-    /// Sum, modulo 2 to the number of bits.
+    /// The sum, modulo 2ⁿ for an n-bit integer.
     Add,
-    /// Minimum.
+    /// The minimum.
     Min,
-    /// Maximum.
+    /// The maximum.
     Max,
-    /// Bits that all have.
+    /// The bits that are set in all values.
     And,
-    /// Bits that any has.
+    /// The bits that are set in any value.
     Or,
-    /// Bits that an odd number has.
+    /// The bits that are set in an odd number of values.
     Xor,
 }
 
-/// An integer that [`warp_reduce`] takes.
+/// An integer that [`warp_reduce`] can reduce.
 pub trait WarpReduceValue: WarpShuffleValue {
-    /// Combines the values of the lanes of `mask`; all of them get the result.
+    /// Combines the values of the lanes of `mask` and returns the result in all of them.
     ///
     /// # Safety
-    /// As for [`warp_reduce`].
+    /// The requirements are those of [`warp_reduce`].
     #[doc(hidden)]
     unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self;
 }
 
-/// The meaning of an operation for one type.
+/// Returns a closure that applies an operation to two values of one type.
 macro_rules! combine {
     ($type:ty, $op:expr) => {
         |a: $type, b: $type| match $op {
@@ -47,14 +48,14 @@ macro_rules! combine {
     };
 }
 
-/// Integers that lanes exchange.
+/// Implements [`WarpReduceValue`] with shuffles.
 macro_rules! reduce_by_shuffles {
     ($($type:ty),+) => {$(
         impl WarpReduceValue for $type {
             #[inline(always)]
             #[track_caller]
             unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
-                // SAFETY: as the caller vouches.
+                // SAFETY: guaranteed by the caller.
                 unsafe { reduce_lanes(mask, value, combine!($type, op)) }
             }
         }
@@ -62,7 +63,8 @@ macro_rules! reduce_by_shuffles {
 }
 reduce_by_shuffles!(i8, u8, i16, u16, i64, u64, i128, u128);
 
-/// Integers that one instruction reduces.
+/// Implements [`WarpReduceValue`] with one instruction from `sm_80` on, and with shuffles
+/// otherwise.
 macro_rules! reduce_by_instruction {
     ($($type:ty, $min:ident, $max:ident);+) => {$(
         impl WarpReduceValue for $type {
@@ -70,7 +72,7 @@ macro_rules! reduce_by_instruction {
             #[track_caller]
             unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
                 #[cfg(target_feature = "compute_80")]
-                // SAFETY: as the caller vouches.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     let value = value as u32;
                     let reduced = match op {
@@ -84,7 +86,7 @@ macro_rules! reduce_by_instruction {
                     reduced as $type
                 }
                 #[cfg(not(target_feature = "compute_80"))]
-                // SAFETY: as the caller vouches.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     reduce_lanes(mask, value, combine!($type, op))
                 }
@@ -116,15 +118,15 @@ mod redux {
     }
 }
 
-/// Combines the values of the lanes of `mask`, from the lowest lane up or, in a whole warp, in pairs.
+/// Combines the values of the lanes of `mask`: pairwise in a whole warp, else in lane order.
 ///
 /// # Safety
-/// Convergence.
+/// The lanes must meet the [convergence](crate::warp#convergence) requirement.
 #[inline(always)]
 #[track_caller]
 unsafe fn reduce_lanes<T: WarpShuffleValue>(mask: u32, value: T, combine: impl Fn(T, T) -> T) -> T {
     if mask == FULL_MASK {
-        // SAFETY: all lanes take part, as the caller vouches.
+        // SAFETY: the caller guarantees that all lanes take part.
         return unsafe { warp_reduce_by(value, combine) };
     }
     let mut others = mask;
@@ -132,37 +134,38 @@ unsafe fn reduce_lanes<T: WarpShuffleValue>(mask: u32, value: T, combine: impl F
     while others != 0 {
         let lane = others.trailing_zeros();
         others &= others - 1;
-        // SAFETY: the lanes of the mask take part, as the caller vouches, and `lane` is one.
+        // SAFETY: the caller guarantees that the lanes of the mask take part, and `lane` is one.
         let (next, _) = unsafe { warp_shuffle_idx(mask, value, lane, WARP_SIZE) };
         sum = Some(sum.map_or(next, |sum| combine(sum, next)));
     }
     sum.unwrap_or(value)
 }
 
-/// Combines the values of the lanes of `mask`; all of them get the result.
+/// Combines the values of the lanes of `mask` and returns the result in all of them.
 ///
 /// # Safety
-/// Convergence.
+/// The lanes must meet the [convergence](crate::warp#convergence) requirement.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_reduce<T: WarpReduceValue>(mask: u32, value: T, op: WarpReductionOp) -> T {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { T::reduce(mask, value, op) }
 }
 
-/// Combines the values of all 32 lanes by any function; every lane gets the result.
+/// Combines the values of all 32 lanes with any function and returns the result in every lane.
 ///
-/// A butterfly of five shuffles, so the order of combination is fixed: the same bits every time.
+/// It uses a butterfly of five shuffles. The order of combination is fixed, so the result has the
+/// same bits every time.
 ///
 /// # Safety
-/// All lanes of the warp make the same call.
+/// All lanes of the warp must make the same call.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_reduce_by<T: WarpShuffleValue>(value: T, combine: impl Fn(T, T) -> T) -> T {
     let mut value = value;
     let mut lane_mask = WARP_SIZE / 2;
     while lane_mask > 0 {
-        // SAFETY: all lanes take part, as the caller vouches.
+        // SAFETY: the caller guarantees that all lanes take part.
         let (other, _) = unsafe { warp_shuffle_xor(FULL_MASK, value, lane_mask, WARP_SIZE) };
         value = combine(value, other);
         lane_mask /= 2;
@@ -170,46 +173,46 @@ pub unsafe fn warp_reduce_by<T: WarpShuffleValue>(value: T, combine: impl Fn(T, 
     value
 }
 
-/// Sum over all 32 lanes.
+/// Returns the sum over all 32 lanes in every lane.
 ///
 /// # Safety
-/// All lanes of the warp make the same call.
+/// All lanes of the warp must make the same call.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_reduce_add<T: WarpShuffleValue + core::ops::Add<Output = T>>(value: T) -> T {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { warp_reduce_by(value, |a, b| a + b) }
 }
 
-/// Sum over all 32 lanes modulo 2³²; every lane gets it.
+/// Returns the sum over all 32 lanes, modulo 2³², in every lane.
 ///
 /// # Safety
-/// All lanes of the warp make the same call.
+/// All lanes of the warp must make the same call.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_reduce_add_u32(value: u32) -> u32 {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { warp_reduce(FULL_MASK, value, WarpReductionOp::Add) }
 }
 
-/// Minimum over all 32 lanes.
+/// Returns the minimum over all 32 lanes in every lane.
 ///
 /// # Safety
-/// All lanes of the warp make the same call.
+/// All lanes of the warp must make the same call.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_reduce_min<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { warp_reduce_by(value, |a, b| if b < a { b } else { a }) }
 }
 
-/// Maximum over all 32 lanes.
+/// Returns the maximum over all 32 lanes in every lane.
 ///
 /// # Safety
-/// All lanes of the warp make the same call.
+/// All lanes of the warp must make the same call.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn warp_reduce_max<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { warp_reduce_by(value, |a, b| if b > a { b } else { a }) }
 }

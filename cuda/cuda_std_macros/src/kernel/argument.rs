@@ -8,9 +8,9 @@ use syn::{Error, FnArg, Ident, Pat, PointerMutability, Type};
 pub(super) struct Argument {
     /// The field name in the launch type.
     pub(super) name: Ident,
-    /// The `KernelArg` that crosses to the device.
+    /// The `KernelArg` that is passed to the device.
     pub(super) ty: TokenStream,
-    /// Whether the function takes a reference or pointer, which `ty` returns.
+    /// Whether the function takes a reference or pointer, which a method of `ty` returns.
     pub(super) get: bool,
 }
 
@@ -24,7 +24,7 @@ impl Argument {
         Ok(Self { name, ty, get })
     }
 
-    /// Returns the expression for the function's argument, from the `KernelArg`.
+    /// Returns an expression that converts the `KernelArg` to the function's argument.
     pub(super) fn given(&self, value: TokenStream, is_unsafe: bool) -> TokenStream {
         match (self.get, is_unsafe) {
             (true, true) => quote!(#value.get()),
@@ -34,16 +34,16 @@ impl Argument {
     }
 }
 
-/// Returns name and type of argument number `at`.
+/// Returns the name and type of argument number `at`.
 pub(crate) fn named(at: usize, argument: &FnArg) -> syn::Result<(Ident, &Type)> {
     let FnArg::Typed(typed) = argument else {
-        return Err(Error::new_spanned(argument, "a kernel is a free function"));
+        return Err(Error::new_spanned(argument, "a kernel must be a free function"));
     };
     let name = match &*typed.pat {
         Pat::Ident(pattern) => pattern.ident.clone(),
         Pat::Wild(_) => format_ident!("_{at}"),
         pattern => {
-            return Err(Error::new_spanned(pattern, "a kernel's argument needs a plain name"));
+            return Err(Error::new_spanned(pattern, "a kernel argument needs a plain name"));
         }
     };
     Ok((name, &typed.ty))
@@ -79,8 +79,9 @@ fn pointer_argument(ty: &Type) -> Option<TokenStream> {
     })
 }
 
-/// Returns whether the host cannot check an argument of this type, so that no launch is safe. On
-/// the CPU, a reference may reach another OS thread that outlives a launch that ends with a fault.
+/// Returns true if the host cannot check an argument of this type, so that no launch is safe.
+///
+/// On the CPU, a kernel could pass a reference to an OS thread that outlives a faulting launch.
 pub(super) fn is_unchecked(ty: &Type) -> bool {
     match ty {
         Type::Paren(inner) => is_unchecked(&inner.elem),

@@ -9,7 +9,7 @@ use super::options::Options;
 use super::{Kernel, unraw};
 
 impl Kernel<'_> {
-    /// Checks bounds and parameters when the kernel crate is compiled.
+    /// Generates checks of bounds and parameters that run at compile time.
     fn checks(&self) -> TokenStream {
         let Options { max_threads, min_blocks, barriers, block_multiple, .. } = self.options;
         let Self { cfgs, arguments, .. } = self;
@@ -21,11 +21,11 @@ impl Kernel<'_> {
             const _: () = {
                 let [threads, _blocks, _barriers, dims, multiple]: [u32; 5] =
                     [#max_threads, #min_blocks, #barriers, #dims, #block_multiple];
-                assert!(dims >= 1 && dims <= 3, "a kernel works in 1 to 3 dimensions");
+                assert!(dims >= 1 && dims <= 3, "a kernel has 1 to 3 dimensions");
                 assert!(threads >= 1 && threads <= 1024, "a block has 1 to 1024 threads");
                 assert!(
                     multiple >= 1 && multiple <= threads,
-                    "the multiple is 1 to the most threads of a block"
+                    "`block_multiple` must be 1 to the maximum number of threads per block"
                 );
             };
 
@@ -93,7 +93,7 @@ impl Kernel<'_> {
         });
         let safe = self.safe_launch.then(|| {
             quote! {
-                // A list of other kernels does not help a user who launches the wrong one.
+                // Keeps other kernels out of the error for a kernel that is not safe to launch.
                 #[diagnostic::do_not_recommend]
                 #(#cfgs)*
                 #[cfg(not(target_arch = "nvptx64"))]
@@ -181,7 +181,7 @@ impl Kernel<'_> {
                     thread: cuda_std_thread,
                 };
 
-                // Its name must differ from that of every kernel, because it calls the kernel.
+                // The name must differ from every kernel's, because the function calls the kernel.
                 unsafe fn cuda_std_thread(cuda_std_params: *const *const ::core::ffi::c_void) {
                     #[allow(unused_mut, unused_variables, reason = "a kernel without arguments")]
                     let mut cuda_std_params = cuda_std_params;

@@ -122,8 +122,8 @@ fn memory_that_claims_to_lie_on_a_gpu() {
     let refused = refusal(&stream, &config([1; 3], [1; 3]), &BoundsNone { out });
     assert_eq!(
         refused.to_string(),
-        "kernel `bounds_none`: an argument lies on cuda:3 but the stream runs on cpu; \
-         copy it there first"
+        "kernel `bounds_none`: an argument is on cuda:3, but the stream runs on cpu; \
+         copy it to cpu first"
     );
     assert_eq!(word, 0);
 }
