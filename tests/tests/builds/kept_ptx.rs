@@ -47,6 +47,8 @@ fn compare(builder: CudaBuilder, archs: &[Arch], out: &Path) {
         (report(fresh_report), report(&root().join("host/ptx/kernels.json")));
     kept.archs.retain(|arch| archs.contains(&arch.arch));
     for (fresh, kept) in fresh.archs.iter_mut().zip(&mut kept.archs) {
+        // The file name of a build for one architecture does not contain it.
+        fresh.file.clone_from(&kept.file);
         if fresh.ptxas != kept.ptxas {
             for arch in [fresh, kept] {
                 arch.ptxas = None;
@@ -54,7 +56,7 @@ fn compare(builder: CudaBuilder, archs: &[Arch], out: &Path) {
             }
         }
     }
-    assert_eq!(fresh, kept, "host/ptx/kernels.json differs from a build of the kernels; {HOW}");
+    assert!(fresh == kept, "host/ptx/kernels.json differs from a build of the kernels; {HOW}");
 }
 
 fn report(path: &Path) -> Build {

@@ -285,7 +285,7 @@ fn a_damaged_video_that_ends_early_is_said_to() {
 }
 
 #[test]
-fn sound_is_copied_or_encoded_anew() {
+fn sound_is_copied_or_encoded_again() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
     ffmpeg.run(

@@ -71,6 +71,8 @@ impl Service {
                 cargo.env_remove(&name);
             }
         }
+        // Saves space: only whole crates are built again.
+        cargo.env("CARGO_INCREMENTAL", "0");
         cargo
     }
 
