@@ -167,9 +167,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         json["size"] = json!([size.x, size.y]);
         json["rate"] = rate.to_string().into();
         json["device"] = device.to_string().into();
-        json["view"] = json!(limited.map(|Corrections { views, most, at }| {
-            json!({ "limited": views, "most_degrees": most, "at": at.as_secs_f64() })
-        }));
+        json["view"] = json!(limited.map(describe_corrections));
         output::print_json(&json)?;
     } else {
         let line = args.line(&done, size, &device, limited.unwrap_or_default());
@@ -268,6 +266,10 @@ impl Args {
 
 fn fps(done: &Summary) -> f64 {
     done.written as f64 / done.time.as_secs_f64().max(1e-9)
+}
+
+fn describe_corrections(Corrections { views, most, at }: Corrections) -> Value {
+    json!({ "limited": views, "most_degrees": most, "at": at.as_secs_f64() })
 }
 
 fn describe(done: &Summary) -> Value {

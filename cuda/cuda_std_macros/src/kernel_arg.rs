@@ -195,7 +195,6 @@ impl Spread<'_> {
         let host = self.host_name();
         let doc = format!("The host argument for a [`{name}`] of a kernel.");
         let names: Vec<_> = fields.iter().map(|f| f.name).collect();
-        let types: Vec<_> = fields.iter().map(|f| f.ty).collect();
         let alike: Vec<_> =
             fields.iter().filter_map(|f| Some((f.name, f.like.as_ref()?))).collect();
         let hosts: Vec<_> = fields.iter().map(Field::host).collect();
@@ -220,10 +219,7 @@ impl Spread<'_> {
                 }
             }
         });
-        let push = fields.iter().map(|Field { name, ty, like, .. }| match like {
-            Some(_) => quote!(self.#name.push_address(params);),
-            None => quote!(<_ as ::cuda_std::arg::HostArg<#ty>>::push(&self.#name, params);),
-        });
+        let impls = self.host_impls(&hosts);
         quote! {
             #[doc = #doc]
             #[cfg(not(target_arch = "nvptx64"))]
@@ -233,6 +229,21 @@ impl Spread<'_> {
 
             #new
 
+            #impls
+        }
+    }
+
+    /// Returns the implementations for the host argument, whose fields have the types `hosts`.
+    fn host_impls(&self, hosts: &[TokenStream]) -> TokenStream {
+        let Self { name, fields, .. } = self;
+        let host = self.host_name();
+        let names: Vec<_> = fields.iter().map(|f| f.name).collect();
+        let types: Vec<_> = fields.iter().map(|f| f.ty).collect();
+        let push = fields.iter().map(|Field { name, ty, like, .. }| match like {
+            Some(_) => quote!(self.#name.push_address(params);),
+            None => quote!(<_ as ::cuda_std::arg::HostArg<#ty>>::push(&self.#name, params);),
+        });
+        quote! {
             #[cfg(not(target_arch = "nvptx64"))]
             impl<'a> ::core::clone::Clone for #host<'a>
             where

@@ -17,6 +17,15 @@ struct Cells {
 }
 
 impl Cells {
+    /// Returns the number of positions of a path and the number of rows, or `None` if the images do not match or there
+    /// are more than [`PLACES`] positions.
+    #[inline(always)]
+    fn size(&self) -> Option<(u32, u32)> {
+        let (places, along) = (self.cost.width() + 1, self.cost.height());
+        let same = self.sides.width() == places && self.sides.height() == along;
+        (same && places <= PLACES && along > 0).then_some((places, along))
+    }
+
     /// Returns the cost of a cell; 0 outside the grid.
     #[inline(always)]
     fn cell(&self, x: u32, y: u32) -> u32 {
@@ -55,6 +64,29 @@ struct LastRow {
 }
 
 impl LastRow {
+    #[inline(always)]
+    fn new() -> Self {
+        Self {
+            totals: shared_array![u32; 2 * PLACES as usize],
+            runs: shared_array![u32; 2 * PLACES as usize],
+            heres: shared_array![u32; 2 * PLACES as usize],
+        }
+    }
+
+    /// Stores element `at` of the row.
+    ///
+    /// # Safety
+    /// The element must exist. No other thread may access it until the next barrier.
+    #[inline(always)]
+    unsafe fn store(&self, at: u32, total: u32, run: u32, here: u32) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            self.totals.store(at, total);
+            self.runs.store(at, run);
+            self.heres.store(at, here);
+        }
+    }
+
     /// Returns the cost of the cheapest path to position `place` of the next row, without that row, and its position
     /// in the last row.
     ///
@@ -149,22 +181,15 @@ pub unsafe fn seam_path(
     best: SliceMut<u32>,
     costs: SliceMut<SeamCosts>,
 ) {
-    let last = LastRow {
-        totals: shared_array![u32; 2 * PLACES as usize],
-        runs: shared_array![u32; 2 * PLACES as usize],
-        heres: shared_array![u32; 2 * PLACES as usize],
-    };
+    let last = LastRow::new();
     let sums = shared_array![u32; 3];
-    let (across, along) = (cost.width(), cost.height());
-    let places = across + 1;
-    let fits = places <= PLACES && along > 0;
-    let fits = fits && sides.width() == places && sides.height() == along;
-    let fits = fits && parent.width() >= places && parent.height() >= along;
+    let cells = Cells { cost, sides };
+    let Some((places, along)) = cells.size() else { return };
+    let fits = parent.width() >= places && parent.height() >= along;
     if !(fits && best.len() >= along && current.len() >= along && costs.len() > 0) {
         return;
     }
     let place = thread::rank();
-    let cells = Cells { cost, sides };
     let (mut total, mut above) = (0, 0);
     let mut y = 0;
     while y < along {
@@ -173,11 +198,7 @@ pub unsafe fn seam_path(
         let here = cells.cell(place, y);
         // SAFETY: a block has `PLACES` threads, each with its own element in each half, which others read after the
         // barrier. The next row writes to the other half, and the one after it follows another barrier.
-        unsafe {
-            last.totals.store(half + place, total);
-            last.runs.store(half + place, between(above, here));
-            last.heres.store(half + place, here);
-        }
+        unsafe { last.store(half + place, total, between(above, here), here) };
         above = here;
         thread::sync_threads();
         if place < places {
@@ -211,13 +232,12 @@ pub unsafe fn seam_path(
     let mut y = place;
     while y < along {
         let before = y.saturating_sub(1);
-        // SAFETY: inside; the first thread wrote before the barrier; all threads add atomically.
+        // SAFETY: inside; the first thread wrote before the barrier.
         unsafe {
             let (cost, breaches) = cells.row(y, best.load(y), best.load(before));
-            let _ = sums.atomic_add(0, cost);
-            let _ = sums.atomic_add(1, breaches);
-            let (at, from) = (current.load(y).min(across), current.load(before).min(across));
-            let _ = sums.atomic_add(2, cells.row(y, at, from).0);
+            let (at, from) =
+                (current.load(y).min(places - 1), current.load(before).min(places - 1));
+            add(sums, SeamCosts { best: cost, breaches, current: cells.row(y, at, from).0 });
         }
         y += PLACES;
     }
@@ -228,5 +248,19 @@ pub unsafe fn seam_path(
             let (best, breaches, current) = (sums.load(0), sums.load(1), sums.load(2));
             costs.store(0, SeamCosts { best, breaches, current });
         }
+    }
+}
+
+/// Adds the costs of a row to the sums of the block.
+///
+/// # Safety
+/// `sums` must have three elements. Other threads may access them only with this function.
+#[inline(always)]
+unsafe fn add(sums: Shared<u32>, row: SeamCosts) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let _ = sums.atomic_add(0, row.best);
+        let _ = sums.atomic_add(1, row.breaches);
+        let _ = sums.atomic_add(2, row.current);
     }
 }

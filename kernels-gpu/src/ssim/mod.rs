@@ -153,6 +153,80 @@ fn store_run(map: ViewMut<f32>, at: UVec2, inside: u32, values: [f32; RUN as usi
     });
 }
 
+/// The strip of windows that a block computes.
+struct Part {
+    /// First column.
+    x0: u32,
+    /// First row.
+    y0: u32,
+    /// Number of rows.
+    lines: u32,
+    /// End of the columns that contain windows.
+    inside: u32,
+    /// End of the pixel columns that the block counts. The neighbouring blocks count the margin.
+    own_columns: u32,
+    /// Number of pixel rows that the block counts.
+    own_lines: u32,
+    /// Number of blocks with a strip.
+    blocks: u32,
+}
+
+impl Part {
+    /// Returns the strip of this block, or `None` if it lies outside the picture. Both sides of the picture must be at
+    /// least [`WINDOW`].
+    #[inline(always)]
+    fn of_block(width: u32, height: u32, strip_rows: u32) -> Option<Self> {
+        let (columns, rows) = (width - MARGIN, height - MARGIN);
+        let x0 = thread::block_idx_x() * BLOCK_COLUMNS;
+        let y0 = thread::block_idx_y().saturating_mul(strip_rows);
+        if x0 >= columns || y0 >= rows {
+            return None;
+        }
+        let lines = strip_rows.min(rows - y0);
+        let own_columns =
+            if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
+        let own_lines = if rows - y0 <= strip_rows { lines + MARGIN } else { lines };
+        let inside = columns.min(x0 + BLOCK_COLUMNS);
+        let blocks = columns.div_ceil(BLOCK_COLUMNS) * rows.div_ceil(strip_rows);
+        Some(Self { x0, y0, lines, inside, own_columns, own_lines, blocks })
+    }
+}
+
+/// The four neighbouring windows that a thread filters in one row of each batch.
+struct Run {
+    /// Row within the batch.
+    row: u32,
+    /// First column within the block.
+    first: u32,
+    /// Whether the windows count. The last threads of a row repeat others.
+    counts: bool,
+}
+
+impl Run {
+    #[inline(always)]
+    fn of_thread(t: u32) -> Self {
+        let (row, own_first) = (t / ROW_THREADS, t % ROW_THREADS * RUN);
+        let first = own_first.min(BLOCK_COLUMNS - RUN);
+        Self { row, first, counts: first == own_first }
+    }
+}
+
+/// Returns whether pictures, parameters, buffers and block shape are valid.
+#[inline(always)]
+fn is_valid<P: Pixel>(
+    [a, b]: [View<P>; 2],
+    params: &SsimParams,
+    running: SliceMut<u64>,
+    sums: SliceMut<u64>,
+) -> bool {
+    let (width, height) = (a.width(), a.height());
+    let same = width == b.width() && height == b.height();
+    if !same || width < WINDOW || height < WINDOW || params.rows == 0 {
+        return false;
+    }
+    running.len() >= RUNNING && sums.len() >= SUMS && thread::block_dim_x() == BLOCK_THREADS
+}
+
 #[inline(always)]
 fn fused<P: Pixel>(
     a: View<P>,
@@ -162,41 +236,19 @@ fn fused<P: Pixel>(
     running: SliceMut<u64>,
     sums: SliceMut<u64>,
 ) {
-    let (width, height) = (a.width(), a.height());
-    let same = width == b.width() && height == b.height();
-    if !same || width < WINDOW || height < WINDOW || params.rows == 0 {
+    if !is_valid([a, b], params, running, sums) {
         return;
     }
-    if running.len() < RUNNING || sums.len() < SUMS {
-        return;
-    }
-    if thread::block_dim_x() != BLOCK_THREADS {
-        return;
-    }
-    let (columns, rows) = (width - MARGIN, height - MARGIN);
-    let (x0, y0) =
-        (thread::block_idx_x() * BLOCK_COLUMNS, thread::block_idx_y().saturating_mul(params.rows));
-    if x0 >= columns || y0 >= rows {
-        return;
-    }
+    let Some(part) = Part::of_block(a.width(), a.height(), params.rows) else { return };
     let t = thread::thread_idx_x();
-    let lines = params.rows.min(rows - y0);
     let own_column = column_of(t);
-    // The pixels of the margin are counted by the neighbouring blocks.
-    let own_columns =
-        if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
-    let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
     let twice = (2.0 * params.middle) as i32;
-    let last_column = (x0 + own_column).min(width - 1);
+    let last_column = (part.x0 + own_column).min(a.width() - 1);
     // SAFETY: inside both pictures.
-    let (a, b) = unsafe { (a.column(last_column, y0), b.column(last_column, y0)) };
-    let strip = Strip { a, b, last: lines + MARGIN - 1 };
-    // For each batch, a thread filters four neighbours in one row. The last threads of a row repeat others without
-    // counting.
-    let (row, own_first) = (t / ROW_THREADS, t % ROW_THREADS * RUN);
-    let first = own_first.min(BLOCK_COLUMNS - RUN);
-    let x = x0 + first;
-    let inside = columns.min(x0 + BLOCK_COLUMNS);
+    let (a, b) = unsafe { (a.column(last_column, part.y0), b.column(last_column, part.y0)) };
+    let strip = Strip { a, b, last: part.lines + MARGIN - 1 };
+    let run = Run::of_thread(t);
+    let x = part.x0 + run.first;
 
     let buffer = shared_array![Column; (2 * LINES * PITCH) as usize];
     let mut window = Window::default();
@@ -206,27 +258,28 @@ fn fused<P: Pixel>(
     // No window ends in these lines.
     while line < MARGIN / LINES * LINES {
         let lumas = lumas::<P>(next);
-        totals.add_squares::<P>(next, lumas, line, own_lines);
+        totals.add_squares::<P>(next, lumas, line, part.own_lines);
         filter_down(&mut window, lumas, twice, params);
         next = strip.fetch(line + LINES);
         line += LINES;
     }
     // SAFETY: all of these start within the buffer.
-    let (mine, run) =
-        unsafe { (buffer.tail(place(own_column)), buffer.tail(row * PITCH + place(first))) };
-    let whole_run = x + RUN <= inside;
+    let (own, columns) = unsafe {
+        (buffer.tail(place(own_column)), buffer.tail(run.row * PITCH + place(run.first)))
+    };
+    let whole_run = x + RUN <= part.inside;
     let mapped = map.width() > 0;
-    while line < lines + MARGIN {
+    while line < part.lines + MARGIN {
         let half = line / LINES % 2 * (LINES * PITCH);
         // SAFETY: the buffer has two halves.
-        let (mine, run) = unsafe { (mine.tail(half), run.tail(half)) };
+        let (own, columns) = unsafe { (own.tail(half), columns.tail(half)) };
         let lumas = lumas::<P>(next);
-        totals.add_squares::<P>(next, lumas, line, own_lines);
+        totals.add_squares::<P>(next, lumas, line, part.own_lines);
         let whole = filter_down(&mut window, lumas, twice, params);
         unroll!(LINES as usize, |i| {
             // SAFETY: inside; each element has one writer, and its readers of two batches ago have passed the barrier
             // of the last one.
-            unsafe { mine.store(i as u32 * PITCH, Column(whole[i])) };
+            unsafe { own.store(i as u32 * PITCH, Column(whole[i])) };
         });
         // In flight while this batch is filtered horizontally.
         next = strip.fetch(line + LINES);
@@ -234,26 +287,25 @@ fn fused<P: Pixel>(
         // Runs even for results that do not count: a branch here would prevent the overlap with vertical filtering.
         // SAFETY: inside, since the run's last window ends with the block's columns; read after the barrier that
         // follows the writes.
-        let values = unsafe { filter_along(run) }.map(|sums| ssim(sums, params));
+        let values = unsafe { filter_along(columns) }.map(|sums| ssim(sums, params));
         let sum = if whole_run {
             (values[0] + values[1]) + (values[2] + values[3])
         } else {
-            sum_inside(values, x, inside)
+            sum_inside(values, x, part.inside)
         };
-        let complete = line + row;
-        let counts = first == own_first && complete >= MARGIN && complete < lines + MARGIN;
+        let complete = line + run.row;
+        let counts = run.counts && complete >= MARGIN && complete < part.lines + MARGIN;
         totals.ssim += summand::<RUN>(sum, counts);
         if mapped && counts {
-            store_run(map, uvec2(x, y0 + complete - MARGIN), inside, values);
+            store_run(map, uvec2(x, part.y0 + complete - MARGIN), part.inside, values);
         }
         line += LINES;
     }
-    if x0 + own_column >= own_columns {
+    if part.x0 + own_column >= part.own_columns {
         (totals.squares, totals.colour_squares) = (0, 0);
     }
-    let blocks = columns.div_ceil(BLOCK_COLUMNS) * rows.div_ceil(params.rows);
     // SAFETY: no thread has returned yet; the lengths were checked.
-    unsafe { totals.finish(running, blocks, sums) };
+    unsafe { totals.finish(running, part.blocks, sums) };
 }
 
 /// Defines the fused kernel for one pixel type.
