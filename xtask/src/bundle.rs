@@ -116,6 +116,11 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
             put(&file, &folder.join(name))?;
         }
     }
+    for program in ["panoweave", "demo", "soak", "panoweave-bench-report"] {
+        if !folder.join(program).exists() {
+            return Err(format!("the program `{program}` was not built").into());
+        }
+    }
     // A host build creates the demo's inputs, because they do not depend on the architecture.
     let demo = match &cross {
         None => folder.join("demo"),
@@ -156,7 +161,8 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
 }
 
 /// Arguments that build the program and the demo.
-const PROGRAM: &[&str] = &["panoweave", "--bins", "--example", "demo"];
+const PROGRAM: &[&str] =
+    &["panoweave-cli", "--package", "panoweave", "--bins", "--example", "demo"];
 
 /// Settings of a build for another architecture.
 struct Cross {
