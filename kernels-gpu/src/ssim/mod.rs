@@ -131,6 +131,11 @@ unsafe fn filter_along(run: Shared<Column>) -> [Moments; RUN as usize] {
     sums
 }
 
+#[inline(always)]
+fn sum(values: [f32; RUN as usize]) -> f32 {
+    (values[0] + values[1]) + (values[2] + values[3])
+}
+
 /// Sums the values of the columns from `x` on that are below `inside`.
 #[inline(always)]
 fn sum_inside(values: [f32; RUN as usize], x: u32, inside: u32) -> f32 {
@@ -151,45 +156,6 @@ fn store_run(map: ViewMut<f32>, at: UVec2, inside: u32, values: [f32; RUN as usi
             unsafe { map.store(x, at.y, values[j]) };
         }
     });
-}
-
-/// The strip of windows that a block computes.
-struct Part {
-    /// First column.
-    x0: u32,
-    /// First row.
-    y0: u32,
-    /// Number of rows.
-    lines: u32,
-    /// End of the columns that contain windows.
-    inside: u32,
-    /// End of the pixel columns that the block counts. The neighbouring blocks count the margin.
-    own_columns: u32,
-    /// Number of pixel rows that the block counts.
-    own_lines: u32,
-    /// Number of blocks with a strip.
-    blocks: u32,
-}
-
-impl Part {
-    /// Returns the strip of this block, or `None` if it lies outside the picture. Both sides of the picture must be at
-    /// least [`WINDOW`].
-    #[inline(always)]
-    fn of_block(width: u32, height: u32, strip_rows: u32) -> Option<Self> {
-        let (columns, rows) = (width - MARGIN, height - MARGIN);
-        let x0 = thread::block_idx_x() * BLOCK_COLUMNS;
-        let y0 = thread::block_idx_y().saturating_mul(strip_rows);
-        if x0 >= columns || y0 >= rows {
-            return None;
-        }
-        let lines = strip_rows.min(rows - y0);
-        let own_columns =
-            if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
-        let own_lines = if rows - y0 <= strip_rows { lines + MARGIN } else { lines };
-        let inside = columns.min(x0 + BLOCK_COLUMNS);
-        let blocks = columns.div_ceil(BLOCK_COLUMNS) * rows.div_ceil(strip_rows);
-        Some(Self { x0, y0, lines, inside, own_columns, own_lines, blocks })
-    }
 }
 
 /// The four neighbouring windows that a thread filters in one row of each batch.
@@ -227,10 +193,25 @@ fn is_valid<P: Pixel>(
     running.len() >= RUNNING && sums.len() >= SUMS && thread::block_dim_x() == BLOCK_THREADS
 }
 
+/// Counts the squares of the batch that starts at `line`, and filters it vertically. Returns the moments of the windows
+/// that end in its rows.
+#[inline(always)]
+fn filter_batch<P: Pixel>(
+    window: &mut Window,
+    totals: &mut Totals,
+    batch: Batch,
+    (line, own_lines): (u32, u32),
+    params: &SsimParams,
+) -> [Moments; LINES as usize] {
+    let twice = (2.0 * params.middle) as i32;
+    let lumas = lumas::<P>(batch);
+    totals.add_squares::<P>(batch, lumas, line, own_lines);
+    filter_down(window, lumas, twice, params)
+}
+
 #[inline(always)]
 fn fused<P: Pixel>(
-    a: View<P>,
-    b: View<P>,
+    [a, b]: [View<P>; 2],
     params: &SsimParams,
     map: ViewMut<f32>,
     running: SliceMut<u64>,
@@ -239,47 +220,52 @@ fn fused<P: Pixel>(
     if !is_valid([a, b], params, running, sums) {
         return;
     }
-    let Some(part) = Part::of_block(a.width(), a.height(), params.rows) else { return };
+    let (width, height) = (a.width(), a.height());
+    let (columns, rows) = (width - MARGIN, height - MARGIN);
+    let (x0, y0) =
+        (thread::block_idx_x() * BLOCK_COLUMNS, thread::block_idx_y().saturating_mul(params.rows));
+    if x0 >= columns || y0 >= rows {
+        return;
+    }
     let t = thread::thread_idx_x();
+    let lines = params.rows.min(rows - y0);
     let own_column = column_of(t);
-    let twice = (2.0 * params.middle) as i32;
-    let last_column = (part.x0 + own_column).min(a.width() - 1);
+    // The pixels of the margin are counted by the neighbouring blocks.
+    let own_columns =
+        if columns - x0 <= BLOCK_COLUMNS { width } else { width.min(x0 + BLOCK_COLUMNS) };
+    let own_lines = if rows - y0 <= params.rows { lines + MARGIN } else { lines };
+    let last_column = (x0 + own_column).min(width - 1);
     // SAFETY: inside both pictures.
-    let (a, b) = unsafe { (a.column(last_column, part.y0), b.column(last_column, part.y0)) };
-    let strip = Strip { a, b, last: part.lines + MARGIN - 1 };
-    let run = Run::of_thread(t);
-    let x = part.x0 + run.first;
+    let (a, b) = unsafe { (a.column(last_column, y0), b.column(last_column, y0)) };
+    let strip = Strip { a, b, last: lines + MARGIN - 1 };
+    let Run { row, first, counts: run_counts } = Run::of_thread(t);
+    let x = x0 + first;
+    let inside = columns.min(x0 + BLOCK_COLUMNS);
 
     let buffer = shared_array![Column; (2 * LINES * PITCH) as usize];
-    let mut window = Window::default();
-    let mut totals = Totals::default();
+    let (mut window, mut totals) = (Window::default(), Totals::default());
     let mut next = strip.fetch(0);
     let mut line = 0;
     // No window ends in these lines.
     while line < MARGIN / LINES * LINES {
-        let lumas = lumas::<P>(next);
-        totals.add_squares::<P>(next, lumas, line, part.own_lines);
-        filter_down(&mut window, lumas, twice, params);
+        filter_batch::<P>(&mut window, &mut totals, next, (line, own_lines), params);
         next = strip.fetch(line + LINES);
         line += LINES;
     }
     // SAFETY: all of these start within the buffer.
-    let (own, columns) = unsafe {
-        (buffer.tail(place(own_column)), buffer.tail(run.row * PITCH + place(run.first)))
-    };
-    let whole_run = x + RUN <= part.inside;
+    let (mine, run) =
+        unsafe { (buffer.tail(place(own_column)), buffer.tail(row * PITCH + place(first))) };
+    let whole_run = x + RUN <= inside;
     let mapped = map.width() > 0;
-    while line < part.lines + MARGIN {
+    while line < lines + MARGIN {
         let half = line / LINES % 2 * (LINES * PITCH);
         // SAFETY: the buffer has two halves.
-        let (own, columns) = unsafe { (own.tail(half), columns.tail(half)) };
-        let lumas = lumas::<P>(next);
-        totals.add_squares::<P>(next, lumas, line, part.own_lines);
-        let whole = filter_down(&mut window, lumas, twice, params);
+        let (mine, run) = unsafe { (mine.tail(half), run.tail(half)) };
+        let whole = filter_batch::<P>(&mut window, &mut totals, next, (line, own_lines), params);
         unroll!(LINES as usize, |i| {
             // SAFETY: inside; each element has one writer, and its readers of two batches ago have passed the barrier
             // of the last one.
-            unsafe { own.store(i as u32 * PITCH, Column(whole[i])) };
+            unsafe { mine.store(i as u32 * PITCH, Column(whole[i])) };
         });
         // In flight while this batch is filtered horizontally.
         next = strip.fetch(line + LINES);
@@ -287,25 +273,22 @@ fn fused<P: Pixel>(
         // Runs even for results that do not count: a branch here would prevent the overlap with vertical filtering.
         // SAFETY: inside, since the run's last window ends with the block's columns; read after the barrier that
         // follows the writes.
-        let values = unsafe { filter_along(columns) }.map(|sums| ssim(sums, params));
-        let sum = if whole_run {
-            (values[0] + values[1]) + (values[2] + values[3])
-        } else {
-            sum_inside(values, x, part.inside)
-        };
-        let complete = line + run.row;
-        let counts = run.counts && complete >= MARGIN && complete < part.lines + MARGIN;
+        let values = unsafe { filter_along(run) }.map(|sums| ssim(sums, params));
+        let sum = if whole_run { sum(values) } else { sum_inside(values, x, inside) };
+        let complete = line + row;
+        let counts = run_counts && complete >= MARGIN && complete < lines + MARGIN;
         totals.ssim += summand::<RUN>(sum, counts);
         if mapped && counts {
-            store_run(map, uvec2(x, part.y0 + complete - MARGIN), part.inside, values);
+            store_run(map, uvec2(x, y0 + complete - MARGIN), inside, values);
         }
         line += LINES;
     }
-    if part.x0 + own_column >= part.own_columns {
+    if x0 + own_column >= own_columns {
         (totals.squares, totals.colour_squares) = (0, 0);
     }
+    let blocks = columns.div_ceil(BLOCK_COLUMNS) * rows.div_ceil(params.rows);
     // SAFETY: no thread has returned yet; the lengths were checked.
-    unsafe { totals.finish(running, part.blocks, sums) };
+    unsafe { totals.finish(running, blocks, sums) };
 }
 
 /// Defines the fused kernel for one pixel type.
@@ -325,7 +308,7 @@ macro_rules! ssim_fused {
             running: SliceMut<u64>,
             sums: SliceMut<u64>,
         ) {
-            fused(a, b, &params, map, running, sums);
+            fused([a, b], &params, map, running, sums);
         }
     };
 }
